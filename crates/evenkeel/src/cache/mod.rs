@@ -1,0 +1,6 @@
+//! A fenced cache: an invalidation beats every load that began before it.
+
+mod error;
+pub mod steps;
+
+pub use error::CacheError;

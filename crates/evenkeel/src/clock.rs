@@ -1,0 +1,159 @@
+//! The only place that reads a clock. Everything else is handed a [`Clock`], so that tests can move time.
+//!
+//! Safety never depends on a clock; only liveness and stated bounds do. A process measures its own deadlines on a clock that
+//! counts the time a suspended machine sleeps (`CLOCK_BOOTTIME`); what several processes must agree on is measured on
+//! Redis's `TIME` (see [`crate::link`]).
+
+use std::future::Future;
+use std::ops::Add;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+#[cfg(feature = "testing")]
+use std::sync::Arc;
+
+/// A point on the process's own clock. Only differences mean anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(Duration);
+
+impl Moment {
+    /// Time passed since `earlier`, zero if `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Moment) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Moment;
+    fn add(self, span: Duration) -> Moment {
+        Moment(self.0.saturating_add(span))
+    }
+}
+
+/// The time ran out before the future was ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("timed out")]
+pub struct Elapsed;
+
+/// Where a program gets its time from: the machine, or (in tests) a hand that moves it.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    #[cfg(feature = "testing")]
+    manual: Option<Arc<manual::Hand>>,
+}
+
+impl Clock {
+    /// The machine's clocks.
+    #[must_use]
+    pub fn system() -> Self {
+        Self::default()
+    }
+
+    /// Now, on the clock that deadlines of this process are measured with.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        #[cfg(feature = "testing")]
+        if let Some(hand) = &self.manual {
+            return Moment(hand.now());
+        }
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        Moment(Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0)))
+    }
+
+    /// Milliseconds since 1970 on this machine's wall clock. Nobody else's clock need agree.
+    #[must_use]
+    pub fn unix_ms(&self) -> u64 {
+        #[cfg(feature = "testing")]
+        if let Some(hand) = &self.manual {
+            return hand.unix_ms();
+        }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Waits for `span`.
+    pub async fn sleep(&self, span: Duration) {
+        #[cfg(feature = "testing")]
+        if let Some(hand) = &self.manual {
+            return hand.sleep(span).await;
+        }
+        tokio::time::sleep(span).await;
+    }
+
+    /// Waits until `moment`; at once if it has passed.
+    pub async fn sleep_until(&self, moment: Moment) {
+        self.sleep(moment.since(self.now())).await;
+    }
+
+    /// Runs `future` for at most `limit`.
+    ///
+    /// # Errors
+    /// [`Elapsed`] if the time ran out; the future is dropped then.
+    pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Result<F::Output, Elapsed> {
+        tokio::select! {
+            biased;
+            output = future => Ok(output),
+            () = self.sleep(limit) => Err(Elapsed),
+        }
+    }
+}
+
+#[cfg(feature = "testing")]
+pub use manual::TestClock;
+
+#[cfg(feature = "testing")]
+mod manual {
+    //! A clock whose hand a test moves.
+
+    use super::Clock;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tokio::sync::watch;
+
+    /// The wall-clock time a manual clock starts at, in ms: a fixed date, so that failures read the same every time.
+    const START_UNIX_MS: u64 = 1_700_000_000_000;
+
+    #[derive(Debug)]
+    pub(super) struct Hand {
+        passed: watch::Sender<Duration>,
+    }
+
+    impl Hand {
+        pub(super) fn now(&self) -> Duration {
+            *self.passed.borrow()
+        }
+
+        pub(super) fn unix_ms(&self) -> u64 {
+            START_UNIX_MS + u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX)
+        }
+
+        pub(super) async fn sleep(&self, span: Duration) {
+            let until = self.now() + span;
+            // The sender lives in `self`, so waiting cannot fail.
+            let _ = self.passed.subscribe().wait_for(|passed| *passed >= until).await;
+        }
+    }
+
+    /// The hand of a manual clock: time stands still until a test moves it.
+    #[derive(Clone, Debug)]
+    pub struct TestClock(Arc<Hand>);
+
+    impl Default for TestClock {
+        fn default() -> Self {
+            Self(Arc::new(Hand { passed: watch::Sender::new(Duration::ZERO) }))
+        }
+    }
+
+    impl TestClock {
+        /// The clock to hand to the program under test.
+        #[must_use]
+        pub fn clock(&self) -> Clock {
+            Clock { manual: Some(Arc::clone(&self.0)) }
+        }
+
+        /// Moves time forward and wakes what waited for it.
+        pub fn advance(&self, span: Duration) {
+            self.0.passed.send_modify(|passed| *passed += span);
+        }
+    }
+}

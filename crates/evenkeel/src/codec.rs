@@ -1,0 +1,1 @@
+//! How values become bytes.

@@ -1,0 +1,20 @@
+//! Evenkeel keeps Redis and a SQL database telling the same story.
+//!
+//! Open one [`Keel`], then ask it for what you need. Every capability is a cargo feature and a folder of the same shape:
+//!
+//! * `cache` — a fenced cache: an invalidation beats every load that began before it.
+//!
+//! [`link`] is the one supervised way to reach Redis; [`clock`] is the only place that reads a clock.
+
+#[cfg(feature = "cache")]
+pub mod cache;
+pub mod clock;
+pub mod codec;
+mod guard;
+mod keel;
+pub mod link;
+mod retry;
+mod token;
+
+pub use keel::{Keel, KeelBuilder};
+pub use token::Token;
