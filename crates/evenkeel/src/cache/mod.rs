@@ -1,6 +1,7 @@
 //! A fenced cache: an invalidation beats every load that began before it.
 
 mod error;
+pub mod header;
 pub mod steps;
 
 pub use error::CacheError;
