@@ -1,2 +1,49 @@
-//! Placeholder.
-fn main() {}
+//! The one task runner of the repository: `cargo xtask` lists what it does.
+//!
+//! Each task is one file (or folder). Continuous integration runs the same tasks and nothing else.
+
+mod check;
+mod setup;
+mod shell;
+mod tidy;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser, Subcommand};
+use std::process::ExitCode;
+
+/// The one task runner of Evenkeel's repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Option<Task>,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install what the tests need (asks first)
+    Setup(setup::Arguments),
+    /// fmt, clippy, docs, tidy, cargo-deny and the tests that need no server
+    Check,
+    /// The rules of this repository that a program can check
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\n{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<()> {
+    match arguments.task {
+        None => Ok(Arguments::command().print_help()?),
+        Some(Task::Setup(arguments)) => setup::run(&arguments),
+        Some(Task::Check) => check::run(),
+        Some(Task::Tidy) => tidy::run(),
+    }
+}

@@ -1,0 +1,47 @@
+//! `cargo xtask check`: what can be judged without a server, in the order of what fails soonest.
+
+use crate::shell::{self, Steps, cargo};
+use anyhow::Result;
+
+/// Tests that need no server, by place: those inside `src/` (unit tests), and modules named `hermetic` under `tests/`.
+/// A test that needs a server therefore lives in `tests/`, outside a module of that name.
+pub(crate) const HERMETIC: &str = "kind(lib) | kind(bin) | test(/(^|::)hermetic::/)";
+
+/// Runs the whole gate and sums it up.
+pub(crate) fn run() -> Result<()> {
+    let mut steps = Steps::new("check");
+    steps.step("format", || shell::run(&mut cargo(&["fmt", "--all", "--check"])))?;
+    steps.step("tidy", crate::tidy::run)?;
+    steps.step("clippy", || {
+        shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+        // The library as its users build it: without what only tests switch on, with and without its capabilities.
+        shell::run(&mut cargo(&["clippy", "--package", "evenkeel", "--lib", "--", "-D", "warnings"]))?;
+        let all = ["clippy", "--package", "evenkeel", "--lib", "--features", "cache,tls", "--", "-D", "warnings"];
+        shell::run(&mut cargo(&all))
+    })?;
+    steps.step("documentation", || {
+        shell::run(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    steps.step("licences and advisories", deny)?;
+    steps.step("tests without servers", || {
+        shell::run(&mut cargo(&["nextest", "run", "--workspace", "--filterset", HERMETIC]))
+    })?;
+    steps.finish();
+    Ok(())
+}
+
+/// cargo-deny is an extra: a machine without it, or without the advisory database, says so and goes on.
+fn deny() -> Result<()> {
+    if shell::find("cargo-deny").is_none() {
+        println!(
+            "NOT CHECKED: licences and advisories (`cargo install --locked cargo-deny` brings the program that does)"
+        );
+        return Ok(());
+    }
+    let fetched = cargo(&["deny", "fetch", "db"]).output().is_ok_and(|output| output.status.success());
+    if fetched {
+        return shell::run(&mut cargo(&["deny", "check"]));
+    }
+    println!("NOT CHECKED: advisories (their database cannot be reached from here)");
+    shell::run(&mut cargo(&["deny", "check", "bans", "licenses", "sources"]))
+}

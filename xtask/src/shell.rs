@@ -1,0 +1,121 @@
+//! Runs commands so that a reader can repeat them: the line is printed before, the time after.
+
+use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The steps of one task, each timed, with a summary at the end.
+pub(crate) struct Steps {
+    task: &'static str,
+    done: Vec<(String, Duration)>,
+}
+
+impl Steps {
+    pub(crate) fn new(task: &'static str) -> Self {
+        Self { task, done: Vec::new() }
+    }
+
+    /// Runs one step; the first failure ends the task and names the step.
+    pub(crate) fn step<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        println!("\n== {name}");
+        let start = Instant::now();
+        let result = work().with_context(|| format!("cargo xtask {}: the step `{name}` failed", self.task))?;
+        let took = start.elapsed();
+        println!("== {name}: {}", seconds(took));
+        self.done.push((name.to_owned(), took));
+        Ok(result)
+    }
+
+    /// Prints what ran and how long it took.
+    pub(crate) fn finish(self) {
+        println!("\ncargo xtask {}: all {} steps passed", self.task, self.done.len());
+        for (name, took) in &self.done {
+            println!("  {:>8}  {name}", seconds(*took));
+        }
+        let total = self.done.iter().map(|(_, took)| *took).sum();
+        println!("  {:>8}  in all", seconds(total));
+    }
+}
+
+/// The repository's root folder.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// `cargo` with these arguments, in the repository's root.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Prints the command, runs it, and fails with its line if it fails.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    println!("$ {}", line(command));
+    let status = command.status().with_context(|| format!("`{}` could not be started", line(command)))?;
+    if !status.success() {
+        bail!("`{}` ended with {status}", line(command));
+    }
+    Ok(())
+}
+
+/// The command as somebody would type it, with the environment it adds.
+pub(crate) fn line(command: &Command) -> String {
+    let mut words: Vec<String> = command
+        .get_envs()
+        .filter_map(|(name, value)| Some(format!("{}={}", text(name), quoted(&text(value?)))))
+        .collect();
+    let program = Path::new(command.get_program());
+    words.push(if program.ends_with("cargo") { "cargo".to_owned() } else { text(command.get_program()) });
+    words.extend(command.get_args().map(|argument| quoted(&text(argument))));
+    words.join(" ")
+}
+
+/// Where a program is: on the PATH, or in the folders servers live in.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.extend(["/usr/sbin", "/usr/local/sbin", "/sbin"].map(PathBuf::from));
+    // Debian keeps PostgreSQL's server programs out of the PATH, in one folder per version.
+    if let Ok(versions) = std::fs::read_dir("/usr/lib/postgresql") {
+        folders.extend(versions.flatten().map(|version| version.path().join("bin")));
+    }
+    folders.into_iter().map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+pub(crate) fn seconds(span: Duration) -> String {
+    format!("{:.1} s", span.as_secs_f64())
+}
+
+fn text(word: &OsStr) -> String {
+    word.to_string_lossy().into_owned()
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_printed_line_can_be_typed_again() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo 'two words'", ""]).env("NAME", "a b");
+        assert_eq!(line(&command), r"NAME='a b' sh -c 'echo '\''two words'\''' ''");
+    }
+
+    #[test]
+    fn a_failing_command_is_named() {
+        let error = run(Command::new("sh").args(["-c", "exit 3"])).map_err(|error| error.to_string());
+        assert_eq!(error, Err("`sh -c 'exit 3'` ended with exit status: 3".to_owned()));
+    }
+}

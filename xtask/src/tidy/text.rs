@@ -1,0 +1,75 @@
+//! What no text of the repository contains: left-over notes, places on one person's machine, stray white space.
+
+use super::{Finding, Rule, Tree};
+use crate::tidy::tree::File;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "text",
+    wants: "no notes to self, no debugging left over, no folder of one machine, no tabs, no trailing white space",
+    check,
+};
+
+/// Put together from halves, so that this file does not break its own rule.
+const BANNED: &[(&str, &str)] = &[
+    (concat!("TO", "DO"), "open an issue instead"),
+    (concat!("FIX", "ME"), "fix it, or open an issue"),
+    (concat!("XX", "X:"), "say what it is"),
+    (concat!("dbg", "!("), "left over from debugging"),
+    (concat!("/ho", "me/"), "a folder of one machine"),
+    (concat!("/ro", "ot/"), "a folder of one machine"),
+    (concat!("/Use", "rs/"), "a folder of one machine"),
+    (concat!("/wo", "rk/"), "a folder of one machine"),
+];
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    tree.files().iter().flat_map(check_file).collect()
+}
+
+fn check_file(file: &File) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (line, text) in file.lines() {
+        let mut find = |what: String| findings.push(Finding::new(&file.path, line, what));
+        for (banned, reason) in BANNED.iter().filter(|(banned, _)| text.contains(banned)) {
+            find(format!("`{banned}`: {reason}"));
+        }
+        if text.contains('\t') {
+            find("a tab".to_owned());
+        }
+        if text.ends_with(' ') || text.ends_with('\r') {
+            find("white space at the end of the line".to_owned());
+        }
+    }
+    if !file.text.is_empty() && (!file.text.ends_with('\n') || file.text.ends_with("\n\n")) {
+        findings.push(Finding::new(
+            &file.path,
+            file.text.lines().count(),
+            "the file does not end in exactly one line break",
+        ));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_found_once() {
+        let note = concat!("// TO", "DO later\n");
+        let place = concat!("see /ho", "me/someone/file\n");
+        let tree = Tree::of([
+            ("a.rs", note),
+            ("b.md", place),
+            ("c.toml", "a = 1 \n"),
+            ("d.lua", "\treturn 1\n"),
+            ("e.md", "e"),
+        ]);
+        let found: Vec<_> = check(&tree).into_iter().map(|finding| (finding.path, finding.line)).collect();
+        assert_eq!(found, ["a.rs", "b.md", "c.toml", "d.lua", "e.md"].map(|path| (path.to_owned(), 1)));
+    }
+
+    #[test]
+    fn clean_text_passes() {
+        assert_eq!(check(&Tree::of([("a.rs", "//! Words.\n\nfn f() {}\n")])), []);
+    }
+}
