@@ -1,1 +1,15 @@
-//! Placeholder.
+//! What Evenkeel's tests stand on. Nothing here is for production.
+//!
+//! * [`servers`] — Redis, MariaDB (or MySQL) and PostgreSQL as child processes that die with their parent.
+//! * [`park`] — one set of shared servers for a whole test run; each test takes its own prefix or database.
+//! * [`process`] — child processes in general: pause, resume, kill, tail of the log.
+//! * [`eventually`] — waiting for something a foreign process does, with a deadline and a clear error.
+//!
+//! Everything returns [`anyhow::Result`]: a missing server or a failed start is an error that says what to do.
+
+mod eventually;
+pub mod park;
+pub mod process;
+pub mod servers;
+
+pub use eventually::{eventually, eventually_within};

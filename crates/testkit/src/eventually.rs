@@ -1,0 +1,49 @@
+//! Waiting for what a foreign process does and cannot tell us about.
+
+use anyhow::{Result, bail};
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+/// Long enough for a loaded machine with two cores; a test that passes never waits this long.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Short enough that a wait costs little, long enough that polling does not load the server it asks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Asks `probe` until it answers `Some`, and returns what it answered.
+///
+/// For foreign processes only (a server, a browser, a worker): inside one process wait for the event itself.
+///
+/// Guarantee: returns after at most 60 s, even when one probe hangs. Not guaranteed: that a state shorter than a probe is seen.
+/// Errors: the deadline passed; the text names `what`, the time and the number of probes.
+pub async fn eventually<T, F, Fut>(what: &str, probe: F) -> Result<T>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Option<T>>,
+{
+    eventually_within(DEADLINE, what, probe).await
+}
+
+/// [`eventually`] with another deadline than 60 s, for waits that are known to be longer.
+pub async fn eventually_within<T, F, Fut>(deadline: Duration, what: &str, mut probe: F) -> Result<T>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Option<T>>,
+{
+    let began = Instant::now();
+    let mut probes = 0_u64;
+    let answer = tokio::time::timeout(deadline, async {
+        loop {
+            probes += 1;
+            if let Some(answer) = probe().await {
+                return answer;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    })
+    .await;
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(_) => bail!("waited {:?} ({probes} probes) and it did not happen: {what}", began.elapsed()),
+    }
+}

@@ -1,0 +1,258 @@
+//! One child process: how it is started, and what can be done to it.
+
+use super::{spawner, tree};
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How many bytes of a log an error carries.
+const TAIL_BYTES: usize = 4096;
+
+/// How long a signalled process may take to stop before we say that it did not.
+const STOP_DEADLINE: Duration = Duration::from_secs(20);
+
+/// What to start and how. Can be started more than once.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    prefix: Vec<OsString>,
+    user: Option<String>,
+    program: OsString,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    log: PathBuf,
+    piped: bool,
+}
+
+impl Launch {
+    /// Starts `program` (a path, or a name found on `PATH`); whatever it prints is appended to the file `log`.
+    pub fn new(program: impl Into<OsString>, log: impl Into<PathBuf>) -> Launch {
+        Launch {
+            prefix: Vec::new(),
+            user: None,
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            log: log.into(),
+            piped: false,
+        }
+    }
+
+    /// One more argument.
+    #[must_use]
+    pub fn argument(mut self, argument: impl Into<OsString>) -> Launch {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// More arguments.
+    #[must_use]
+    pub fn arguments<I: IntoIterator<Item: Into<OsString>>>(mut self, arguments: I) -> Launch {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// One more environment variable.
+    #[must_use]
+    pub fn environment(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Launch {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Runs the program as this system user. Only root can.
+    #[must_use]
+    pub fn user(mut self, user: impl Into<String>) -> Launch {
+        self.user = Some(user.into());
+        self
+    }
+
+    /// A command line that runs what follows it, such as `chroot DIR`.
+    #[must_use]
+    pub fn prefix<I: IntoIterator<Item: Into<OsString>>>(mut self, prefix: I) -> Launch {
+        self.prefix = prefix.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Gives the child pipes for its standard input and output instead of nothing and the log.
+    #[must_use]
+    pub fn piped(mut self) -> Launch {
+        self.piped = true;
+        self
+    }
+
+    /// Starts the child. It is killed when the value is dropped, and when this process ends in whatever way.
+    ///
+    /// Errors: `setpriv` or the program is missing, or the log cannot be written.
+    pub fn start(&self) -> Result<Child> {
+        let log = File::options().create(true).append(true).open(&self.log);
+        let log = log.with_context(|| format!("could not write the log {}", self.log.display()))?;
+        let output = if self.piped { Stdio::piped() } else { log.try_clone()?.into() };
+        let mut command = self.command();
+        command.stdin(if self.piped { Stdio::piped() } else { Stdio::null() }).stdout(output).stderr(log);
+        let child = spawner::spawn(command).context(
+            "`setpriv` (of util-linux) ties children to their parent: run `cargo xtask setup` if it is missing",
+        )?;
+        Ok(Child { child, log: self.log.clone(), ended: None })
+    }
+
+    /// The death signal is asked for after the change of user and of root, because the kernel forgets it at both.
+    fn command(&self) -> Command {
+        let words = self.prefix.iter().map(OsString::as_os_str);
+        let mut words: Vec<&OsStr> = words.chain([OsStr::new("setpriv"), OsStr::new("--pdeathsig=KILL")]).collect();
+        let switches = self.user.as_ref().map(|user| [format!("--reuid={user}"), format!("--regid={user}")]);
+        if let Some(switches) = &switches {
+            words.extend(switches.iter().map(OsStr::new));
+            words.push(OsStr::new("--clear-groups"));
+        }
+        words.extend([OsStr::new("--"), &self.program]);
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).args(&self.arguments).envs(self.environment.iter().cloned());
+        // Its own group: a Ctrl-C at the terminal reaches the test runner, which ends the children in order.
+        command.process_group(0);
+        command
+    }
+}
+
+/// A running child process; dropping it kills it and everything below it.
+#[derive(Debug)]
+pub struct Child {
+    child: std::process::Child,
+    log: PathBuf,
+    ended: Option<ExitStatus>,
+}
+
+impl Child {
+    /// Its process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, or `None` while it runs (or is paused).
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait()?;
+        }
+        Ok(self.ended)
+    }
+
+    /// Stops it (SIGSTOP), with everything below it: sockets stay open and nothing answers. Returns once all have stopped.
+    pub fn pause(&mut self) -> Result<()> {
+        self.must_run("pause")?;
+        let began = Instant::now();
+        let mut stopped = 0;
+        // A process may fork until it has stopped, so look again until nothing new appears.
+        loop {
+            let tree = tree::of(self.id());
+            tree.iter().for_each(|process| signal(*process, Signal::STOP));
+            let all_stopped = tree.iter().all(|process| tree::is_stopped(*process));
+            if all_stopped && tree.len() == stopped {
+                return Ok(());
+            }
+            if began.elapsed() > STOP_DEADLINE {
+                bail!("process {} did not stop within {STOP_DEADLINE:?}", self.id());
+            }
+            stopped = if all_stopped { tree.len() } else { 0 };
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets it continue after [`Child::pause`] (SIGCONT).
+    pub fn resume(&mut self) -> Result<()> {
+        self.must_run("resume")?;
+        tree::of(self.id()).into_iter().for_each(|process| signal(process, Signal::CONT));
+        Ok(())
+    }
+
+    /// Asks it to end (SIGTERM) and waits for it. A paused process is resumed first, or it would never hear it.
+    pub async fn terminate(&mut self) -> Result<ExitStatus> {
+        if self.ended()?.is_none() {
+            signal(self.id(), Signal::TERM);
+            self.resume().ok();
+        }
+        self.wait().await
+    }
+
+    /// Waits until it ends by itself.
+    pub async fn wait(&mut self) -> Result<ExitStatus> {
+        let id = self.id();
+        let child = &mut self.child;
+        let what = format!("process {id} ends");
+        let ended = crate::eventually(&what, || {
+            let status = child.try_wait();
+            async move { status.transpose() }
+        });
+        let status = ended.await??;
+        self.ended = Some(status);
+        Ok(status)
+    }
+
+    /// Kills it (SIGKILL) with everything below it and waits until it is gone. Doing so twice is no error.
+    pub fn kill(&mut self) -> Result<()> {
+        if self.ended()?.is_none() {
+            let tree = tree::of(self.id());
+            tree.iter().for_each(|process| signal(*process, Signal::KILL));
+            self.ended = Some(self.child.wait()?);
+            // Nobody but init may wait for the grandchildren, and a server's port is theirs too until they are gone.
+            let began = Instant::now();
+            while tree[1..].iter().any(|process| tree::is_alive(*process)) {
+                if began.elapsed() > STOP_DEADLINE {
+                    bail!("children of process {} outlived it by {STOP_DEADLINE:?}", self.id());
+                }
+                std::thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+
+    /// The child's standard input, once, if it was launched [`Launch::piped`].
+    pub fn take_input(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// The child's standard output, once, if it was launched [`Launch::piped`].
+    pub fn take_output(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// The last 4 KiB of what it printed.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        log_tail(&self.log)
+    }
+
+    fn must_run(&mut self, act: &str) -> Result<()> {
+        match self.ended()? {
+            None => Ok(()),
+            Some(status) => bail!("cannot {act} process {}: it has ended ({status})\n{}", self.id(), self.log_tail()),
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill().ok();
+    }
+}
+
+/// The last 4 KiB of a log file, from the beginning of a line.
+pub(crate) fn log_tail(log: &Path) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    let tail = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
+    let tail = String::from_utf8_lossy(tail);
+    match tail.split_once('\n') {
+        Some((_, whole_lines)) if bytes.len() > TAIL_BYTES => whole_lines.to_owned(),
+        _ => tail.into_owned(),
+    }
+}
+
+/// A process that is gone already needs no signal.
+fn signal(process: u32, signal: Signal) {
+    if let Some(id) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        kill_process(id, signal).ok();
+    }
+}

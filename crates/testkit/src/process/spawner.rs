@@ -1,0 +1,44 @@
+//! The one thread that starts children.
+//!
+//! `PR_SET_PDEATHSIG` is bound to the *thread* that forked: a child started from a test's own thread would be killed when
+//! that thread ends, although the process lives on. So every child is started by one thread that ends with the process.
+
+use anyhow::{Context, Result, anyhow};
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+
+type Request = (Command, Sender<std::io::Result<Child>>);
+
+static SPAWNER: Mutex<Option<Sender<Request>>> = Mutex::new(None);
+
+/// Starts `command` from the thread that lives as long as this process.
+pub(super) fn spawn(command: Command) -> Result<Child> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let (answer, answered) = channel();
+    spawner()?.send((command, answer)).map_err(|_| anyhow!("the thread that starts child processes is gone"))?;
+    let child = answered.recv().context("the thread that starts child processes is gone")?;
+    child.with_context(|| format!("could not start {program}"))
+}
+
+fn spawner() -> Result<Sender<Request>> {
+    let mut spawner = SPAWNER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(sender) = spawner.as_ref() {
+        return Ok(sender.clone());
+    }
+    let (sender, requests) = channel();
+    std::thread::Builder::new().name("testkit-spawner".into()).spawn(move || serve(&requests))?;
+    *spawner = Some(sender.clone());
+    Ok(sender)
+}
+
+fn serve(requests: &Receiver<Request>) {
+    while let Ok((mut command, answer)) = requests.recv() {
+        if let Err(unclaimed) = answer.send(command.spawn())
+            && let Ok(mut child) = unclaimed.0
+        {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}

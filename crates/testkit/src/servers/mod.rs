@@ -1,0 +1,23 @@
+//! Real servers as child processes: on a free loopback port, in a temporary folder, killed with their parent.
+//!
+//! Each has the same methods: `start`, `url`, `port`, `pause` (SIGSTOP), `resume`, `kill` (SIGKILL), `restart` (same port,
+//! same folder) and `log_tail`. They are tuned to start and run fast and keep nothing safe: no fsync.
+//!
+//! Another version is chosen in the environment with a command line, which may begin with `chroot DIR`:
+//!
+//! | variable | default |
+//! |---|---|
+//! | `EVENKEEL_REDIS_SERVER` | `redis-server` |
+//! | `EVENKEEL_MARIADB_SERVER` | `mariadbd` (a MySQL `mysqld` works as well) |
+//! | `EVENKEEL_POSTGRES_SERVER` | `postgres`, the newest under `/usr/lib/postgresql` if it is not on the `PATH` |
+
+mod certificates;
+mod folder;
+mod port;
+mod program;
+mod readiness;
+mod redis;
+mod redis_options;
+
+pub use redis::Redis;
+pub use redis_options::RedisOptions;

@@ -1,0 +1,53 @@
+//! Loopback ports that nobody else takes while a server of ours is down.
+
+use anyhow::{Context, Result, bail};
+use rand::Rng;
+use std::fs::{self, File, TryLockError};
+use std::net::TcpListener;
+
+/// Below the ports Linux hands to outgoing connections (32768 and up): a server that is restarted finds its port free.
+const PORTS: std::ops::Range<u16> = 10_000..32_000;
+
+const ATTEMPTS: usize = 1000;
+
+/// A port that no other server of any test on this machine is given while this value lives.
+#[derive(Debug)]
+pub(super) struct Port {
+    number: u16,
+    /// Holds the lock; the kernel lets go of it however this process ends.
+    _reservation: File,
+}
+
+impl Port {
+    /// Takes a free port.
+    pub(super) fn reserve() -> Result<Port> {
+        let folder = super::folder::common("ports")?;
+        for _ in 0..ATTEMPTS {
+            let number = rand::rng().random_range(PORTS);
+            let file = folder.join(number.to_string());
+            let file = File::create(&file).with_context(|| format!("could not create {}", file.display()))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => continue,
+                Err(TryLockError::Error(error)) => return Err(error).context("could not lock a port's file"),
+            }
+            if TcpListener::bind(("127.0.0.1", number)).is_ok() {
+                return Ok(Port { number, _reservation: file });
+            }
+        }
+        bail!("found no free port on 127.0.0.1 in {PORTS:?}: close some servers")
+    }
+
+    /// The port's number.
+    pub(super) fn number(&self) -> u16 {
+        self.number
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        if let Ok(folder) = super::folder::common("ports") {
+            fs::remove_file(folder.join(self.number.to_string())).ok();
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Which program a server is: a name looked up in the usual places, or a command line from the environment.
+
+use anyhow::{Result, bail};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Where distributions put servers that are not on everybody's `PATH`.
+const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
+
+/// A server's program, possibly one that runs inside another root folder.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    /// The folder that is `/` to the program.
+    pub(super) root: Option<PathBuf>,
+    /// Its path as seen from that root.
+    pub(super) path: PathBuf,
+}
+
+impl Program {
+    /// The command line in the environment variable `variable`, or else the first of `names` that is installed.
+    pub(super) fn find(variable: &str, names: &[&str]) -> Result<Program> {
+        if let Ok(line) = std::env::var(variable) {
+            return Program::parse(variable, &line);
+        }
+        match names.iter().find_map(|name| installed(name)) {
+            Some(path) => Ok(Program { root: None, path }),
+            None => bail!("{} is not installed: run `cargo xtask setup`", names[0]),
+        }
+    }
+
+    /// A helper of the same installation, such as `mariadb-install-db` beside `mariadbd`.
+    pub(super) fn sibling(&self, name: &str) -> Program {
+        let beside = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).map(|folder| folder.join(name));
+        let found = match &self.root {
+            Some(_) => None,
+            None => beside.filter(|path| path.exists()).or_else(|| installed(name)),
+        };
+        Program { root: self.root.clone(), path: found.unwrap_or_else(|| PathBuf::from(name)) }
+    }
+
+    /// What has to stand in front of the program to run it.
+    pub(super) fn prefix(&self) -> Vec<&OsStr> {
+        self.root.as_deref().map_or_else(Vec::new, |root| vec![OsStr::new("chroot"), root.as_os_str()])
+    }
+
+    /// `path` as the program sees it.
+    pub(super) fn inside(&self, path: &Path) -> PathBuf {
+        match self.root.as_ref().and_then(|root| path.strip_prefix(root).ok()) {
+            Some(below) => Path::new("/").join(below),
+            None => path.to_owned(),
+        }
+    }
+
+    fn parse(variable: &str, line: &str) -> Result<Program> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [path] => Ok(Program { root: None, path: installed(path).unwrap_or_else(|| PathBuf::from(path)) }),
+            ["chroot", root, path] => Ok(Program { root: Some(PathBuf::from(root)), path: PathBuf::from(path) }),
+            _ => bail!("{variable} is {line:?}: write a program, or `chroot FOLDER PROGRAM`"),
+        }
+    }
+}
+
+/// Looks `name` up on the `PATH`, where servers usually are, and in the newest PostgreSQL's folder.
+fn installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(FOLDERS.map(PathBuf::from)).chain(postgres_folders());
+    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// `/usr/lib/postgresql/*/bin`, newest first.
+fn postgres_folders() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .collect();
+    versions.sort_unstable_by_key(|version| std::cmp::Reverse(version.0));
+    versions.into_iter().map(|(_, folder)| folder).collect()
+}

@@ -1,0 +1,167 @@
+//! Redis (or Valkey) as a child process.
+
+use super::port::Port;
+use super::program::Program;
+use super::redis_options::RedisOptions;
+use super::{certificates, folder, readiness};
+use crate::process::{Child, Launch};
+use anyhow::{Context, Result};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, FromRedisValue};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+const SOCKET: &str = "socket";
+
+/// How long the kit's own commands may take; a debugger or a paused server makes them fail, not hang.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// One Redis on 127.0.0.1, gone when dropped.
+///
+/// Its own commands ([`Redis::command`], readiness) go over a Unix socket as the default user, so they work whatever the port
+/// speaks and whoever may log in there.
+#[derive(Debug)]
+pub struct Redis {
+    child: Child,
+    launch: Launch,
+    options: RedisOptions,
+    port: Port,
+    folder: TempDir,
+}
+
+impl Redis {
+    /// Starts a server and returns once it answers.
+    ///
+    /// Errors: it is not installed, or did not start; the text carries the end of its log.
+    pub async fn start(options: RedisOptions) -> Result<Redis> {
+        let program = Program::find("EVENKEEL_REDIS_SERVER", &["redis-server", "valkey-server"])?;
+        readiness::on_free_port(async |port| Redis::start_on(&program, &options, port).await).await
+    }
+
+    /// How a client reaches it: `redis://[user:password@]127.0.0.1:PORT`, or `rediss://` with TLS.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let scheme = if self.options.tls { "rediss" } else { "redis" };
+        let login = match (&self.options.user, &self.options.password) {
+            (Some((name, password)), _) => format!("{name}:{password}@"),
+            (None, Some(password)) => format!(":{password}@"),
+            (None, None) => String::new(),
+        };
+        format!("{scheme}://{login}127.0.0.1:{}", self.port())
+    }
+
+    /// Its TCP port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port.number()
+    }
+
+    /// With [`RedisOptions::tls`]: the authority a client has to trust, as a PEM file.
+    #[must_use]
+    pub fn tls_authority(&self) -> PathBuf {
+        certificates::authority(self.folder.path())
+    }
+
+    /// Its folder: the append-only file, the certificates, the log.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs one command as the default user, such as `["CONFIG", "SET", "maxmemory", "1mb"]`.
+    pub async fn command<T: FromRedisValue>(&self, words: &[&str]) -> Result<T> {
+        let mut command = redis::Cmd::new();
+        words.iter().for_each(|word| {
+            command.arg(word);
+        });
+        let mut connection = self.connection().await?;
+        command.query_async(&mut connection).await.with_context(|| format!("redis-server refused {}", brief(words)))
+    }
+
+    /// A new connection of the default user over the Unix socket, for the test's own questions.
+    pub async fn connection(&self) -> Result<MultiplexedConnection> {
+        connect(self.folder.path(), &self.options).await
+    }
+
+    /// Stops it (SIGSTOP): connections stay open, nothing answers.
+    pub fn pause(&mut self) -> Result<()> {
+        self.child.pause()
+    }
+
+    /// Lets it continue after a pause.
+    pub fn resume(&mut self) -> Result<()> {
+        self.child.resume()
+    }
+
+    /// Kills it (SIGKILL); its port and folder are kept for [`Redis::restart`].
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()
+    }
+
+    /// Starts it again on the same port and folder, killing it first if it runs. Without [`RedisOptions::append_only`] it is
+    /// empty then.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child = self.launch.start()?;
+        Redis::wait(&mut self.child, self.folder.path(), &self.options).await
+    }
+
+    /// The end of its log.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        self.child.log_tail()
+    }
+
+    async fn start_on(program: &Program, options: &RedisOptions, port: Port) -> Result<Redis> {
+        let folder = folder::temporary("redis", program.root.as_deref())?;
+        if options.tls {
+            certificates::make(folder.path())?;
+        }
+        let launch = launch(program, options, &port, folder.path());
+        let mut child = launch.start()?;
+        Redis::wait(&mut child, folder.path(), options).await?;
+        Ok(Redis { child, launch, options: options.clone(), port, folder })
+    }
+
+    /// A server that loads its append-only file answers PING with an error until it is done.
+    async fn wait(child: &mut Child, folder: &Path, options: &RedisOptions) -> Result<()> {
+        let ping = async || {
+            let mut connection = connect(folder, options).await?;
+            Ok(redis::cmd("PING").query_async::<()>(&mut connection).await?)
+        };
+        readiness::wait("redis-server", child, ping).await
+    }
+}
+
+async fn connect(folder: &Path, options: &RedisOptions) -> Result<MultiplexedConnection> {
+    let login = options.password.as_ref().map(|password| format!("?pass={password}")).unwrap_or_default();
+    let client = redis::Client::open(format!("redis+unix://{}{login}", folder.join(SOCKET).display()))?;
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(RESPONSE_TIMEOUT))
+        .set_response_timeout(Some(RESPONSE_TIMEOUT));
+    Ok(client.get_multiplexed_async_connection_with_config(&config).await?)
+}
+
+fn launch(program: &Program, options: &RedisOptions, port: &Port, folder: &Path) -> Launch {
+    let inside = program.inside(folder);
+    let socket = inside.join(SOCKET);
+    let number = port.number().to_string();
+    let (plain, tls) = if options.tls { ("0", number.as_str()) } else { (number.as_str(), "0") };
+    let mut launch = Launch::new(&program.path, folder.join("log"))
+        .prefix(program.prefix())
+        .arguments(["--bind", "127.0.0.1", "--port", plain, "--dir"])
+        .argument(&inside)
+        .argument("--unixsocket")
+        .argument(socket)
+        .arguments(["--save", "", "--daemonize", "no", "--repl-diskless-sync-delay", "0"]);
+    if options.tls {
+        launch = launch.arguments(["--tls-port", tls]).arguments(certificates::redis_arguments(&inside));
+    }
+    launch.arguments(&options.arguments)
+}
+
+/// A command as an error shows it: values may be megabytes.
+fn brief(words: &[&str]) -> String {
+    words.iter().map(|word| word.chars().take(40).collect::<String>()).take(6).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,6 @@
+//! Tests of the test kit, against real servers.
+#![expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
+
+mod eventually;
+mod park;
+mod redis;
