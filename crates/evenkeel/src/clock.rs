@@ -116,11 +116,13 @@ mod manual {
     #[derive(Debug)]
     pub(super) struct Hand {
         passed: watch::Sender<Duration>,
+        /// Set for a clock that follows the runtime's own, paused time instead of a hand.
+        simulated_since: Option<tokio::time::Instant>,
     }
 
     impl Hand {
         pub(super) fn now(&self) -> Duration {
-            *self.passed.borrow()
+            self.simulated_since.map_or_else(|| *self.passed.borrow(), |start| start.elapsed())
         }
 
         pub(super) fn unix_ms(&self) -> u64 {
@@ -128,6 +130,9 @@ mod manual {
         }
 
         pub(super) async fn sleep(&self, span: Duration) {
+            if self.simulated_since.is_some() {
+                return tokio::time::sleep(span).await;
+            }
             let until = self.now() + span;
             // The sender lives in `self`, so waiting cannot fail.
             let _ = self.passed.subscribe().wait_for(|passed| *passed >= until).await;
@@ -140,7 +145,18 @@ mod manual {
 
     impl Default for TestClock {
         fn default() -> Self {
-            Self(Arc::new(Hand { passed: watch::Sender::new(Duration::ZERO) }))
+            Self(Arc::new(Hand { passed: watch::Sender::new(Duration::ZERO), simulated_since: None }))
+        }
+    }
+
+    impl Clock {
+        /// A clock that follows the runtime's own time. On a runtime whose time is paused, waiting costs nothing and time
+        /// moves by itself to the next thing that happens, so hours of a storm take seconds and repeat exactly.
+        #[must_use]
+        pub fn simulated() -> Self {
+            let hand =
+                Hand { passed: watch::Sender::new(Duration::ZERO), simulated_since: Some(tokio::time::Instant::now()) };
+            Self { manual: Some(Arc::new(hand)) }
         }
     }
 
