@@ -3,8 +3,10 @@
 //! Each task is one file (or folder). Continuous integration runs the same tasks and nothing else.
 
 mod check;
+mod mutants;
 mod setup;
 mod shell;
+mod test;
 mod tidy;
 
 use anyhow::Result;
@@ -25,8 +27,12 @@ enum Task {
     Setup(setup::Arguments),
     /// fmt, clippy, docs, tidy, cargo-deny and the tests that need no server
     Check,
+    /// Everything: tests against real servers, documentation tests, examples, mutants
+    Test(test::Arguments),
     /// The rules of this repository that a program can check
     Tidy,
+    /// Remove each protocol guard in turn and see the test named for it fail
+    Mutants(mutants::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +50,8 @@ fn run(arguments: Arguments) -> Result<()> {
         None => Ok(Arguments::command().print_help()?),
         Some(Task::Setup(arguments)) => setup::run(&arguments),
         Some(Task::Check) => check::run(),
+        Some(Task::Test(arguments)) => test::run(&arguments),
         Some(Task::Tidy) => tidy::run(),
+        Some(Task::Mutants(arguments)) => mutants::run(&arguments),
     }
 }

@@ -10,6 +10,8 @@ use needs::{NEEDS, Need};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
+pub(crate) use matrix::folder as matrix_folder;
+
 /// What `setup` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -24,9 +26,23 @@ pub(crate) struct Arguments {
     matrix_dir: Option<PathBuf>,
 }
 
+/// Fails with the line that installs what is missing; a test run does not skip what it cannot start.
+pub(crate) fn expect_all(matrix: bool) -> Result<()> {
+    let missing = missing(matrix);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = missing.iter().map(|need| need.program).collect();
+    let task = if matrix { "cargo xtask setup --matrix" } else { "cargo xtask setup" };
+    bail!("missing: {}; `{task}` installs what the tests need", names.join(", "))
+}
+
+fn missing(matrix: bool) -> Vec<&'static Need> {
+    NEEDS.iter().filter(|need| matrix || !need.matrix_only).filter(|need| !need.is_met()).collect()
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let missing: Vec<&Need> =
-        NEEDS.iter().filter(|need| arguments.matrix || !need.matrix_only).filter(|need| !need.is_met()).collect();
+    let missing = missing(arguments.matrix);
     let mut plan = apt::plan(&missing)?;
     if missing.iter().any(|need| need.program == "cargo-nextest") {
         plan.push(shell::cargo(&["install", "--locked", needs::NEXTEST]));

@@ -30,7 +30,8 @@ fn check_script(file: &File) -> Vec<Finding> {
         }
     }
     let code: Vec<(usize, &str)> = file.lines().map(|(line, text)| (line, without_comment(text))).collect();
-    let named = file.name().trim_end_matches(".lua").rsplit_once('-').and_then(|(_, count)| count.parse().ok());
+    let named: Option<usize> =
+        file.name().trim_end_matches(".lua").rsplit_once('-').and_then(|(_, count)| count.parse().ok());
     match named {
         None => find(1, "the file name does not end in the number of keys (`name-1.lua`)".to_owned()),
         Some(named) => {

@@ -3,8 +3,16 @@
 //! They also run as a test, so that nothing is checked anywhere that `cargo nextest run` does not check.
 
 mod boundaries;
+mod changelog;
+mod guarantees;
+mod guards;
 mod headers;
+mod keyspace;
+mod links;
 mod lua;
+mod manifests;
+mod markdown;
+mod metrics;
 mod panics;
 mod sizes;
 mod source;
@@ -37,8 +45,22 @@ impl Finding {
     }
 }
 
-const RULES: &[Rule] =
-    &[headers::RULE, sizes::RULE, boundaries::RULE, panics::RULE, waits::RULE, text::RULE, lua::RULE];
+const RULES: &[Rule] = &[
+    headers::RULE,
+    sizes::RULE,
+    boundaries::RULE,
+    panics::RULE,
+    waits::RULE,
+    text::RULE,
+    lua::RULE,
+    manifests::RULE,
+    guards::RULE,
+    guarantees::RULE,
+    keyspace::RULE,
+    metrics::RULE,
+    links::RULE,
+    changelog::RULE,
+];
 
 /// Prints what breaks a rule, and fails if anything does.
 pub(crate) fn run() -> Result<()> {

@@ -3,6 +3,7 @@
 use super::source::Source;
 use crate::shell;
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::process::Command;
 
 /// Endings of the files the rules read; data files are no text of ours.
@@ -37,7 +38,11 @@ impl File {
 }
 
 /// All files.
-pub(crate) struct Tree(Vec<File>);
+pub(crate) struct Tree {
+    files: Vec<File>,
+    /// Of all files, also those that are no text.
+    paths: BTreeSet<String>,
+}
 
 impl Tree {
     /// What git tracks, and what it would take if asked to add everything.
@@ -50,13 +55,19 @@ impl Tree {
             bail!("tidy asks git which files there are: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
         let mut files = Vec::new();
-        for path in String::from_utf8(output.stdout)?.lines().filter(|path| is_text(path)) {
-            // A file that is deleted but not yet committed is still listed.
-            if let Ok(text) = std::fs::read_to_string(root.join(path)) {
+        let mut paths = BTreeSet::new();
+        // A file that is deleted but not yet committed is still listed.
+        for path in String::from_utf8(output.stdout)?.lines().filter(|path| root.join(path).exists()) {
+            paths.insert(path.to_owned());
+            if is_text(path) {
+                let text =
+                    std::fs::read_to_string(root.join(path)).with_context(|| format!("tidy cannot read {path}"))?;
                 files.push((path.to_owned(), text));
             }
         }
-        Ok(Self::of(files))
+        let mut tree = Self::of(files);
+        tree.paths = paths;
+        Ok(tree)
     }
 
     pub(crate) fn of(files: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
@@ -65,20 +76,28 @@ impl Tree {
             let rust = path.ends_with(".rs").then(|| Source::of(&text));
             File { path, text, rust }
         };
-        Self(files.into_iter().map(|(path, text)| file((path.into(), text.into()))).collect())
+        let files: Vec<File> = files.into_iter().map(|(path, text)| file((path.into(), text.into()))).collect();
+        let paths = files.iter().map(|file| file.path.clone()).collect();
+        Self { files, paths }
     }
 
     pub(crate) fn files(&self) -> &[File] {
-        &self.0
+        &self.files
     }
 
     /// The Rust files, with their parsed form.
     pub(crate) fn rust(&self) -> impl Iterator<Item = (&File, &Source)> {
-        self.0.iter().filter_map(|file| Some((file, file.rust.as_ref()?)))
+        self.files.iter().filter_map(|file| Some((file, file.rust.as_ref()?)))
+    }
+
+    /// Whether there is such a file, or a folder with files in it.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let inside = format!("{path}/");
+        self.paths.contains(path) || self.paths.iter().any(|file| file.starts_with(&inside))
     }
 
     pub(crate) fn file(&self, path: &str) -> Option<&File> {
-        self.0.iter().find(|file| file.path == path)
+        self.files.iter().find(|file| file.path == path)
     }
 }
 

@@ -1,0 +1,176 @@
+//! `cargo xtask mutants`: removes each protocol guard in turn and wants the test the table names to fail.
+//!
+//! The guards are switches compiled only for tests (`EVENKEEL_MUTANT`), so the test binaries that are already built are
+//! run again and nothing is compiled. A test must also pass with its guard in place: a test that always fails shows nothing.
+
+use crate::shell::{self, cargo};
+use crate::test::{self, Park};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const VARIABLE: &str = "EVENKEEL_MUTANT";
+const WORKERS: usize = 3;
+/// A test that waits for ever without its guard has noticed, too.
+const DEADLINE: Duration = Duration::from_secs(90);
+
+/// What `mutants` was asked for.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Only the guards whose name contains this
+    filter: Option<String>,
+}
+
+/// One row of the test kit's table.
+#[derive(Deserialize)]
+struct Mutant {
+    name: String,
+    removes: String,
+    test: String,
+}
+
+/// A built test binary, as `cargo nextest list` describes it.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Suite {
+    binary_path: PathBuf,
+    cwd: PathBuf,
+    testcases: BTreeMap<String, serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Suites {
+    rust_suites: BTreeMap<String, Suite>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    Failed,
+    Hung,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    test::build()?;
+    let park = Park::start(&[])?;
+    run_on(&park, arguments.filter.as_deref())
+}
+
+/// Runs the table on servers that are already there.
+pub(crate) fn run_on(park: &Park, filter: Option<&str>) -> Result<()> {
+    let mut table = table()?;
+    table.retain(|mutant| filter.is_none_or(|filter| mutant.name.contains(filter)));
+    let suites = suites()?;
+    let verdicts: Mutex<BTreeMap<usize, Result<(), String>>> = Mutex::default();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                while let Some((index, mutant)) = take(&next, &table) {
+                    let verdict = judge(mutant, &suites, park).unwrap_or_else(|error| Err(format!("{error:#}")));
+                    if let Ok(mut verdicts) = verdicts.lock() {
+                        verdicts.insert(index, verdict);
+                    }
+                }
+            });
+        }
+    });
+    let verdicts = verdicts.into_inner().unwrap_or_default();
+    let width = table.iter().map(|mutant| mutant.name.len()).max().unwrap_or(0);
+    for (index, mutant) in table.iter().enumerate() {
+        let verdict = match verdicts.get(&index) {
+            Some(Ok(())) => "killed  ",
+            _ => "SURVIVED",
+        };
+        println!("{verdict}  {:width$}  {}  ({})", mutant.name, mutant.removes, mutant.test);
+    }
+    let survivors: Vec<String> = verdicts
+        .iter()
+        .filter_map(|(index, verdict)| Some(format!("  {}: {}", table[*index].name, verdict.as_ref().err()?)))
+        .collect();
+    if !survivors.is_empty() || verdicts.len() != table.len() {
+        bail!(
+            "{} of {} guards can be removed without a test noticing:\n{}",
+            survivors.len(),
+            table.len(),
+            survivors.join("\n")
+        );
+    }
+    println!("all {} mutants are killed by the tests named for them", table.len());
+    Ok(())
+}
+
+fn take<'a>(next: &AtomicUsize, table: &'a [Mutant]) -> Option<(usize, &'a Mutant)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    Some((index, table.get(index)?))
+}
+
+fn table() -> Result<Vec<Mutant>> {
+    let output = Command::new(shell::target()?.join("debug/evenkeel-testkit")).arg("mutants").output();
+    let output = output.context("the test kit's program could not be started")?;
+    if !output.status.success() {
+        bail!("the test kit's program gave no mutant table: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    serde_json::from_slice(&output.stdout).context("the test kit's mutant table")
+}
+
+fn suites() -> Result<Vec<Suite>> {
+    let mut list = cargo(&["nextest", "list", "--workspace", "--message-format", "json"]);
+    let output = list.stderr(Stdio::inherit()).output()?;
+    let suites: Suites = serde_json::from_slice(&output.stdout).context("cargo nextest list")?;
+    Ok(suites.rust_suites.into_values().collect())
+}
+
+/// The outer error: the row could not be judged. The inner one: the guard is not covered.
+fn judge(mutant: &Mutant, suites: &[Suite], park: &Park) -> Result<Result<(), String>> {
+    let (suite, test) = place(mutant, suites)?;
+    if attempt(suite, test, None, park)? != Outcome::Passed {
+        return Ok(Err(format!("`{test}` does not even pass with the guard in place")));
+    }
+    Ok(match attempt(suite, test, Some(&mutant.name), park)? {
+        Outcome::Failed | Outcome::Hung => Ok(()),
+        Outcome::Passed => Err(format!("`{test}` passes without it")),
+    })
+}
+
+/// The one test the row names: by its whole path, or by its end.
+fn place<'a>(mutant: &'a Mutant, suites: &'a [Suite]) -> Result<(&'a Suite, &'a str)> {
+    let end = format!("::{}", mutant.test);
+    let found: Vec<(&Suite, &str)> = suites
+        .iter()
+        .flat_map(|suite| suite.testcases.keys().map(move |test| (suite, test.as_str())))
+        .filter(|(_, test)| *test == mutant.test || test.ends_with(&end))
+        .collect();
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => bail!("there is no test `{}`", mutant.test),
+        many => bail!("{} tests are called `{}`: write more of the path", many.len(), mutant.test),
+    }
+}
+
+fn attempt(suite: &Suite, test: &str, removed: Option<&str>, park: &Park) -> Result<Outcome> {
+    let mut command = Command::new(&suite.binary_path);
+    command.args(["--exact", test, "--nocapture"]).current_dir(&suite.cwd).env_remove(VARIABLE);
+    command.envs(park.addresses()).env("CARGO_MANIFEST_DIR", &suite.cwd);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    if let Some(guard) = removed {
+        command.env(VARIABLE, guard);
+    }
+    let mut child = command.spawn().with_context(|| suite.binary_path.display().to_string())?;
+    let start = Instant::now();
+    while start.elapsed() < DEADLINE {
+        if let Some(status) = child.try_wait()? {
+            return Ok(if status.success() { Outcome::Passed } else { Outcome::Failed });
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(Outcome::Hung)
+}

@@ -1,0 +1,59 @@
+//! `cargo xtask test`: everything, against real servers that are started once for the whole run.
+
+mod examples;
+mod matrix;
+mod park;
+
+use crate::mutants;
+use crate::setup;
+use crate::shell::{self, Steps, cargo};
+use anyhow::Result;
+use std::path::PathBuf;
+
+pub(crate) use park::Park;
+
+/// What `test` was asked for.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Run the conformance suites on each server that `setup --matrix` unpacked
+    #[arg(long)]
+    matrix: bool,
+    /// Where those servers are (default: target/matrix)
+    #[arg(long, value_name = "DIR", env = "EVENKEEL_MATRIX")]
+    matrix_dir: Option<PathBuf>,
+    /// Run only these tests: filters and options of `cargo nextest run`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "NEXTEST")]
+    filters: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    setup::expect_all(arguments.matrix)?;
+    let mut steps = Steps::new("test");
+    steps.step("build", build)?;
+    if arguments.matrix {
+        matrix::run(&mut steps, arguments.matrix_dir.clone())?;
+        steps.finish();
+        return Ok(());
+    }
+    let park = steps.step("servers", || Park::start(&[]))?;
+    let filters: Vec<&str> = arguments.filters.iter().map(String::as_str).collect();
+    steps.step("tests", || nextest(&park, &filters))?;
+    if filters.is_empty() {
+        steps.step("documentation tests", || shell::run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"])))?;
+        steps.step("examples", || examples::run(&park))?;
+        steps.step("mutants", || mutants::run_on(&park, None))?;
+    }
+    steps.finish();
+    Ok(())
+}
+
+/// Builds every test once; the later steps find everything built.
+pub(crate) fn build() -> Result<()> {
+    shell::run(&mut cargo(&["nextest", "run", "--workspace", "--no-run"]))
+}
+
+fn nextest(park: &Park, filters: &[&str]) -> Result<()> {
+    let mut command = cargo(&["nextest", "run", "--workspace"]);
+    command.args(filters).envs(park.addresses());
+    shell::run(&mut command)
+}

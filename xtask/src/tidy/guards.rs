@@ -1,0 +1,70 @@
+//! Every protocol guard that can be removed has a row in the mutant table, so that some test must notice.
+
+use super::{Finding, Rule, Tree};
+use std::collections::BTreeSet;
+
+const SOURCES: &str = "crates/evenkeel/src/";
+const TABLE: &str = "crates/testkit/src/mutants";
+const LUA_MARK: &str = "-- guard: ";
+
+pub(crate) const RULE: Rule = Rule {
+    name: "guards",
+    wants: "every guard in the sources and scripts has a row in the test kit's mutant table",
+    check,
+};
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    let table: BTreeSet<&str> = tree
+        .rust()
+        .filter(|(file, _)| file.path.starts_with(TABLE))
+        .flat_map(|(_, source)| source.strings().map(|(_, text)| text))
+        .collect();
+    let mut findings = Vec::new();
+    for file in tree.files().iter().filter(|file| file.is_under(&[SOURCES])) {
+        let guards: Vec<(usize, &str)> = match &file.rust {
+            // Comments talk about guards too; the scanned code knows which lines call one.
+            Some(source) => {
+                let lines: BTreeSet<usize> =
+                    source.code().filter(|(_, code)| code.contains("guard(\"\")")).map(|(line, _)| line).collect();
+                file.lines()
+                    .filter(|(line, _)| lines.contains(line))
+                    .flat_map(|(line, text)| called(line, text))
+                    .collect()
+            }
+            None if file.path.ends_with(".lua") => {
+                file.lines().filter_map(|(line, text)| Some((line, text.split_once(LUA_MARK)?.1.trim()))).collect()
+            }
+            None => Vec::new(),
+        };
+        for (line, name) in guards.into_iter().filter(|(_, name)| !table.contains(name)) {
+            findings.push(Finding::new(&file.path, line, format!("the guard `{name}` has no row in {TABLE}.rs")));
+        }
+    }
+    findings
+}
+
+fn called(line: usize, text: &str) -> Vec<(usize, &str)> {
+    text.split("guard(\"").skip(1).filter_map(|rest| Some((line, rest.split_once('"')?.0))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_without_a_row_is_found() {
+        let source = "//! `guard(\"example\")` is only a comment.\nif guard(\"known\") && guard(\"unknown\") {}\n";
+        let script = "if a then return 0 end -- guard: script_only\n";
+        let tree = Tree::of([
+            ("crates/evenkeel/src/cache/memory.rs", source),
+            ("crates/evenkeel/src/cache/scripts/fill-1.lua", script),
+            ("crates/testkit/src/mutants.rs", "const ROWS: &[&str] = &[\"known\"];"),
+        ]);
+        let found: Vec<_> = check(&tree).into_iter().map(|finding| (finding.line, finding.what)).collect();
+        let expected = [
+            (2, "the guard `unknown` has no row in crates/testkit/src/mutants.rs".to_owned()),
+            (1, "the guard `script_only` has no row in crates/testkit/src/mutants.rs".to_owned()),
+        ];
+        assert_eq!(found, expected);
+    }
+}

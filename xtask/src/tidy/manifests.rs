@@ -1,0 +1,65 @@
+//! Every crate says its licence and what it is, and takes the workspace's lints.
+
+use super::{Finding, Rule, Tree};
+use toml::{Table, Value};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "manifests",
+    wants: "every crate has a description, the workspace's licence, edition and lints, and dependencies from the workspace's list",
+    check,
+};
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    let manifests = tree.files().iter().filter(|file| file.name() == "Cargo.toml" && file.path != "Cargo.toml");
+    let mut findings = Vec::new();
+    for file in manifests {
+        let found = match file.text.parse::<Table>() {
+            Ok(manifest) => missing(&manifest),
+            Err(error) => vec![error.to_string()],
+        };
+        findings.extend(found.into_iter().map(|what| Finding::new(&file.path, 0, what)));
+    }
+    findings
+}
+
+fn missing(manifest: &Table) -> Vec<String> {
+    let mut missing = Vec::new();
+    let inherits =
+        |value: Option<&Value>| value.and_then(|value| value.get("workspace")) == Some(&Value::Boolean(true));
+    let package = manifest.get("package");
+    for key in ["version", "edition", "rust-version", "license", "publish"] {
+        if !inherits(package.and_then(|package| package.get(key))) {
+            missing.push(format!("`{key}.workspace = true` is missing"));
+        }
+    }
+    if package.and_then(|package| package.get("description")).is_none() {
+        missing.push("`description` is missing".to_owned());
+    }
+    if !inherits(manifest.get("lints")) {
+        missing.push("`[lints] workspace = true` is missing".to_owned());
+    }
+    for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
+        let dependencies = manifest.get(table).and_then(Value::as_table).into_iter().flatten();
+        let own = dependencies.filter(|(_, value)| !inherits(Some(value)));
+        missing.extend(own.map(|(name, _)| format!("`{name}` is not taken from the workspace's list")));
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "[package]\nname = \"a\"\ndescription = \"A.\"\nversion.workspace = true\nedition.workspace = true\nrust-version.workspace = true\nlicense.workspace = true\npublish.workspace = true\n[lints]\nworkspace = true\n[dependencies]\nb = { workspace = true, features = [\"c\"] }\n";
+
+    fn found(text: &str) -> Vec<String> {
+        check(&Tree::of([("a/Cargo.toml", text)])).into_iter().map(|finding| finding.what).collect()
+    }
+
+    #[test]
+    fn a_manifest_on_its_own_is_found() {
+        assert_eq!(found(GOOD), Vec::<String>::new());
+        assert_eq!(found(&GOOD.replace("license.", "x.")), ["`license.workspace = true` is missing"]);
+        assert_eq!(found(&format!("{GOOD}d = \"1\"\n")), ["`d` is not taken from the workspace's list"]);
+    }
+}

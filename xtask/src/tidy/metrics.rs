@@ -1,0 +1,74 @@
+//! docs/metrics.md has a row for every metric in the sources, and for no other.
+
+use super::{Finding, Rule, Tree, markdown};
+use std::collections::BTreeMap;
+
+const PAGE: &str = "docs/metrics.md";
+const INSIDE: &[&str] = &["crates/evenkeel/src/", "crates/server/src/", "apps/"];
+const PREFIXES: &[&str] = &["evenkeel_", "shortlink_"];
+const MACROS: &[&str] = &["counter!(\"\"", "gauge!(\"\"", "histogram!(\"\""];
+
+pub(crate) const RULE: Rule = Rule {
+    name: "metrics",
+    wants: "a metric's name begins with its program (evenkeel_, shortlink_), and docs/metrics.md has a row for each and no other",
+    check,
+};
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut used: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+    for (file, source) in tree.rust().filter(|(file, _)| file.is_under(INSIDE) && !file.is_test()) {
+        for (line, name) in source.strings().filter(|(line, _)| !source.is_test(*line)) {
+            if is_metric(name) {
+                used.entry(name).or_insert((&file.path, line));
+            }
+        }
+        for (line, code) in source.code().filter(|(_, code)| MACROS.iter().any(|name| code.contains(name))) {
+            let named = source.strings().any(|(at, name)| at == line && is_metric(name));
+            if !named {
+                findings.push(Finding::new(
+                    &file.path,
+                    line,
+                    format!("a metric without a known prefix: `{}`", code.trim()),
+                ));
+            }
+        }
+    }
+    let rows = tree.file(PAGE).map(|page| markdown::rows(&page.text)).unwrap_or_default();
+    let listed: Vec<(usize, &str)> = rows
+        .iter()
+        .flat_map(|(line, cells)| markdown::code(cells[0]).into_iter().map(|name| (*line, name)))
+        .filter(|(_, name)| is_metric(name))
+        .collect();
+    for (name, (path, line)) in used.iter().filter(|(name, _)| !listed.iter().any(|(_, row)| row == *name)) {
+        findings.push(Finding::new(path, *line, format!("`{name}` has no row in {PAGE}")));
+    }
+    for (line, name) in listed.iter().filter(|(_, name)| !used.contains_key(name)) {
+        findings.push(Finding::new(PAGE, *line, format!("no source mentions `{name}`")));
+    }
+    findings
+}
+
+fn is_metric(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    PREFIXES.iter().any(|prefix| text.len() > prefix.len() && text.starts_with(prefix)) && text.chars().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_and_page_say_the_same() {
+        let source = "let a = counter!(\"evenkeel_cache_hits_total\", \"cache\" => name);\nlet b = gauge!(\"open\");\nconst C: &str = \"evenkeel_link_epoch\";\n";
+        let page = "| name | kind |\n|---|---|\n| `evenkeel_link_epoch` | gauge |\n| `evenkeel_gone` | gauge |\n";
+        let tree = Tree::of([("crates/evenkeel/src/cache/metrics.rs", source), (PAGE, page)]);
+        let found: Vec<_> = check(&tree).into_iter().map(|finding| finding.what).collect();
+        let expected = [
+            "a metric without a known prefix: `let b = gauge!(\"\");`",
+            "`evenkeel_cache_hits_total` has no row in docs/metrics.md",
+            "no source mentions `evenkeel_gone`",
+        ];
+        assert_eq!(found, expected);
+    }
+}
