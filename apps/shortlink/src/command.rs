@@ -1,0 +1,9 @@
+//! What the program does with its arguments.
+
+use std::process::ExitCode;
+
+/// Runs the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,11 @@
+//! What a link is, and what may become one. Pure: no I/O, no clock.
+
+mod code;
+mod link;
+mod page;
+mod target;
+
+pub use code::{ALIAS_CHARACTERS_MAX, Code, CodeRefused};
+pub use link::{Link, LinkPatch, NewLink};
+pub use page::{Page, PageRefused, PageRequest, ROWS_REACHED_MAX, ROWS_SHOWN_MAX};
+pub use target::{TARGET_BYTES_MAX, Target, TargetRefused, TargetRules};

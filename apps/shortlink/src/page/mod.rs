@@ -1,0 +1,1 @@
+//! The page to create, find, edit and delete links.

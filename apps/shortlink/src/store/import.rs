@@ -1,0 +1,143 @@
+//! Rows of an import: which are new, which are there already, which cannot be.
+
+use super::database::{Database, Transaction};
+use super::{CODE_ATTEMPTS_MAX, Checkpoint, Store, StoreError, version_after};
+use crate::codes::CODES;
+use crate::domain::{Code, Link, Target};
+use jiff::Timestamp;
+use std::collections::{HashMap, HashSet};
+
+/// A row to be taken. What an export wrote comes back exactly; what is `None` is filled in as for a new link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportRow {
+    /// The link's code; `None`: generate one, unless some link leads there already.
+    pub code: Option<Code>,
+    /// Whether the code was chosen by somebody (meaningless without a code).
+    pub alias: bool,
+    /// Where it leads.
+    pub target: Target,
+    /// When it ends; a past moment is taken, too.
+    pub expires_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Option<Timestamp>,
+    /// When it was last changed.
+    pub updated_at: Option<Timestamp>,
+    /// Its version.
+    pub version: Option<i64>,
+}
+
+/// What became of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowOutcome {
+    /// A new link, with this code.
+    Created(Code),
+    /// The link was there already; nothing was changed.
+    Present,
+    /// Its code leads elsewhere already. Neither was changed.
+    Taken(Code),
+}
+
+/// See [`Store::import`].
+pub(super) async fn import<D: Database>(
+    store: &Store,
+    database: &D,
+    rows: &[ImportRow],
+    checkpoint: Option<&Checkpoint>,
+) -> Result<Vec<RowOutcome>, StoreError> {
+    for _ in 0..CODE_ATTEMPTS_MAX {
+        let mut transaction = database.begin().await?;
+        transaction.lock_imports().await?;
+        let (outcomes, links) = sort_out(store, &mut transaction, rows).await?;
+        match transaction.insert_many(&links).await {
+            Ok(()) => {}
+            // Somebody made a link of the same code between our look and our insert. Look again.
+            Err(StoreError::Duplicate) => continue,
+            Err(error) => return Err(error),
+        }
+        if let Some(checkpoint) = checkpoint {
+            transaction.keep_checkpoint(checkpoint).await?;
+        }
+        transaction.commit().await?;
+        return Ok(outcomes);
+    }
+    Err(StoreError::CodesExhausted)
+}
+
+/// Decides for every row, and makes the links that are to be added.
+async fn sort_out(
+    store: &Store,
+    transaction: &mut impl Transaction,
+    rows: &[ImportRow],
+) -> Result<(Vec<RowOutcome>, Vec<Link>), StoreError> {
+    let wanted: Vec<Code> = rows.iter().filter_map(|row| row.code.clone()).collect();
+    let uncoded: Vec<&str> = rows.iter().filter(|row| row.code.is_none()).map(|row| row.target.as_str()).collect();
+    let found = transaction.find_many(&wanted).await?;
+    let mut targets_by_code: HashMap<Code, Target> = found.into_iter().map(|link| (link.code, link.target)).collect();
+    let mut targets: HashSet<String> = transaction.known_targets(&uncoded).await?.into_iter().collect();
+    let needed = uncoded.iter().filter(|target| !targets.contains(**target)).count();
+    let mut free = free_codes(store, transaction, needed, &wanted).await?.into_iter();
+
+    let now = store.now();
+    let mut outcomes = Vec::with_capacity(rows.len());
+    let mut links = Vec::new();
+    for row in rows {
+        let known = row.code.as_ref().and_then(|code| targets_by_code.get(code));
+        let code = match (&row.code, known) {
+            (Some(code), Some(target)) => {
+                outcomes.push(if *target == row.target {
+                    RowOutcome::Present
+                } else {
+                    RowOutcome::Taken(code.clone())
+                });
+                continue;
+            }
+            (None, _) if targets.contains(row.target.as_str()) => {
+                outcomes.push(RowOutcome::Present);
+                continue;
+            }
+            (Some(code), None) => code.clone(),
+            (None, _) => free.next().ok_or(StoreError::CodesExhausted)?,
+        };
+        targets_by_code.insert(code.clone(), row.target.clone());
+        targets.insert(row.target.as_str().to_owned());
+        outcomes.push(RowOutcome::Created(code.clone()));
+        links.push(link(row, code, now));
+    }
+    Ok((outcomes, links))
+}
+
+/// `needed` generated codes that no link has and no row of this batch wants. Their numbers are taken in the transaction: if it
+/// is rolled back, they are not used up.
+async fn free_codes(
+    store: &Store,
+    transaction: &mut impl Transaction,
+    needed: usize,
+    wanted: &[Code],
+) -> Result<Vec<Code>, StoreError> {
+    let wanted: HashSet<&Code> = wanted.iter().collect();
+    let mut free: Vec<Code> = Vec::with_capacity(needed);
+    while free.len() < needed {
+        let missing = u64::try_from(needed - free.len()).unwrap_or(u64::MAX);
+        let numbers = transaction.reserve(missing).await?;
+        if numbers.end > CODES {
+            return Err(StoreError::CodesExhausted);
+        }
+        let drawn: Vec<Code> = numbers.filter_map(|number| store.0.codes.code(number)).collect();
+        let met: HashSet<Code> = transaction.find_many(&drawn).await?.into_iter().map(|link| link.code).collect();
+        free.extend(drawn.into_iter().filter(|code| !met.contains(code) && !wanted.contains(code)));
+    }
+    Ok(free)
+}
+
+fn link(row: &ImportRow, code: Code, now: Timestamp) -> Link {
+    let created_at = row.created_at.unwrap_or(now);
+    Link {
+        alias: row.code.is_some() && row.alias,
+        code,
+        target: row.target.clone(),
+        created_at,
+        updated_at: row.updated_at.unwrap_or(created_at),
+        expires_at: row.expires_at,
+        version: row.version.unwrap_or_else(|| version_after(None, now)),
+    }
+}

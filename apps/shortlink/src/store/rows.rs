@@ -1,0 +1,84 @@
+//! Between a link and its row. Times are whole milliseconds since 1970, which every database stores alike.
+
+use super::StoreError;
+use crate::domain::{Code, Link, Target};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use std::ops::Range;
+
+/// A row of `links`.
+#[derive(sqlx::FromRow)]
+pub(super) struct LinkRow {
+    pub(super) id: i64,
+    code: String,
+    target: String,
+    alias: bool,
+    created_at: i64,
+    updated_at: i64,
+    expires_at: Option<i64>,
+    version: i64,
+}
+
+impl LinkRow {
+    pub(super) fn into_link(self) -> Result<Link, StoreError> {
+        let code = Code::parse(&self.code).map_err(|why| StoreError::Corrupt(format!("row {}: {why}", self.id)))?;
+        Ok(Link {
+            code,
+            target: Target::stored(self.target),
+            alias: self.alias,
+            created_at: time(self.id, self.created_at)?,
+            updated_at: time(self.id, self.updated_at)?,
+            expires_at: self.expires_at.map(|ms| time(self.id, ms)).transpose()?,
+            version: self.version,
+        })
+    }
+}
+
+pub(super) fn links(rows: Vec<LinkRow>) -> Result<Vec<Link>, StoreError> {
+    rows.into_iter().map(LinkRow::into_link).collect()
+}
+
+pub(super) fn numbered(rows: Vec<LinkRow>) -> Result<Vec<(i64, Link)>, StoreError> {
+    rows.into_iter().map(|row| Ok((row.id, row.into_link()?))).collect()
+}
+
+/// The `count` numbers that were reserved when the sequence moved to `end`.
+pub(super) fn numbers_before(end: i64, count: i64) -> Result<Range<u64>, StoreError> {
+    let range = u64::try_from(end - count).ok().zip(u64::try_from(end).ok());
+    range
+        .map(|(start, end)| start..end)
+        .ok_or_else(|| StoreError::Corrupt(format!("the code sequence stands at {end}")))
+}
+
+fn time(row: i64, ms: i64) -> Result<Timestamp, StoreError> {
+    Timestamp::from_millisecond(ms).map_err(|_| StoreError::Corrupt(format!("row {row}: {ms} ms is no time")))
+}
+
+/// What targets are looked up by: addresses are too long for an index. 128 bits of SHA-256; equality is checked on top.
+pub(super) fn target_hash(target: &str) -> Vec<u8> {
+    Sha256::digest(target.as_bytes())[..16].to_vec()
+}
+
+/// `%text%` for `LIKE .. ESCAPE '!'`, so that `%` and `_` in a search mean themselves.
+pub(super) fn like_pattern(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    pattern.push('%');
+    for character in text.chars() {
+        if matches!(character, '%' | '_' | '!') {
+            pattern.push('!');
+        }
+        pattern.push(character);
+    }
+    pattern.push('%');
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::like_pattern;
+
+    #[test]
+    fn wildcards_of_a_search_mean_themselves() {
+        assert_eq!(like_pattern("100%_a!b"), "%100!%!_a!!b%");
+    }
+}

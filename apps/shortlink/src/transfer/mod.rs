@@ -1,0 +1,1 @@
+//! Import and export of links as TSV, CSV and JSON lines.

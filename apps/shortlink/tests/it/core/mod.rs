@@ -1,0 +1,3 @@
+//! Codes, stores, configuration, import and export.
+
+mod first;
