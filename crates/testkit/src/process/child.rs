@@ -1,7 +1,7 @@
 //! One child process: how it is started, and what can be done to it.
 
 use super::{spawner, tree};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ const STOP_DEADLINE: Duration = Duration::from_secs(20);
 #[derive(Clone, Debug)]
 pub struct Launch {
     prefix: Vec<OsString>,
-    user: Option<String>,
+    user: Option<(u32, u32)>,
     program: OsString,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
@@ -63,10 +63,10 @@ impl Launch {
         self
     }
 
-    /// Runs the program as this system user. Only root can.
+    /// Runs the program as the system user and group of these numbers. Only root can.
     #[must_use]
-    pub fn user(mut self, user: impl Into<String>) -> Launch {
-        self.user = Some(user.into());
+    pub fn user(mut self, user: u32, group: u32) -> Launch {
+        self.user = Some((user, group));
         self
     }
 
@@ -82,6 +82,17 @@ impl Launch {
     pub fn piped(mut self) -> Launch {
         self.piped = true;
         self
+    }
+
+    /// Runs it to its end, for a program that does one thing.
+    ///
+    /// Errors: it failed; the text carries the end of its log.
+    pub fn run(&self) -> Result<()> {
+        let mut child = self.start()?;
+        let status = child.child.wait()?;
+        child.ended = Some(status);
+        ensure!(status.success(), "{} failed ({status}):\n{}", self.program.to_string_lossy(), child.log_tail());
+        Ok(())
     }
 
     /// Starts the child. It is killed when the value is dropped, and when this process ends in whatever way.
@@ -103,7 +114,7 @@ impl Launch {
     fn command(&self) -> Command {
         let words = self.prefix.iter().map(OsString::as_os_str);
         let mut words: Vec<&OsStr> = words.chain([OsStr::new("setpriv"), OsStr::new("--pdeathsig=KILL")]).collect();
-        let switches = self.user.as_ref().map(|user| [format!("--reuid={user}"), format!("--regid={user}")]);
+        let switches = self.user.map(|(user, group)| [format!("--reuid={user}"), format!("--regid={group}")]);
         if let Some(switches) = &switches {
             words.extend(switches.iter().map(OsStr::new));
             words.push(OsStr::new("--clear-groups"));
@@ -111,6 +122,10 @@ impl Launch {
         words.extend([OsStr::new("--"), &self.program]);
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).args(&self.arguments).envs(self.environment.iter().cloned());
+        if self.user.is_some() {
+            // The folder we stand in may be closed to that user.
+            command.current_dir("/");
+        }
         // Its own group: a Ctrl-C at the terminal reaches the test runner, which ends the children in order.
         command.process_group(0);
         command

@@ -12,10 +12,11 @@ pub(super) fn temporary(kind: &str, root: Option<&Path>) -> Result<TempDir> {
     folder.with_context(|| format!("could not create a folder in {}", parent.display()))
 }
 
-/// A folder that all tests of this user share, for what is made once.
-pub(super) fn common(name: &str) -> Result<PathBuf> {
+/// A folder that all tests of this user share, for what is made once; inside `root` like [`temporary`].
+pub(super) fn common(name: &str, root: Option<&Path>) -> Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
-    let folder = std::env::temp_dir().join(format!("evenkeel-testkit-{user}")).join(name);
+    let parent = root.map_or_else(std::env::temp_dir, |root| root.join("tmp"));
+    let folder = parent.join(format!("evenkeel-testkit-{user}")).join(name);
     fs::create_dir_all(&folder).with_context(|| format!("could not create {}", folder.display()))?;
     Ok(folder)
 }

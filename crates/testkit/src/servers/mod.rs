@@ -13,11 +13,18 @@
 
 mod certificates;
 mod folder;
+mod instance;
+pub(crate) mod mariadb;
 mod port;
+pub(crate) mod postgres;
 mod program;
 mod readiness;
 mod redis;
 mod redis_options;
+mod template;
+mod user;
 
+pub use mariadb::{MariaDb, MariaDbOptions};
+pub use postgres::{Postgres, PostgresOptions};
 pub use redis::Redis;
 pub use redis_options::RedisOptions;

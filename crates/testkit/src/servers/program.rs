@@ -1,8 +1,10 @@
 //! Which program a server is: a name looked up in the usual places, or a command line from the environment.
 
+use crate::process::Launch;
 use anyhow::{Result, bail};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Where distributions put servers that are not on everybody's `PATH`.
 const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
@@ -38,9 +40,25 @@ impl Program {
         Program { root: self.root.clone(), path: found.unwrap_or_else(|| PathBuf::from(name)) }
     }
 
-    /// What has to stand in front of the program to run it.
-    pub(super) fn prefix(&self) -> Vec<&OsStr> {
-        self.root.as_deref().map_or_else(Vec::new, |root| vec![OsStr::new("chroot"), root.as_os_str()])
+    /// How the server is started as a child that writes this log.
+    pub(super) fn launch(&self, log: &Path) -> Launch {
+        Launch::new(&self.path, log).prefix(self.prefix())
+    }
+
+    /// The program for a short call whose output is wanted.
+    pub(super) fn command(&self) -> Command {
+        let prefix = self.prefix();
+        let mut command = Command::new(prefix.first().copied().unwrap_or(self.path.as_os_str()));
+        command.args(prefix.iter().skip(1));
+        if !prefix.is_empty() {
+            command.arg(&self.path);
+        }
+        command
+    }
+
+    /// The sentence for a program that could not be run.
+    pub(super) fn missing(&self) -> String {
+        format!("could not run {}: run `cargo xtask setup`", self.path.display())
     }
 
     /// `path` as the program sees it.
@@ -49,6 +67,10 @@ impl Program {
             Some(below) => Path::new("/").join(below),
             None => path.to_owned(),
         }
+    }
+
+    fn prefix(&self) -> Vec<&OsStr> {
+        self.root.as_deref().map_or_else(Vec::new, |root| vec![OsStr::new("chroot"), root.as_os_str()])
     }
 
     fn parse(variable: &str, line: &str) -> Result<Program> {

@@ -1,16 +1,16 @@
 //! Redis (or Valkey) as a child process.
 
+use super::instance::{Instance, control_methods};
 use super::port::Port;
 use super::program::Program;
 use super::redis_options::RedisOptions;
 use super::{certificates, folder, readiness};
-use crate::process::{Child, Launch};
+use crate::process::Launch;
 use anyhow::{Context, Result};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, FromRedisValue};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tempfile::TempDir;
 
 const SOCKET: &str = "socket";
 
@@ -23,12 +23,11 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 /// speaks and whoever may log in there.
 #[derive(Debug)]
 pub struct Redis {
-    child: Child,
-    launch: Launch,
+    instance: Instance,
     options: RedisOptions,
-    port: Port,
-    folder: TempDir,
 }
+
+control_methods!(Redis);
 
 impl Redis {
     /// Starts a server and returns once it answers.
@@ -51,22 +50,10 @@ impl Redis {
         format!("{scheme}://{login}127.0.0.1:{}", self.port())
     }
 
-    /// Its TCP port.
-    #[must_use]
-    pub fn port(&self) -> u16 {
-        self.port.number()
-    }
-
     /// With [`RedisOptions::tls`]: the authority a client has to trust, as a PEM file.
     #[must_use]
     pub fn tls_authority(&self) -> PathBuf {
-        certificates::authority(self.folder.path())
-    }
-
-    /// Its folder: the append-only file, the certificates, the log.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+        certificates::authority(self.folder())
     }
 
     /// Runs one command as the default user, such as `["CONFIG", "SET", "maxmemory", "1mb"]`.
@@ -81,36 +68,7 @@ impl Redis {
 
     /// A new connection of the default user over the Unix socket, for the test's own questions.
     pub async fn connection(&self) -> Result<MultiplexedConnection> {
-        connect(self.folder.path(), &self.options).await
-    }
-
-    /// Stops it (SIGSTOP): connections stay open, nothing answers.
-    pub fn pause(&mut self) -> Result<()> {
-        self.child.pause()
-    }
-
-    /// Lets it continue after a pause.
-    pub fn resume(&mut self) -> Result<()> {
-        self.child.resume()
-    }
-
-    /// Kills it (SIGKILL); its port and folder are kept for [`Redis::restart`].
-    pub fn kill(&mut self) -> Result<()> {
-        self.child.kill()
-    }
-
-    /// Starts it again on the same port and folder, killing it first if it runs. Without [`RedisOptions::append_only`] it is
-    /// empty then.
-    pub async fn restart(&mut self) -> Result<()> {
-        self.child.kill()?;
-        self.child = self.launch.start()?;
-        Redis::wait(&mut self.child, self.folder.path(), &self.options).await
-    }
-
-    /// The end of its log.
-    #[must_use]
-    pub fn log_tail(&self) -> String {
-        self.child.log_tail()
+        connect(self.folder(), &self.options).await
     }
 
     async fn start_on(program: &Program, options: &RedisOptions, port: Port) -> Result<Redis> {
@@ -119,18 +77,20 @@ impl Redis {
             certificates::make(folder.path())?;
         }
         let launch = launch(program, options, &port, folder.path());
-        let mut child = launch.start()?;
-        Redis::wait(&mut child, folder.path(), options).await?;
-        Ok(Redis { child, launch, options: options.clone(), port, folder })
+        let mut redis = Redis { instance: Instance::start(launch, port, folder)?, options: options.clone() };
+        redis.until_ready().await?;
+        Ok(redis)
     }
 
-    /// A server that loads its append-only file answers PING with an error until it is done.
-    async fn wait(child: &mut Child, folder: &Path, options: &RedisOptions) -> Result<()> {
-        let ping = async || {
+    /// The Unix socket opens after the port. A server that loads its append-only file answers PING with an error until it is
+    /// done.
+    async fn until_ready(&mut self) -> Result<()> {
+        let options = &self.options;
+        let ping = async |folder: &Path| {
             let mut connection = connect(folder, options).await?;
             Ok(redis::cmd("PING").query_async::<()>(&mut connection).await?)
         };
-        readiness::wait("redis-server", child, ping).await
+        self.instance.until_ready("redis-server", ping).await
     }
 }
 
@@ -148,8 +108,8 @@ fn launch(program: &Program, options: &RedisOptions, port: &Port, folder: &Path)
     let socket = inside.join(SOCKET);
     let number = port.number().to_string();
     let (plain, tls) = if options.tls { ("0", number.as_str()) } else { (number.as_str(), "0") };
-    let mut launch = Launch::new(&program.path, folder.join("log"))
-        .prefix(program.prefix())
+    let mut launch = program
+        .launch(&folder.join("log"))
         .arguments(["--bind", "127.0.0.1", "--port", plain, "--dir"])
         .argument(&inside)
         .argument("--unixsocket")

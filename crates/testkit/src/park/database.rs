@@ -1,0 +1,100 @@
+//! A test's own database on a shared server.
+
+use super::{MARIADB_VARIABLE, POSTGRES_VARIABLE, own_name};
+use crate::servers::{MariaDb, MariaDbOptions, Postgres, PostgresOptions, mariadb, postgres};
+use anyhow::Result;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A tidy server matters less than a test that ends.
+const DROP_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// An empty database that belongs to one test.
+#[derive(Debug)]
+pub struct Database {
+    /// How a client reaches it, database name included.
+    pub url: String,
+    place: Place,
+}
+
+/// What has to go when the test is done. A server of the test's own takes its databases with it.
+#[derive(Debug)]
+enum Place {
+    Folder(#[expect(dead_code, reason = "kept for its Drop")] TempDir),
+    OwnMariaDb(#[expect(dead_code, reason = "kept for its Drop")] MariaDb),
+    OwnPostgres(#[expect(dead_code, reason = "kept for its Drop")] Postgres),
+    SharedMariaDb { server: String, name: String },
+    SharedPostgres { server: String, name: String },
+}
+
+impl Database {
+    /// A fresh, empty database on the MariaDB at `server` (an address without a database). Dropped at the end, if the server
+    /// still answers then.
+    pub async fn on_mariadb(server: &str) -> Result<Database> {
+        let name = own_name();
+        mariadb::execute(server, &format!("CREATE DATABASE {name}")).await?;
+        let url = format!("{server}/{name}");
+        Ok(Database { url, place: Place::SharedMariaDb { server: server.to_owned(), name } })
+    }
+
+    /// A fresh, empty database on the PostgreSQL at `server` (an address with the database `postgres`). Dropped at the end, if
+    /// the server still answers then.
+    pub async fn on_postgres(server: &str) -> Result<Database> {
+        let name = own_name();
+        postgres::execute(server, &format!("CREATE DATABASE {name}")).await?;
+        let url = format!("{}/{name}", server.strip_suffix("/postgres").unwrap_or(server));
+        Ok(Database { url, place: Place::SharedPostgres { server: server.to_owned(), name } })
+    }
+}
+
+/// A fresh, empty database on the run's MariaDB; without a park, on a MariaDB of this test's own.
+pub async fn mariadb_database() -> Result<Database> {
+    if let Ok(server) = std::env::var(MARIADB_VARIABLE) {
+        return Database::on_mariadb(&server).await;
+    }
+    let own = MariaDb::start(MariaDbOptions::new()).await?;
+    own.execute("CREATE DATABASE own").await?;
+    Ok(Database { url: own.database_url("own"), place: Place::OwnMariaDb(own) })
+}
+
+/// A fresh, empty database on the run's PostgreSQL; without a park, on a PostgreSQL of this test's own.
+pub async fn postgres_database() -> Result<Database> {
+    if let Ok(server) = std::env::var(POSTGRES_VARIABLE) {
+        return Database::on_postgres(&server).await;
+    }
+    let own = Postgres::start(PostgresOptions::new()).await?;
+    own.execute("CREATE DATABASE own").await?;
+    Ok(Database { url: own.database_url("own"), place: Place::OwnPostgres(own) })
+}
+
+/// A SQLite file in a temporary folder that goes with the value; made when the first client opens it.
+pub fn sqlite_database() -> Result<Database> {
+    let folder = tempfile::Builder::new().prefix("evenkeel-sqlite-").tempdir()?;
+    let file = folder.path().join("data.sqlite");
+    Ok(Database { url: format!("sqlite:{}?mode=rwc", file.display()), place: Place::Folder(folder) })
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let drop_it: Box<dyn FnOnce() + Send> = match &self.place {
+            Place::SharedMariaDb { server, name } => {
+                let (server, statement) = (server.clone(), format!("DROP DATABASE {name}"));
+                Box::new(move || within_timeout(mariadb::execute(&server, &statement)))
+            }
+            Place::SharedPostgres { server, name } => {
+                let (server, statement) = (server.clone(), format!("DROP DATABASE {name} WITH (FORCE)"));
+                Box::new(move || within_timeout(postgres::execute(&server, &statement)))
+            }
+            Place::Folder(_) | Place::OwnMariaDb(_) | Place::OwnPostgres(_) => return,
+        };
+        // A runtime cannot be entered inside another one, so this takes a thread.
+        std::thread::spawn(drop_it).join().ok();
+    }
+}
+
+fn within_timeout(statement: impl Future<Output = Result<()>>) {
+    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        // The park ends soon after anyway, and everything in it.
+        runtime.block_on(tokio::time::timeout(DROP_TIMEOUT, statement)).ok();
+    }
+}
