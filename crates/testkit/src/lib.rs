@@ -2,12 +2,16 @@
 //!
 //! * [`servers`] — Redis, MariaDB (or MySQL) and PostgreSQL as child processes that die with their parent.
 //! * [`park`] — one set of shared servers for a whole test run; each test takes its own prefix or database.
+//! * [`conformance`] — one suite per capability; each of its backends passes the same one.
+//! * [`mutants`] — the table of protocol guards and of the tests that fail without them.
 //! * [`process`] — child processes in general: pause, resume, kill, tail of the log.
 //! * [`eventually`] — waiting for something a foreign process does, with a deadline and a clear error.
 //!
 //! Everything returns [`anyhow::Result`]: a missing server or a failed start is an error that says what to do.
 
+pub mod conformance;
 mod eventually;
+pub mod mutants;
 pub mod park;
 pub mod process;
 pub mod servers;

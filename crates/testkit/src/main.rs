@@ -1,4 +1,4 @@
-//! `evenkeel-testkit park`: the servers of a test run, for whoever starts the tests.
+//! What the task runner needs from the test kit: `park` (the servers of a test run) and `mutants` (the table, as JSON).
 
 use anyhow::{Result, bail};
 
@@ -7,6 +7,7 @@ async fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["park"] => testkit::park::serve(std::io::stdin(), std::io::stdout()).await,
-        _ => bail!("usage: evenkeel-testkit park"),
+        ["mutants"] => Ok(println!("{}", serde_json::to_string_pretty(testkit::mutants::TABLE)?)),
+        _ => bail!("usage: evenkeel-testkit park | mutants"),
     }
 }

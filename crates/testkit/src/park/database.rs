@@ -95,6 +95,6 @@ impl Drop for Database {
 fn within_timeout(statement: impl Future<Output = Result<()>>) {
     if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
         // The park ends soon after anyway, and everything in it.
-        runtime.block_on(tokio::time::timeout(DROP_TIMEOUT, statement)).ok();
+        runtime.block_on(async { tokio::time::timeout(DROP_TIMEOUT, statement).await }).ok();
     }
 }

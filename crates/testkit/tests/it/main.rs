@@ -3,5 +3,6 @@
 
 mod databases;
 mod eventually;
+mod mutants;
 mod park;
 mod redis;

@@ -1,0 +1,4 @@
+//! One conformance suite per capability: public functions that every backend passes, on every server of the matrix.
+//!
+//! A test names the backend and calls the function; the function asserts. So a backend that misses one call is seen in its
+//! list of tests, and a failure names the promise that broke.

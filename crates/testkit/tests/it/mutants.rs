@@ -1,0 +1,59 @@
+//! The mutant table and the sources name the same guards.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use testkit::mutants::TABLE;
+
+/// Guards that `text` names: calls in Rust (comments talk about guards too), line ends in Lua.
+fn guards(path: &Path, text: &str) -> Vec<String> {
+    let (mark, end) = if path.extension().is_some_and(|extension| extension == "lua") {
+        ("-- guard: ", '\n')
+    } else {
+        ("guard(\"", '"')
+    };
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| line.split(mark).skip(1))
+        .map(|rest| rest.split(end).next().unwrap().trim().to_owned())
+        .collect()
+}
+
+fn guards_below(folder: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| match path.extension().and_then(|extension| extension.to_str()) {
+            _ if path.is_dir() => guards_below(&path),
+            Some("rs" | "lua") => guards(&path, &std::fs::read_to_string(&path).unwrap()).into_iter().collect(),
+            _ => BTreeSet::new(),
+        })
+        .collect()
+}
+
+#[test]
+fn every_guard_has_a_row_and_every_row_a_guard() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../evenkeel/src");
+    let rows: BTreeSet<String> = TABLE.iter().map(|mutant| mutant.name.to_owned()).collect();
+    assert_eq!(rows.len(), TABLE.len(), "two rows of the mutant table have the same name");
+    assert_eq!(
+        rows,
+        guards_below(&sources),
+        "left: rows of crates/testkit/src/mutants.rs, right: guards in the sources"
+    );
+}
+
+#[test]
+fn guards_are_found_in_code_and_scripts_but_not_in_comments() {
+    let rust = "// `guard(\"told\")`\nif guard(\"first\") && !guard(\"second\") {}";
+    assert_eq!(guards(Path::new("a.rs"), rust), ["first", "second"]);
+    let script = "if a ~= b then return 0 end -- guard: third\nreturn 1";
+    assert_eq!(guards(Path::new("a-1.lua"), script), ["third"]);
+}
+
+/// The task runner reads the table from the program.
+#[test]
+fn the_program_prints_the_table() {
+    let printed = std::process::Command::new(env!("CARGO_BIN_EXE_evenkeel-testkit")).arg("mutants").output().unwrap();
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&printed.stdout).unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, TABLE.iter().map(|mutant| mutant.name).collect::<Vec<_>>());
+}
