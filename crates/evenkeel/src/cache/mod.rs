@@ -2,6 +2,8 @@
 
 mod error;
 pub mod header;
+pub mod keys;
+pub mod memory;
 pub mod steps;
 
 pub use error::CacheError;

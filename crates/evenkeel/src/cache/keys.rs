@@ -1,0 +1,55 @@
+//! How a user's key becomes a key of the store (docs/keyspace.md).
+
+use std::sync::Arc;
+
+/// The keys of one cache: `ns:c:cache:{key}`. The braces make the key alone decide the slot on a Redis Cluster.
+#[derive(Clone, Debug)]
+pub struct CacheKeys {
+    front: Arc<[u8]>,
+}
+
+impl CacheKeys {
+    /// `prefix` is the namespace of the program, `cache` the name of the cache; neither may contain a brace (the builders
+    /// see to that), for Redis Cluster takes the first brace for the tag's.
+    #[must_use]
+    pub fn new(prefix: &str, cache: &str) -> Self {
+        Self { front: format!("{prefix}:c:{cache}:{{").into_bytes().into() }
+    }
+
+    /// The key of the entry. `%` and `}` are escaped (`%25`, `%7D`): Redis Cluster takes the first closing brace for the
+    /// tag's end, so keys with one would share slots or spread over several.
+    #[must_use]
+    pub fn key(&self, key: &[u8]) -> Vec<u8> {
+        let mut full = Vec::with_capacity(self.front.len() + key.len() + 1);
+        full.extend_from_slice(&self.front);
+        if key.iter().any(|byte| matches!(byte, b'%' | b'}')) {
+            for &byte in key {
+                match byte {
+                    b'%' => full.extend_from_slice(b"%25"),
+                    b'}' => full.extend_from_slice(b"%7D"),
+                    other => full.push(other),
+                }
+            }
+        } else {
+            full.extend_from_slice(key);
+        }
+        full.push(b'}');
+        full
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Keys stay apart, and the tag ends where the key ends.
+
+    use super::CacheKeys;
+
+    #[test]
+    fn a_brace_in_a_key_does_not_end_the_hash_tag() {
+        let keys = CacheKeys::new("shop", "user");
+        assert_eq!(keys.key(b"42"), b"shop:c:user:{42}");
+        assert_eq!(keys.key(b"a}b"), b"shop:c:user:{a%7Db}");
+        assert_ne!(keys.key(b"a}b"), keys.key(b"a%7Db"));
+        assert_eq!(keys.key(b"\xff\x00{"), b"shop:c:user:{\xff\x00{}");
+    }
+}

@@ -1,0 +1,4 @@
+//! The cache: its header, its embedded store, and the conformance of both backends.
+
+mod header;
+mod store;
