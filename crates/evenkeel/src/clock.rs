@@ -21,6 +21,11 @@ impl Moment {
     pub fn since(self, earlier: Moment) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
+
+    /// Time since the clock's own zero, which nobody else knows.
+    pub(crate) fn on_clock(self) -> Duration {
+        self.0
+    }
 }
 
 impl Add<Duration> for Moment {
@@ -47,6 +52,12 @@ impl Clock {
     #[must_use]
     pub fn system() -> Self {
         Self::default()
+    }
+
+    /// Whether a test moves this clock.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_manual(&self) -> bool {
+        self.manual.is_some()
     }
 
     /// Now, on the clock that deadlines of this process are measured with.

@@ -1,11 +1,16 @@
 //! [`Keel`]: the one handle a program opens.
 
 use crate::clock::Clock;
-use crate::link::{Link, LinkError, LinkOptions};
+use crate::link::{Link, LinkError, LinkOptions, Script};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Room of the embedded store unless the program names another: 64 MiB.
+const MEMORY_MAX_BYTES: usize = 64 << 20;
 
 /// Where the capabilities keep their state.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the capabilities, all of which are features"))]
 pub(crate) enum Backend {
     /// In this process; gone with it.
     Memory(MemoryOptions),
@@ -17,6 +22,7 @@ pub(crate) enum Backend {
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryOptions {
     /// Cache entries are evicted above this many bytes; nothing else ever is.
+    #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the cache"))]
     pub(crate) max_bytes: usize,
 }
 
@@ -26,24 +32,111 @@ pub struct Keel(Arc<Inner>);
 
 struct Inner {
     backend: Backend,
+    #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the capabilities, all of which are features"))]
     clock: Clock,
 }
 
 impl Keel {
+    /// Everything in this process: no server to install, and everything is gone with the process.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self::memory_with(MEMORY_MAX_BYTES)
+    }
+
+    /// Like [`memory`](Self::memory); cache entries are evicted above `max_bytes`.
+    #[must_use]
+    pub fn memory_with(max_bytes: usize) -> Self {
+        Self::builder().memory_with(max_bytes)
+    }
+
+    /// Everything on the Redis (or Valkey) that `url` names; [`LinkOptions::from_url`] tells what a URL may say.
+    ///
+    /// # Errors
+    /// As [`Link::connect`]: the server must be reachable now. Later failures are repaired in the background.
+    pub async fn connect(url: &str) -> Result<Self, LinkError> {
+        Self::builder().connect(url).await
+    }
+
+    /// Names what is not the default first.
+    #[must_use]
+    pub fn builder() -> KeelBuilder {
+        KeelBuilder { clock: Clock::system() }
+    }
+
+    /// The link to Redis; `None` for a keel in memory.
+    #[must_use]
+    pub fn link(&self) -> Option<&Link> {
+        match &self.0.backend {
+            Backend::Memory(_) => None,
+            Backend::Redis(link) => Some(link),
+        }
+    }
+
+    /// Lets what is on its way to Redis finish, for at most `deadline`, then closes the connections, for all clones.
+    pub async fn shutdown(&self, deadline: Duration) {
+        if let Some(link) = self.link() {
+            link.shutdown(deadline).await;
+        }
+    }
+
+    #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the capabilities, all of which are features"))]
     pub(crate) fn backend(&self) -> &Backend {
         &self.0.backend
     }
+
+    #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the capabilities, all of which are features"))]
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
     }
 }
 
 /// Names what is not the default before a [`Keel`] is opened.
-pub struct KeelBuilder {}
+#[derive(Clone, Debug)]
+pub struct KeelBuilder {
+    clock: Clock,
+}
 
-#[allow(dead_code)]
-async fn connect(options: LinkOptions) -> Result<Keel, LinkError> {
-    let clock = Clock::system();
-    let link = Link::connect(options, clock.clone()).await?;
-    Ok(Keel(Arc::new(Inner { backend: Backend::Redis(link), clock })))
+impl KeelBuilder {
+    /// Takes the time from a clock that a test moves ([`TestClock::clock`](crate::clock::TestClock::clock)).
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// See [`Keel::memory`].
+    #[must_use]
+    pub fn memory(self) -> Keel {
+        self.memory_with(MEMORY_MAX_BYTES)
+    }
+
+    /// See [`Keel::memory_with`].
+    #[must_use]
+    pub fn memory_with(self, max_bytes: usize) -> Keel {
+        Keel(Arc::new(Inner { backend: Backend::Memory(MemoryOptions { max_bytes }), clock: self.clock }))
+    }
+
+    /// See [`Keel::connect`].
+    ///
+    /// # Errors
+    /// As [`Keel::connect`].
+    pub async fn connect(self, url: &str) -> Result<Keel, LinkError> {
+        self.connect_with(LinkOptions::from_url(url)?).await
+    }
+
+    /// Like [`connect`](Self::connect), with options changed after the URL was read.
+    ///
+    /// # Errors
+    /// As [`Keel::connect`].
+    pub async fn connect_with(self, options: LinkOptions) -> Result<Keel, LinkError> {
+        let options = options.with_scripts(scripts());
+        let link = Link::connect(options, self.clock.clone()).await?;
+        Ok(Keel(Arc::new(Inner { backend: Backend::Redis(link), clock: self.clock })))
+    }
+}
+
+/// The scripts of the capabilities that are built in.
+fn scripts() -> Vec<&'static Script> {
+    Vec::new()
 }

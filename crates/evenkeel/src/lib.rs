@@ -10,6 +10,7 @@
 pub mod cache;
 pub mod clock;
 pub mod codec;
+mod background;
 mod guard;
 mod keel;
 pub mod link;

@@ -1,24 +1,28 @@
 //! What can go wrong on the way to Redis, and what to do about it.
 
-use std::time::Duration;
+use redis::{ErrorKind, RedisError, ServerError};
+
+/// Codes with which a healthy server asks to be tried again later.
+const PASSING: [&str; 8] =
+    ["OOM", "READONLY", "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS"];
 
 /// Why a command has no answer. The predicates say what a caller may do.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
     /// The link has no epoch: Redis is away. Nothing was sent.
-    #[error("Redis at {address} is not reachable: {reason}; nothing was sent, the link keeps trying")]
+    #[error("Redis at {address} is not reachable: {reason}; nothing was sent")]
     Down {
         /// Host and port, never a password.
         address: String,
         /// The last failure, in words.
         reason: String,
     },
-    /// The command was sent and no answer came: it may have happened.
-    #[error("no answer within {after:?}; the command may have happened")]
+    /// The command was sent and no answer came: it may have happened. Repeat it only if it is safe to repeat.
+    #[error("no answer from Redis ({reason}); the command may have happened")]
     NoAnswer {
-        /// How long the caller waited.
-        after: Duration,
+        /// What was waited for in vain.
+        reason: &'static str,
     },
     /// The epoch the caller asked for is over. Nothing was sent.
     #[error("the connection was replaced meanwhile; nothing was sent")]
@@ -30,7 +34,7 @@ pub enum LinkError {
         limit: usize,
     },
     /// The server refused the command.
-    #[error("Redis refused: {message}")]
+    #[error("Redis refused: {code} {message}")]
     Refused {
         /// Redis's error code (`WRONGTYPE`, `OOM`, `READONLY`, ...).
         code: String,
@@ -46,16 +50,53 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// Whether the same call may succeed later.
+    /// Whether the same call may succeed later. (Whether it is *safe* to repeat is the caller's knowledge; see
+    /// [`outcome_unknown`](Self::outcome_unknown).)
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        !matches!(self, LinkError::Unexpected(_) | LinkError::Options(_))
-            && !matches!(self, LinkError::Refused { code, .. } if !matches!(code.as_str(), "OOM" | "READONLY" | "LOADING" | "MASTERDOWN" | "BUSY" | "TRYAGAIN"))
+        match self {
+            Self::Down { .. } | Self::NoAnswer { .. } | Self::EpochOver | Self::Busy { .. } => true,
+            Self::Refused { code, .. } => PASSING.contains(&code.as_str()),
+            Self::Unexpected(_) | Self::Options(_) => false,
+        }
     }
 
     /// Whether the command may have happened although it failed here.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
-        matches!(self, LinkError::NoAnswer { .. })
+        matches!(self, Self::NoAnswer { .. })
+    }
+
+    /// No answer within the response time-out.
+    pub(super) const SILENT: Self = Self::NoAnswer { reason: "the response time-out passed" };
+
+    /// The connection ended under the command.
+    pub(super) const BROKEN: Self = Self::NoAnswer { reason: "the connection broke" };
+
+    /// What a failed request to an open connection means.
+    pub(super) fn from_request(error: &RedisError) -> Self {
+        match error.kind() {
+            ErrorKind::Server(_) | ErrorKind::Extension => Self::from_redis(error),
+            ErrorKind::Client | ErrorKind::UnexpectedReturnType => Self::Unexpected(error.to_string()),
+            // Everything else ends the connection, and what was sent on it is in doubt.
+            _ => Self::BROKEN,
+        }
+    }
+
+    /// What the server said, if it said something; the client's own words otherwise.
+    pub(super) fn from_redis(error: &RedisError) -> Self {
+        match error.code() {
+            Some(code) => Self::Refused {
+                code: code.to_owned(),
+                message: error.detail().map_or_else(|| error.to_string(), str::to_owned),
+            },
+            None => Self::Unexpected(error.to_string()),
+        }
+    }
+}
+
+impl From<ServerError> for LinkError {
+    fn from(error: ServerError) -> Self {
+        Self::Refused { code: error.code().to_owned(), message: error.details().unwrap_or_default().to_owned() }
     }
 }

@@ -1,18 +1,58 @@
 //! The one supervised way to reach Redis. Nothing outside this folder opens a connection, names a topology or knows a cluster.
+//!
+//! A [`Link`] is either up or down. Up, it has one [`Epoch`]: a few multiplexed connections made together, over which the
+//! commands of all tasks travel without waiting for each other. When Redis closes a connection, goes silent, turns into a replica
+//! or is found to be another server, the whole epoch is replaced. While there is none, calls fail at once: nothing is queued.
+//! docs/spec/link.md tells the states and the promises.
+//!
+//! **Cancellation and time-outs.** Dropping the future of a call, or its time-out, does not take the command back: it may
+//! still be executed. Every write must therefore be safe to repeat or carry a token.
 
+mod blocking;
+mod connect;
+mod epoch;
 mod error;
+mod health;
+mod heartbeat;
+mod identity;
+mod lane;
+mod metrics;
+mod open;
 mod options;
+mod push;
+mod route;
 mod script;
+mod server_clock;
+mod shared;
+mod state;
+mod stream;
+mod supervisor;
+mod target;
+#[cfg(feature = "tls")]
+mod tls;
+mod topology;
+mod url;
+mod wheel;
 
+pub use blocking::Blocking;
+pub use epoch::Epoch;
 pub use error::LinkError;
+pub use health::EndReason;
 pub use options::LinkOptions;
+pub use push::{Push, PushListener};
 pub use script::Script;
+pub use state::LinkState;
 
+use crate::background::Background;
 use crate::clock::Clock;
-use redis::{Cmd, FromRedisValue, Value};
+use bytes::Bytes;
+use redis::{Cmd, FromRedisValue, Pipeline, Value};
+use shared::Shared;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::sync::watch;
 
 /// What a capability does on a new epoch before anybody else may use it (for the cache: drive recent invalidations again).
 pub trait EpochHook: Send + Sync + 'static {
@@ -20,77 +60,159 @@ pub trait EpochHook: Send + Sync + 'static {
     fn open<'a>(&'a self, epoch: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>>;
 }
 
-/// One life of the link: the connections made together after a success, replaced together after a failure.
-pub struct Epoch {}
-
-impl Epoch {
-    /// Rises by one with every replacement; 1 is the first.
-    pub fn number(&self) -> u64 {
-        todo!()
-    }
-    /// Runs one script on this epoch, or fails if the epoch is over.
-    pub async fn run<T: FromRedisValue>(
-        &self,
-        _script: &'static Script,
-        _keys: &[&[u8]],
-        _args: &[&[u8]],
-    ) -> Result<T, LinkError> {
-        todo!()
-    }
-}
-
-/// A cheap handle on the supervised connections to one Redis.
+/// A cheap handle on the supervised connections to one Redis. Its tasks run on the runtime it was opened on and end when the
+/// last handle is dropped.
 #[derive(Clone)]
-pub struct Link(Arc<Inner>);
+pub struct Link(Arc<Handle>);
 
-struct Inner {
-    clock: Clock,
+struct Handle {
+    shared: Arc<Shared>,
+    _loops: [Background; 2],
 }
 
 impl Link {
-    /// Opens the first epoch, or says why it cannot.
-    pub async fn connect(_options: LinkOptions, clock: Clock) -> Result<Link, LinkError> {
-        Ok(Link(Arc::new(Inner { clock })))
+    /// Opens the first epoch, or says why it cannot. From then on the link repairs itself.
+    ///
+    /// `clock` is the program's clock; response time-outs and reconnection always run on the machine's.
+    ///
+    /// # Errors
+    /// [`LinkError::Options`] if the options cannot work, [`LinkError::Refused`] if the server will not have us (password,
+    /// database number, permissions), [`LinkError::Down`] if it cannot be reached now.
+    pub async fn connect(options: LinkOptions, clock: Clock) -> Result<Self, LinkError> {
+        let shared = Arc::new(Shared::new(options, clock)?);
+        match open::open(&shared).await {
+            Ok(epoch) => shared.publish(&epoch),
+            Err(error) => {
+                shared.report(&error.reason);
+                return Err(error.lasting.unwrap_or_else(|| shared.down()));
+            }
+        }
+        let (supervised, beaten) = (Arc::clone(&shared), Arc::clone(&shared));
+        let supervisor = Background::spawn("link supervisor", shared.clock.clone(), move || {
+            supervisor::supervise(Arc::clone(&supervised))
+        });
+        let heartbeat = Background::spawn("link heartbeat", shared.clock.clone(), move || {
+            heartbeat::keep_beating(Arc::clone(&beaten))
+        });
+        Ok(Self(Arc::new(Handle { shared, _loops: [supervisor, heartbeat] })))
     }
 
     /// The epoch commands run on now; `None` while the link is down.
+    #[must_use]
     pub fn epoch(&self) -> Option<Arc<Epoch>> {
-        let _ = &self.0.clock;
-        todo!()
+        self.shared().current.load_full()
+    }
+
+    /// Whether the link is up, and a way to wait until it is, or is not.
+    #[must_use]
+    pub fn state(&self) -> watch::Receiver<LinkState> {
+        self.shared().state.subscribe()
     }
 
     /// Redis's own time in ms, estimated from the last answer that told it. Good for deciding what is due, never for safety.
+    /// If the program's clock is a test's, that clock's time is what Redis is taken to have.
+    #[must_use]
     pub fn server_now_ms(&self) -> u64 {
-        todo!()
+        self.shared().server_clock.now_ms()
     }
 
     /// `GET key`, the hot path: one command, no script.
-    pub async fn get(&self, _key: &[u8]) -> Result<Option<bytes::Bytes>, LinkError> {
-        todo!()
+    ///
+    /// # Errors
+    /// As [`command`](Self::command); `WRONGTYPE` if the key holds something else than a string.
+    pub async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, LinkError> {
+        let epoch = self.shared().epoch()?;
+        let mut cmd = Cmd::with_capacity(2, 3 + key.len());
+        cmd.arg("GET").arg(key);
+        match epoch.command(key, &cmd).await? {
+            Value::BulkString(bytes) => Ok(Some(bytes.into())),
+            Value::Nil => Ok(None),
+            other => Err(LinkError::Unexpected(format!("GET: {other:?}"))),
+        }
     }
 
     /// Any one command; `route` is the key that decides the connection, so commands on one key stay in order.
-    pub async fn command(&self, _route: &[u8], _cmd: &Cmd) -> Result<Value, LinkError> {
-        todo!()
+    ///
+    /// Not for commands that block (use [`blocking`](Self::blocking)) nor for those that change the connection (`SELECT`,
+    /// `SUBSCRIBE`, `MULTI`, ...): it is shared.
+    ///
+    /// # Errors
+    /// [`LinkError::Down`], [`LinkError::EpochOver`] and [`LinkError::Busy`]: nothing was sent.
+    /// [`LinkError::NoAnswer`]: it may have happened. [`LinkError::Refused`]: the server's own words.
+    pub async fn command(&self, route: &[u8], cmd: &Cmd) -> Result<Value, LinkError> {
+        self.shared().epoch()?.command(route, cmd).await
     }
 
-    /// Runs a script by its hash (loaded on every epoch; NOSCRIPT handled).
+    /// Several commands in one write, all on the connection of `route`. One answer each, in order; a refusal is an answer
+    /// (`Value::ServerError`) and does not stop the others. Not atomic.
+    ///
+    /// # Errors
+    /// As [`command`](Self::command), for the whole; after [`LinkError::NoAnswer`] any part may have happened.
+    pub async fn pipeline(&self, route: &[u8], pipeline: &Pipeline) -> Result<Vec<Value>, LinkError> {
+        self.shared().epoch()?.pipeline(route, pipeline).await
+    }
+
+    /// Runs a script by its hash (loaded on every epoch; `NOSCRIPT` handled). The first key decides the connection.
+    ///
+    /// # Errors
+    /// As [`command`](Self::command); [`LinkError::Unexpected`] if the answer is not a `T`.
     pub async fn run<T: FromRedisValue>(
         &self,
-        _script: &'static Script,
-        _keys: &[&[u8]],
-        _args: &[&[u8]],
+        script: &'static Script,
+        keys: &[&[u8]],
+        args: &[&[u8]],
     ) -> Result<T, LinkError> {
-        todo!()
+        self.shared().epoch()?.run(script, keys, args).await
     }
 
-    /// Registers what must happen on every new epoch before it is published.
-    pub fn before_open(&self, _hook: Arc<dyn EpochHook>) {
-        todo!()
+    /// Opens a connection of its own for commands that block, such as `BLPOP` or `XREAD BLOCK`.
+    ///
+    /// # Errors
+    /// [`LinkError::Down`] if there is no epoch, or no connection can be made.
+    pub async fn blocking(&self) -> Result<Blocking, LinkError> {
+        blocking::open(self.shared()).await
+    }
+
+    /// Registers what must happen on every new epoch before it is published. It does not run for the present one.
+    ///
+    /// The link does not keep the hook alive (it would keep itself alive through it): **hold on to the `Arc`** for as long as
+    /// the hook shall run.
+    pub fn before_open<H: EpochHook>(&self, hook: &Arc<H>) {
+        let hook: Weak<H> = Arc::downgrade(hook);
+        self.shared().add_hook(hook);
+    }
+
+    /// Registers somebody who hears every push message, in order. Held weakly, like a hook.
+    pub fn listen<L: PushListener>(&self, listener: &Arc<L>) {
+        let listener: Weak<L> = Arc::downgrade(listener);
+        self.shared().listeners.add(listener);
     }
 
     /// The prefix of every key this link's user writes (`ns` in docs/keyspace.md).
+    #[must_use]
     pub fn prefix(&self) -> &str {
-        todo!()
+        &self.shared().options.prefix
+    }
+
+    /// Host and port, for messages. Never a password.
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.shared().topology.address()
+    }
+
+    /// Lets the commands in flight finish, for at most `deadline`, turns new ones away and closes the connections, for all
+    /// handles.
+    pub async fn shutdown(&self, deadline: Duration) {
+        supervisor::shut_down(self.shared(), deadline).await;
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.0.shared
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        supervisor::close(&self.shared);
     }
 }

@@ -1,23 +1,86 @@
-//! How the link is opened: a URL, and the few numbers behind it.
+//! How the link is opened: where Redis is, and the few numbers behind it.
 
+use super::error::LinkError;
+use super::script::Script;
+use super::target::Target;
 use std::time::Duration;
 
-/// Where Redis is and how patient the link is with it.
+/// Where Redis is and how patient the link is with it. Made from a URL; the fields are the defaults that may be changed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LinkOptions {
-    /// `redis://[user:password@]host[:port][/db]`, or `rediss://` for TLS (feature `tls`).
-    pub url: String,
-    /// Every key begins with this and a colon.
+    /// Host, credentials, database number.
+    pub(super) target: Target,
+    /// Scripts loaded on every epoch.
+    pub(super) scripts: Vec<&'static Script>,
+    /// Every key begins with this and a colon. Default `evenkeel`.
     pub prefix: String,
-    /// Multiplexed connections; a key always takes the same one.
+    /// Multiplexed connections; a key always takes the same one. Default 1.
     pub connections: usize,
-    /// How long one connection attempt may take.
+    /// How long one connection attempt may take. Default 2 s.
     pub connect_timeout: Duration,
-    /// How long a command may go without an answer.
+    /// How long a command may go without an answer. Default 500 ms; a time-out fires between this and 9/8 of it.
     pub response_timeout: Duration,
-    /// After this many silent time-outs in a row the link probes, and replaces the epoch if the probe is silent too.
+    /// After this many silent time-outs in a row the link probes, and replaces the epoch if the probe is silent too. Default 3.
     pub silent_timeouts_max: u32,
-    /// Commands in flight per connection before callers are turned away.
+    /// Commands in flight per connection before callers are turned away. Default 10,000.
     pub in_flight_max: usize,
+    /// How often each connection is asked for the time when all is well. Default 1 s.
+    pub heartbeat: Duration,
+    /// How long a server may answer that it is loading before its epoch is given up. Default 1 s.
+    pub loading_max: Duration,
+}
+
+impl LinkOptions {
+    /// Reads `redis://[user[:password]@]host[:port][/db][?option=value&...]`.
+    ///
+    /// `rediss://` is TLS (feature `tls`), `unix:///path/to/socket` a local socket; `valkey://` and `valkeys://` mean the same.
+    /// Options: `prefix`, `connections`, `connect_timeout_ms`, `response_timeout_ms`, `silent_timeouts_max`, `in_flight_max`,
+    /// `heartbeat_ms`, `tls_ca_file`, `tls_cert_file`, `tls_key_file`; for `unix://` also `db`, `user` and `password`.
+    ///
+    /// # Errors
+    /// [`LinkError::Options`]: one sentence that names the part that cannot be read. It never shows the password.
+    pub fn from_url(url: &str) -> Result<Self, LinkError> {
+        super::url::parse(url)
+    }
+
+    /// Loads these scripts on every epoch too. (Others are loaded when they are first called.)
+    #[must_use]
+    pub fn with_scripts(mut self, scripts: impl IntoIterator<Item = &'static Script>) -> Self {
+        self.scripts.extend(scripts);
+        self
+    }
+
+    pub(super) fn new(target: Target) -> Self {
+        Self {
+            target,
+            scripts: Vec::new(),
+            prefix: "evenkeel".to_owned(),
+            connections: 1,
+            connect_timeout: Duration::from_secs(2),
+            response_timeout: Duration::from_millis(500),
+            silent_timeouts_max: 3,
+            in_flight_max: 10_000,
+            heartbeat: Duration::from_secs(1),
+            loading_max: Duration::from_secs(1),
+        }
+    }
+
+    /// Refuses numbers that cannot work.
+    pub(super) fn check(&self) -> Result<(), LinkError> {
+        let wrong = |text: &str| Err(LinkError::Options(text.to_owned()));
+        if self.prefix.is_empty() || self.prefix.contains(|c: char| c.is_whitespace() || c == '{' || c == '}') {
+            return wrong("the key prefix must not be empty and must not contain spaces or braces");
+        }
+        if self.connections == 0 || self.connections > 64 {
+            return wrong("`connections` must be between 1 and 64");
+        }
+        if self.in_flight_max == 0 || self.silent_timeouts_max == 0 {
+            return wrong("`in_flight_max` and `silent_timeouts_max` must be at least 1");
+        }
+        if [self.connect_timeout, self.response_timeout, self.heartbeat].iter().any(|span| *span < Duration::from_millis(10)) {
+            return wrong("time-outs and the heartbeat must be at least 10 ms");
+        }
+        Ok(())
+    }
 }

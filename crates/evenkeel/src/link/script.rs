@@ -1,17 +1,36 @@
 //! Lua as source: loaded on every epoch, called by hash.
 
+use std::sync::OnceLock;
+
+/// Gives every script `now_ms()`, Redis's own time in milliseconds. One line, so that line numbers in errors are off by one only.
+#[cfg(not(feature = "testing"))]
+const PRELUDE: &str = include_str!("scripts/prelude.lua");
+
+/// The same function with a hand on it: while the key `{prefix}:test:now_ms` exists, time is what it holds. `{prefix}` is what
+/// stands before the first colon of the first key, so that suites sharing a server each have their own clock.
+#[cfg(feature = "testing")]
+const PRELUDE: &str = include_str!("scripts/prelude-testing.lua");
+
 /// One Lua script of a capability. Declare it as a `static`; `link` adds the shared prelude (time) and knows its hash.
 #[derive(Debug)]
 pub struct Script {
     name: &'static str,
     source: &'static str,
+    prepared: OnceLock<Prepared>,
+}
+
+/// What is sent to Redis.
+#[derive(Debug)]
+struct Prepared {
+    text: String,
+    sha1: String,
 }
 
 impl Script {
     /// `name` is the file name without ending (`lease-1`: the number counts the keys), `source` the file's text.
     #[must_use]
     pub const fn new(name: &'static str, source: &'static str) -> Self {
-        Self { name, source }
+        Self { name, source, prepared: OnceLock::new() }
     }
 
     /// The file name without ending.
@@ -20,9 +39,44 @@ impl Script {
         self.name
     }
 
-    /// The text that is sent to Redis, without the prelude.
+    /// The file's text, without the prelude.
     #[must_use]
     pub fn source(&self) -> &'static str {
         self.source
     }
+
+    /// The text that is sent to Redis.
+    pub(super) fn text(&self) -> &str {
+        &self.prepared().text
+    }
+
+    /// The hash Redis knows the script by.
+    pub(super) fn sha1(&self) -> &str {
+        &self.prepared().sha1
+    }
+
+    fn prepared(&self) -> &Prepared {
+        self.prepared.get_or_init(|| {
+            let text = format!("{PRELUDE}{}", without_removed_guard(self.source));
+            let sha1 = redis::Script::new(&text).get_hash().to_owned();
+            Prepared { text, sha1 }
+        })
+    }
+}
+
+#[cfg(not(feature = "testing"))]
+fn without_removed_guard(source: &str) -> &str {
+    source
+}
+
+/// Drops the lines of the guard that `EVENKEEL_MUTANT` names; see the mutant table of the test kit.
+#[cfg(feature = "testing")]
+fn without_removed_guard(source: &str) -> String {
+    source.lines().filter(|line| guard_of(line).is_none_or(crate::guard::guard)).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The name in a trailing `-- guard: name`.
+#[cfg(feature = "testing")]
+fn guard_of(line: &str) -> Option<&str> {
+    line.rsplit_once("-- guard:").map(|(_, name)| name.trim())
 }

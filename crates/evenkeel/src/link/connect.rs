@@ -1,0 +1,122 @@
+//! Makes one connection: stream, `HELLO 3` with the credentials, database number.
+
+use super::error::LinkError;
+use super::health::{EndReason, Health};
+use super::open::OpenError;
+use super::options::LinkOptions;
+use super::stream::{self, Stream, Tls};
+use super::target::Target;
+use crate::clock::Clock;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisResult};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::AbortHandle;
+
+/// Least room between the callers and the socket's task. The client's own default, 50, throttles bursts.
+const BUFFER_MIN: usize = 1024;
+
+type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Makes connections to one server.
+pub(super) struct Connector {
+    target: Target,
+    tls: Option<Tls>,
+    timeout: Duration,
+    buffer: usize,
+    clock: Clock,
+}
+
+/// A connection and the task that moves its bytes.
+pub(super) struct Connected {
+    pub(super) connection: MultiplexedConnection,
+    pub(super) driver: AbortHandle,
+}
+
+impl Connector {
+    pub(super) fn new(options: &LinkOptions, clock: Clock) -> Result<Self, LinkError> {
+        #[cfg(feature = "tls")]
+        let tls = options.target.tls.as_ref().map(Tls::new).transpose()?;
+        #[cfg(not(feature = "tls"))]
+        let tls = None;
+        Ok(Self {
+            target: options.target.clone(),
+            tls,
+            timeout: options.connect_timeout,
+            // As large as the bound on commands in flight: a caller that was let in never waits here.
+            buffer: options.in_flight_max.clamp(BUFFER_MIN, 1 << 20),
+            clock,
+        })
+    }
+
+    /// Host and port.
+    pub(super) fn address(&self) -> String {
+        self.target.to_string()
+    }
+
+    /// Opens a connection; when it ends by itself, `health` is told.
+    pub(super) async fn connect(
+        &self,
+        health: Arc<Health>,
+        push: impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static,
+    ) -> Result<Connected, OpenError> {
+        let (connection, driver) = match self.clock.timeout(self.timeout, self.shake_hands(push)).await {
+            Ok(made) => made?,
+            Err(_) => return Err(OpenError::says(format!("no answer within {:?}", self.timeout))),
+        };
+        let task = tokio::spawn(async move {
+            driver.await;
+            health.end(EndReason::Closed);
+        });
+        Ok(Connected { connection, driver: task.abort_handle() })
+    }
+
+    async fn shake_hands(
+        &self,
+        push: impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static,
+    ) -> Result<(MultiplexedConnection, Driver), OpenError> {
+        let stream = stream::open(&self.target.address, self.tls.as_ref()).await?;
+        let config = AsyncConnectionConfig::new()
+            .set_push_sender(push)
+            .set_pipeline_buffer_size(self.buffer)
+            // Time-outs are ours (wheel.rs), for commands and for the attempt as a whole.
+            .set_response_timeout(None)
+            .set_connection_timeout(None);
+        let made = match stream {
+            Stream::Tcp(stream) => over(stream, &self.login(), config).await,
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => over(stream, &self.login(), config).await,
+            Stream::Unix(stream) => over(stream, &self.login(), config).await,
+        };
+        made.map_err(OpenError::from)
+    }
+
+    fn login(&self) -> RedisConnectionInfo {
+        let mut login = RedisConnectionInfo::default()
+            .set_protocol(ProtocolVersion::RESP3)
+            .set_lib_name("evenkeel", env!("CARGO_PKG_VERSION"))
+            .set_db(self.target.database);
+        if let Some(user) = &self.target.user {
+            login = login.set_username(user);
+        }
+        if let Some(password) = &self.target.password {
+            login = login.set_password(password);
+        }
+        login
+    }
+}
+
+async fn over<S>(
+    stream: S,
+    login: &RedisConnectionInfo,
+    config: AsyncConnectionConfig,
+) -> RedisResult<(MultiplexedConnection, Driver)>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (connection, driver) = MultiplexedConnection::new_with_config(login, stream, config).await?;
+    Ok((connection, Box::pin(driver)))
+}

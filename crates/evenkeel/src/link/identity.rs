@@ -1,0 +1,68 @@
+//! Who the server says it is: role, run id, replication id, version.
+
+use super::open::OpenError;
+use redis::Value;
+
+/// A server as its own report describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    /// New with every start of the process.
+    pub(super) run_id: String,
+    /// New when the history of the data was replaced: a failover, a promotion, a full resynchronisation.
+    pub(super) replication_id: String,
+    pub(super) version: String,
+    pub(super) primary: bool,
+    /// Where its primary is, if it is a replica.
+    pub(super) follows: Option<String>,
+    pub(super) loading: bool,
+}
+
+/// Oldest server whose commands the scripts may use (several sections in one `INFO`, sharded pub/sub).
+const VERSION_MIN: u32 = 7;
+
+impl Identity {
+    /// The command whose answer [`parse`](Self::parse) reads.
+    pub(super) fn question() -> redis::Cmd {
+        let mut cmd = redis::cmd("INFO");
+        cmd.arg("server").arg("replication").arg("persistence");
+        cmd
+    }
+
+    /// Reads an `INFO` answer; `None` if the fields are not there.
+    pub(super) fn parse(answer: &Value) -> Option<Self> {
+        let text = match answer {
+            Value::VerbatimString { text, .. } => text.as_str(),
+            Value::BulkString(bytes) => std::str::from_utf8(bytes).ok()?,
+            Value::SimpleString(text) => text.as_str(),
+            _ => return None,
+        };
+        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
+        Some(Self {
+            run_id: field("run_id")?.to_owned(),
+            replication_id: field("master_replid")?.to_owned(),
+            version: field("redis_version")?.to_owned(),
+            primary: field("role")? == "master",
+            follows: field("master_host").map(|host| format!("{host}:{}", field("master_port").unwrap_or("?"))),
+            loading: field("loading") == Some("1") || field("async_loading") == Some("1"),
+        })
+    }
+
+    /// Refuses what an epoch cannot stand on, with the reason.
+    pub(super) fn check(&self) -> Result<(), OpenError> {
+        if self.version.split('.').next().and_then(|major| major.parse::<u32>().ok()).is_none_or(|major| major < VERSION_MIN) {
+            return Err(OpenError::says(format!("it is version {}; Evenkeel needs Redis 7.0 or Valkey 7.2", self.version)));
+        }
+        if let Some(primary) = self.follows.as_ref().filter(|_| !self.primary) {
+            return Err(OpenError::says(format!("it is a replica of {primary}, and writes need the primary")));
+        }
+        if self.loading {
+            return Err(OpenError::says("it is loading its data".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether `other` is the same process with the same data history.
+    pub(super) fn is_same_server(&self, other: &Self) -> bool {
+        self.run_id == other.run_id && self.replication_id == other.replication_id
+    }
+}

@@ -1,0 +1,159 @@
+//! One multiplexed connection: commands of many tasks in, answers in order out.
+
+use super::error::LinkError;
+use super::health::{EndReason, Health};
+use super::metrics::Metrics;
+use super::wheel::Wheel;
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, Pipeline, RedisResult, Value};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use tokio::task::AbortHandle;
+
+/// One connection of an epoch. Nothing here is queued: a command is either on its way to the server or refused.
+pub(super) struct Lane {
+    pub(super) connection: MultiplexedConnection,
+    pub(super) tasks: [AbortHandle; 2],
+    pub(super) wheel: Arc<Wheel>,
+    pub(super) health: Arc<Health>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) in_flight: AtomicUsize,
+    pub(super) in_flight_max: usize,
+    /// Time-outs since the last answer.
+    pub(super) silent: AtomicU32,
+    pub(super) silent_max: u32,
+}
+
+impl Lane {
+    /// Sends one command and waits for its answer.
+    pub(super) async fn call(&self, cmd: &Cmd) -> Result<Value, LinkError> {
+        let _place = self.enter(1)?;
+        // A clone shares the socket; sending needs a handle of its own.
+        let mut connection = self.connection.clone();
+        self.judge(self.answer(connection.send_packed_command(cmd)).await?)
+    }
+
+    /// Like [`call`](Self::call), but never refused for being one too many: heartbeats and probes.
+    pub(super) async fn probe(&self, cmd: &Cmd) -> Result<Value, LinkError> {
+        let mut connection = self.connection.clone();
+        self.judge(self.answer(connection.send_packed_command(cmd)).await?)
+    }
+
+    /// Sends several commands in one write; one answer each, refusals among them.
+    pub(super) async fn call_many(&self, pipeline: &Pipeline) -> Result<Vec<Value>, LinkError> {
+        let count = pipeline.len();
+        let _places = self.enter(count)?;
+        let mut connection = self.connection.clone();
+        let answers = self.answer(connection.send_packed_commands(pipeline, 0, count)).await?;
+        for answer in &answers {
+            if let Value::ServerError(error) = answer {
+                self.heed(error.code());
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Time-outs since the last answer.
+    pub(super) fn silent_timeouts(&self) -> u32 {
+        self.silent.load(Relaxed)
+    }
+
+    /// Commands that wait for an answer.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.load(Relaxed)
+    }
+
+    /// Ends the connection: what is on its way gets no answer.
+    pub(super) fn close(&self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+
+    fn enter(&self, count: usize) -> Result<Place<'_>, LinkError> {
+        if self.health.is_over() {
+            return Err(LinkError::EpochOver);
+        }
+        let before = self.in_flight.fetch_add(count, Relaxed);
+        let place = Place { in_flight: &self.in_flight, count };
+        // A batch larger than the bound may go alone, or it could never go.
+        if before > 0 && before + count > self.in_flight_max {
+            self.metrics.busy.increment(1);
+            return Err(LinkError::Busy { limit: self.in_flight_max });
+        }
+        self.metrics.commands.increment(count as u64);
+        Ok(place)
+    }
+
+    async fn answer<T>(&self, request: impl Future<Output = RedisResult<T>>) -> Result<T, LinkError> {
+        let expiry = self.wheel.expiry();
+        tokio::select! {
+            biased;
+            answer = request => self.answered(answer),
+            () = expiry => Err(self.timed_out()),
+        }
+    }
+
+    fn answered<T>(&self, answer: RedisResult<T>) -> Result<T, LinkError> {
+        match answer {
+            Ok(answer) => {
+                // Reading first keeps the cache line shared: this is zero nearly always.
+                if self.silent.load(Relaxed) != 0 {
+                    self.silent.store(0, Relaxed);
+                }
+                Ok(answer)
+            }
+            Err(error) => {
+                let error = LinkError::from_request(&error);
+                if error.outcome_unknown() {
+                    self.health.end(EndReason::Closed);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn timed_out(&self) -> LinkError {
+        self.metrics.timeouts.increment(1);
+        if self.silent.fetch_add(1, Relaxed) + 1 >= self.silent_max {
+            self.health.suspect();
+        }
+        LinkError::SILENT
+    }
+
+    fn judge(&self, answer: Value) -> Result<Value, LinkError> {
+        match answer {
+            Value::ServerError(error) => {
+                self.heed(error.code());
+                Err(error.into())
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    /// Some refusals are about the server, not the command.
+    fn heed(&self, code: &str) {
+        match code {
+            "READONLY" => self.health.end(EndReason::ReadOnly),
+            "LOADING" | "MASTERDOWN" => self.health.suspect(),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// A place among the commands in flight, given back however the caller leaves.
+struct Place<'a> {
+    in_flight: &'a AtomicUsize,
+    count: usize,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.in_flight.fetch_sub(self.count, Relaxed);
+    }
+}

@@ -1,0 +1,138 @@
+//! Opens an epoch: the steps between "Redis may be back" and "commands may be sent", in their order.
+
+use super::EpochHook;
+use super::connect::{Connected, Connector};
+use super::epoch::Epoch;
+use super::error::LinkError;
+use super::health::Health;
+use super::identity::Identity;
+use super::lane::Lane;
+use super::shared::Shared;
+use super::wheel::{Wheel, keep_turning};
+use redis::{Pipeline, RedisError, Value};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::time::Duration;
+
+/// How long all hooks together may take. Each command in them has its own time-out; this ends what waits for something else.
+const HOOKS_MAX: Duration = Duration::from_secs(30);
+
+/// Why an epoch could not be opened.
+#[derive(Debug)]
+pub(super) struct OpenError {
+    pub(super) reason: String,
+    /// Set if trying again cannot help: wrong options, wrong password.
+    pub(super) lasting: Option<LinkError>,
+}
+
+impl OpenError {
+    pub(super) fn says(reason: String) -> Self {
+        Self { reason, lasting: None }
+    }
+}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> Self {
+        Self::says(error.to_string())
+    }
+}
+
+impl From<LinkError> for OpenError {
+    fn from(error: LinkError) -> Self {
+        let reason = error.to_string();
+        Self { reason, lasting: Some(error).filter(|error| !error.is_retryable()) }
+    }
+}
+
+impl From<RedisError> for OpenError {
+    fn from(error: RedisError) -> Self {
+        if error.code().is_some() { LinkError::from_redis(&error).into() } else { Self::says(error.to_string()) }
+    }
+}
+
+/// Connects, checks, loads the scripts, learns the time, runs the hooks. The epoch is whole or not there.
+pub(super) async fn open(shared: &Shared) -> Result<Arc<Epoch>, OpenError> {
+    let connector = shared.topology.primary();
+    let number = shared.next_epoch();
+    let health = Arc::new(Health::default());
+    let mut lanes = Vec::with_capacity(shared.options.connections);
+    for _ in 0..shared.options.connections {
+        lanes.push(lane(shared, &connector, &health, number).await?);
+    }
+    let identity = ask_identity(&lanes[0]).await?;
+    identity.check()?;
+    load_scripts(shared, &lanes[0]).await?;
+    let asked = shared.server_clock.asked();
+    shared.server_clock.learn(asked, &lanes[0].probe(&redis::cmd("TIME")).await?);
+    let epoch = Arc::new(Epoch { number, identity, lanes: lanes.into(), health });
+    run_hooks(shared, &epoch).await?;
+    Ok(epoch)
+}
+
+/// Opens one multiplexed connection of an epoch.
+pub(super) async fn lane(
+    shared: &Shared,
+    connector: &Connector,
+    health: &Arc<Health>,
+    number: u64,
+) -> Result<Lane, OpenError> {
+    let Connected { connection, driver } =
+        connector.connect(Arc::clone(health), shared.listeners.sender(number)).await?;
+    let wheel = Arc::new(Wheel::default());
+    let turning = keep_turning(Arc::clone(&wheel), shared.clock.clone(), shared.options.response_timeout);
+    Ok(Lane {
+        connection,
+        tasks: [driver, tokio::spawn(turning).abort_handle()],
+        wheel,
+        health: Arc::clone(health),
+        metrics: Arc::clone(&shared.metrics),
+        in_flight: AtomicUsize::new(0),
+        in_flight_max: shared.options.in_flight_max,
+        silent: AtomicU32::new(0),
+        silent_max: shared.options.silent_timeouts_max,
+    })
+}
+
+/// Asks the server who it is.
+pub(super) async fn ask_identity(lane: &Lane) -> Result<Identity, LinkError> {
+    let answer = lane.probe(&Identity::question()).await?;
+    Identity::parse(&answer).ok_or_else(|| LinkError::Unexpected("INFO told neither role nor run id".to_owned()))
+}
+
+async fn load_scripts(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
+    if shared.options.scripts.is_empty() {
+        return Ok(());
+    }
+    let mut pipeline = Pipeline::with_capacity(shared.options.scripts.len());
+    for script in &shared.options.scripts {
+        pipeline.cmd("SCRIPT").arg("LOAD").arg(script.text());
+    }
+    for (script, answer) in shared.options.scripts.iter().zip(lane.call_many(&pipeline).await?) {
+        if let Value::ServerError(error) = answer {
+            let LinkError::Refused { code, message } = error.into() else { continue };
+            return Err(LinkError::Refused { code, message: format!("{message} (loading the script {})", script.name()) });
+        }
+    }
+    Ok(())
+}
+
+async fn run_hooks(shared: &Shared, epoch: &Epoch) -> Result<(), OpenError> {
+    let hooks = shared.hooks();
+    let all = async {
+        for hook in &hooks {
+            EpochHook::open(&**hook, epoch).await?;
+        }
+        Ok::<_, LinkError>(())
+    };
+    tokio::select! {
+        biased;
+        reason = epoch.health.ended() => Err(OpenError::says(format!("the new connection ended at once ({})", reason.as_str()))),
+        done = shared.clock.timeout(HOOKS_MAX, all) => match done {
+            Ok(Ok(())) => Ok(()),
+            // Whatever a hook says, another attempt may do better; only the server's own refusals are lasting.
+            Ok(Err(error)) => Err(OpenError::says(format!("a step before opening failed: {error}"))),
+            Err(_) => Err(OpenError::says(format!("a step before opening took longer than {HOOKS_MAX:?}"))),
+        },
+    }
+}

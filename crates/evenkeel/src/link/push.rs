@@ -1,0 +1,47 @@
+//! Push messages (RESP3): handed to listeners in the order the server sent them, in the task that reads the socket.
+//!
+//! Nothing is queued in between. A queue would let an answer read after an invalidation overtake it.
+
+use arc_swap::ArcSwap;
+use redis::{PushInfo, PushKind, Value};
+use std::sync::{Arc, Weak};
+
+/// One push message.
+#[derive(Debug)]
+pub struct Push<'a> {
+    /// The epoch whose connection it came on. It may be one that is not published yet.
+    pub epoch: u64,
+    /// What kind of message it is.
+    pub kind: &'a PushKind,
+    /// Its parts, without the kind.
+    pub data: &'a [Value],
+}
+
+/// Something that wants to see every push message.
+pub trait PushListener: Send + Sync + 'static {
+    /// Called in the task that reads the socket: must be quick, must not block and must not wait for a command.
+    fn heard(&self, push: &Push<'_>);
+}
+
+/// Who listens. The owners keep their listeners alive; the link only knows them.
+#[derive(Default)]
+pub(super) struct Listeners(ArcSwap<Vec<Weak<dyn PushListener>>>);
+
+impl Listeners {
+    pub(super) fn add(&self, listener: Weak<dyn PushListener>) {
+        self.0.rcu(|known| {
+            let living = known.iter().filter(|listener| listener.strong_count() > 0).cloned();
+            living.chain([Weak::clone(&listener)]).collect::<Vec<_>>()
+        });
+    }
+
+    /// What a connection of `epoch` calls for each message.
+    pub(super) fn sender(self: &Arc<Self>, epoch: u64) -> impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static {
+        let listeners = Arc::clone(self);
+        move |info| {
+            let push = Push { epoch, kind: &info.kind, data: &info.data };
+            listeners.0.load().iter().filter_map(Weak::upgrade).for_each(|listener| listener.heard(&push));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What the handles and the background loops of one link share.
+
+use super::EpochHook;
+use super::connect::Connector;
+use super::epoch::Epoch;
+use super::error::LinkError;
+use super::health::EndReason;
+use super::metrics::Metrics;
+use super::options::LinkOptions;
+use super::push::Listeners;
+use super::server_clock::ServerClock;
+use super::state::LinkState;
+use super::topology::Topology;
+use crate::clock::Clock;
+use arc_swap::ArcSwapOption;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tokio::sync::watch;
+
+/// The link's inside.
+pub(super) struct Shared {
+    pub(super) options: LinkOptions,
+    pub(super) topology: Topology,
+    /// Always the machine's clock: a real server does not stand still for a test.
+    pub(super) clock: Clock,
+    pub(super) server_clock: ServerClock,
+    pub(super) current: ArcSwapOption<Epoch>,
+    pub(super) state: watch::Sender<LinkState>,
+    pub(super) listeners: Arc<Listeners>,
+    pub(super) metrics: Arc<Metrics>,
+    hooks: Mutex<Vec<Weak<dyn EpochHook>>>,
+    published: AtomicU64,
+}
+
+impl Shared {
+    /// `clock` is the program's; it only serves to estimate Redis's time.
+    pub(super) fn new(options: LinkOptions, clock: Clock) -> Result<Self, LinkError> {
+        options.check()?;
+        let system = Clock::system();
+        let connector = Arc::new(Connector::new(&options, system.clone())?);
+        Ok(Self {
+            topology: Topology::Standalone(connector),
+            clock: system,
+            server_clock: ServerClock::new(clock),
+            current: ArcSwapOption::empty(),
+            state: watch::Sender::new(LinkState::Down { reason: "not connected yet".into() }),
+            listeners: Arc::default(),
+            metrics: Arc::new(Metrics::register()),
+            hooks: Mutex::default(),
+            published: AtomicU64::new(0),
+            options,
+        })
+    }
+
+    /// The epoch commands run on now, or why there is none.
+    pub(super) fn epoch(&self) -> Result<Arc<Epoch>, LinkError> {
+        self.current.load_full().ok_or_else(|| self.down())
+    }
+
+    /// Number of the epoch that would be published next.
+    pub(super) fn next_epoch(&self) -> u64 {
+        self.published.load(Relaxed) + 1
+    }
+
+    pub(super) fn add_hook(&self, hook: Weak<dyn EpochHook>) {
+        let mut hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        hooks.retain(|hook| hook.strong_count() > 0);
+        hooks.push(hook);
+    }
+
+    pub(super) fn hooks(&self) -> Vec<Arc<dyn EpochHook>> {
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Lets commands in.
+    pub(super) fn publish(&self, epoch: &Arc<Epoch>) {
+        self.published.store(epoch.number, Relaxed);
+        self.current.store(Some(Arc::clone(epoch)));
+        self.metrics.up.set(1);
+        self.metrics.epoch.set(epoch.number as f64);
+        tracing::info!(epoch = epoch.number, address = %self.topology.address(), "link is up");
+        self.state.send_replace(LinkState::Up { epoch: epoch.number });
+    }
+
+    /// Turns commands away. Those on their way get `NoAnswer`.
+    pub(super) fn retire(&self, epoch: &Epoch, reason: EndReason) {
+        // First the state, then the epoch: who sees no epoch also sees why.
+        let state = match reason {
+            EndReason::Shutdown => LinkState::Closed,
+            reason => LinkState::Down { reason: format!("the last connection ended ({})", reason.as_str()).into() },
+        };
+        self.state.send_replace(state);
+        self.current.store(None);
+        epoch.end(reason);
+        self.metrics.up.set(0);
+        Metrics::ended(reason);
+        tracing::warn!(epoch = epoch.number, reason = reason.as_str(), "link is down");
+    }
+
+    /// Tells why the last attempt failed.
+    pub(super) fn report(&self, reason: &str) {
+        self.metrics.open_failures.increment(1);
+        self.state.send_if_modified(|state| match state {
+            LinkState::Down { reason: known } if **known == *reason => false,
+            LinkState::Closed => false,
+            state => {
+                *state = LinkState::Down { reason: reason.into() };
+                true
+            }
+        });
+    }
+
+    /// The error of a call that finds no epoch.
+    pub(super) fn down(&self) -> LinkError {
+        let reason = match &*self.state.borrow() {
+            LinkState::Up { .. } => "it has just come back".to_owned(),
+            LinkState::Down { reason } => reason.to_string(),
+            LinkState::Closed => "the link was shut down".to_owned(),
+        };
+        LinkError::Down { address: self.topology.address(), reason }
+    }
+}

@@ -1,0 +1,73 @@
+//! Keeps the link open: waits for the end of an epoch, makes the next one.
+
+use super::health::EndReason;
+use super::open::open;
+use super::shared::Shared;
+use super::state::LinkState;
+use crate::retry::Backoff;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between attempts. At most one second, so that a server that came back is found soon; jittered, so that a fleet does not
+/// come back in one wave.
+const BACKOFF: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
+
+/// Runs until the link is closed.
+pub(super) async fn supervise(shared: Arc<Shared>) {
+    let mut failures = 0;
+    while *shared.state.borrow() != LinkState::Closed {
+        failures = run_once(&shared, failures).await;
+    }
+}
+
+/// One step: outlives the current epoch, or tries to make one. Returns the failures in a row.
+async fn run_once(shared: &Shared, failures: u32) -> u32 {
+    if let Some(epoch) = shared.current.load_full() {
+        let reason = epoch.over().await;
+        shared.retire(&epoch, reason);
+        return 0;
+    }
+    match open(shared).await {
+        Ok(epoch) => {
+            shared.publish(&epoch);
+            shared.metrics.supervisor_success.set(unix_seconds(shared));
+            0
+        }
+        Err(error) => {
+            shared.report(&error.reason);
+            tracing::debug!(reason = error.reason, failures, "no new epoch");
+            shared.clock.sleep(BACKOFF.delay(failures)).await;
+            failures.saturating_add(1)
+        }
+    }
+}
+
+fn unix_seconds(shared: &Shared) -> f64 {
+    shared.clock.unix_ms() as f64 / 1000.0
+}
+
+/// Between looks at what is still in flight while shutting down.
+const DRAIN_STEP: Duration = Duration::from_millis(5);
+
+/// Turns new commands away, waits for those in flight, then closes.
+pub(super) async fn shut_down(shared: &Shared, deadline: Duration) {
+    let epoch = shared.current.swap(None);
+    shared.state.send_replace(LinkState::Closed);
+    let Some(epoch) = epoch else { return };
+    let drained = async {
+        while epoch.in_flight() > 0 && !epoch.is_over() {
+            shared.clock.sleep(DRAIN_STEP).await;
+        }
+    };
+    // Out of time or not, the connections are closed: who still waits gets `NoAnswer`.
+    let _ = shared.clock.timeout(deadline, drained).await;
+    shared.retire(&epoch, EndReason::Shutdown);
+}
+
+/// The same at once: the last handle is gone, so nobody waits. Needs no runtime.
+pub(super) fn close(shared: &Shared) {
+    shared.state.send_replace(LinkState::Closed);
+    if let Some(epoch) = shared.current.swap(None) {
+        shared.retire(&epoch, EndReason::Shutdown);
+    }
+}

@@ -1,0 +1,111 @@
+//! Reads the URL that names a Redis and how to treat it.
+
+use super::error::LinkError;
+use super::options::LinkOptions;
+use super::target::{Address, Target, TlsFiles};
+use percent_encoding::percent_decode_str;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use url::Url;
+
+const PORT_DEFAULT: u16 = 6379;
+const FORM: &str = "redis://[user[:password]@]host[:port][/db]";
+const KNOWN: &str = "prefix, connections, connect_timeout_ms, response_timeout_ms, silent_timeouts_max, in_flight_max, \
+                     heartbeat_ms, tls_ca_file, tls_cert_file, tls_key_file (and db, user, password with unix://)";
+
+/// See [`LinkOptions::from_url`].
+pub(super) fn parse(text: &str) -> Result<LinkOptions, LinkError> {
+    // The parser's own words may repeat a part of the URL, and a part may be the password: they are not passed on.
+    let url = Url::parse(text).map_err(|_| wrong(&format!("the Redis URL cannot be read; it has the form {FORM}")))?;
+    let mut target = match url.scheme() {
+        "redis" | "valkey" => Target { tls: None, ..over_tcp(&url)? },
+        "rediss" | "valkeys" => Target { tls: Some(TlsFiles::default()), ..over_tcp(&url)? },
+        "unix" => Target::new(Address::Unix(PathBuf::from(decoded(url.path(), "the path")?))),
+        other => return Err(wrong(&format!("the Redis URL begins with `{other}://`; it has the form {FORM}"))),
+    };
+    if target.tls.is_some() && !cfg!(feature = "tls") {
+        return Err(wrong("the Redis URL asks for TLS, which needs evenkeel's cargo feature `tls`"));
+    }
+    credentials(&url, &mut target)?;
+    let mut options = LinkOptions::new(target);
+    for (name, value) in url.query_pairs() {
+        set(&mut options, &name, &value)?;
+    }
+    options.check()?;
+    Ok(options)
+}
+
+fn over_tcp(url: &Url) -> Result<Target, LinkError> {
+    let host = match url.host() {
+        Some(url::Host::Ipv6(address)) => address.to_string(),
+        Some(host) => decoded(&host.to_string(), "the host")?,
+        None => return Err(wrong(&format!("the Redis URL names no host; it has the form {FORM}"))),
+    };
+    let mut target = Target::new(Address::Tcp { host, port: url.port().unwrap_or(PORT_DEFAULT) });
+    let path = url.path().trim_matches('/');
+    if !path.is_empty() {
+        target.database = database(path)?;
+    }
+    Ok(target)
+}
+
+fn credentials(url: &Url, target: &mut Target) -> Result<(), LinkError> {
+    if !url.username().is_empty() {
+        target.user = Some(decoded(url.username(), "the user")?);
+    }
+    if let Some(password) = url.password() {
+        target.password = Some(decoded(password, "the password")?);
+    }
+    if target.user.is_some() && target.password.is_none() {
+        return Err(wrong("the Redis URL names a user without a password; a password alone is written `redis://:password@host`"));
+    }
+    Ok(())
+}
+
+fn set(options: &mut LinkOptions, name: &str, value: &str) -> Result<(), LinkError> {
+    let over_socket = matches!(options.target.address, Address::Unix(_));
+    match name {
+        "prefix" => options.prefix = value.to_owned(),
+        "connections" => options.connections = number(name, value)?,
+        "connect_timeout_ms" => options.connect_timeout = Duration::from_millis(number(name, value)?),
+        "response_timeout_ms" => options.response_timeout = Duration::from_millis(number(name, value)?),
+        "silent_timeouts_max" => options.silent_timeouts_max = number(name, value)?,
+        "in_flight_max" => options.in_flight_max = number(name, value)?,
+        "heartbeat_ms" => options.heartbeat = Duration::from_millis(number(name, value)?),
+        "db" if over_socket => options.target.database = database(value)?,
+        "user" if over_socket => options.target.user = Some(value.to_owned()),
+        "password" if over_socket => options.target.password = Some(value.to_owned()),
+        "tls_ca_file" => tls(options, name)?.ca = Some(value.into()),
+        "tls_cert_file" => tls(options, name)?.certificate = Some(value.into()),
+        "tls_key_file" => tls(options, name)?.key = Some(value.into()),
+        _ => return Err(wrong(&format!("the Redis URL has an unknown option `{name}`; known are {KNOWN}"))),
+    }
+    Ok(())
+}
+
+fn tls<'a>(options: &'a mut LinkOptions, name: &str) -> Result<&'a mut TlsFiles, LinkError> {
+    let without = || wrong(&format!("the Redis URL has the option `{name}` but no TLS; write rediss://"));
+    options.target.tls.as_mut().ok_or_else(without)
+}
+
+fn database(text: &str) -> Result<i64, LinkError> {
+    match text.parse() {
+        Ok(number @ 0..) => Ok(number),
+        _ => Err(wrong(&format!("the Redis URL names the database `{text}`; it must be a number such as 0"))),
+    }
+}
+
+fn number<T: FromStr>(name: &str, value: &str) -> Result<T, LinkError> {
+    value.parse().map_err(|_| wrong(&format!("the Redis URL sets `{name}` to `{value}`; it must be a whole number")))
+}
+
+fn decoded(text: &str, what: &str) -> Result<String, LinkError> {
+    let text = percent_decode_str(text).decode_utf8();
+    text.map(std::borrow::Cow::into_owned)
+        .map_err(|_| wrong(&format!("{what} in the Redis URL is not UTF-8 behind its percent signs")))
+}
+
+fn wrong(text: &str) -> LinkError {
+    LinkError::Options(text.to_owned())
+}
