@@ -23,7 +23,9 @@ impl Background {
                 let mut task = JoinSet::new();
                 task.spawn(run());
                 match task.join_next().await {
-                    Some(Err(error)) if error.is_panic() => tracing::error!(name, %error, "background loop panicked; restarting it"),
+                    Some(Err(error)) if error.is_panic() => {
+                        tracing::error!(name, %error, "background loop panicked; restarting it");
+                    }
                     _ => return,
                 }
                 clock.sleep(RESTART_DELAY).await;

@@ -10,7 +10,7 @@ const MEMORY_MAX_BYTES: usize = 64 << 20;
 
 /// Where the capabilities keep their state.
 #[derive(Clone)]
-#[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the capabilities, all of which are features"))]
+#[allow(dead_code, reason = "read by the capabilities, all of which are features")]
 pub(crate) enum Backend {
     /// In this process; gone with it.
     Memory(MemoryOptions),
@@ -22,7 +22,7 @@ pub(crate) enum Backend {
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryOptions {
     /// Cache entries are evicted above this many bytes; nothing else ever is.
-    #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the cache"))]
+    #[allow(dead_code, reason = "read by the cache")]
     pub(crate) max_bytes: usize,
 }
 
@@ -32,7 +32,7 @@ pub struct Keel(Arc<Inner>);
 
 struct Inner {
     backend: Backend,
-    #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the capabilities, all of which are features"))]
+    #[allow(dead_code, reason = "read by the capabilities, all of which are features")]
     clock: Clock,
 }
 
@@ -79,12 +79,12 @@ impl Keel {
         }
     }
 
-    #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the capabilities, all of which are features"))]
+    #[allow(dead_code, reason = "read by the capabilities, all of which are features")]
     pub(crate) fn backend(&self) -> &Backend {
         &self.0.backend
     }
 
-    #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the capabilities, all of which are features"))]
+    #[allow(dead_code, reason = "read by the capabilities, all of which are features")]
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
     }

@@ -6,11 +6,11 @@
 //!
 //! [`link`] is the one supervised way to reach Redis; [`clock`] is the only place that reads a clock.
 
+mod background;
 #[cfg(feature = "cache")]
 pub mod cache;
 pub mod clock;
 pub mod codec;
-mod background;
 mod guard;
 mod keel;
 pub mod link;

@@ -19,7 +19,9 @@ const DELAY_SUSPICIOUS: Duration = Duration::from_millis(50);
 enum Beat {
     Well,
     /// Somebody was silent or loading; look again soon.
-    Doubtful { loading: bool },
+    Doubtful {
+        loading: bool,
+    },
 }
 
 /// Runs for as long as the link.

@@ -31,12 +31,12 @@ impl Identity {
     /// Reads an `INFO` answer; `None` if the fields are not there.
     pub(super) fn parse(answer: &Value) -> Option<Self> {
         let text = match answer {
-            Value::VerbatimString { text, .. } => text.as_str(),
+            Value::VerbatimString { text, .. } | Value::SimpleString(text) => text.as_str(),
             Value::BulkString(bytes) => std::str::from_utf8(bytes).ok()?,
-            Value::SimpleString(text) => text.as_str(),
             _ => return None,
         };
-        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
+        let field =
+            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
         Some(Self {
             run_id: field("run_id")?.to_owned(),
             replication_id: field("master_replid")?.to_owned(),
@@ -49,8 +49,17 @@ impl Identity {
 
     /// Refuses what an epoch cannot stand on, with the reason.
     pub(super) fn check(&self) -> Result<(), OpenError> {
-        if self.version.split('.').next().and_then(|major| major.parse::<u32>().ok()).is_none_or(|major| major < VERSION_MIN) {
-            return Err(OpenError::says(format!("it is version {}; Evenkeel needs Redis 7.0 or Valkey 7.2", self.version)));
+        if self
+            .version
+            .split('.')
+            .next()
+            .and_then(|major| major.parse::<u32>().ok())
+            .is_none_or(|major| major < VERSION_MIN)
+        {
+            return Err(OpenError::says(format!(
+                "it is version {}; Evenkeel needs Redis 7.0 or Valkey 7.2",
+                self.version
+            )));
         }
         if let Some(primary) = self.follows.as_ref().filter(|_| !self.primary) {
             return Err(OpenError::says(format!("it is a replica of {primary}, and writes need the primary")));

@@ -184,8 +184,8 @@ impl Link {
 
     /// Registers somebody who hears every push message, in order. Held weakly, like a hook.
     pub fn listen<L: PushListener>(&self, listener: &Arc<L>) {
-        let listener: Weak<L> = Arc::downgrade(listener);
-        self.shared().listeners.add(listener);
+        let listener: Weak<dyn PushListener> = Arc::downgrade(&(Arc::clone(listener) as Arc<dyn PushListener>));
+        self.shared().listeners.add(&listener);
     }
 
     /// The prefix of every key this link's user writes (`ns` in docs/keyspace.md).

@@ -111,7 +111,10 @@ async fn load_scripts(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
     for (script, answer) in shared.options.scripts.iter().zip(lane.call_many(&pipeline).await?) {
         if let Value::ServerError(error) = answer {
             let LinkError::Refused { code, message } = error.into() else { continue };
-            return Err(LinkError::Refused { code, message: format!("{message} (loading the script {})", script.name()) });
+            return Err(LinkError::Refused {
+                code,
+                message: format!("{message} (loading the script {})", script.name()),
+            });
         }
     }
     Ok(())

@@ -78,7 +78,10 @@ impl LinkOptions {
         if self.in_flight_max == 0 || self.silent_timeouts_max == 0 {
             return wrong("`in_flight_max` and `silent_timeouts_max` must be at least 1");
         }
-        if [self.connect_timeout, self.response_timeout, self.heartbeat].iter().any(|span| *span < Duration::from_millis(10)) {
+        if [self.connect_timeout, self.response_timeout, self.heartbeat]
+            .iter()
+            .any(|span| *span < Duration::from_millis(10))
+        {
             return wrong("time-outs and the heartbeat must be at least 10 ms");
         }
         Ok(())

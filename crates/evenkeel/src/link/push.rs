@@ -28,10 +28,10 @@ pub trait PushListener: Send + Sync + 'static {
 pub(super) struct Listeners(ArcSwap<Vec<Weak<dyn PushListener>>>);
 
 impl Listeners {
-    pub(super) fn add(&self, listener: Weak<dyn PushListener>) {
+    pub(super) fn add(&self, listener: &Weak<dyn PushListener>) {
         self.0.rcu(|known| {
             let living = known.iter().filter(|listener| listener.strong_count() > 0).cloned();
-            living.chain([Weak::clone(&listener)]).collect::<Vec<_>>()
+            living.chain([Weak::clone(listener)]).collect::<Vec<_>>()
         });
     }
 

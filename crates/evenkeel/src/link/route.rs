@@ -16,11 +16,11 @@ pub(super) fn index(key: &[u8], count: usize) -> usize {
     if count == 1 {
         return 0;
     }
-    let hash = hash_tag(key).iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    // The high half, which FNV mixes better, spread over the range.
-    usize::try_from(((hash >> 32) * count as u64) >> 32).unwrap_or(0)
+    let hash = hash_tag(key)
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    // Both halves: on short keys FNV leaves the upper bits nearly alone.
+    usize::try_from((hash ^ (hash >> 32)) % count as u64).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -24,9 +24,11 @@ impl Tls {
             .map_err(|error| wrong(&format!("TLS cannot be set up: {error}")))?
             .with_root_certificates(roots(files.ca.as_deref())?);
         let config = match (&files.certificate, &files.key) {
-            (Some(certificate), Some(key)) => config
-                .with_client_auth_cert(certificates(certificate)?, private_key(key)?)
-                .map_err(|error| wrong(&format!("the certificate {} does not fit its key: {error}", certificate.display())))?,
+            (Some(certificate), Some(key)) => {
+                config.with_client_auth_cert(certificates(certificate)?, private_key(key)?).map_err(|error| {
+                    wrong(&format!("the certificate {} does not fit its key: {error}", certificate.display()))
+                })?
+            }
             (None, None) => config.with_no_client_auth(),
             _ => return Err(wrong("`tls_cert_file` and `tls_key_file` must be given together")),
         };
@@ -46,7 +48,9 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, LinkError> {
         None => store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
         Some(path) => {
             for certificate in certificates(path)? {
-                store.add(certificate).map_err(|error| wrong(&format!("{} is not a usable root: {error}", path.display())))?;
+                store
+                    .add(certificate)
+                    .map_err(|error| wrong(&format!("{} is not a usable root: {error}", path.display())))?;
             }
         }
     }
@@ -55,7 +59,8 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, LinkError> {
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LinkError> {
     let unreadable = |error| wrong(&format!("no certificates can be read from {}: {error}", path.display()));
-    let found = CertificateDer::pem_file_iter(path).map_err(unreadable)?.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    let found =
+        CertificateDer::pem_file_iter(path).map_err(unreadable)?.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     if found.is_empty() {
         return Err(wrong(&format!("{} holds no certificate in PEM form", path.display())));
     }
@@ -63,7 +68,8 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LinkError> 
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, LinkError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| wrong(&format!("no private key can be read from {}: {error}", path.display())))
+    PrivateKeyDer::from_pem_file(path)
+        .map_err(|error| wrong(&format!("no private key can be read from {}: {error}", path.display())))
 }
 
 fn wrong(text: &str) -> LinkError {

@@ -58,7 +58,9 @@ fn credentials(url: &Url, target: &mut Target) -> Result<(), LinkError> {
         target.password = Some(decoded(password, "the password")?);
     }
     if target.user.is_some() && target.password.is_none() {
-        return Err(wrong("the Redis URL names a user without a password; a password alone is written `redis://:password@host`"));
+        return Err(wrong(
+            "the Redis URL names a user without a password; a password alone is written `redis://:password@host`",
+        ));
     }
     Ok(())
 }
