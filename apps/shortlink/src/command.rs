@@ -1,9 +1,54 @@
-//! What the program does with its arguments.
+//! What the program does with its arguments. Whatever goes wrong at the start is one sentence on standard error and exit code 2.
 
+mod folder;
+mod serve;
+
+use crate::config::{Command, Config, Flags};
+use anyhow::Result;
+use clap::Parser;
+use clap::error::ErrorKind;
 use std::process::ExitCode;
+
+/// Exit code for what the caller can mend: a flag, a folder, a port, a server.
+const WRONG: u8 = 2;
 
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let flags = match Flags::try_parse() {
+        Ok(flags) => flags,
+        Err(error) => return refused(&error),
+    };
+    match run(flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("shortlink: {error:#}");
+            ExitCode::from(WRONG)
+        }
+    }
+}
+
+fn run(flags: Flags) -> Result<()> {
+    let Flags { place, serving, command } = flags;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match command {
+        None => runtime.block_on(serve::serve(Config::resolve(&place, &serving)?)),
+        Some(Command::Serve(serving)) => runtime.block_on(serve::serve(Config::resolve(&place, &serving)?)),
+        Some(Command::Import(_) | Command::Export(_)) => Ok(()),
+    }
+}
+
+/// `--help` and `--version` are answers; anything else is a mistake, told in one sentence.
+fn refused(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // Nothing can be done if standard output is closed.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    // clap's explanation is its first paragraph; usage and hints follow.
+    let paragraph = text.split("\n\n").next().unwrap_or(&text);
+    let sentence = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    eprintln!("shortlink: {}; see shortlink --help", sentence.trim_start_matches("error: "));
+    ExitCode::from(WRONG)
 }

@@ -1,22 +1,77 @@
 //! Flags, environment and file become one checked [`Config`]: a flag beats the environment, which beats the file.
 
-use crate::store::DatabaseUrl;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+mod file;
+mod flags;
 
-/// How the service shall run.
-#[derive(Clone, Debug)]
+pub use flags::Flags;
+pub(crate) use flags::{Command, Place, Serving};
+
+use crate::store::DatabaseUrl;
+use anyhow::{Context, Result, bail};
+use file::File;
+use std::path::PathBuf;
+use url::Url;
+
+/// Where the service listens if nobody says otherwise.
+const LISTEN: &str = "127.0.0.1:8080";
+
+/// The folder used if nobody says otherwise: in the current one, where the person who started it sees it.
+const DATA: &str = "shortlink-data";
+
+/// The database in the data folder.
+const DATABASE_FILE: &str = "links.db";
+
+/// How the program shall run.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where to listen; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// The folder for what the service keeps on this machine.
+    /// Where to listen, `HOST:PORT`; port 0 takes a free one.
+    pub listen: String,
+    /// The folder for what is kept on this machine.
     pub data: PathBuf,
     /// Where the links are; a file in the data folder by default.
     pub database: DatabaseUrl,
-    /// The Redis to cache in; `None`: the embedded store.
+    /// The Redis to cache in; `None`: inside the process.
     pub redis: Option<String>,
-    /// The address people know the service by, `https://s.example.com`.
+    /// The address people know the service by, as `https://s.example.com`.
     pub public_url: Option<String>,
     /// Refuse links into private networks.
     pub refuse_private: bool,
 }
+
+impl Config {
+    /// Puts flags (with the environment already in them) and file together.
+    ///
+    /// # Errors
+    /// One sentence: which setting is wrong, and why.
+    pub(crate) fn resolve(place: &Place, serving: &Serving) -> Result<Self> {
+        let file = place.config.as_deref().map(File::read).transpose()?.unwrap_or_default();
+        let data = place.data.clone().or(file.data).unwrap_or_else(|| DATA.into());
+        let database = match place.database.clone().or(file.database) {
+            Some(url) => url.parse().context("the setting \"database\" is wrong")?,
+            None => DatabaseUrl::Sqlite(data.join(DATABASE_FILE)),
+        };
+        let public_url = serving.public_url.clone().or(file.public_url);
+        if let Some(url) = &public_url {
+            check_public_url(url)?;
+        }
+        Ok(Self {
+            listen: serving.listen.clone().or(file.listen).unwrap_or_else(|| LISTEN.to_owned()),
+            data,
+            database,
+            redis: place.redis.clone().or(file.redis),
+            public_url,
+            refuse_private: serving.refuse_private || file.refuse_private.unwrap_or(false),
+        })
+    }
+}
+
+fn check_public_url(text: &str) -> Result<()> {
+    match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(()),
+        _ => bail!("the setting \"public_url\" is wrong: {text:?} is no address like https://s.example.com"),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+mod tests;

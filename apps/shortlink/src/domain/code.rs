@@ -8,10 +8,27 @@ pub const ALIAS_CHARACTERS_MAX: usize = 64;
 
 /// First path segments that the service answers itself, now or in a version to come. Compared without regard to case, so that
 /// nobody can publish `/API` beside `/api`.
-const RESERVED: [&str; 24] = [
-    "about", "admin", "api", "api-docs", "app", "assets", "docs", "favicon", "health", "healthz", "help", "index",
-    "links", "livez", "login", "logout", "metrics", "openapi", "readyz", "robots", "settings", "static", "stats",
-    "status",
+const RESERVED: [&str; 20] = [
+    ".well-known",
+    "admin",
+    "api",
+    "assets",
+    "docs",
+    "favicon.ico",
+    "health",
+    "healthz",
+    "livez",
+    "login",
+    "logout",
+    "metrics",
+    "openapi",
+    "openapi.json",
+    "ready",
+    "readyz",
+    "robots.txt",
+    "sitemap.xml",
+    "static",
+    "version",
 ];
 
 /// A code or alias of the right shape: 1 to [`ALIAS_CHARACTERS_MAX`] of `A-Z a-z 0-9 - _`. Compared byte for byte: `aB3` and
@@ -61,15 +78,11 @@ impl Code {
     /// # Errors
     /// [`CodeRefused`]: tell the sentence to who asked.
     pub fn alias(text: &str) -> Result<Self, CodeRefused> {
-        let code = Self::parse(text)?;
-        if code.is_reserved() { Err(CodeRefused::Reserved(code.0)) } else { Ok(code) }
-    }
-
-    /// Whether the service keeps this word for itself. Seven of them have the length of a generated code, so the generator asks
-    /// too.
-    #[must_use]
-    pub fn is_reserved(&self) -> bool {
-        RESERVED.iter().any(|word| word.eq_ignore_ascii_case(&self.0))
+        // Reserved words come first: `robots.txt` has a character that codes lack, but that is not why it cannot be had.
+        if is_reserved(text) {
+            return Err(CodeRefused::Reserved(text.to_owned()));
+        }
+        Self::parse(text)
     }
 
     /// The characters.
@@ -82,5 +95,39 @@ impl Code {
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+fn is_reserved(text: &str) -> bool {
+    RESERVED.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALIAS_CHARACTERS_MAX, Code, CodeRefused};
+
+    #[test]
+    fn the_shape_of_a_code() {
+        let longest = "x".repeat(ALIAS_CHARACTERS_MAX);
+        for text in ["a", "0", "aB3xY9z", "summer-sale_2026", "-", "_", &longest] {
+            assert_eq!(Code::alias(text).map(|code| code.to_string()), Ok(text.to_owned()));
+        }
+        let too_long = "x".repeat(ALIAS_CHARACTERS_MAX + 1);
+        assert_eq!(Code::alias(&too_long), Err(CodeRefused::TooLong(ALIAS_CHARACTERS_MAX + 1)));
+        assert_eq!(Code::alias(""), Err(CodeRefused::Empty));
+        for (text, character) in
+            [("a b", ' '), ("a/b", '/'), ("a+", '+'), ("a.b", '.'), ("ä", 'ä'), ("a\0", '\0'), ("a%20", '%')]
+        {
+            assert_eq!(Code::alias(text), Err(CodeRefused::Character(character)));
+        }
+    }
+
+    #[test]
+    fn the_service_keeps_some_words_in_any_case() {
+        for text in ["api", "API", "Healthz", "metrics", "openapi.json", "favicon.ico", "robots.txt"] {
+            assert_eq!(Code::alias(text), Err(CodeRefused::Reserved(text.to_owned())));
+        }
+        assert!(Code::alias("apis").is_ok());
+        assert!(Code::parse("api").is_ok(), "asking for a reserved word is no error: it names no link");
     }
 }

@@ -2,7 +2,9 @@
 
 mod code;
 mod link;
+mod own_address;
 mod page;
+mod private_network;
 mod target;
 
 pub use code::{ALIAS_CHARACTERS_MAX, Code, CodeRefused};

@@ -34,7 +34,7 @@ pub enum StoreError {
     Corrupt(String),
     /// The database cannot be used, or refused a statement.
     #[error("the database cannot be used: {0}")]
-    Unavailable(#[source] sqlx::Error),
+    Unavailable(sqlx::Error),
     /// A code is taken. Never leaves the store.
     #[error("a code is taken")]
     Duplicate,

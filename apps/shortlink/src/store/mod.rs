@@ -73,8 +73,8 @@ impl Store {
     pub async fn open(url: &DatabaseUrl, clock: Clock) -> Result<Self, StoreError> {
         let connection = match url {
             DatabaseUrl::Sqlite(path) => Connection::Sqlite(sqlite::Sqlite::open(path).await?),
-            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::Mysql::open(url).await?),
-            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::Postgres::open(url).await?),
+            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::Mysql::open(url, &clock).await?),
+            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::Postgres::open(url, &clock).await?),
         };
         let key = match &connection {
             Connection::Sqlite(database) => code_key(database).await?,

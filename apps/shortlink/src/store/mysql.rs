@@ -4,8 +4,9 @@ use super::database::{Database, Transaction};
 use super::rows::{LinkRow, like_pattern, links, numbered, numbers_before, target_hash};
 use super::{Checkpoint, StoreError, schema};
 use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
+use evenkeel::clock::Clock;
 use sqlx::mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions};
-use sqlx::{Executor, MySqlConnection, QueryBuilder};
+use sqlx::{Connection, Executor, MySqlConnection, QueryBuilder};
 use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
@@ -21,8 +22,13 @@ const SELECT: &str = "SELECT id, code, target, alias, created_at, updated_at, ex
 pub(super) struct Mysql(MySqlPool);
 
 impl Mysql {
-    pub(super) async fn open(url: &str) -> Result<Self, StoreError> {
+    pub(super) async fn open(url: &str, clock: &Clock) -> Result<Self, StoreError> {
         let options = MySqlConnectOptions::from_str(url)?;
+        // A connection of its own first: a pool would retry, and then only say that time ran out.
+        let first = clock.timeout(ACQUIRE_MAX, MySqlConnection::connect_with(&options)).await;
+        let mut first = first.map_err(|_| sqlx::Error::PoolTimedOut)??;
+        schema::upgrade(&mut first, sqlx::migrate!("migrations/mysql")).await?;
+        first.close().await?;
         let pool = MySqlPoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
             .acquire_timeout(ACQUIRE_MAX)
@@ -33,9 +39,7 @@ impl Mysql {
                     Ok(())
                 })
             })
-            .connect_with(options)
-            .await?;
-        schema::upgrade(&mut *pool.acquire().await?, sqlx::migrate!("migrations/mysql")).await?;
+            .connect_lazy_with(options);
         Ok(Self(pool))
     }
 }

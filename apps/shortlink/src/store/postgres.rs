@@ -4,8 +4,9 @@ use super::database::{Database, Transaction};
 use super::rows::{LinkRow, like_pattern, links, numbered, numbers_before, target_hash};
 use super::{Checkpoint, StoreError, schema};
 use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
+use evenkeel::clock::Clock;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{PgConnection, QueryBuilder};
+use sqlx::{Connection, PgConnection, QueryBuilder};
 use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
@@ -21,14 +22,17 @@ const SELECT: &str = "SELECT id, code, target, alias, created_at, updated_at, ex
 pub(super) struct Postgres(PgPool);
 
 impl Postgres {
-    pub(super) async fn open(url: &str) -> Result<Self, StoreError> {
+    pub(super) async fn open(url: &str, clock: &Clock) -> Result<Self, StoreError> {
         let options = PgConnectOptions::from_str(url)?;
+        // A connection of its own first: a pool would retry, and then only say that time ran out.
+        let first = clock.timeout(ACQUIRE_MAX, PgConnection::connect_with(&options)).await;
+        let mut first = first.map_err(|_| sqlx::Error::PoolTimedOut)??;
+        schema::upgrade(&mut first, sqlx::migrate!("migrations/postgres")).await?;
+        first.close().await?;
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
             .acquire_timeout(ACQUIRE_MAX)
-            .connect_with(options)
-            .await?;
-        schema::upgrade(&mut *pool.acquire().await?, sqlx::migrate!("migrations/postgres")).await?;
+            .connect_lazy_with(options);
         Ok(Self(pool))
     }
 }

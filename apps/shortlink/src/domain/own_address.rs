@@ -1,0 +1,67 @@
+//! [`OwnAddress`]: an address this service is reached at, to recognise links that would lead back to it.
+
+use std::net::IpAddr;
+use url::{Host, Url};
+
+/// A host and the port, or both standard ports where none is named.
+#[derive(Clone, Debug)]
+pub(super) struct OwnAddress {
+    host: Host<String>,
+    port: Option<u16>,
+}
+
+impl OwnAddress {
+    /// Reads `https://s.example.com`, `s.example.com`, `127.0.0.1:8080`; `None` for anything else.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let url = if text.contains("://") { Url::parse(text) } else { Url::parse(&format!("http://{text}")) }.ok()?;
+        let host = url.host()?.to_owned();
+        // `Url` drops the standard port of its scheme; a service on one of them usually answers on both.
+        Some(Self { host, port: url.port() })
+    }
+
+    /// Whether `host` and `port` reach this address. All names of the loopback are one: whoever listens on one of them (or on
+    /// every interface) is reached by the others.
+    pub(super) fn is_at(&self, host: &Host<&str>, port: Option<u16>) -> bool {
+        let ports_meet = match self.port {
+            Some(own) => port == Some(own),
+            None => matches!(port, Some(80 | 443)),
+        };
+        let own = borrowed(&self.host);
+        ports_meet && (same(&own, host) || (is_here(&own) && is_here(host)))
+    }
+}
+
+fn borrowed(host: &Host<String>) -> Host<&str> {
+    match host {
+        Host::Domain(name) => Host::Domain(name.as_str()),
+        Host::Ipv4(address) => Host::Ipv4(*address),
+        Host::Ipv6(address) => Host::Ipv6(*address),
+    }
+}
+
+fn same(one: &Host<&str>, other: &Host<&str>) -> bool {
+    match (one, other) {
+        // `Url` has lower-cased both; a final dot names the same host.
+        (Host::Domain(one), Host::Domain(other)) => one.trim_end_matches('.') == other.trim_end_matches('.'),
+        _ => address(one).is_some_and(|known| address(other) == Some(known)),
+    }
+}
+
+/// The loopback by any name, or "every interface".
+fn is_here(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => {
+            let name = name.trim_end_matches('.');
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        _ => address(host).is_some_and(|address| address.is_loopback() || address.is_unspecified()),
+    }
+}
+
+fn address(host: &Host<&str>) -> Option<IpAddr> {
+    match host {
+        Host::Domain(_) => None,
+        Host::Ipv4(address) => Some(IpAddr::V4(*address)),
+        Host::Ipv6(address) => Some(IpAddr::V6(*address).to_canonical()),
+    }
+}
