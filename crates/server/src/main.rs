@@ -1,2 +1,26 @@
-//! Placeholder.
-fn main() {}
+//! The program `evenkeel`: looks at the servers a service stands on.
+
+mod doctor;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Looks after what Evenkeel stands on.
+#[derive(Parser)]
+#[command(name = "evenkeel", version, arg_required_else_help = true, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check what Evenkeel needs of a Redis and of a database, and say what is wrong
+    Doctor(doctor::Arguments),
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let Command::Doctor(arguments) = Arguments::parse().command;
+    doctor::run(&arguments).await
+}

@@ -1,0 +1,225 @@
+//! What Evenkeel needs of a Redis or a Valkey, asked through the same link that a service uses.
+
+use super::address::Address;
+use super::report::Server;
+use ::redis::{Cmd, FromRedisValue, cmd};
+use evenkeel::clock::Clock;
+use evenkeel::link::{Link, LinkError, LinkOptions};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Written and removed again; lives this long should the removal fail.
+const KEY_LIFE_MS: u64 = 2_000;
+/// Round trips measured.
+const ROUND_TRIPS: usize = 21;
+/// A cache on a slower link costs more than many a database query.
+const ROUND_TRIP_MAX: Duration = Duration::from_millis(5);
+/// Deadlines are measured on each machine's own clock, so skew harms nothing but the reading of logs.
+const SKEW_MAX_MS: u64 = 1_000;
+
+/// Fields of `INFO`.
+type Info = HashMap<String, String>;
+
+pub(super) async fn examine(address: &Address, server: &mut Server) {
+    let clock = Clock::system();
+    let options = match LinkOptions::from_url(&address.url) {
+        Ok(options) => options,
+        Err(error) => {
+            return server.fail("address", address.without_secrets(&error.to_string()), "correct the address");
+        }
+    };
+    let link = match Link::connect(options, clock.clone()).await {
+        Ok(link) => link,
+        Err(error) => return unreachable(address, server, &error),
+    };
+    server.reached = true;
+    server.ok("reach", "answers");
+    server.ok("role", "a primary");
+    let doctor = Doctor { link, clock };
+    match doctor.info().await {
+        Ok(info) => {
+            version(server, &info);
+            topology(server, &info);
+            memory(server, &info);
+            persistence(server, &info);
+        }
+        Err(error) => server.fail("settings", error.to_string(), "allow this user INFO (ACL SETUSER name +info)"),
+    }
+    doctor.protocol(server).await;
+    doctor.scripts(server).await;
+    doctor.commands(server).await;
+    doctor.tracking(server).await;
+    doctor.times(server).await;
+}
+
+fn unreachable(address: &Address, server: &mut Server, error: &LinkError) {
+    let sentence = address.without_secrets(error.to_string().trim_end_matches('.'));
+    match error {
+        // A server that answers, and will not have us, has been reached.
+        LinkError::Refused { .. } => {
+            server.reached = true;
+            server.fail("login", sentence, "correct user and password, and what this user may do");
+        }
+        LinkError::Down { reason, .. } if reason.contains("replica") => {
+            server.reached = true;
+            server.fail("role", reason, "use the primary's address");
+        }
+        _ => server.fail("reach", sentence, "start it, or correct the address"),
+    }
+}
+
+struct Doctor {
+    link: Link,
+    clock: Clock,
+}
+
+impl Doctor {
+    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, LinkError> {
+        let value = self.link.command(b"doctor", command).await?;
+        ::redis::from_redis_value(value).map_err(|error| LinkError::Unexpected(error.to_string()))
+    }
+
+    async fn info(&self) -> Result<Info, LinkError> {
+        let text: String = self.ask(&cmd("INFO")).await?;
+        let pairs = text.lines().filter_map(|line| line.split_once(':'));
+        Ok(pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect())
+    }
+
+    /// Push messages (invalidations of near caches) exist only in RESP3.
+    async fn protocol(&self, server: &mut Server) {
+        let remedy = "use a server (and a proxy before it) that speaks RESP3";
+        match self.ask::<HashMap<String, ::redis::Value>>(&cmd("HELLO")).await {
+            Ok(fields) => {
+                let three = matches!(fields.get("proto"), Some(::redis::Value::Int(3)));
+                server.judge(three, "protocol", if three { "RESP3" } else { "RESP2" }, remedy);
+            }
+            Err(error) => server.fail("protocol", error.to_string(), remedy),
+        }
+    }
+
+    async fn scripts(&self, server: &mut Server) {
+        let remedy = "allow this user EVAL, EVALSHA and SCRIPT LOAD (ACL SETUSER name +@scripting)";
+        let script = "return redis.call('TIME')[1]";
+        match self.ask::<String>(cmd("SCRIPT").arg("LOAD").arg(script)).await {
+            Ok(hash) => match self.ask::<u64>(cmd("EVALSHA").arg(hash).arg(0)).await {
+                Ok(_) => server.ok("scripts", "are loaded and run"),
+                Err(error) => server.fail("scripts", error.to_string(), remedy),
+            },
+            Err(error) => server.fail("scripts", error.to_string(), remedy),
+        }
+    }
+
+    /// Every plain command the library sends, tried on a key of its own: what an ACL forbids shows here.
+    async fn commands(&self, server: &mut Server) {
+        let key = format!("{}:doctor", self.link.prefix());
+        let tries = [
+            cmd("SET").arg(&key).arg("1").arg("PX").arg(KEY_LIFE_MS).to_owned(),
+            cmd("GET").arg(&key).to_owned(),
+            cmd("PEXPIRE").arg(&key).arg(KEY_LIFE_MS).to_owned(),
+            cmd("PTTL").arg(&key).to_owned(),
+            cmd("DEL").arg(&key).to_owned(),
+        ];
+        let mut refused = Vec::new();
+        for command in &tries {
+            if let Err(error) = self.ask::<::redis::Value>(command).await {
+                refused.push(error.to_string());
+            }
+        }
+        let remedy =
+            format!("allow this user what it needs (ACL SETUSER name ~{}:* +@read +@write)", self.link.prefix());
+        let found = if refused.is_empty() { "reads and writes".to_owned() } else { refused.join("; ") };
+        server.judge(refused.is_empty(), "permission", found, &remedy);
+    }
+
+    async fn tracking(&self, server: &mut Server) {
+        let answer: Result<HashMap<String, u64>, LinkError> =
+            self.ask(cmd("CONFIG").arg("GET").arg("tracking-table-max-keys")).await;
+        match answer.as_ref().map(|fields| fields.get("tracking-table-max-keys")) {
+            Ok(Some(0)) => server.ok("tracking", "no limit on tracked keys"),
+            Ok(Some(keys)) => server.ok("tracking", format!("at most {keys} tracked keys")),
+            _ => server.warn(
+                "tracking",
+                "CONFIG GET is not allowed",
+                "see that tracking-table-max-keys exceeds the keys near caches hold",
+            ),
+        }
+    }
+
+    async fn times(&self, server: &mut Server) {
+        let mut spans = Vec::with_capacity(ROUND_TRIPS);
+        let mut skew_ms = u64::MAX;
+        for _ in 0..ROUND_TRIPS {
+            let before = self.clock.now();
+            let Ok((seconds, micros)) = self.ask::<(u64, u64)>(&cmd("TIME")).await else { continue };
+            let span = self.clock.now().since(before);
+            let here_ms = self.clock.unix_ms();
+            skew_ms = skew_ms.min((seconds * 1_000 + micros / 1_000).abs_diff(here_ms));
+            spans.push(span);
+        }
+        spans.sort_unstable();
+        let Some(median) = spans.get(spans.len() / 2) else {
+            return server.fail("latency", "TIME was not answered", "allow this user TIME (ACL SETUSER name +time)");
+        };
+        let found = format!("a round trip takes {:.2} ms", median.as_secs_f64() * 1_000.0);
+        server.advise(*median <= ROUND_TRIP_MAX, "latency", found, "bring the service nearer to its Redis");
+        let remedy = "let both machines follow a time server; nothing depends on it, but times in logs will not match";
+        server.advise(skew_ms <= SKEW_MAX_MS, "clocks", format!("apart by {skew_ms} ms"), remedy);
+    }
+}
+
+fn version(server: &mut Server, info: &Info) {
+    let (name, version, needed) = match info.get("valkey_version") {
+        Some(version) => ("Valkey", version.as_str(), (7, 2)),
+        None => ("Redis", info.get("redis_version").map_or("0", String::as_str), (7, 0)),
+    };
+    let parts: Vec<u32> = version.split('.').filter_map(|part| part.parse().ok()).collect();
+    let enough = matches!(parts.as_slice(), [major, minor, ..] if (*major, *minor) >= needed);
+    server.judge(enough, "version", format!("{name} {version}"), "use Redis 7.0 or Valkey 7.2 or later");
+}
+
+fn topology(server: &mut Server, info: &Info) {
+    let field = |name: &str| info.get(name).map_or("", String::as_str);
+    let remedy = "use a server outside of a cluster: this version of Evenkeel reaches one primary";
+    let single = field("cluster_enabled") != "1";
+    server.judge(
+        single,
+        "topology",
+        if single {
+            format!("one primary, {} replicas", field("connected_slaves"))
+        } else {
+            "Redis Cluster".to_owned()
+        },
+        remedy,
+    );
+}
+
+fn memory(server: &mut Server, info: &Info) {
+    let field = |name: &str| info.get(name).map_or("", String::as_str);
+    let (limit, policy) = (field("maxmemory_human"), field("maxmemory_policy"));
+    if field("maxmemory") == "0" {
+        let remedy =
+            "set maxmemory and maxmemory-policy volatile-lfu: without a limit the machine's memory is the limit";
+        return server.warn("memory", "no limit", remedy);
+    }
+    let remedy =
+        "set maxmemory-policy volatile-lfu: when it is full, a cache's invalidations fail instead of making room";
+    server.advise(policy != "noeviction", "memory", format!("limit {limit}, {policy}"), remedy);
+}
+
+fn persistence(server: &mut Server, info: &Info) {
+    let field = |name: &str| info.get(name).map_or("", String::as_str);
+    let broken = ["rdb_last_bgsave_status", "aof_last_write_status"].into_iter().find(|name| field(name) == "err");
+    if let Some(name) = broken {
+        return server.fail(
+            "persistence",
+            format!("{name} is err"),
+            "see the server's log and its disk: Redis refuses writes meanwhile",
+        );
+    }
+    let kept = if field("aof_enabled") == "1" {
+        "append-only file"
+    } else {
+        "no append-only file (a restart may empty it; caches refill)"
+    };
+    server.ok("persistence", kept);
+}

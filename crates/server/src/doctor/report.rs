@@ -1,0 +1,126 @@
+//! What was found, for people and for programs.
+
+use super::address::Address;
+use serde::Serialize;
+use std::fmt;
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Verdict {
+    /// As it should be.
+    Ok,
+    /// Works, with a consequence that the text names.
+    Warn,
+    /// Evenkeel does not work on it, or loses what it promises.
+    Fail,
+}
+
+/// One line.
+#[derive(Debug, Serialize)]
+pub(super) struct Check {
+    check: &'static str,
+    verdict: Verdict,
+    found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+/// One server and its lines.
+#[derive(Debug, Serialize)]
+pub(super) struct Server {
+    address: String,
+    pub(super) reached: bool,
+    checks: Vec<Check>,
+}
+
+/// All servers.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Report {
+    pub(super) servers: Vec<Server>,
+}
+
+impl Server {
+    pub(super) fn new(address: &Address) -> Self {
+        Self { address: address.shown.clone(), reached: false, checks: Vec::new() }
+    }
+
+    pub(super) fn ok(&mut self, check: &'static str, found: impl Into<String>) {
+        self.checks.push(Check { check, verdict: Verdict::Ok, found: found.into(), remedy: None });
+    }
+
+    pub(super) fn warn(&mut self, check: &'static str, found: impl Into<String>, remedy: impl Into<String>) {
+        self.checks.push(Check { check, verdict: Verdict::Warn, found: found.into(), remedy: Some(remedy.into()) });
+    }
+
+    pub(super) fn fail(&mut self, check: &'static str, found: impl Into<String>, remedy: impl Into<String>) {
+        self.checks.push(Check { check, verdict: Verdict::Fail, found: found.into(), remedy: Some(remedy.into()) });
+    }
+
+    /// `ok` if it holds, else `fail` with the remedy.
+    pub(super) fn judge(&mut self, holds: bool, check: &'static str, found: impl Into<String>, remedy: &str) {
+        if holds { self.ok(check, found) } else { self.fail(check, found, remedy) }
+    }
+
+    /// `ok` if it holds, else `warn` with the remedy.
+    pub(super) fn advise(&mut self, holds: bool, check: &'static str, found: impl Into<String>, remedy: &str) {
+        if holds { self.ok(check, found) } else { self.warn(check, found, remedy) }
+    }
+}
+
+impl Report {
+    pub(super) fn count(&self, verdict: Verdict) -> usize {
+        self.servers.iter().flat_map(|server| &server.checks).filter(|check| check.verdict == verdict).count()
+    }
+
+    /// The same as one object.
+    pub(super) fn json(&self) -> String {
+        let object = serde_json::json!({
+            "servers": self.servers,
+            "ok": self.count(Verdict::Ok),
+            "warn": self.count(Verdict::Warn),
+            "fail": self.count(Verdict::Fail),
+        });
+        format!("{object:#}\n")
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for server in &self.servers {
+            writeln!(f, "{}", server.address)?;
+            for Check { check, verdict, found, remedy } in &server.checks {
+                let verdict = match verdict {
+                    Verdict::Ok => "ok",
+                    Verdict::Warn => "warn",
+                    Verdict::Fail => "FAIL",
+                };
+                write!(f, "  {verdict:<4}  {check:<12}  {found}")?;
+                match remedy {
+                    Some(remedy) => writeln!(f, " → {remedy}")?,
+                    None => writeln!(f)?,
+                }
+            }
+        }
+        let [ok, warn, fail] = [Verdict::Ok, Verdict::Warn, Verdict::Fail].map(|verdict| self.count(verdict));
+        writeln!(f, "{ok} ok, {warn} to look at, {fail} wrong")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_the_sum_under_them() {
+        let mut server = Server { address: "redis://host".to_owned(), reached: true, checks: Vec::new() };
+        server.ok("reach", "answers");
+        server.advise(false, "memory", "no limit", "set one");
+        server.judge(false, "scripts", "refused", "allow them");
+        server.judge(true, "version", "Redis 7.0", "use 7.0");
+        let lines = "redis://host\n  ok    reach         answers\n  warn  memory        no limit → set one\n  \
+            FAIL  scripts       refused → allow them\n  ok    version       Redis 7.0\n2 ok, 1 to look at, 1 wrong\n";
+        assert_eq!(Report { servers: vec![server] }.to_string(), lines);
+    }
+}

@@ -1,0 +1,74 @@
+//! `doctor` against real servers: healthy ones, and ones with something wrong.
+
+use crate::program::{Ran, evenkeel, normal};
+use testkit::servers::{Redis, RedisOptions};
+
+/// Runs `doctor` on one address and keeps its checks.
+async fn doctor(url: &str) -> Ran {
+    let url = url.to_owned();
+    let ran = tokio::task::spawn_blocking(move || evenkeel(&["doctor", &url])).await.unwrap();
+    Ran { out: normal(&ran.out), ..ran }
+}
+
+#[tokio::test]
+async fn a_healthy_redis_passes() {
+    let redis = Redis::start(RedisOptions::new().memory("64mb", "volatile-lfu")).await.unwrap();
+    let ran = doctor(&redis.url()).await;
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    insta::assert_snapshot!(ran.out);
+}
+
+#[tokio::test]
+async fn a_replica_is_refused() {
+    let primary = Redis::start(RedisOptions::new()).await.unwrap();
+    let replica = Redis::start(RedisOptions::new().replica_of(primary.port())).await.unwrap();
+    let ran = doctor(&replica.url()).await;
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    insta::assert_snapshot!(ran.out.replace(&format!(":{}", primary.port()), ":PORT"));
+}
+
+#[tokio::test]
+async fn a_user_without_scripts_is_told_what_to_allow() {
+    let options = RedisOptions::new().user("app", "hidden", "~* &* +@all -@scripting -config");
+    let redis = Redis::start(options).await.unwrap();
+    let ran = doctor(&redis.url()).await;
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(!ran.out.contains("hidden"));
+    insta::assert_snapshot!(ran.out);
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_exit_1_and_shown_nowhere() {
+    let redis = Redis::start(RedisOptions::new().password("right")).await.unwrap();
+    let url = redis.url().replace(":right@", ":mistaken@");
+    let ran = doctor(&url).await;
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(!ran.out.contains("mistaken") && !ran.err.contains("mistaken"));
+    insta::assert_snapshot!(ran.out);
+}
+
+#[tokio::test]
+async fn healthy_databases_pass() {
+    let maria = testkit::park::mariadb_database().await.unwrap();
+    let ran = doctor(&maria.url).await;
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    insta::assert_snapshot!("mariadb", ran.out);
+
+    let postgres = testkit::park::postgres_database().await.unwrap();
+    let ran = doctor(&postgres.url).await;
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    insta::assert_snapshot!("postgres", ran.out);
+}
+
+#[tokio::test]
+async fn json_is_one_object_with_the_same_verdicts() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let url = redis.url();
+    let ran = tokio::task::spawn_blocking(move || evenkeel(&["doctor", "--json", &url])).await.unwrap();
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, &report["fail"]), (0, &serde_json::json!(0)));
+    let checks = report["servers"][0]["checks"].as_array().unwrap();
+    let memory = checks.iter().find(|check| check["check"] == "memory").unwrap();
+    assert_eq!((&memory["verdict"], &memory["found"]), (&serde_json::json!("warn"), &serde_json::json!("no limit")));
+    assert!(memory["remedy"].as_str().unwrap().contains("maxmemory"));
+}

@@ -1,0 +1,6 @@
+//! The program `evenkeel` as a user runs it.
+#![expect(clippy::unwrap_used, reason = "a test may end at the first surprise")]
+
+mod doctor;
+mod hermetic;
+mod program;

@@ -1,0 +1,32 @@
+//! Runs the program and makes what it prints the same on every machine.
+
+use std::process::Command;
+
+/// What the program printed, and its exit code.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs `evenkeel` with these arguments.
+pub(crate) fn evenkeel(arguments: &[&str]) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_evenkeel")).args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// The lines without what differs between machines and runs: version numbers, times measured, and the sum under them.
+pub(crate) fn normal(text: &str) -> String {
+    let measured = ["latency", "clocks"];
+    let mut lines = String::new();
+    for line in text.lines().filter(|line| line.starts_with("  ")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words[1] == "version" {
+            lines.push_str(&format!("  {:<4}  {:<12}  {} N\n", words[0], words[1], words[2]));
+        } else if !measured.contains(&words[1]) {
+            lines.push_str(&format!("{line}\n"));
+        }
+    }
+    lines
+}
