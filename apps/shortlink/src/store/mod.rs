@@ -198,6 +198,12 @@ impl Store {
         }
     }
 
+    /// How this database turns numbers into codes.
+    #[must_use]
+    pub fn code_maker(&self) -> &CodeMaker {
+        &self.0.codes
+    }
+
     /// Closes the connections; for SQLite also folds the write-ahead log into the file.
     pub async fn close(&self) {
         with_database!(self, database => database.close().await);

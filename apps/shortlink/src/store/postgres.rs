@@ -122,17 +122,17 @@ impl Transaction for PostgresTransaction {
     }
 
     async fn update(&mut self, link: &Link) -> Result<(), StoreError> {
-        sqlx::query(
-            "UPDATE links SET target = ?, target_hash = ?, updated_at = ?, expires_at = ?, version = ? WHERE code = $1",
-        )
-        .bind(link.target.as_str())
-        .bind(target_hash(link.target.as_str()))
-        .bind(link.updated_at.as_millisecond())
-        .bind(link.expires_at.map(|end| end.as_millisecond()))
-        .bind(link.version)
-        .bind(link.code.as_str())
-        .execute(&mut *self.0)
-        .await?;
+        let update = "UPDATE links SET target = $1, target_hash = $2, updated_at = $3, expires_at = $4, version = $5
+            WHERE code = $6";
+        sqlx::query(update)
+            .bind(link.target.as_str())
+            .bind(target_hash(link.target.as_str()))
+            .bind(link.updated_at.as_millisecond())
+            .bind(link.expires_at.map(|end| end.as_millisecond()))
+            .bind(link.version)
+            .bind(link.code.as_str())
+            .execute(&mut *self.0)
+            .await?;
         Ok(())
     }
 

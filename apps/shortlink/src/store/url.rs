@@ -38,6 +38,8 @@ impl std::str::FromStr for DatabaseUrl {
             "postgres" | "postgresql" => Ok(Self::Postgres(text.to_owned())),
             "sqlite" => {
                 let path = rest.strip_prefix("//").unwrap_or(rest);
+                // `?mode=..` and the like are sqlx's; the file is always made if there is none.
+                let path = path.split('?').next().unwrap_or(path);
                 if path.is_empty() || path == ":memory:" {
                     return Err(DatabaseUrlRefused::NoFile);
                 }

@@ -1,3 +1,5 @@
-//! Codes, stores, configuration, import and export.
+//! Codes, stores, configuration, import and export: everything that needs no HTTP.
 
-mod first;
+mod hermetic;
+mod store_suite;
+mod stores;

@@ -1,0 +1,16 @@
+//! The stores on real servers. What begins with `mariadb` also runs on the MySQL of the matrix.
+
+use super::store_suite;
+use testkit::park::{mariadb_database, postgres_database};
+
+#[tokio::test]
+async fn mariadb_store_keeps_its_promises() {
+    let database = mariadb_database().await.unwrap();
+    store_suite::run(&database.url.parse().unwrap()).await;
+}
+
+#[tokio::test]
+async fn postgres_store_keeps_its_promises() {
+    let database = postgres_database().await.unwrap();
+    store_suite::run(&database.url.parse().unwrap()).await;
+}
