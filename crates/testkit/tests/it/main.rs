@@ -5,4 +5,5 @@ mod databases;
 mod eventually;
 mod mutants;
 mod park;
+mod proxy;
 mod redis;
