@@ -118,6 +118,7 @@ mod manual {
 
     use super::Clock;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
     use tokio::sync::watch;
 
@@ -127,17 +128,24 @@ mod manual {
     #[derive(Debug)]
     pub(super) struct Hand {
         passed: watch::Sender<Duration>,
+        /// By how much the wall clock was set back so far.
+        set_back_ms: AtomicU64,
         /// Set for a clock that follows the runtime's own, paused time instead of a hand.
         simulated_since: Option<tokio::time::Instant>,
     }
 
     impl Hand {
+        fn new(simulated_since: Option<tokio::time::Instant>) -> Self {
+            Self { passed: watch::Sender::new(Duration::ZERO), set_back_ms: AtomicU64::new(0), simulated_since }
+        }
+
         pub(super) fn now(&self) -> Duration {
             self.simulated_since.map_or_else(|| *self.passed.borrow(), |start| start.elapsed())
         }
 
         pub(super) fn unix_ms(&self) -> u64 {
-            START_UNIX_MS + u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX)
+            let passed_ms = u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX);
+            START_UNIX_MS + passed_ms - self.set_back_ms.load(Ordering::SeqCst)
         }
 
         pub(super) async fn sleep(&self, span: Duration) {
@@ -156,7 +164,7 @@ mod manual {
 
     impl Default for TestClock {
         fn default() -> Self {
-            Self(Arc::new(Hand { passed: watch::Sender::new(Duration::ZERO), simulated_since: None }))
+            Self(Arc::new(Hand::new(None)))
         }
     }
 
@@ -165,9 +173,7 @@ mod manual {
         /// moves by itself to the next thing that happens, so hours of a storm take seconds and repeat exactly.
         #[must_use]
         pub fn simulated() -> Self {
-            let hand =
-                Hand { passed: watch::Sender::new(Duration::ZERO), simulated_since: Some(tokio::time::Instant::now()) };
-            Self { manual: Some(Arc::new(hand)) }
+            Self { manual: Some(Arc::new(Hand::new(Some(tokio::time::Instant::now())))) }
         }
     }
 
@@ -181,6 +187,12 @@ mod manual {
         /// Moves time forward and wakes what waited for it.
         pub fn advance(&self, span: Duration) {
             self.0.passed.send_modify(|passed| *passed += span);
+        }
+
+        /// Sets the wall clock back, as an operator or a time server could; the clock of deadlines goes on.
+        pub fn set_back(&self, span: Duration) {
+            let span_ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+            self.0.set_back_ms.fetch_add(span_ms, Ordering::SeqCst);
         }
     }
 }

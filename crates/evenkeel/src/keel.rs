@@ -138,5 +138,9 @@ impl KeelBuilder {
 
 /// The scripts of the capabilities that are built in.
 fn scripts() -> Vec<&'static Script> {
-    Vec::new()
+    let capabilities: &[&[&'static Script]] = &[
+        #[cfg(feature = "cache")]
+        &crate::cache::redis::scripts(),
+    ];
+    capabilities.concat()
 }

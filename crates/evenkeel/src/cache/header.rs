@@ -7,8 +7,8 @@
 //!  3 compression 1   of the payload
 //!  4 schema      4   fingerprint of the value's schema
 //!  8 generation  8   random; a fill must bring the one its lease saw
-//! 16 granted     4   leases granted within the generation
-//! 20 filled      4   ordinal of the lease whose value is stored, 0 for none
+//! 16 granted     4   ordinals used up, by leases and by invalidations
+//! 20 filled      4   the last of them that was stored or ended; earlier ones are refused
 //! 24 loaded_at   6   time of that lease
 //! 30 soft_until  6   from here on a refresh is due
 //! 36 hard_until  6   from here on the value may not be served
@@ -119,9 +119,9 @@ pub struct Header {
     pub schema: u32,
     /// Changes with every creation and every invalidation.
     pub generation: Generation,
-    /// Leases granted within the generation.
+    /// Ordinals used up: each lease gets the next one, and each invalidation takes one.
     pub granted: u32,
-    /// Ordinal of the lease whose value was stored last, 0 for none in this generation.
+    /// The last ordinal whose value was stored, or which an invalidation ended. A fill with an earlier one is refused.
     pub filled: u32,
     /// The entry counts as gone from here on.
     pub ends_at_ms: u64,

@@ -2,7 +2,7 @@
 //! read next to `docs/spec/cache.md`, and the oracle that the scripts are compared with.
 //!
 //! Every step is one function on one entry, below the adapter: it is handed what was found, the time and the question, and
-//! says what becomes of the entry and what is answered. `guard("name")` marks a rule that the mutant table removes.
+//! says what becomes of the entry and what is answered. a rule that the mutant table removes is marked by its guard.
 
 mod store;
 mod tidy;
@@ -119,25 +119,27 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
         }
         Found::Entry { entry, stored } => (entry, stored),
     };
-    if guard("lease_window")
+    if guard("model_lease_window")
         && let Some(last) = entry.header.windows.iter().map(|window| window.until_ms).max()
     {
         return keep(Leased::Writing { retry_after_ms: last - now_ms });
     }
+    let held = entry.header.lease.filter(|lease| now_ms < lease.until_ms);
     // A lease from the future was granted before the clock was set back; it would hold everybody off until then.
-    let held = entry.header.lease.filter(|lease| lease.at_ms <= now_ms && now_ms < lease.until_ms);
+    let mut held = held.filter(|lease| lease.at_ms <= now_ms || !guard("model_lease_future"));
     if entry.header.schema != ask.schema {
-        if guard("lease_schema") && (held.is_some() || entry.is_servable()) {
+        if guard("model_lease_schema") && (held.is_some() || entry.is_servable()) {
             return keep(Leased::OtherSchema);
         }
         entry.drop_value();
         entry.header.schema = ask.schema;
-        if guard("takeover_generation") {
+        held = None;
+        if guard("model_takeover_generation") {
             entry.begin_generation(ask.generation);
         }
     }
     if let Some(held) = held
-        && guard("lease_repeat")
+        && guard("model_lease_repeat")
         && held.token == Some(ask.token)
     {
         return keep(Leased::Granted(grant(&entry, held.at_ms, now_ms)));
@@ -146,7 +148,7 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
         return keep(Leased::Landed(stored));
     }
     if let Some(held) = held
-        && guard("lease_exclusive")
+        && guard("model_lease_exclusive")
     {
         let retry_after_ms = held.until_ms - now_ms;
         return keep(match held.token {
@@ -157,7 +159,7 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
     entry.header.granted = entry.header.granted.saturating_add(1);
     entry.header.lease =
         Some(LeaseBlock { token: Some(ask.token), at_ms: now_ms, until_ms: now_ms + span(ask.lease_ms) });
-    if guard("lease_life") {
+    if guard("model_lease_life") {
         entry.lives_until(now_ms + span(ask.life_ms));
     }
     let granted = grant(&entry, now_ms, now_ms);
@@ -174,26 +176,23 @@ fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
     let Found::Entry { mut entry, .. } = found else { return keep(Filled::Gone) };
     let header = &mut entry.header;
     let ordinal = with.grant.ordinal;
-    if guard("fill_generation") && with.grant.generation != header.generation {
+    if guard("model_fill_generation") && with.grant.generation != header.generation {
         return keep(Filled::Superseded);
     }
-    if guard("fill_known_grant") && ordinal > header.granted {
+    if guard("model_fill_known_grant") && ordinal > header.granted {
         return keep(Filled::Superseded); // a failover took the lease back, and will give its number to somebody else
     }
-    if guard("fill_grant") && ordinal < header.filled {
+    if guard("model_fill_grant") && ordinal < header.filled {
         return keep(Filled::Superseded);
     }
-    if guard("fill_repeat") && ordinal == header.filled {
-        return keep(Filled::Stored);
-    }
-    if guard("floor") && with.version.is_some_and(|version| version < header.floor) {
+    if guard("model_floor") && with.version.is_some_and(|version| version < header.floor) {
         return keep(Filled::BelowFloor);
     }
-    if guard("fill_replica") && with.from_replica && (header.cold || now_ms < header.guard_until_ms) {
+    if guard("model_fill_replica") && with.from_replica && (header.cold || now_ms < header.guard_until_ms) {
         return keep(Filled::BelowFloor);
     }
     let mut hard_until_ms = with.grant.at_ms.saturating_add(span(with.hard_ms));
-    if guard("suspect_life") && now_ms < header.suspect_until_ms {
+    if guard("model_suspect_life") && now_ms < header.suspect_until_ms {
         hard_until_ms = hard_until_ms.min(now_ms + span(with.suspect_ms));
     }
     if hard_until_ms <= now_ms {
@@ -211,7 +210,7 @@ fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
     });
     header.filled = ordinal;
     header.cold &= with.from_replica;
-    if guard("floor_raised") {
+    if guard("model_floor_raised") {
         header.floor = header.floor.max(with.version.unwrap_or(0));
     }
     if ordinal == header.granted {
@@ -226,7 +225,7 @@ fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
 fn abandon(found: Found, now_ms: u64, token: Token, retry_after_ms: u64) -> Outcome<()> {
     let Found::Entry { mut entry, .. } = found else { return keep(()) };
     let Some(lease) = &mut entry.header.lease else { return keep(()) };
-    if lease.token.is_none() || (guard("abandon_token") && lease.token != Some(token)) {
+    if lease.token.is_none() || (guard("model_abandon_token") && lease.token != Some(token)) {
         return keep(());
     }
     *lease = LeaseBlock { token: None, at_ms: now_ms, until_ms: now_ms + span(retry_after_ms) };
@@ -250,10 +249,10 @@ fn begin_write(found: Found, now_ms: u64, begin: &BeginWrite) -> Outcome<Begun> 
         _ => Entry::create(begin.invalidation.generation, begin.schema, begin.invalidation.lag_ms_max, now_ms),
     };
     let windows = &entry.header.windows;
-    if let Some(own) = windows.iter().find(|window| window.token == begin.token) {
+    if let Some(own) = windows.iter().find(|window| guard("model_begin_repeat") && window.token == begin.token) {
         return keep(Begun::Open { remaining_ms: own.until_ms - now_ms });
     }
-    if windows.len() >= WINDOWS_MAX {
+    if guard("model_window_busy") && windows.len() >= WINDOWS_MAX {
         let first = windows.iter().map(|window| window.until_ms).min().unwrap_or(now_ms);
         return keep(Begun::Busy { retry_after_ms: first - now_ms });
     }
@@ -284,11 +283,11 @@ fn end_write(found: Found, now_ms: u64, token: Token, invalidation: &Invalidatio
         Found::Corrupt | Found::NewerFormat => return Outcome { next: Next::Delete, answer: Ended::Lapsed },
         Found::Entry { entry, .. } => entry,
     };
-    if entry.header.generation == invalidation.generation {
+    if guard("model_end_repeat") && entry.header.generation == invalidation.generation {
         return keep(Ended::Closed); // a repeat: the first call closed it
     }
     let before = entry.header.windows.len();
-    entry.header.windows.retain(|window| guard("end_own_window") && window.token != token);
+    entry.header.windows.retain(|window| guard("model_end_own_window") && window.token != token);
     let answer = if entry.header.windows.len() < before { Ended::Closed } else { Ended::Lapsed };
     entry.invalidate(now_ms, invalidation);
     write(entry, answer)
@@ -307,7 +306,7 @@ impl Entry {
             value: None,
             lease: None,
             floor: 0,
-            cold: guard("cold_rule") && lag_ms_max > 0,
+            cold: guard("model_cold_rule") && lag_ms_max > 0,
             guard_until_ms: 0,
             suspect_until_ms: 0,
             windows: Vec::new(),
@@ -324,8 +323,8 @@ impl Entry {
     fn satisfies(&self, why: Why, now_ms: u64) -> bool {
         let Some(value) = self.header.value.filter(|value| !value.stale) else { return false };
         match why {
-            Why::Miss | Why::Stale => guard("lease_landed"),
-            Why::Refresh => guard("refresh_due") && now_ms < value.soft_until_ms,
+            Why::Miss | Why::Stale => guard("model_lease_landed"),
+            Why::Refresh => guard("model_refresh_due") && now_ms < value.soft_until_ms,
             Why::Below(version) => value.version.is_some_and(|stored| stored >= version),
         }
     }
@@ -334,7 +333,9 @@ impl Entry {
     fn begin_generation(&mut self, generation: Generation) {
         self.header.generation = generation;
         self.header.granted = self.header.granted.saturating_add(1);
-        self.header.filled = self.header.granted;
+        if guard("model_void_ordinals") {
+            self.header.filled = self.header.granted;
+        }
         self.header.lease = None;
     }
 
@@ -348,7 +349,7 @@ impl Entry {
     }
 
     fn invalidate(&mut self, now_ms: u64, invalidation: &Invalidation) {
-        if guard("invalidate_generation") {
+        if guard("model_invalidate_generation") {
             self.begin_generation(invalidation.generation);
         }
         match invalidation.floor {
@@ -363,11 +364,11 @@ impl Entry {
         match (invalidation.mode, &mut self.header.value) {
             (Mode::Expire { keep_ms }, Some(value)) if keep_ms > 0 => {
                 let mut hard_until_ms = now_ms + span(keep_ms);
-                if guard("hard_never_renewed") {
+                if guard("model_hard_never_renewed") {
                     hard_until_ms = hard_until_ms.min(value.hard_until_ms);
                 }
                 value.hard_until_ms = hard_until_ms;
-                value.stale = guard("invalidate_stale");
+                value.stale = guard("model_invalidate_stale");
             }
             _ => self.drop_value(),
         }

@@ -4,6 +4,7 @@ mod error;
 pub mod header;
 pub mod keys;
 pub mod memory;
+pub mod redis;
 pub mod steps;
 
 pub use error::CacheError;

@@ -15,6 +15,7 @@ const PRELUDE: &str = include_str!("scripts/prelude-testing.lua");
 #[derive(Debug)]
 pub struct Script {
     name: &'static str,
+    shared: &'static [&'static str],
     source: &'static str,
     prepared: OnceLock<Prepared>,
 }
@@ -30,7 +31,13 @@ impl Script {
     /// `name` is the file name without ending (`lease-1`: the number counts the keys), `source` the file's text.
     #[must_use]
     pub const fn new(name: &'static str, source: &'static str) -> Self {
-        Self { name, source, prepared: OnceLock::new() }
+        Self::with_shared(name, &[], source)
+    }
+
+    /// Like [`new`](Self::new), for a script that begins with texts it shares with others of its capability: local functions.
+    #[must_use]
+    pub const fn with_shared(name: &'static str, shared: &'static [&'static str], source: &'static str) -> Self {
+        Self { name, shared, source, prepared: OnceLock::new() }
     }
 
     /// The file name without ending.
@@ -39,7 +46,7 @@ impl Script {
         self.name
     }
 
-    /// The file's text, without the prelude.
+    /// The file's text, without the prelude and without what it shares.
     #[must_use]
     pub fn source(&self) -> &'static str {
         self.source
@@ -57,7 +64,8 @@ impl Script {
 
     fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
-            let text = format!("{PRELUDE}{}", without_removed_guard(self.source));
+            let sources = self.shared.iter().chain([&self.source]);
+            let text = sources.fold(PRELUDE.to_owned(), |text, source| text + &without_removed_guard(source));
             let sha1 = redis::Script::new(&text).get_hash().to_owned();
             Prepared { text, sha1 }
         })

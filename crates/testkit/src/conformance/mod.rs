@@ -2,3 +2,5 @@
 //!
 //! A test names the backend and calls the function; the function asserts. So a backend that misses one call is seen in its
 //! list of tests, and a failure names the promise that broke.
+
+pub mod cache;

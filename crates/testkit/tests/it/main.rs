@@ -5,7 +5,4 @@ mod databases;
 mod eventually;
 mod mutants;
 mod park;
-mod process;
-mod proxy;
 mod redis;
-mod trace;

@@ -1,4 +1,5 @@
 //! The cache: its header, its embedded store, and the conformance of both backends.
 
+mod conformance;
 mod header;
 mod store;

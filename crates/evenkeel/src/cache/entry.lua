@@ -1,0 +1,64 @@
+-- What the steps share: the entry as a step finds it, what an invalidation does to it, and how it is left.
+local NOBODY = string.rep('\0', 16)
+
+local function drop_value(e)
+  e.value, e.absent, e.stale, e.version, e.payload = false, false, false, nil, ''
+  e.codec, e.compression, e.loaded_at, e.soft_until, e.hard_until = 0, 0, 0, 0, 0
+end
+
+-- The entry without what time has ended, and its bytes; or nil and why: 'nothing', 'corrupt' or 'newer'.
+local function open_entry(key, now)
+  local stored = redis.call('GET', key)
+  if not stored then return nil, 'nothing' end
+  local e, why = unpack_entry(stored)
+  if not e then return nil, why end
+  if e.ends_at <= now then return nil, 'nothing' end
+  if not e.value or e.hard_until <= now then drop_value(e) end
+  local open = {}
+  for _, window in ipairs(e.windows) do
+    if window[2] > now then
+      open[#open + 1] = window
+    else -- nobody ended it: its writer is dead or late, and may still commit until its suspect time is over
+      e.suspect_until = math.max(e.suspect_until, window[3]) -- guard: suspect_after_lapse
+    end
+  end
+  e.windows = open
+  if e.suspect_until <= now then e.suspect_until = 0 end
+  if e.guard_until <= now then e.guard_until = 0 end
+  return e, stored
+end
+
+-- An entry without a value. What it knew of older versions, if it existed before, is forgotten.
+local function create_entry(generation, schema, lag, ends_at)
+  local e = { schema = schema, generation = generation, granted = 0, filled = 0, ends_at = ends_at, cold = false,
+    floor = NO_VERSION, guard_until = 0, suspect_until = 0, windows = {} }
+  e.cold = lag > 0 -- guard: cold_rule
+  drop_value(e)
+  return e
+end
+
+-- Ends every load granted so far: by the generation, and (should a generation ever return) by their ordinals.
+local function begin_generation(e, generation)
+  e.generation, e.granted, e.lease = generation, math.min(e.granted + 1, 0xFFFFFFFF), nil
+  e.filled = e.granted -- guard: void_ordinals
+end
+
+-- `keep` 0 is a purge; `floor` is 8 bytes or empty.
+local function invalidate_entry(e, now, generation, floor, keep, lag)
+  begin_generation(e, generation) -- guard: invalidate_generation
+  if #floor == 0 and lag > 0 then
+    e.guard_until = math.max(e.guard_until, now + lag)
+    e.ends_at = math.max(e.ends_at, e.guard_until)
+  elseif #floor > 0 and is_older(e.floor, floor) then
+    e.floor = floor
+  end
+  if not e.value or keep == 0 then return drop_value(e) end
+  local hard_until = now + keep
+  hard_until = math.min(hard_until, e.hard_until) -- guard: hard_never_renewed
+  e.hard_until = hard_until
+  e.stale = true -- guard: invalidate_stale
+end
+
+local function save_entry(key, e, now)
+  redis.call('SET', key, pack_entry(e), 'PX', e.ends_at - now)
+end

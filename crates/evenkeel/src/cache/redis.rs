@@ -1,0 +1,194 @@
+//! The steps over Redis: the scripts and their typed wrappers. Nothing else in the crate sees their numbers.
+
+use super::error::CacheError;
+use super::keys::CacheKeys;
+use super::steps::{
+    BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Generation, Grant, Invalidation, Lease, Leased, Mode, Renewed,
+    SPAN_MS_MAX, Why,
+};
+use crate::link::{Link, LinkError, Script};
+use crate::token::Token;
+use bytes::Bytes;
+use redis::{FromRedisValue, Value};
+
+/// What every script begins with.
+const SHARED: &[&str] = &[include_str!("header.lua"), include_str!("entry.lua")];
+
+static LEASE: Script = Script::with_shared("lease-1", SHARED, include_str!("scripts/lease-1.lua"));
+static FILL: Script = Script::with_shared("fill-1", SHARED, include_str!("scripts/fill-1.lua"));
+static ABANDON: Script = Script::with_shared("abandon-1", SHARED, include_str!("scripts/abandon-1.lua"));
+static INVALIDATE: Script = Script::with_shared("invalidate-1", SHARED, include_str!("scripts/invalidate-1.lua"));
+static BEGIN_WRITE: Script = Script::with_shared("begin_write-1", SHARED, include_str!("scripts/begin_write-1.lua"));
+static RENEW_WRITE: Script = Script::with_shared("renew_write-1", SHARED, include_str!("scripts/renew_write-1.lua"));
+static END_WRITE: Script = Script::with_shared("end_write-1", SHARED, include_str!("scripts/end_write-1.lua"));
+
+/// The scripts of the cache, for the link to load on every epoch.
+pub(crate) fn scripts() -> [&'static Script; 7] {
+    [&LEASE, &FILL, &ABANDON, &INVALIDATE, &BEGIN_WRITE, &RENEW_WRITE, &END_WRITE]
+}
+
+/// The steps of one cache over a link.
+#[derive(Clone)]
+pub struct RedisCache {
+    link: Link,
+    keys: CacheKeys,
+}
+
+impl RedisCache {
+    /// The cache whose entries live under `keys`.
+    #[must_use]
+    pub fn new(link: Link, keys: CacheKeys) -> Self {
+        Self { link, keys }
+    }
+
+    async fn run<T: FromRedisValue>(
+        &self,
+        script: &'static Script,
+        key: &[u8],
+        args: &[&[u8]],
+    ) -> Result<T, LinkError> {
+        self.link.run(script, &[&self.keys.key(key)], args).await
+    }
+}
+
+impl CacheSteps for RedisCache {
+    async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
+        Ok(self.link.get(&self.keys.key(key)).await?)
+    }
+
+    async fn lease(&self, key: &[u8], ask: &Lease) -> Result<Leased, CacheError> {
+        let below;
+        let why: &[u8] = match ask.why {
+            Why::Miss => b"miss",
+            Why::Stale => b"stale",
+            Why::Refresh => b"refresh",
+            Why::Below(version) => {
+                below = version.to_be_bytes();
+                &below
+            }
+        };
+        let (lease, life, lag) = (span(ask.lease_ms), span(ask.life_ms), span(ask.lag_ms_max));
+        let schema = number(ask.schema);
+        let args = [ask.token.as_bytes(), &ask.generation.0[..], &lease, &life, why, &schema, &lag];
+        let reply: Vec<Value> = self.run(&LEASE, key, &args).await?;
+        leased(&reply).ok_or_else(|| unexpected("lease", &reply))
+    }
+
+    async fn fill(&self, key: &[u8], with: &Fill) -> Result<Filled, CacheError> {
+        let version = with.version.map(u64::to_be_bytes);
+        let args = [
+            &with.grant.generation.0[..],
+            &number(with.grant.ordinal),
+            &number(with.grant.at_ms),
+            version.as_ref().map_or(&[], |bytes| &bytes[..]),
+            flag(with.absent),
+            &number(with.codec),
+            &number(with.compression),
+            &with.payload,
+            &span(with.soft_ms),
+            &span(with.hard_ms),
+            &span(with.suspect_ms),
+            flag(with.from_replica),
+        ];
+        match self.run(&FILL, key, &args).await? {
+            1 => Ok(Filled::Stored),
+            2 => Ok(Filled::Superseded),
+            3 => Ok(Filled::BelowFloor),
+            4 => Ok(Filled::Gone),
+            other => Err(unexpected("fill", &[Value::Int(other)])),
+        }
+    }
+
+    async fn abandon(&self, key: &[u8], token: Token, retry_after_ms: u64) -> Result<(), CacheError> {
+        let _given_back: i64 = self.run(&ABANDON, key, &[token.as_bytes(), &span(retry_after_ms)]).await?;
+        Ok(())
+    }
+
+    async fn invalidate(&self, key: &[u8], invalidation: &Invalidation) -> Result<(), CacheError> {
+        let Encoded { generation, floor, keep, lag } = encode(invalidation);
+        let _was_there: i64 = self.run(&INVALIDATE, key, &[&generation, &floor, &keep, &lag]).await?;
+        Ok(())
+    }
+
+    async fn begin_write(&self, key: &[u8], begin: &BeginWrite) -> Result<Begun, CacheError> {
+        let Encoded { generation, floor, keep, lag } = encode(&begin.invalidation);
+        let (window, suspect, schema) = (span(begin.window_ms), span(begin.suspect_ms), number(begin.schema));
+        let args = [begin.token.as_bytes(), &generation[..], &floor, &keep, &lag, &window, &suspect, &schema];
+        let reply: Vec<Value> = self.run(&BEGIN_WRITE, key, &args).await?;
+        match reply[..] {
+            [Value::Int(1), Value::Int(left)] => Ok(Begun::Open { remaining_ms: left.unsigned_abs() }),
+            [Value::Int(2), Value::Int(left)] => Ok(Begun::Busy { retry_after_ms: left.unsigned_abs() }),
+            _ => Err(unexpected("begin_write", &reply)),
+        }
+    }
+
+    async fn renew_write(&self, key: &[u8], token: Token, window_ms: u64) -> Result<Renewed, CacheError> {
+        match self.run(&RENEW_WRITE, key, &[token.as_bytes(), &span(window_ms)]).await? {
+            0 => Ok(Renewed::Lost),
+            remaining_ms => Ok(Renewed::Open { remaining_ms }),
+        }
+    }
+
+    async fn end_write(&self, key: &[u8], token: Token, invalidation: &Invalidation) -> Result<Ended, CacheError> {
+        let Encoded { generation, floor, keep, lag } = encode(invalidation);
+        let args = [token.as_bytes(), &generation[..], &floor, &keep, &lag];
+        let closed: i64 = self.run(&END_WRITE, key, &args).await?;
+        Ok(if closed == 1 { Ended::Closed } else { Ended::Lapsed })
+    }
+}
+
+/// An invalidation as the scripts take it.
+struct Encoded {
+    generation: [u8; 8],
+    floor: Vec<u8>,
+    keep: Vec<u8>,
+    lag: Vec<u8>,
+}
+
+fn encode(invalidation: &Invalidation) -> Encoded {
+    Encoded {
+        generation: invalidation.generation.0,
+        floor: invalidation.floor.map(|floor| floor.to_be_bytes().to_vec()).unwrap_or_default(),
+        keep: match invalidation.mode {
+            Mode::Expire { keep_ms } => span(keep_ms),
+            Mode::Purge => span(0),
+        },
+        lag: span(invalidation.lag_ms_max),
+    }
+}
+
+fn leased(reply: &[Value]) -> Option<Leased> {
+    let retry_after = |ms: i64| ms.unsigned_abs();
+    Some(match reply {
+        [Value::Int(1), Value::BulkString(generation), Value::Int(ordinal), Value::Int(at), Value::Int(primary)] => {
+            Leased::Granted(Grant {
+                generation: Generation(generation.as_slice().try_into().ok()?),
+                ordinal: u32::try_from(*ordinal).ok()?,
+                at_ms: u64::try_from(*at).ok()?,
+                primary_required: *primary == 1,
+            })
+        }
+        [Value::Int(2), Value::BulkString(entry)] => Leased::Landed(Bytes::copy_from_slice(entry)),
+        [Value::Int(3), Value::Int(ms)] => Leased::Wait { retry_after_ms: retry_after(*ms) },
+        [Value::Int(4), Value::Int(ms)] => Leased::Failing { retry_after_ms: retry_after(*ms) },
+        [Value::Int(5), Value::Int(ms)] => Leased::Writing { retry_after_ms: retry_after(*ms) },
+        [Value::Int(6)] => Leased::OtherSchema,
+        _ => return None,
+    })
+}
+
+fn unexpected(step: &str, reply: &[Value]) -> CacheError {
+    LinkError::Unexpected(format!("{step}: {reply:?}")).into()
+}
+
+fn span(span_ms: u64) -> Vec<u8> {
+    number(span_ms.min(SPAN_MS_MAX))
+}
+
+fn number(number: impl Into<u64>) -> Vec<u8> {
+    number.into().to_string().into_bytes()
+}
+
+fn flag(flag: bool) -> &'static [u8] {
+    if flag { b"1" } else { b"0" }
+}

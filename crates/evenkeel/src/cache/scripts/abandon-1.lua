@@ -1,0 +1,12 @@
+-- Gives a lease back after a failed load; nobody is granted another for a while.
+-- KEYS 1 entry
+-- ARGV 1 token, 2 patience ms
+-- Replies 1 given back · 0 the lease is not this token's (stolen, used, ended, or this call is a repeat)
+-- Cost O(size of the entry). Safe to repeat: the token is gone after the first call.
+local now = now_ms()
+local e = open_entry(KEYS[1], now)
+if not e or not e.lease or e.lease[1] == NOBODY then return 0 end
+if e.lease[1] ~= ARGV[1] then return 0 end -- guard: abandon_token
+e.lease = { NOBODY, now, now + ARGV[2] }
+save_entry(KEYS[1], e, now)
+return 1

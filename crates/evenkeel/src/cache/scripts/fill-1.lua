@@ -1,0 +1,34 @@
+-- Stores what was loaded under a grant; the lease may have lapsed meanwhile, the generation may not have changed.
+-- KEYS 1 entry
+-- ARGV 1 generation, 2 ordinal, 3 time of the grant, 4 version (8 bytes or empty), 5 row absent, 6 codec, 7 compression,
+--      8 payload, 9 soft ms, 10 hard ms, 11 suspect ms, 12 read from a replica
+-- Replies 1 stored · 2 superseded · 3 below the floor · 4 gone
+-- Cost O(size of the entry). A repeat stores the same once more.
+local now, ordinal, at, version = now_ms(), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local e = open_entry(KEYS[1], now)
+if not e then return 4 end -- guard: fill_presence
+if e.generation ~= ARGV[1] then return 2 end -- guard: fill_generation
+-- An ordinal not granted yet: a failover took the lease back, and will give its number to somebody else.
+if ordinal > e.granted then return 2 end -- guard: fill_known_grant
+if ordinal < e.filled then return 2 end -- guard: fill_grant
+if #version > 0 and is_older(version, e.floor) then return 3 end -- guard: floor
+if ARGV[12] == '1' and (e.cold or e.guard_until > now) then return 3 end -- guard: fill_replica
+local hard_until = at + ARGV[10]
+if e.suspect_until > now then
+  hard_until = math.min(hard_until, now + ARGV[11]) -- guard: suspect_life
+end
+if hard_until <= now then return 4 end
+e.value, e.absent, e.stale, e.payload = true, ARGV[5] == '1', false, ARGV[8]
+e.codec, e.compression, e.version = tonumber(ARGV[6]), tonumber(ARGV[7]), nil
+e.loaded_at, e.soft_until, e.hard_until = at, math.min(hard_until, at + ARGV[9]), hard_until
+e.filled, e.cold = ordinal, e.cold and ARGV[12] == '1'
+if #version > 0 then
+  e.version = version
+  if is_older(e.floor, version) then e.floor = version end -- guard: floor_raised
+end
+if ordinal == e.granted then -- no later load needs the entry
+  e.lease, e.ends_at = nil, math.max(e.guard_until, e.suspect_until)
+end
+e.ends_at = math.max(e.ends_at, hard_until)
+save_entry(KEYS[1], e, now)
+return 1

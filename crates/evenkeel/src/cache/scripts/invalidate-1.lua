@@ -1,0 +1,14 @@
+-- Ends every load that began before. Absent entries stay absent; what cannot be understood is deleted.
+-- KEYS 1 entry
+-- ARGV 1 new generation, 2 floor (8 bytes or empty), 3 keep ms (0: purge), 4 replicas' lag ms (0: none)
+-- Replies 1 an entry was there · 0 none was
+-- Cost O(size of the entry). A repeat invalidates once more, which harms nobody.
+local now = now_ms()
+local e, why = open_entry(KEYS[1], now)
+if e then
+  invalidate_entry(e, now, ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]))
+  save_entry(KEYS[1], e, now)
+elseif why ~= 'nothing' then
+  redis.call('DEL', KEYS[1])
+end
+return why == 'nothing' and 0 or 1

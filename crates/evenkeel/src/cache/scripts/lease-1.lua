@@ -1,0 +1,37 @@
+-- Asks for the right to load; creates the entry if there is none.
+-- KEYS 1 entry
+-- ARGV 1 token, 2 generation if created, 3 lease ms, 4 life ms, 5 why: miss, stale, refresh, or 8 bytes: below that version,
+--      6 schema, 7 replicas' lag ms (0: none)
+-- Replies 1 granted: generation, ordinal, time, primary required · 2 landed: the entry · 3 wait, 4 failing, 5 writing: ms ·
+--      6 other schema
+-- Cost O(size of the entry). A repeat with the same token gets the same grant.
+local now = now_ms()
+local token, generation, why, schema, lag = ARGV[1], ARGV[2], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+local lease_until, life_until = now + ARGV[3], now + ARGV[4]
+local function grant(e, at) return { 1, e.generation, e.granted, at, (e.cold or e.guard_until > now) and 1 or 0 } end
+local e, stored = open_entry(KEYS[1], now)
+if stored == 'newer' then return { 6 } end
+e = e or create_entry(generation, schema, lag, life_until)
+local last = 0
+for _, window in ipairs(e.windows) do last = math.max(last, window[2]) end
+if last > 0 then return { 5, last - now } end -- guard: lease_window
+local held = e.lease and now < e.lease[3]
+-- A lease from the future was granted before the clock was set back; it would hold everybody off until then.
+held = held and e.lease[2] <= now -- guard: lease_future
+if e.schema ~= schema then
+  if held or (e.value and not e.stale) then return { 6 } end -- guard: lease_schema
+  drop_value(e)
+  e.schema, held = schema, nil
+  begin_generation(e, generation) -- guard: takeover_generation
+end
+if held and e.lease[1] == token then return grant(e, e.lease[2]) end -- guard: lease_repeat
+local servable, plain = e.value and not e.stale, why == 'miss' or why == 'stale'
+if servable and plain then return { 2, stored } end -- guard: lease_landed
+if servable and why == 'refresh' and now < e.soft_until then return { 2, stored } end -- guard: refresh_due
+if servable and #why == 8 and e.version and not is_older(e.version, why) then return { 2, stored } end
+if held then return { e.lease[1] == NOBODY and 4 or 3, e.lease[3] - now } end -- guard: lease_exclusive
+e.granted = math.min(e.granted + 1, 0xFFFFFFFF)
+e.lease = { token, now, lease_until }
+e.ends_at = math.max(e.ends_at, life_until) -- guard: lease_life
+save_entry(KEYS[1], e, now)
+return grant(e, now)

@@ -1,0 +1,129 @@
+//! How long a value may be served, fresh and stale.
+
+use super::Backend;
+use super::player::{HARD_MS, KEEP_MS, LIFE_MS, Player, SOFT_MS, Served, expiring, hit, loaded, stale};
+use evenkeel::cache::header::Entry;
+use evenkeel::cache::steps::{Fill, Filled, Invalidation, Mode};
+
+/// What is served goes from good to due to nothing, and the key goes with it.
+pub async fn a_value_is_served_until_its_hard_expiry<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    cache.load("v1").await;
+    cache.advance(SOFT_MS - 1).await;
+    assert_eq!(cache.read().await, hit("v1"));
+    cache.advance(1).await;
+    assert_eq!(cache.read().await, Served::Due("v1".to_owned()));
+    cache.advance(HARD_MS - SOFT_MS - 1).await;
+    assert_eq!(cache.read().await, Served::Due("v1".to_owned()));
+    assert_eq!(cache.header().await.ends_at_ms, backend.now_ms() + 1);
+    cache.advance(1).await;
+    assert_eq!(cache.read().await, Served::Miss);
+}
+
+/// A ttl that begins when the value is stored lets a value read long ago live longer than the ttl.
+pub async fn the_life_of_a_value_counts_from_its_lease<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let grant = cache.grant().await;
+    cache.advance(LIFE_MS - 1).await;
+    assert_eq!(cache.fill(grant, "v1").await, Filled::Stored);
+    let value = cache.header().await.value.unwrap();
+    assert_eq!(value.loaded_at_ms, grant.at_ms);
+    assert_eq!(value.soft_until_ms, grant.at_ms + SOFT_MS);
+    assert_eq!(value.hard_until_ms, grant.at_ms + HARD_MS);
+}
+
+/// A load takes longer than the value may live: there is nothing to store, and the caller is told.
+pub async fn a_value_whose_life_is_over_is_not_stored<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let grant = cache.grant().await;
+    cache.advance(5_000).await;
+    let before = cache.bytes().await;
+    let short = Fill { soft_ms: 4_000, hard_ms: 5_000, ..loaded(grant, "v1") };
+    assert_eq!(cache.fill_with(short).await, Filled::Gone);
+    assert_eq!(cache.bytes().await, before);
+}
+
+/// While the database is down, rockscache prolongs the stale value with every failed load: it never ends. Here nothing but
+/// a fill sets the hard expiry, and an invalidation can only lower it.
+pub async fn a_stale_value_is_never_renewed<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    cache.load("v1").await;
+    cache.expire().await;
+    let until_ms = cache.header().await.value.unwrap().hard_until_ms;
+    assert_eq!(until_ms, backend.now_ms() + KEEP_MS);
+    for _ in 0..5 {
+        cache.advance(KEEP_MS / 6).await;
+        cache.expire().await;
+        assert_eq!(cache.header().await.value.unwrap().hard_until_ms, until_ms);
+        assert_eq!(cache.read().await, stale("v1"));
+    }
+    cache.advance(KEEP_MS / 6).await;
+    assert_eq!(cache.read().await, Served::Miss);
+}
+
+/// A value near its end is invalidated, and gets the whole keeping time on top of its life.
+pub async fn an_invalidation_does_not_prolong_a_value<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    cache.load("v1").await;
+    cache.advance(HARD_MS - 1).await;
+    cache.expire().await;
+    assert_eq!(cache.read().await, stale("v1"));
+    cache.advance(1).await;
+    assert_eq!(cache.read().await, Served::Miss);
+}
+
+/// A reader that wants it fresh is served an invalidated value.
+pub async fn an_invalidated_value_is_stale<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    cache.load("v1").await;
+    cache.expire().await;
+    assert_eq!(cache.read().await, stale("v1"));
+    let grant = cache.grant().await;
+    assert_eq!(cache.read().await, stale("v1"));
+    assert_eq!(cache.fill(grant, "v2").await, Filled::Stored);
+    assert_eq!(cache.read().await, hit("v2"));
+}
+
+/// A permission was revoked, and a fail-safe keeps serving the old one: `Clear(hard)` of several libraries does that.
+pub async fn a_purged_value_is_gone<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    cache.load("secret").await;
+    cache.purge().await;
+    assert_eq!(cache.read().await, Served::Miss);
+    assert_eq!(Entry::parse(cache.bytes().await.unwrap()).unwrap().payload, "");
+    cache.load("again").await;
+    cache.expire().await;
+    cache.purge().await;
+    assert_eq!(cache.read().await, Served::Miss);
+}
+
+/// Keeping for no time at all is purging.
+pub async fn keeping_for_no_time_is_purging<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    cache.load("v1").await;
+    cache.invalidate_with(&Invalidation { mode: Mode::Expire { keep_ms: 0 }, ..expiring() }).await;
+    assert_eq!(cache.read().await, Served::Miss);
+    assert_eq!(cache.header().await.value, None);
+}
+
+/// The absence of a row is a value like any other.
+pub async fn an_absent_row_is_kept_as_such<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let grant = cache.grant().await;
+    let absent = Fill { absent: true, payload: bytes::Bytes::new(), ..loaded(grant, "") };
+    assert_eq!(cache.fill_with(absent).await, Filled::Stored);
+    let value = cache.header().await.value.unwrap();
+    assert!(value.absent);
+    assert_eq!((value.codec, value.compression), (3, 1));
+    assert_eq!(cache.read().await, hit(""));
+}
+
+/// Lives of whole seconds turn a ttl of 300 ms into none at all.
+pub async fn lives_are_exact_to_the_millisecond<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let grant = cache.grant().await;
+    assert_eq!(cache.fill_with(Fill { soft_ms: 60_001, hard_ms: 60_003, ..loaded(grant, "v1") }).await, Filled::Stored);
+    let header = cache.header().await;
+    assert_eq!(header.ends_at_ms, grant.at_ms + 60_003);
+    assert_eq!(header.value.unwrap().soft_until_ms, grant.at_ms + 60_001);
+}

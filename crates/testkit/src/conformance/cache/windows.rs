@@ -1,0 +1,184 @@
+//! Update windows: writers that want every later read to see what they wrote (C2).
+
+use super::Backend;
+use super::player::{
+    HARD_MS, KEEP_MS, LEASE_MS, Player, SUSPECT_LIFE_MS, SUSPECT_MS, Served, WINDOW_MS, expiring, granted, hit,
+    opening, stale,
+};
+use evenkeel::Token;
+use evenkeel::cache::steps::{Begun, Ended, Filled, Leased, Renewed, Why};
+
+const OPEN: Begun = Begun::Open { remaining_ms: WINDOW_MS };
+
+/// A reader loads between the writer's statement and its commit, and caches the row as it was.
+pub async fn nobody_loads_in_an_open_window<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let writer = Token::random();
+    cache.load("v1").await;
+    assert_eq!(cache.begin(writer).await, OPEN);
+    assert_eq!(cache.read().await, stale("v1"));
+    cache.advance(10_000).await;
+    for why in [Why::Miss, Why::Stale, Why::Refresh, Why::Below(0)] {
+        assert_eq!(cache.lease(why).await, Leased::Writing { retry_after_ms: WINDOW_MS - 10_000 });
+    }
+    assert_eq!(cache.end(writer).await, Ended::Closed);
+    cache.load("v2").await;
+    assert_eq!(cache.read().await, hit("v2"));
+}
+
+/// A load is running when the window opens.
+pub async fn a_window_ends_the_loads_before_it<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let slow = cache.grant().await;
+    let writer = Token::random();
+    cache.begin(writer).await;
+    assert_eq!(cache.fill(slow, "v1").await, Filled::Superseded);
+    cache.end(writer).await;
+    assert_eq!(cache.fill(slow, "v1").await, Filled::Superseded);
+    assert_eq!(cache.read().await, Served::Miss);
+}
+
+/// There is no entry to hold the window, and a reader loads as if nobody were writing.
+pub async fn a_window_creates_its_entry<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    cache.begin(Token::random()).await;
+    assert_eq!(cache.lease(Why::Miss).await, Leased::Writing { retry_after_ms: WINDOW_MS });
+    assert_eq!(cache.header().await.ends_at_ms, backend.now_ms() + WINDOW_MS + SUSPECT_MS);
+}
+
+/// The reply is lost and the writer asks again: with two windows it would end one and be locked out by the other.
+pub async fn a_repeated_begin_opens_no_second_window<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let begin = opening(Token::random());
+    assert_eq!(cache.begin_with(&begin).await, OPEN);
+    cache.advance(1_000).await;
+    assert_eq!(cache.begin_with(&begin).await, Begun::Open { remaining_ms: WINDOW_MS - 1_000 });
+    assert_eq!(cache.header().await.windows.len(), 1);
+    assert_eq!(cache.end(begin.token).await, Ended::Closed);
+    granted(cache.lease(Why::Miss).await);
+}
+
+/// One writer ends, and takes the window of another one with it: a reader loads before the other's commit.
+pub async fn a_writer_ends_its_own_window_only<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let [first, second] = [Token::random(), Token::random()];
+    cache.begin(first).await;
+    cache.advance(1_000).await;
+    cache.begin(second).await;
+    assert_eq!(cache.end(first).await, Ended::Closed);
+    assert_eq!(cache.lease(Why::Miss).await, Leased::Writing { retry_after_ms: WINDOW_MS });
+    assert_eq!(cache.end(second).await, Ended::Closed);
+    granted(cache.lease(Why::Miss).await);
+}
+
+/// Writers without bound make an entry without bound.
+pub async fn a_fifth_writer_is_turned_away<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let writers: Vec<Token> = (0..4).map(|_| Token::random()).collect();
+    for &writer in &writers {
+        assert_eq!(cache.begin(writer).await, OPEN);
+        cache.advance(1_000).await;
+    }
+    let before = cache.bytes().await;
+    assert_eq!(cache.begin(Token::random()).await, Begun::Busy { retry_after_ms: WINDOW_MS - 4_000 });
+    assert_eq!(cache.bytes().await, before);
+    assert_eq!(cache.end(writers[2]).await, Ended::Closed);
+    assert_eq!(cache.begin(Token::random()).await, OPEN);
+}
+
+/// A long transaction needs its window for longer than it thought.
+pub async fn a_renewed_window_stays_open<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let writer = Token::random();
+    cache.begin(writer).await;
+    for _ in 0..3 {
+        cache.advance(WINDOW_MS - 1).await;
+        assert_eq!(cache.renew(writer).await, Renewed::Open { remaining_ms: WINDOW_MS });
+    }
+    assert_eq!(cache.lease(Why::Miss).await, Leased::Writing { retry_after_ms: WINDOW_MS });
+    assert_eq!(cache.header().await.windows[0].suspect_until_ms, backend.now_ms() + WINDOW_MS + SUSPECT_MS);
+}
+
+/// A window lapsed while its writer was stopped, a reader has stored the older value, and the writer renews and commits.
+pub async fn a_lapsed_window_is_lost<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let writer = Token::random();
+    cache.begin(writer).await;
+    cache.advance(WINDOW_MS).await;
+    let before = cache.bytes().await;
+    assert_eq!(cache.renew(writer).await, Renewed::Lost);
+    assert_eq!(cache.bytes().await, before);
+    cache.evict().await;
+    assert_eq!(cache.renew(writer).await, Renewed::Lost);
+    assert_eq!(cache.bytes().await, None);
+}
+
+/// A writer dies in its window. Its transaction may still commit, long after the window has lapsed, and nobody will say so.
+pub async fn after_a_lapse_values_live_short<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    cache.begin(Token::random()).await;
+    cache.advance(WINDOW_MS).await;
+    for _ in 0..2 {
+        let grant = cache.grant().await;
+        assert_eq!(cache.fill(grant, "v1").await, Filled::Stored);
+        let value = cache.header().await.value.unwrap();
+        assert_eq!(value.hard_until_ms, backend.now_ms() + SUSPECT_LIFE_MS);
+        assert_eq!(value.soft_until_ms, value.hard_until_ms);
+        cache.advance(SUSPECT_LIFE_MS).await;
+        assert_eq!(cache.read().await, Served::Miss);
+    }
+    cache.advance(SUSPECT_MS - 2 * SUSPECT_LIFE_MS).await;
+    let grant = cache.grant().await;
+    assert_eq!(cache.fill(grant, "v2").await, Filled::Stored);
+    assert_eq!(cache.header().await.value.unwrap().hard_until_ms, backend.now_ms() + HARD_MS);
+}
+
+/// A late writer finds its window lapsed and goes its way: what was stored meanwhile must not stay.
+pub async fn a_late_writer_invalidates_what_was_stored_meanwhile<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let writer = Token::random();
+    cache.begin(writer).await;
+    cache.advance(WINDOW_MS).await;
+    cache.load("v1").await;
+    let running = {
+        cache.advance(SUSPECT_LIFE_MS).await;
+        cache.grant().await
+    };
+    assert_eq!(cache.end(writer).await, Ended::Lapsed);
+    assert_eq!(cache.fill(running, "v1").await, Filled::Superseded);
+}
+
+/// The reply to the end of a window is lost; the repeat must not tell the writer that its window had lapsed, nor cut what
+/// was loaded since.
+pub async fn a_repeated_end_is_closed_and_cuts_nothing<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let writer = Token::random();
+    cache.begin(writer).await;
+    let ending = expiring();
+    assert_eq!(cache.end_with(writer, &ending).await, Ended::Closed);
+    let grant = cache.grant().await;
+    assert_eq!(cache.end_with(writer, &ending).await, Ended::Closed);
+    assert_eq!(cache.fill(grant, "v2").await, Filled::Stored);
+}
+
+/// The entry was evicted inside the window (the one case in which a window does not hold): the writer is told.
+pub async fn a_window_whose_entry_is_gone_had_lapsed<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let writer = Token::random();
+    cache.begin(writer).await;
+    cache.evict().await;
+    assert_eq!(cache.end(writer).await, Ended::Lapsed);
+    assert_eq!(cache.bytes().await, None);
+}
+
+/// The old value may be served stale in a window, but no longer than after any other invalidation.
+pub async fn in_a_window_the_old_value_is_kept_no_longer<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let writer = Token::random();
+    cache.load("v1").await;
+    cache.begin(writer).await;
+    let until_ms = backend.now_ms() + KEEP_MS;
+    cache.advance(LEASE_MS).await;
+    cache.end(writer).await;
+    assert_eq!(cache.header().await.value.unwrap().hard_until_ms, until_ms);
+}
