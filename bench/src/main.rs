@@ -1,2 +1,52 @@
-//! Placeholder.
-fn main() {}
+//! `cargo xtask bench NAME`: comparisons with raw commands and with peers, on this machine, in one run.
+//!
+//! Ours and the peer alternate inside the run on the same servers, so that whatever else the machine does hits both; what is
+//! reported is the median of the per-round ratios, and their spread.
+
+mod cache;
+mod load;
+mod pin;
+mod results;
+mod rounds;
+mod row;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use rounds::Plan;
+
+/// Comparisons with raw commands and with peers.
+#[derive(Parser)]
+#[command(name = "bench", bin_name = "cargo xtask bench", arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    bench: Bench,
+    /// Short rounds: under five minutes, and nothing is written to bench/RESULTS.md
+    #[arg(long, global = true)]
+    quick: bool,
+    /// One JSON object per row on standard output
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// Cache over Redis against plain commands through the same client
+    Cache,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let plan = if arguments.quick { Plan::quick() } else { Plan::full() };
+    let (name, rows) = match arguments.bench {
+        Bench::Cache => ("cache", cache::run(&plan)?),
+    };
+    if arguments.json {
+        rows.iter().try_for_each(|row| row.print_json())?;
+    } else {
+        print!("{}", row::table(&rows));
+    }
+    if !arguments.quick {
+        results::save(name, &rows)?;
+    }
+    Ok(())
+}

@@ -2,6 +2,7 @@
 //!
 //! Each task is one file (or folder). Continuous integration runs the same tasks and nothing else.
 
+mod bench;
 mod check;
 mod mutants;
 mod setup;
@@ -33,6 +34,8 @@ enum Task {
     Tidy,
     /// Remove each protocol guard in turn and see the test named for it fail
     Mutants(mutants::Arguments),
+    /// Comparisons with raw commands and with peers; results go to bench/RESULTS.md
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -53,5 +56,6 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Task::Test(arguments)) => test::run(&arguments),
         Some(Task::Tidy) => tidy::run(),
         Some(Task::Mutants(arguments)) => mutants::run(&arguments),
+        Some(Task::Bench(arguments)) => bench::run(&arguments),
     }
 }

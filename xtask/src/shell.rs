@@ -62,6 +62,11 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 /// Prints the command, runs it, and fails with its line if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     println!("$ {}", line(command));
+    run_silently(command)
+}
+
+/// The same for a command whose output is meant for a program.
+pub(crate) fn run_silently(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("`{}` could not be started", line(command)))?;
     if !status.success() {
         bail!("`{}` ended with {status}", line(command));

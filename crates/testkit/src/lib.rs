@@ -5,6 +5,8 @@
 //! * [`conformance`] — one suite per capability; each of its backends passes the same one.
 //! * [`mutants`] — the table of protocol guards and of the tests that fail without them.
 //! * [`process`] — child processes in general: pause, resume, kill, tail of the log.
+//! * [`proxy`] — a seeded TCP proxy that makes faults between a client and a server.
+//! * [`CommandTrace`] — what a Redis executed, to count round trips.
 //! * [`eventually`] — waiting for something a foreign process does, with a deadline and a clear error.
 //!
 //! Everything returns [`anyhow::Result`]: a missing server or a failed start is an error that says what to do.
@@ -14,6 +16,9 @@ mod eventually;
 pub mod mutants;
 pub mod park;
 pub mod process;
+pub mod proxy;
 pub mod servers;
+mod trace;
 
 pub use eventually::{eventually, eventually_within};
+pub use trace::{CommandTrace, Trace, TracedCommand};

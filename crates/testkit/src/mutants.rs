@@ -1,18 +1,18 @@
-//! The mutant table: every protocol guard that tests can remove, and the one test that must fail without it.
+//! The mutant table: every protocol guard that tests can remove, and the tests that must fail without it.
 //!
 //! A guard is `guard("name")` in Rust, or a line of a script that ends in `-- guard: name`; the environment variable
 //! `EVENKEEL_MUTANT=name` removes it. `cargo xtask mutants` runs the table, which `evenkeel-testkit mutants` prints as JSON.
 
 use serde::Serialize;
 
-/// One guard.
+/// One guard and one test. A guard that needs several tests (the model's and the script's, say) has several rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Mutant {
     /// Its name in the sources and scripts.
     pub name: &'static str,
     /// What is gone without it, and the bug that comes back, in one sentence.
     pub removes: &'static str,
-    /// The test that must fail without it: its path in the test binary (`cache::fences::a_fill_after_an_invalidation`), or as
+    /// A test that must fail without it: its path in the test binary (`cache::fences::a_fill_after_an_invalidation`), or as
     /// much of that path's end as names one test of the workspace.
     pub test: &'static str,
 }

@@ -11,8 +11,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let is_script = |path: &str| path.ends_with(".lua") && path.contains("/scripts/");
-    let scripts: Vec<_> = tree.files().iter().filter(|file| is_script(&file.path)).collect();
+    let scripts: Vec<_> = tree.files().iter().filter(|file| file.is_script()).collect();
     let Some(page) = tree.file(PAGE) else { return vec![Finding::new(PAGE, 0, "the page is missing")] };
     let mut findings = Vec::new();
     for script in scripts.iter().filter(|script| !page.text.contains(&format!("`{}`", script.name()))) {

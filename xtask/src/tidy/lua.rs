@@ -16,7 +16,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let scripts = tree.files().iter().filter(|file| file.path.ends_with(".lua") && file.path.contains("/scripts/"));
+    let scripts = tree.files().iter().filter(|file| file.is_script());
     scripts.flat_map(check_script).collect()
 }
 

@@ -32,6 +32,11 @@ impl File {
         self.path.contains("/tests/") || self.name() == "tests.rs"
     }
 
+    /// Whether it is a script of a capability (the preludes stand before every script and are none themselves).
+    pub(crate) fn is_script(&self) -> bool {
+        self.path.ends_with(".lua") && self.path.contains("/scripts/") && !self.name().starts_with("prelude")
+    }
+
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How many bytes of a log an error carries.
-const TAIL_BYTES: usize = 4096;
+/// How many bytes of a log an error carries: a panic with its backtrace fits.
+const TAIL_BYTES: usize = 16_384;
 
 /// How long a signalled process may take to stop before we say that it did not.
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
@@ -224,6 +224,15 @@ impl Child {
         Ok(())
     }
 
+    /// Kills it (SIGKILL) and nothing below it, as the kernel or an operator would; what it started is then on its own.
+    pub fn kill_alone(&mut self) -> Result<()> {
+        if self.ended()?.is_none() {
+            signal(self.id(), Signal::KILL);
+            self.ended = Some(self.child.wait()?);
+        }
+        Ok(())
+    }
+
     /// The child's standard input, once, if it was launched [`Launch::piped`].
     pub fn take_input(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
@@ -234,7 +243,7 @@ impl Child {
         self.child.stdout.take()
     }
 
-    /// The last 4 KiB of what it printed.
+    /// The last 16 KiB of what it printed.
     #[must_use]
     pub fn log_tail(&self) -> String {
         log_tail(&self.log)
@@ -254,7 +263,7 @@ impl Drop for Child {
     }
 }
 
-/// The last 4 KiB of a log file, from the beginning of a line.
+/// The last 16 KiB of a log file, from the beginning of a line.
 pub(crate) fn log_tail(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     let tail = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];

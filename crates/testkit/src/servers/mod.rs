@@ -24,6 +24,8 @@ mod redis_options;
 mod template;
 mod user;
 
+pub(crate) use port::Port;
+
 pub use mariadb::{MariaDb, MariaDbOptions};
 pub use postgres::{Postgres, PostgresOptions};
 pub use redis::Redis;

@@ -12,7 +12,7 @@ const ATTEMPTS: usize = 1000;
 
 /// A port that no other server of any test on this machine is given while this value lives.
 #[derive(Debug)]
-pub(super) struct Port {
+pub(crate) struct Port {
     number: u16,
     /// Holds the lock; the kernel lets go of it however this process ends.
     _reservation: File,
@@ -20,7 +20,7 @@ pub(super) struct Port {
 
 impl Port {
     /// Takes a free port.
-    pub(super) fn reserve() -> Result<Port> {
+    pub(crate) fn reserve() -> Result<Port> {
         let folder = super::folder::common("ports", None)?;
         for _ in 0..ATTEMPTS {
             let number = rand::rng().random_range(PORTS);
@@ -39,7 +39,7 @@ impl Port {
     }
 
     /// The port's number.
-    pub(super) fn number(&self) -> u16 {
+    pub(crate) fn number(&self) -> u16 {
         self.number
     }
 }

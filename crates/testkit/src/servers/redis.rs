@@ -66,6 +66,16 @@ impl Redis {
         command.query_async(&mut connection).await.with_context(|| format!("redis-server refused {}", brief(words)))
     }
 
+    /// Where the kit itself connects.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder().join(SOCKET)
+    }
+
+    /// The inline command that logs the default user in, if that takes one.
+    pub(crate) fn login(&self) -> Option<String> {
+        self.options.password.as_ref().map(|password| format!("AUTH {password}"))
+    }
+
     /// A new connection of the default user over the Unix socket, for the test's own questions.
     pub async fn connection(&self) -> Result<MultiplexedConnection> {
         connect(self.folder(), &self.options).await

@@ -5,4 +5,7 @@ mod databases;
 mod eventually;
 mod mutants;
 mod park;
+mod process;
+mod proxy;
 mod redis;
+mod trace;

@@ -33,7 +33,8 @@ fn guards_below(folder: &Path) -> BTreeSet<String> {
 fn every_guard_has_a_row_and_every_row_a_guard() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../evenkeel/src");
     let rows: BTreeSet<String> = TABLE.iter().map(|mutant| mutant.name.to_owned()).collect();
-    assert_eq!(rows.len(), TABLE.len(), "two rows of the mutant table have the same name");
+    let pairs: BTreeSet<_> = TABLE.iter().map(|mutant| (mutant.name, mutant.test)).collect();
+    assert_eq!(pairs.len(), TABLE.len(), "two rows of the mutant table name the same guard and test");
     assert_eq!(
         rows,
         guards_below(&sources),

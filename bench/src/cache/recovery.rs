@@ -1,0 +1,75 @@
+//! How long after a killed Redis is back the first read succeeds again.
+
+use super::BENCH;
+use crate::rounds::{Plan, median};
+use crate::row::Row;
+use anyhow::{Context, Result};
+use evenkeel::Keel;
+use evenkeel::link::Link;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+use testkit::servers::{Redis, RedisOptions};
+
+/// Long enough for the link's pauses between attempts to reach their longest.
+const AWAY: Duration = Duration::from_secs(4);
+const KEY: &[u8] = b"evenkeel:r:bench:recovery";
+
+pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {
+    // The key must still be there: what is measured is the way back, not a load.
+    let mut redis = Redis::start(RedisOptions::new().append_only()).await?;
+    let keel = Keel::connect(&redis.url()).await?;
+    let link = keel.link().context("a keel on Redis has a link")?;
+    link.command(KEY, redis::cmd("SET").arg(KEY).arg("value")).await?;
+    let mut seconds = Vec::new();
+    for _ in 0..if plan.quick { 3 } else { 15 } {
+        seconds.push(once(&mut redis, link).await?.as_secs_f64());
+    }
+    let (lowest, highest) =
+        seconds.iter().fold((f64::MAX, 0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
+    let middle = median(seconds);
+    let spread = Some((highest - lowest) / middle);
+    let row = |name: &str, value: f64, spread| Row::alone(BENCH, name.to_owned(), "s", value, spread);
+    Ok(vec![
+        row("killed Redis is back until the first hit, median", middle, spread),
+        row("killed Redis is back until the first hit, longest", highest, None),
+    ])
+}
+
+async fn once(redis: &mut Redis, link: &Link) -> Result<Duration> {
+    redis.kill()?;
+    tokio::time::sleep(AWAY).await;
+    let port = redis.port();
+    let back = tokio::task::spawn_blocking(move || answers(port));
+    let hit = async {
+        let mut state = link.state();
+        loop {
+            if let Ok(Some(_)) = link.get(KEY).await {
+                return Ok::<_, anyhow::Error>(Instant::now());
+            }
+            state.changed().await?;
+        }
+    };
+    let (restarted, hit) = tokio::join!(redis.restart(), hit);
+    restarted?;
+    Ok(hit?.saturating_duration_since(back.await?))
+}
+
+/// When the server first answers somebody who asks all the time.
+fn answers(port: u16) -> Instant {
+    loop {
+        if ping(port).is_ok_and(|answer| answer.starts_with(b"+PONG")) {
+            return Instant::now();
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn ping(port: u16) -> std::io::Result<[u8; 5]> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    stream.write_all(b"PING\r\n")?;
+    let mut answer = [0; 5];
+    stream.read_exact(&mut answer)?;
+    Ok(answer)
+}

@@ -1,0 +1,77 @@
+//! Keeps results in bench/RESULTS.md, one section per bench, with everything needed to doubt or repeat them.
+
+use crate::row::{Row, table};
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const HEAD: &str = "# Results\n\nMeasured by `cargo xtask bench NAME` on the machine each section names. Ours and the peer alternate within one run;\n`ratio` is the median of the rounds' ratios, `spread` the distance from the lowest to the highest, as a part of it.\n";
+
+/// Replaces the section of this bench, or adds it.
+pub(crate) fn save(bench: &str, rows: &[Row]) -> Result<()> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("RESULTS.md");
+    let old = fs::read_to_string(&file).unwrap_or_else(|_| HEAD.to_owned());
+    let section = format!("## {bench}\n\n{}\n{}", conditions(bench), table(rows));
+    fs::write(&file, replaced(&old, bench, &section)).with_context(|| file.display().to_string())?;
+    eprintln!("written to bench/RESULTS.md");
+    Ok(())
+}
+
+fn replaced(old: &str, bench: &str, section: &str) -> String {
+    let title = format!("## {bench}\n");
+    let mut parts: Vec<String> = Vec::new();
+    for part in old
+        .split("\n## ")
+        .enumerate()
+        .map(|(index, part)| if index == 0 { part.to_owned() } else { format!("## {part}") })
+    {
+        parts.push(if part.starts_with(&title) { section.to_owned() } else { part });
+    }
+    if !old.contains(&format!("\n{title}")) {
+        parts.push(section.to_owned());
+    }
+    let trimmed: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
+    format!("{}\n", trimmed.join("\n\n"))
+}
+
+/// Machine, versions, command.
+fn conditions(bench: &str) -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+    };
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let cpu = field(&read("/proc/cpuinfo"), "model name");
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let commit = said("git", &["rev-parse", "--short", "HEAD"]);
+    let lines = [
+        format!(
+            "- machine: {cores} cores of {cpu}, {} memory, Linux {}",
+            field(&read("/proc/meminfo"), "MemTotal"),
+            kernel.trim()
+        ),
+        format!("- versions: {}; {}", said("rustc", &["--version"]), said("redis-server", &["--version"])),
+        format!("- command: `cargo xtask bench {bench}` at {commit}"),
+    ];
+    lines.join("\n") + "\n"
+}
+
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_is_replaced_where_it_stands() {
+        let old = "# Results\n\nwords\n\n## cache\n\nold\n\n## shortlink\n\nkept\n";
+        let new = replaced(old, "cache", "## cache\n\nnew\n");
+        assert_eq!(new, "# Results\n\nwords\n\n## cache\n\nnew\n\n## shortlink\n\nkept\n");
+        assert_eq!(replaced("# Results\n", "cache", "## cache\n\nnew\n"), "# Results\n\n## cache\n\nnew\n");
+    }
+}

@@ -1,0 +1,86 @@
+//! Alternates two measurements and compares them round by round.
+
+use anyhow::Result;
+use std::future::Future;
+use std::time::Duration;
+
+/// How many rounds, and how long one side of one round takes.
+pub(crate) struct Plan {
+    pub(crate) rounds: usize,
+    pub(crate) span: Duration,
+    pub(crate) quick: bool,
+}
+
+impl Plan {
+    pub(crate) fn full() -> Self {
+        Self { rounds: 15, span: Duration::from_millis(1500), quick: false }
+    }
+
+    pub(crate) fn quick() -> Self {
+        Self { rounds: 5, span: Duration::from_millis(500), quick: true }
+    }
+}
+
+/// What a comparison found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Compared {
+    pub(crate) ours: f64,
+    pub(crate) peer: f64,
+    /// Median of the rounds' ratios, ours to the peer's.
+    pub(crate) ratio: f64,
+    /// From the lowest to the highest ratio, as a part of the median.
+    pub(crate) spread: f64,
+}
+
+/// Measures ours and the peer in turn; who begins alternates too. One round before the first is thrown away.
+pub(crate) async fn compare<Ours, Peer>(
+    plan: &Plan,
+    mut ours: impl FnMut(Duration) -> Ours,
+    mut peer: impl FnMut(Duration) -> Peer,
+) -> Result<Compared>
+where
+    Ours: Future<Output = Result<f64>>,
+    Peer: Future<Output = Result<f64>>,
+{
+    ours(plan.span / 2).await?;
+    peer(plan.span / 2).await?;
+    let mut rounds = Vec::with_capacity(plan.rounds);
+    for round in 0..plan.rounds {
+        rounds.push(if round % 2 == 0 {
+            let ours = ours(plan.span).await?;
+            (ours, peer(plan.span).await?)
+        } else {
+            let peer = peer(plan.span).await?;
+            (ours(plan.span).await?, peer)
+        });
+    }
+    Ok(compared(&rounds))
+}
+
+fn compared(rounds: &[(f64, f64)]) -> Compared {
+    let column = |value: fn(&(f64, f64)) -> f64| median(rounds.iter().map(value).collect());
+    let ratios: Vec<f64> = rounds.iter().map(|(ours, peer)| ours / peer).collect();
+    let ratio = median(ratios.clone());
+    let spread =
+        (ratios.iter().copied().fold(f64::MIN, f64::max) - ratios.iter().copied().fold(f64::MAX, f64::min)) / ratio;
+    Compared { ours: column(|round| round.0), peer: column(|round| round.1), ratio, spread }
+}
+
+/// The middle value; of two middle ones the lower.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ratio_is_the_median_of_the_rounds_and_not_of_the_sums() {
+        // One slow round of both sides moves the medians of the sides, not the ratio.
+        let found = compared(&[(80.0, 100.0), (8.0, 10.0), (90.0, 100.0)]);
+        assert_eq!((found.ours, found.peer, found.ratio), (80.0, 100.0, 0.8));
+        assert!((found.spread - 0.125).abs() < 1e-9);
+    }
+}

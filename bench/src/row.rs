@@ -1,0 +1,89 @@
+//! One row of a result, as JSON and as a line of a table.
+
+use crate::rounds::Compared;
+use anyhow::Result;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// One measured comparison. `peer`, `ratio` and `spread` are empty where there is nothing to compare with.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) bench: &'static str,
+    pub(crate) row: String,
+    pub(crate) unit: &'static str,
+    pub(crate) ours: f64,
+    pub(crate) peer: Option<f64>,
+    pub(crate) peer_name: Option<&'static str>,
+    pub(crate) ratio: Option<f64>,
+    pub(crate) spread: Option<f64>,
+}
+
+impl Row {
+    pub(crate) fn compared(
+        bench: &'static str,
+        row: String,
+        unit: &'static str,
+        peer_name: &'static str,
+        found: Compared,
+    ) -> Self {
+        let Compared { ours, peer, ratio, spread } = found;
+        let (peer, peer_name) = (Some(peer), Some(peer_name));
+        Self { bench, row, unit, ours, peer, peer_name, ratio: Some(ratio), spread: Some(spread) }
+    }
+
+    /// A measurement without a peer; `spread` as in [`Compared`].
+    pub(crate) fn alone(bench: &'static str, row: String, unit: &'static str, ours: f64, spread: Option<f64>) -> Self {
+        Self { bench, row, unit, ours, peer: None, peer_name: None, ratio: None, spread }
+    }
+
+    pub(crate) fn print_json(&self) -> Result<()> {
+        println!("{}", serde_json::to_string(self)?);
+        Ok(())
+    }
+}
+
+/// The rows as a Markdown table.
+pub(crate) fn table(rows: &[Row]) -> String {
+    let mut table =
+        String::from("| row | unit | ours | peer | compared with | ratio | spread |\n|---|---|--:|--:|---|--:|--:|\n");
+    for row in rows {
+        let cells = [
+            row.row.clone(),
+            row.unit.to_owned(),
+            number(row.ours),
+            row.peer.map(number).unwrap_or_default(),
+            row.peer_name.unwrap_or_default().to_owned(),
+            row.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+            row.spread.map(|spread| format!("{:.0} %", spread * 100.0)).unwrap_or_default(),
+        ];
+        // Writing to a string cannot fail.
+        let _ = writeln!(table, "| {} |", cells.join(" | "));
+    }
+    table
+}
+
+/// Three figures that mean something: `123,456`, `12.3`, `0.12`.
+fn number(value: f64) -> String {
+    if value < 100.0 {
+        return if value < 10.0 { format!("{value:.2}") } else { format!("{value:.1}") };
+    }
+    let digits = format!("{value:.0}");
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!([1_234_567.8, 999.6, 12.34, 0.123].map(number), ["1,234,568", "1,000", "12.3", "0.12"]);
+    }
+}

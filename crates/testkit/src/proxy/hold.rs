@@ -1,0 +1,69 @@
+//! Stopping one command, or its reply, in the middle of its way.
+
+use super::DEADLINE;
+use super::flow::Direction;
+use super::record::Command;
+use super::shared::lock;
+use anyhow::{Context, Result};
+use std::sync::Mutex;
+use tokio::sync::oneshot;
+
+/// A command, or its reply, that the proxy will hold. Dropping this releases it.
+#[derive(Debug)]
+pub struct Hold {
+    name: String,
+    reached: oneshot::Receiver<Command>,
+    release: oneshot::Sender<()>,
+}
+
+impl Hold {
+    /// Waits until the proxy holds it.
+    ///
+    /// Errors: nothing of this name came within 60 s.
+    pub async fn reached(&mut self) -> Result<Command> {
+        let reached = tokio::time::timeout(DEADLINE, &mut self.reached).await;
+        let reached = reached.with_context(|| format!("waited {DEADLINE:?}, and no {} came", self.name))?;
+        reached.context("the proxy has ended")
+    }
+
+    /// Lets it go on.
+    pub fn release(self) {
+        self.release.send(()).ok();
+    }
+}
+
+/// The holds that nothing has reached yet.
+#[derive(Debug, Default)]
+pub(super) struct Holds(Mutex<Vec<Waiting>>);
+
+#[derive(Debug)]
+struct Waiting {
+    direction: Direction,
+    name: String,
+    reached: oneshot::Sender<Command>,
+    released: oneshot::Receiver<()>,
+}
+
+impl Holds {
+    pub(super) fn add(&self, direction: Direction, name: &str) -> Hold {
+        let name = name.to_uppercase();
+        let (reached, for_test) = oneshot::channel();
+        let (release, released) = oneshot::channel();
+        lock(&self.0).push(Waiting { direction, name: name.clone(), reached, released });
+        Hold { name, reached: for_test, release }
+    }
+
+    /// Waits here if this command, or its reply, is to be held.
+    pub(super) async fn pass(&self, direction: Direction, command: &Command) {
+        let Some(waiting) = self.take(direction, &command.name) else { return };
+        if waiting.reached.send(command.clone()).is_ok() {
+            waiting.released.await.ok();
+        }
+    }
+
+    fn take(&self, direction: Direction, name: &str) -> Option<Waiting> {
+        let mut waiting = lock(&self.0);
+        let found = waiting.iter().position(|waiting| waiting.direction == direction && waiting.name == name)?;
+        Some(waiting.remove(found))
+    }
+}

@@ -1,0 +1,128 @@
+//! One direction of one connection: take frames in, hold or delay them, and deliver them in order.
+
+use super::flow::{Direction, Flow};
+use super::record::Command;
+use super::resp::{self, Frames};
+use super::shadow::Shadow;
+use super::shared::{Shared, lock};
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Instant, sleep_until};
+
+/// Why a pump stopped before both sides were done.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// A fault wants the connection cut.
+    Cut,
+    /// One of the sockets failed: the other side has to go as well.
+    Socket,
+}
+
+impl From<io::Error> for Ended {
+    fn from(_: io::Error) -> Ended {
+        Ended::Socket
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Pump<'a> {
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) direction: Direction,
+    pub(super) connection: u64,
+    /// Commands that went to the server and whose replies have not come, oldest first.
+    pub(super) unanswered: &'a Mutex<VecDeque<Command>>,
+}
+
+/// A frame on its way.
+struct Frame {
+    due: Instant,
+    bytes: Bytes,
+    /// The command it is, or answers, where that is known.
+    number: Option<u64>,
+}
+
+impl Pump<'_> {
+    /// Runs until the reading side ends and everything is delivered; then tells the writing side.
+    pub(super) async fn run(
+        &self,
+        read: ReadHalf<'_>,
+        write: WriteHalf<'_>,
+        shadow: Option<Shadow<'_>>,
+    ) -> Result<(), Ended> {
+        let (frames, delivery) = unbounded_channel();
+        tokio::try_join!(self.take_in(read, frames, shadow), self.deliver(write, delivery))?;
+        Ok(())
+    }
+
+    async fn take_in(
+        &self,
+        mut read: ReadHalf<'_>,
+        delivery: UnboundedSender<Frame>,
+        mut shadow: Option<Shadow<'_>>,
+    ) -> Result<(), Ended> {
+        let mut frames = Frames::default();
+        while read.read_buf(&mut frames.buffer).await? > 0 {
+            while let Some(bytes) = frames.next() {
+                let command = if frames.opaque { None } else { self.command_of(&bytes) };
+                if let Some(command) = &command {
+                    if let Some(shadow) = &mut shadow {
+                        shadow.see(command, &bytes);
+                    }
+                    self.shared.holds.pass(self.direction, command).await;
+                }
+                let due = Instant::now() + self.shared.delay(self.direction);
+                let number = command.map(|command| command.number);
+                // The other end lives as long as this one: both are polled by the same future.
+                delivery.send(Frame { due, bytes, number }).ok();
+            }
+        }
+        Ok(())
+    }
+
+    /// The command that a frame is, or that it answers.
+    fn command_of(&self, frame: &[u8]) -> Option<Command> {
+        match self.direction {
+            Direction::ToServer => {
+                let command = self.shared.note(resp::command(frame)?, self.connection);
+                lock(self.unanswered).push_back(command.clone());
+                Some(command)
+            }
+            Direction::ToClient if resp::is_push(frame) => None,
+            Direction::ToClient => lock(self.unanswered).pop_front(),
+        }
+    }
+
+    async fn deliver(&self, mut write: WriteHalf<'_>, mut delivery: UnboundedReceiver<Frame>) -> Result<(), Ended> {
+        let mut rules = self.shared.rules.subscribe();
+        let mut lost_some = false;
+        while let Some(frame) = delivery.recv().await {
+            sleep_until(frame.due).await;
+            // The sender lives in `shared`, so waiting cannot fail.
+            let flow = rules.wait_for(|rules| rules.flow(self.direction) != Flow::Stall).await;
+            lost_some |= flow.is_ok_and(|rules| rules.flow(self.direction) == Flow::Swallow);
+            if frame.number.is_some_and(|number| self.shared.cuts_before(self.direction, number)) {
+                return Err(Ended::Cut);
+            }
+            if !lost_some {
+                self.write(&mut write, &frame.bytes).await?;
+            }
+        }
+        Ok(write.shutdown().await?)
+    }
+
+    async fn write(&self, write: &mut WriteHalf<'_>, bytes: &[u8]) -> Result<(), Ended> {
+        let (allowed, cut) = self.shared.cuts_within(self.direction, bytes.len());
+        write.write_all(&bytes[..allowed]).await?;
+        let written = allowed as u64;
+        self.shared.count(|counters| match self.direction {
+            Direction::ToServer => counters.bytes_to_server += written,
+            Direction::ToClient => counters.bytes_to_client += written,
+        });
+        if cut { Err(Ended::Cut) } else { Ok(()) }
+    }
+}

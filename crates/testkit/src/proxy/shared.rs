@@ -1,0 +1,153 @@
+//! What the handle, the listener and all connections share.
+
+use super::flow::{Direction, Flow};
+use super::hold::Holds;
+use super::record::{Command, Counters};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::ops::RangeInclusive;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// The lasting faults, and two counts whose change is an order to every connection of that moment.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    to_server: Flow,
+    to_client: Flow,
+    pub(super) refuse: bool,
+    pub(super) duplicate: Option<(f64, RangeInclusive<Duration>)>,
+    pub(super) cuts: u64,
+    pub(super) half_opens: u64,
+}
+
+impl Rules {
+    pub(super) fn flow(&self, direction: Direction) -> Flow {
+        match direction {
+            Direction::ToServer => self.to_server,
+            Direction::ToClient => self.to_client,
+        }
+    }
+
+    pub(super) fn flow_mut(&mut self, direction: Direction) -> &mut Flow {
+        match direction {
+            Direction::ToServer => &mut self.to_server,
+            Direction::ToClient => &mut self.to_client,
+        }
+    }
+
+    pub(super) fn heal(&mut self) {
+        *self = Rules { cuts: self.cuts, half_opens: self.half_opens, ..Rules::default() };
+    }
+}
+
+/// A cut that happens once, at a certain place in the traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    AfterBytes(Direction, u64),
+    /// Before the command of this number, or before its reply.
+    Before(Direction, u64),
+}
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) target: u16,
+    pub(super) rules: watch::Sender<Rules>,
+    pub(super) counters: watch::Sender<Counters>,
+    pub(super) holds: Holds,
+    random: Mutex<StdRng>,
+    commands: Mutex<Vec<Command>>,
+    cuts: Mutex<Vec<Cut>>,
+}
+
+impl Shared {
+    pub(super) fn new(target: u16, seed: u64) -> Shared {
+        Shared {
+            target,
+            rules: watch::Sender::default(),
+            counters: watch::Sender::default(),
+            holds: Holds::default(),
+            random: Mutex::new(StdRng::seed_from_u64(seed)),
+            commands: Mutex::default(),
+            cuts: Mutex::default(),
+        }
+    }
+
+    /// Changes the counters and wakes who waits for them.
+    pub(super) fn count(&self, change: impl FnOnce(&mut Counters)) {
+        self.counters.send_modify(change);
+    }
+
+    /// Writes a command down and gives it its number.
+    pub(super) fn note(&self, mut command: Command, connection: u64) -> Command {
+        let mut commands = lock(&self.commands);
+        command.connection = connection;
+        command.number = commands.last().map_or(0, |last| last.number) + 1;
+        commands.push(command.clone());
+        drop(commands);
+        self.count(|counters| counters.commands += 1);
+        command
+    }
+
+    pub(super) fn commands(&self) -> Vec<Command> {
+        lock(&self.commands).clone()
+    }
+
+    pub(super) fn forget_commands(&self) {
+        lock(&self.commands).clear();
+    }
+
+    pub(super) fn arm(&self, cut: Cut) {
+        lock(&self.cuts).push(cut);
+    }
+
+    /// Whether the connection has to be cut before this frame; that happens once.
+    pub(super) fn cuts_before(&self, direction: Direction, number: u64) -> bool {
+        let mut cuts = lock(&self.cuts);
+        let found = cuts.iter().position(|cut| *cut == Cut::Before(direction, number));
+        found.map(|found| cuts.remove(found)).is_some()
+    }
+
+    /// How many of these bytes may still be written, and whether the connection has to be cut then.
+    pub(super) fn cuts_within(&self, direction: Direction, bytes: usize) -> (usize, bool) {
+        let mut cuts = lock(&self.cuts);
+        let bytes_wide = bytes as u64;
+        let mut due = None;
+        cuts.retain_mut(|cut| match cut {
+            Cut::AfterBytes(this, left) if *this == direction => {
+                if *left <= bytes_wide {
+                    due = Some(due.unwrap_or(*left).min(*left));
+                    return false;
+                }
+                *left -= bytes_wide;
+                true
+            }
+            _ => true,
+        });
+        due.map_or((bytes, false), |left| (usize::try_from(left).unwrap_or(bytes), true))
+    }
+
+    /// How much later a frame arrives.
+    pub(super) fn delay(&self, direction: Direction) -> Duration {
+        match self.rules.borrow().flow(direction) {
+            Flow::Delay { min, max } => self.between(min..=max),
+            Flow::Pass | Flow::Stall | Flow::Swallow => Duration::ZERO,
+        }
+    }
+
+    /// How much later a frame is sent again, if it is.
+    pub(super) fn duplicate_delay(&self) -> Option<Duration> {
+        let (share, later) = self.rules.borrow().duplicate.clone()?;
+        let chosen = lock(&self.random).random_bool(share.clamp(0.0, 1.0));
+        chosen.then(|| self.between(later))
+    }
+
+    fn between(&self, times: RangeInclusive<Duration>) -> Duration {
+        if times.is_empty() { *times.start() } else { lock(&self.random).random_range(times) }
+    }
+}
+
+/// A panic while one of these is held leaves nothing half done.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,19 @@
+//! `cargo xtask bench NAME`: the comparisons, built with optimizations. Their program is `bench/`.
+
+use crate::shell::{self, cargo};
+use anyhow::Result;
+
+/// What `bench` was asked for.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Arguments {
+    /// What to measure, and how: passed on (`--help` lists it)
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let mut command = cargo(&["run", "--release", "--quiet", "--package", "evenkeel-bench", "--"]);
+    command.args(&arguments.words);
+    shell::run_silently(&mut command)
+}
