@@ -1,5 +1,7 @@
 //! [`Keel`]: the one handle a program opens.
 
+#[cfg(feature = "cache")]
+use crate::cache::Caches;
 use crate::clock::Clock;
 use crate::link::{Link, LinkError, LinkOptions, Script};
 use std::sync::Arc;
@@ -34,6 +36,8 @@ struct Inner {
     backend: Backend,
     #[allow(dead_code, reason = "read by the capabilities, all of which are features")]
     clock: Clock,
+    #[cfg(feature = "cache")]
+    caches: Caches,
 }
 
 impl Keel {
@@ -88,6 +92,35 @@ impl Keel {
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
     }
+
+    #[cfg(feature = "cache")]
+    pub(crate) fn caches(&self) -> &Caches {
+        &self.0.caches
+    }
+
+    /// A keel over the same store that knows nothing of this one's loads and caches, as another process would.
+    ///
+    /// For a keel in memory only: on Redis, connect once more.
+    #[cfg(all(feature = "testing", feature = "cache"))]
+    #[must_use]
+    pub fn another_process(&self) -> Self {
+        let caches = Caches::over(Arc::clone(&self.0.caches.entries));
+        Self(Arc::new(Inner { backend: self.0.backend.clone(), clock: self.0.clock.clone(), caches }))
+    }
+
+    fn open(backend: Backend, clock: Clock) -> Self {
+        #[cfg(feature = "cache")]
+        let caches = Caches::new(match &backend {
+            Backend::Memory(options) => options.max_bytes,
+            Backend::Redis(_) => 0,
+        });
+        Self(Arc::new(Inner {
+            backend,
+            clock,
+            #[cfg(feature = "cache")]
+            caches,
+        }))
+    }
 }
 
 /// Names what is not the default before a [`Keel`] is opened.
@@ -114,7 +147,7 @@ impl KeelBuilder {
     /// See [`Keel::memory_with`].
     #[must_use]
     pub fn memory_with(self, max_bytes: usize) -> Keel {
-        Keel(Arc::new(Inner { backend: Backend::Memory(MemoryOptions { max_bytes }), clock: self.clock }))
+        Keel::open(Backend::Memory(MemoryOptions { max_bytes }), self.clock)
     }
 
     /// See [`Keel::connect`].
@@ -132,7 +165,7 @@ impl KeelBuilder {
     pub async fn connect_with(self, options: LinkOptions) -> Result<Keel, LinkError> {
         let options = options.with_scripts(scripts());
         let link = Link::connect(options, self.clock.clone()).await?;
-        Ok(Keel(Arc::new(Inner { backend: Backend::Redis(link), clock: self.clock })))
+        Ok(Keel::open(Backend::Redis(link), self.clock))
     }
 }
 

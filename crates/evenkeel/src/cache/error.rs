@@ -1,12 +1,86 @@
 //! What can go wrong with a cache, and what to do about it.
 
 use crate::link::LinkError;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// Why a cache call failed.
+/// Why a cache call failed. Cheap to clone: every reader that waited for one load gets the same error.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CacheError {
-    /// Redis did not do it, or did not say so.
+    /// Redis did not do it, or did not say so. Reads answer from the loader instead, so only invalidations return this.
     #[error(transparent)]
     Link(#[from] LinkError),
+
+    /// The loader returned an error; [`CacheError::loader_error`] gives it back. Nothing was stored.
+    #[error("the loader failed: {0}")]
+    Loader(Arc<dyn Error + Send + Sync>),
+
+    /// The loader panicked. Nothing was stored.
+    #[error("the loader panicked: {0}")]
+    LoaderPanicked(Arc<str>),
+
+    /// The loader took longer than `load_timeout` and was dropped. Nothing was stored.
+    #[error("the loader took longer than {after:?}")]
+    LoaderTimedOut {
+        /// The setting.
+        after: Duration,
+    },
+
+    /// The load was dropped before it ended: the runtime that ran it is shutting down.
+    #[error("the load was dropped before it ended; the runtime is shutting down")]
+    LoaderDropped,
+
+    /// Too many loads of this cache were running for too long. Nothing was asked of the database: shed the request, or try later.
+    #[error("{limit} loads were running for all of {waited:?}; the database was not asked")]
+    Overloaded {
+        /// `loads_max` of the cache.
+        limit: usize,
+        /// How long this reader waited for its turn.
+        waited: Duration,
+    },
+
+    /// Somebody's loads of this key have failed for as long as this reader was ready to wait. The database was not asked again.
+    #[error("loads of this key keep failing; waited {waited:?} for one that does not")]
+    Failing {
+        /// How long this reader waited.
+        waited: Duration,
+    },
+
+    /// The builder was told something that cannot work. The sentence says what to change.
+    #[error("cache `{cache}`: {reason}")]
+    Settings {
+        /// The name of the cache.
+        cache: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+}
+
+impl CacheError {
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Link(error) => error.is_retryable(),
+            Self::Loader(_) | Self::LoaderTimedOut { .. } | Self::Overloaded { .. } | Self::Failing { .. } => true,
+            Self::LoaderPanicked(_) | Self::LoaderDropped | Self::Settings { .. } => false,
+        }
+    }
+
+    /// Whether an invalidation may have happened although the call failed.
+    #[must_use]
+    pub fn outcome_unknown(&self) -> bool {
+        matches!(self, Self::Link(error) if error.outcome_unknown())
+    }
+
+    /// What the loader returned, if this is its error and of this type.
+    #[must_use]
+    pub fn loader_error<E: Error + 'static>(&self) -> Option<&E> {
+        match self {
+            Self::Loader(error) => error.downcast_ref(),
+            _ => None,
+        }
+    }
 }

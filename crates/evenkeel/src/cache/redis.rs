@@ -6,7 +6,7 @@ use super::steps::{
     BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Generation, Grant, Invalidation, Lease, Leased, Mode, Renewed,
     SPAN_MS_MAX, Why,
 };
-use crate::link::{Link, LinkError, Script};
+use crate::link::{Epoch, Link, LinkError, Script};
 use crate::token::Token;
 use bytes::Bytes;
 use redis::{FromRedisValue, Value};
@@ -41,13 +41,79 @@ impl RedisCache {
         Self { link, keys }
     }
 
+    /// [`fill`](CacheSteps::fill) on this epoch or not at all: the permission of a lease is worth nothing on a later one.
+    pub(crate) async fn fill_on(&self, epoch: &Epoch, key: &[u8], with: &Fill) -> Result<Filled, CacheError> {
+        self.fill_via(Some(epoch), key, with).await
+    }
+
+    /// [`invalidate`](CacheSteps::invalidate) on an epoch that nobody else can use yet.
+    pub(crate) async fn invalidate_on(
+        &self,
+        epoch: &Epoch,
+        key: &[u8],
+        invalidation: &Invalidation,
+    ) -> Result<(), CacheError> {
+        self.invalidate_via(Some(epoch), key, invalidation).await
+    }
+
+    /// Runs a step on one epoch, or on whichever is the present one.
+    async fn run_via<T: FromRedisValue>(
+        &self,
+        epoch: Option<&Epoch>,
+        script: &'static Script,
+        key: &[u8],
+        args: &[&[u8]],
+    ) -> Result<T, LinkError> {
+        let keys = [&self.keys.key(key)[..]];
+        match epoch {
+            Some(epoch) => epoch.run(script, &keys, args).await,
+            None => self.link.run(script, &keys, args).await,
+        }
+    }
+
     async fn run<T: FromRedisValue>(
         &self,
         script: &'static Script,
         key: &[u8],
         args: &[&[u8]],
     ) -> Result<T, LinkError> {
-        self.link.run(script, &[&self.keys.key(key)], args).await
+        self.run_via(None, script, key, args).await
+    }
+
+    async fn fill_via(&self, epoch: Option<&Epoch>, key: &[u8], with: &Fill) -> Result<Filled, CacheError> {
+        let version = with.version.map(u64::to_be_bytes);
+        let args = [
+            &with.grant.generation.0[..],
+            &number(with.grant.ordinal),
+            &number(with.grant.at_ms),
+            version.as_ref().map_or(&[], |bytes| &bytes[..]),
+            flag(with.absent),
+            &number(with.codec),
+            &number(with.compression),
+            &with.payload,
+            &span(with.soft_ms),
+            &span(with.hard_ms),
+            &span(with.suspect_ms),
+            flag(with.from_replica),
+        ];
+        match self.run_via(epoch, &FILL, key, &args).await? {
+            1 => Ok(Filled::Stored),
+            2 => Ok(Filled::Superseded),
+            3 => Ok(Filled::BelowFloor),
+            4 => Ok(Filled::Gone),
+            other => Err(unexpected("fill", &[Value::Int(other)])),
+        }
+    }
+
+    async fn invalidate_via(
+        &self,
+        epoch: Option<&Epoch>,
+        key: &[u8],
+        invalidation: &Invalidation,
+    ) -> Result<(), CacheError> {
+        let Encoded { generation, floor, keep, lag } = encode(invalidation);
+        let _was_there: i64 = self.run_via(epoch, &INVALIDATE, key, &[&generation, &floor, &keep, &lag]).await?;
+        Ok(())
     }
 }
 
@@ -75,28 +141,7 @@ impl CacheSteps for RedisCache {
     }
 
     async fn fill(&self, key: &[u8], with: &Fill) -> Result<Filled, CacheError> {
-        let version = with.version.map(u64::to_be_bytes);
-        let args = [
-            &with.grant.generation.0[..],
-            &number(with.grant.ordinal),
-            &number(with.grant.at_ms),
-            version.as_ref().map_or(&[], |bytes| &bytes[..]),
-            flag(with.absent),
-            &number(with.codec),
-            &number(with.compression),
-            &with.payload,
-            &span(with.soft_ms),
-            &span(with.hard_ms),
-            &span(with.suspect_ms),
-            flag(with.from_replica),
-        ];
-        match self.run(&FILL, key, &args).await? {
-            1 => Ok(Filled::Stored),
-            2 => Ok(Filled::Superseded),
-            3 => Ok(Filled::BelowFloor),
-            4 => Ok(Filled::Gone),
-            other => Err(unexpected("fill", &[Value::Int(other)])),
-        }
+        self.fill_via(None, key, with).await
     }
 
     async fn abandon(&self, key: &[u8], token: Token, retry_after_ms: u64) -> Result<(), CacheError> {
@@ -105,9 +150,7 @@ impl CacheSteps for RedisCache {
     }
 
     async fn invalidate(&self, key: &[u8], invalidation: &Invalidation) -> Result<(), CacheError> {
-        let Encoded { generation, floor, keep, lag } = encode(invalidation);
-        let _was_there: i64 = self.run(&INVALIDATE, key, &[&generation, &floor, &keep, &lag]).await?;
-        Ok(())
+        self.invalidate_via(None, key, invalidation).await
     }
 
     async fn begin_write(&self, key: &[u8], begin: &BeginWrite) -> Result<Begun, CacheError> {

@@ -2,5 +2,4 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod cache;
-mod hermetic;
 mod link;

@@ -1,0 +1,240 @@
+//! [`CacheBuilder`]: what may be said about a cache before it is opened.
+
+use super::admission::Admission;
+use super::cache::Cache;
+use super::core::{Core, schema_fingerprint};
+use super::error::CacheError;
+use super::flight::Flights;
+#[cfg(feature = "testing")]
+use super::gate::StepGate;
+use super::keys::CacheKeys;
+use super::ledger::Ledger;
+use super::memory::MemoryCache;
+use super::metrics::CacheMetrics;
+use super::payload::Payloads;
+use super::redis::RedisCache;
+use super::redrive::Redrive;
+use super::settings::{Draft, Settings};
+use super::store::Store;
+use crate::codec::{Codec, Json};
+use crate::keel::{Backend, Keel};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The namespace of keys in an embedded store, where there is nobody to be apart from.
+const MEMORY_PREFIX: &str = "evenkeel";
+
+/// What may be said about a cache before it is opened. Only the ttl must be.
+#[must_use = "a builder does nothing until `build`"]
+pub struct CacheBuilder<K: ?Sized, V, C = Json> {
+    keel: Keel,
+    name: String,
+    draft: Draft,
+    codec: C,
+    #[cfg(feature = "testing")]
+    gate: Option<StepGate>,
+    types: PhantomData<fn(&K) -> V>,
+}
+
+impl Keel {
+    /// Begins a cache called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same in every process of the fleet.
+    ///
+    /// Open it once and clone the handle: two handles that do not know of each other would not cut each other's loads off.
+    pub fn cache<K: ?Sized, V>(&self, name: &str) -> CacheBuilder<K, V> {
+        CacheBuilder {
+            keel: self.clone(),
+            name: name.to_owned(),
+            draft: Draft::default(),
+            codec: Json,
+            #[cfg(feature = "testing")]
+            gate: None,
+            types: PhantomData,
+        }
+    }
+}
+
+impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
+    /// How long a value lives, counted from before the row was read; nothing prolongs it. It bounds how long a lost invalidation
+    /// can hurt. Required.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.draft.ttl = Some(ttl);
+        self
+    }
+
+    /// How long it is remembered that a row does not exist. Default: a tenth of the ttl, between 1 s and 30 s. An insert must
+    /// invalidate its key like any other write.
+    pub fn absent_ttl(mut self, ttl: Duration) -> Self {
+        self.draft.absent_ttl = Some(ttl);
+        self
+    }
+
+    /// By which part of itself each ttl is varied, up and down, so that rows that were loaded together do not expire together.
+    /// Default 0.1; 0 to 0.5.
+    pub fn spread(mut self, part: f64) -> Self {
+        self.draft.spread = Some(part);
+        self
+    }
+
+    /// How long nobody else loads a key that somebody is loading. Default 500 ms, less for ttls below 4 s. A load that takes
+    /// longer is still stored, but a second one may run beside it: make it longer than most loads take.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.draft.lease = Some(lease);
+        self
+    }
+
+    /// How long after its lease a loaded value may still be stored. Default 1.5 s, less for ttls below 4 s. What took longer
+    /// is returned to its readers and not stored (`evenkeel_cache_refused_fills_total{reason="over_budget"}`).
+    pub fn load_budget(mut self, budget: Duration) -> Self {
+        self.draft.load_budget = Some(budget);
+        self
+    }
+
+    /// How long a load may take before it is dropped and its readers get an error. Default 10 s.
+    pub fn load_timeout(mut self, timeout: Duration) -> Self {
+        self.draft.load_timeout = Some(timeout);
+        self
+    }
+
+    /// How long before its end a value that is read is refreshed in the background. Default: the last tenth of the ttl, at most
+    /// 2 s, but never less than lease + load budget. A key that is read all the time then never goes missing by expiry (C5).
+    /// Zero turns it off: readers wait for a load once per ttl.
+    pub fn refresh_window(mut self, window: Duration) -> Self {
+        self.draft.refresh_window = Some(window);
+        self
+    }
+
+    /// How long a value may be served stale after [`Cache::invalidate`] while one reader loads the new one. Default zero: readers
+    /// wait for that load. With it, nobody waits, and a reader may see for this long what was invalidated, its own writes
+    /// included.
+    pub fn keep(mut self, keep: Duration) -> Self {
+        self.draft.keep = Some(keep);
+        self
+    }
+
+    /// How long nobody loads a key after a load of it has failed. Default 250 ms.
+    pub fn retry_after(mut self, pause: Duration) -> Self {
+        self.draft.retry_after = Some(pause);
+        self
+    }
+
+    /// How long a reader waits for somebody else's load, or for its turn to load; then it loads for itself, or fails.
+    /// Default: the load timeout.
+    pub fn wait_max(mut self, wait: Duration) -> Self {
+        self.draft.wait_max = Some(wait);
+        self
+    }
+
+    /// Loads of this cache that may run at once in this process, each of another key. Default 64. It is what the database has
+    /// to bear when Redis is empty or away.
+    pub fn loads_max(mut self, loads: usize) -> Self {
+        self.draft.loads_max = Some(loads);
+        self
+    }
+
+    /// For how long this process remembers its invalidations, to drive them again on a Redis that may have lost them. Default
+    /// 60 s. Make it longer than a failover and what its replica may lag behind.
+    pub fn remember(mut self, span: Duration) -> Self {
+        self.draft.recent = Some(span);
+        self
+    }
+
+    /// How many invalidations are remembered at most. Default 10,000. When there are more, the oldest are not driven again
+    /// (`evenkeel_cache_invalidations_forgotten_total`), and a value that a failover brought back lasts until its ttl ends.
+    pub fn remember_max(mut self, invalidations: usize) -> Self {
+        self.draft.recent_max = Some(invalidations);
+        self
+    }
+
+    /// From how many bytes on values are compressed (LZ4), if that makes them smaller. Default 4 KiB.
+    pub fn compress_from(mut self, bytes: usize) -> Self {
+        self.draft.compress_bytes_min = Some(bytes);
+        self
+    }
+
+    /// Values above this many bytes (before compression) are returned and not stored. Default 16 MiB.
+    pub fn value_bytes_max(mut self, bytes: usize) -> Self {
+        self.draft.value_bytes_max = Some(bytes);
+        self
+    }
+
+    /// The number of the stored form of `V`. Raise it when that changes so that older programs could not read it: entries of
+    /// another number are neither read nor overwritten while they live, so two versions of a program can run side by side.
+    /// Default 0.
+    pub fn schema(mut self, number: u32) -> Self {
+        self.draft.schema = number;
+        self
+    }
+
+    /// How values become bytes. Default [`Json`].
+    pub fn codec<D: Codec<V>>(self, codec: D) -> CacheBuilder<K, V, D> {
+        CacheBuilder {
+            keel: self.keel,
+            name: self.name,
+            draft: self.draft,
+            codec,
+            #[cfg(feature = "testing")]
+            gate: self.gate,
+            types: PhantomData,
+        }
+    }
+
+    /// Lets a test hold the steps of this cache.
+    #[cfg(feature = "testing")]
+    pub fn gate(mut self, gate: &StepGate) -> Self {
+        self.gate = Some(gate.clone());
+        self
+    }
+}
+
+impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
+    /// Opens the cache.
+    ///
+    /// # Errors
+    /// [`CacheError::Settings`]: one sentence that says what cannot work and what to change.
+    pub fn build(self) -> Result<Cache<K, V>, CacheError> {
+        let settings = Settings::check(&self.name, &self.draft)?;
+        let metrics = Arc::new(CacheMetrics::register(&self.name));
+        let clock = self.keel.clock().clone();
+        let store = self.store();
+        let ledger = Ledger::new(settings.recent, settings.recent_max);
+        let redrive = Arc::new(Redrive::new(store.clone(), ledger, clock.clone(), Arc::clone(&metrics)));
+        let handles = self.keel.caches().enter(&self.name, &redrive)?;
+        store.before_open(&redrive);
+        let core = Core {
+            name: self.name.into(),
+            schema: schema_fingerprint(self.codec.id(), settings.schema),
+            store,
+            payloads: Payloads {
+                codec: Arc::new(self.codec),
+                compress_bytes_min: settings.compress_bytes_min,
+                value_bytes_max: settings.value_bytes_max,
+            },
+            flights: Flights::new(),
+            admission: Admission::new(settings.loads_max, clock.clone(), Arc::clone(&metrics)),
+            redrive,
+            metrics,
+            clock,
+            settings,
+        };
+        Ok(Cache { core: Arc::new(core), handles, key: PhantomData })
+    }
+
+    fn store(&self) -> Store {
+        let clock = self.keel.clock().clone();
+        let store = match self.keel.backend() {
+            Backend::Memory(_) => {
+                let keys = CacheKeys::new(MEMORY_PREFIX, &self.name);
+                let entries = Arc::clone(&self.keel.caches().entries);
+                Store::memory(MemoryCache::new(entries, clock.clone(), keys), clock)
+            }
+            Backend::Redis(link) => {
+                let keys = CacheKeys::new(link.prefix(), &self.name);
+                Store::redis(RedisCache::new(link.clone(), keys), link.clone(), clock)
+            }
+        };
+        #[cfg(feature = "testing")]
+        let store = store.with_gate(self.gate.clone());
+        store
+    }
+}

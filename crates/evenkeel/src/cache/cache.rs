@@ -1,0 +1,201 @@
+//! [`Cache`]: the handle that reads and invalidates.
+
+use super::core::Core;
+use super::error::CacheError;
+use super::found::Found;
+use super::freshness::Freshness;
+use super::key::{CacheKey, KeyBytes};
+use super::load::Plan;
+use super::loader::loader;
+use super::look::Look;
+use super::registry::Handles;
+use super::settings::span_ms;
+use super::steps::{Generation, Invalidation, Mode};
+use crate::guard::guard;
+use std::borrow::Borrow;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use tracing::Instrument;
+
+/// A cache of rows of type `V` by keys of type `K`; cheap to clone. Made by [`Keel::cache`](crate::Keel::cache).
+///
+/// **Guarantee (C1).** Once [`invalidate`](Self::invalidate) has answered, no value that was read from the database before it is
+/// stored by anyone, in this process or another, however slow the load was and whatever happened to its lease.
+///
+/// **Not guaranteed.** A read that overlaps an invalidation may return either value. Between the commit of a write and its
+/// invalidation readers see the older value: invalidate right after the commit, and set the ttl to what you can bear if the
+/// process dies in between.
+pub struct Cache<K: ?Sized, V> {
+    pub(super) core: Arc<Core<V>>,
+    pub(super) handles: Handles,
+    pub(super) key: PhantomData<fn(&K)>,
+}
+
+/// What an invalidation that did not fail has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Invalidated {
+    /// The store has it: every load that began before it has lost the right to store what it brings.
+    Done,
+}
+
+impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
+    /// The value under `key`, from the store or else from `load`. `None` says that the row does not exist; that is cached too.
+    ///
+    /// A hit costs one plain Redis command. On a miss one reader in the fleet loads and the others wait for it; the future that
+    /// `load` returns then runs in a task of its own, so it must own what it needs (`'static`), and it goes on if this call is
+    /// dropped. `load` itself is called at most once, and not at all if somebody else's load serves this reader.
+    ///
+    /// While Redis is away, reads come from the loader, at most `loads_max` at once.
+    ///
+    /// # Errors
+    /// The loader's own ([`CacheError::Loader`]), its panic or time-out; [`CacheError::Overloaded`] if too many loads were in
+    /// the way; [`CacheError::Failing`] if somebody else's load of this key kept failing. Never Redis's.
+    pub async fn get<Q, F, Load, E>(&self, key: &Q, load: F) -> Result<Option<Arc<V>>, CacheError>
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+        F: FnOnce(&Q) -> Load,
+        Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.get_with(key, Freshness::Eventual, load).await.map(|found| found.value)
+    }
+
+    /// Like [`get`](Self::get), with the freshness that this read needs, and with where the value came from.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn get_with<Q, F, Load, E>(&self, key: &Q, freshness: Freshness, load: F) -> Result<Found<V>, CacheError>
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+        F: FnOnce(&Q) -> Load,
+        Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let read = self.read(key, freshness, load);
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
+            return Box::pin(read.instrument(span)).await;
+        }
+        read.await
+    }
+
+    /// Tells the fleet that the row under `key` has changed: every load that began before loses the right to store its value.
+    /// Call it after the commit. The old value is served on for at most `keep` (nothing by default) while one reader loads the new one.
+    ///
+    /// # Errors
+    /// [`CacheError::Link`]. The row may then be served stale by other processes until its ttl ends. This process drives the
+    /// invalidation again until it is done, for as long as it lives, and goes to the database for this key meanwhile. Calling
+    /// again is harmless; [`outcome_unknown`](CacheError::outcome_unknown) tells whether it may have happened.
+    pub async fn invalidate<Q>(&self, key: &Q) -> Result<Invalidated, CacheError>
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+    {
+        self.end(key, Mode::Expire { keep_ms: span_ms(self.core.settings.keep) }).await
+    }
+
+    /// Like [`invalidate`](Self::invalidate), and the old value is never served again, whatever `keep` says: for what must not
+    /// be seen any more, such as a revoked permission.
+    ///
+    /// # Errors
+    /// As [`invalidate`](Self::invalidate).
+    pub async fn purge<Q>(&self, key: &Q) -> Result<Invalidated, CacheError>
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+    {
+        self.end(key, Mode::Purge).await
+    }
+
+    /// The name that the keel knows this cache by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    async fn read<Q, F, Load, E>(&self, key: &Q, freshness: Freshness, load: F) -> Result<Found<V>, CacheError>
+    where
+        Q: CacheKey + ?Sized,
+        F: FnOnce(&Q) -> Load,
+        Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let Freshness::Eventual = freshness;
+        let bytes = KeyBytes::new(key);
+        match self.core.look(bytes.as_slice()).await {
+            Look::Serve(found) => Ok(found),
+            Look::ServeAndLoad(found, why) => {
+                self.core.load_ahead(bytes.as_slice(), why, || loader(load(key)));
+                Ok(found)
+            }
+            // Boxed, so that a hit does not carry the room that a load needs.
+            Look::Load(plan) => Box::pin(self.load(bytes, plan, || loader(load(key)))).await,
+        }
+    }
+
+    async fn load(
+        &self,
+        key: KeyBytes,
+        plan: Plan,
+        loader: impl FnOnce() -> super::loader::Loader<V>,
+    ) -> Result<Found<V>, CacheError> {
+        self.core.load(key.as_slice(), plan, loader).await
+    }
+
+    async fn end<Q: CacheKey + ?Sized>(&self, key: &Q, mode: Mode) -> Result<Invalidated, CacheError> {
+        let invalidation = self.core.invalidate(KeyBytes::new(key), mode);
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let span = tracing::debug_span!("cache.invalidate", cache = &*self.core.name);
+            return invalidation.instrument(span).await;
+        }
+        invalidation.await
+    }
+}
+
+impl<V: 'static> Core<V> {
+    /// Cuts the flights of the key, sends the invalidation, and cuts again: a flight that began between may have been told
+    /// of a value that landed before the store had the invalidation.
+    async fn invalidate(&self, key: KeyBytes, mode: Mode) -> Result<Invalidated, CacheError> {
+        let key = key.as_slice();
+        let duty = self.redrive.begin(key, mode);
+        if guard("flight_cut_at_send") {
+            self.flights.cut(key);
+        }
+        let invalidation =
+            Invalidation { generation: Generation::random(), floor: None, mode: duty.mode(), lag_ms_max: 0 };
+        let answer = self.store.invalidate(key, &invalidation).await;
+        if guard("flight_cut_at_answer") {
+            self.flights.cut(key);
+        }
+        match answer {
+            Ok(()) => {
+                duty.done();
+                self.metrics.invalidations.increment(1);
+                Ok(Invalidated::Done)
+            }
+            Err(error) => {
+                self.metrics.invalidation_failed(if error.outcome_unknown() { "unknown" } else { "failed" });
+                Err(error)
+            }
+        }
+    }
+}
+
+// By hand: neither keys nor values need be `Clone` or `Debug`.
+impl<K: ?Sized, V> Clone for Cache<K, V> {
+    fn clone(&self) -> Self {
+        Self { core: Arc::clone(&self.core), handles: Arc::clone(&self.handles), key: PhantomData }
+    }
+}
+
+impl<K: ?Sized, V> fmt::Debug for Cache<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("name", &self.core.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,32 @@
+//! What all handles of one cache share.
+
+use super::admission::Admission;
+use super::flight::Flights;
+use super::metrics::CacheMetrics;
+use super::payload::Payloads;
+use super::redrive::Redrive;
+use super::settings::Settings;
+use super::store::Store;
+use crate::clock::Clock;
+use std::sync::Arc;
+
+/// One cache of one process.
+pub(crate) struct Core<V> {
+    pub(super) name: Arc<str>,
+    pub(super) settings: Settings,
+    /// Fingerprint of the stored form of `V`.
+    pub(super) schema: u32,
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) payloads: Payloads<V>,
+    pub(super) flights: Arc<Flights<V>>,
+    pub(super) admission: Admission,
+    pub(super) redrive: Arc<Redrive>,
+    pub(super) metrics: Arc<CacheMetrics>,
+}
+
+/// The stored form of a value: which codec wrote it, and the number its user gave it. FNV-1a, which never changes.
+pub(crate) fn schema_fingerprint(codec: u8, schema: u32) -> u32 {
+    let [a, b, c, d] = schema.to_be_bytes();
+    [codec, a, b, c, d].iter().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}

@@ -1,0 +1,72 @@
+//! Storing what was loaded. A fill is an optimisation: whenever it might be wrong it is dropped, and a metric says why.
+
+use super::core::Core;
+use super::error::CacheError;
+use super::flight::Landing;
+use super::load::Leasehold;
+use super::payload::Packed;
+use super::settings::span_ms;
+use super::steps::{Fill, Filled};
+use crate::guard::guard;
+use crate::link::LinkError;
+use bytes::Bytes;
+
+impl<V: 'static> Core<V> {
+    /// Stores a value, or not. The answer is whether the value may be given to readers that began after its load did; it
+    /// may not if an invalidation is known to have come between.
+    pub(super) async fn fill(&self, lease: &Leasehold, landing: &Landing<V>, value: Option<&V>) -> bool {
+        if landing.is_cut() {
+            return self.refused("invalidated", false);
+        }
+        if guard("load_budget") && self.clock.now().since(lease.sent) > self.settings.load_budget {
+            return self.refused("over_budget", true);
+        }
+        let packed = match value.map(|value| self.payloads.pack(value)).transpose() {
+            Ok(packed) => packed,
+            Err(error) => {
+                tracing::warn!(cache = %self.name, %error, "a loaded value cannot be stored");
+                return self.refused("codec", true);
+            }
+        };
+        // A failover may have lost the invalidation that beats this fill, and kept the lease.
+        let epoch = lease.epoch.as_ref().filter(|_| guard("fill_epoch"));
+        if guard("fill_epoch") && !epoch.is_some_and(|epoch| epoch.is_current(&self.store)) {
+            return self.refused("epoch", true);
+        }
+        match self.store.fill(epoch, landing.key(), &self.filling(lease, packed)).await {
+            Ok(Filled::Stored) => {
+                self.metrics.fills.increment(1);
+                true
+            }
+            Ok(Filled::Superseded) => self.refused("superseded", false),
+            Ok(Filled::BelowFloor) => self.refused("below_floor", false),
+            Ok(Filled::Gone) => self.refused("gone", true),
+            Err(CacheError::Link(LinkError::EpochOver)) => self.refused("epoch", true),
+            Err(_) => self.refused("store_away", true),
+        }
+    }
+
+    fn filling(&self, lease: &Leasehold, packed: Option<Packed>) -> Fill {
+        let absent = packed.is_none();
+        let Packed { codec, compression, payload } =
+            packed.unwrap_or(Packed { codec: 0, compression: 0, payload: Bytes::new() });
+        let life = self.settings.life(absent, rand::random());
+        Fill {
+            grant: lease.grant,
+            version: None,
+            absent,
+            codec,
+            compression,
+            payload,
+            soft_ms: life.soft_ms,
+            hard_ms: life.hard_ms,
+            suspect_ms: span_ms(self.settings.absent_ttl),
+            from_replica: false,
+        }
+    }
+
+    fn refused(&self, reason: &'static str, settled: bool) -> bool {
+        self.metrics.fill_refused(reason);
+        settled
+    }
+}

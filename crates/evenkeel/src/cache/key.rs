@@ -1,0 +1,265 @@
+//! What may be the key of a cache. Text stays readable in Redis; what would blur two keys into one is escaped here, what would
+//! move the hash slot in [`keys`](super::keys).
+
+use std::io::Write;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Bytes of a key that fit without an allocation; longer ones move to the heap.
+const INLINE_MAX: usize = 64;
+
+/// A value that names one entry.
+///
+/// Two keys that are not equal must write different bytes, and a borrowed form must write the same as the owned one (`str` and
+/// `String`), as with [`std::hash::Hash`]. Implemented for integers, text, bytes, `bool`, `char`, UUID-like `[u8; 16]`, and pairs and triples of keys.
+///
+/// ```
+/// use evenkeel::cache::{CacheKey, KeyWriter};
+///
+/// struct Tenant(u32);
+/// impl CacheKey for Tenant {
+///     fn write(&self, to: &mut KeyWriter) {
+///         to.text("tenant-");
+///         self.0.write(to);
+///     }
+/// }
+/// assert_eq!(evenkeel::cache::key_text(&Tenant(7)), "tenant-7");
+/// ```
+pub trait CacheKey {
+    /// Writes the key.
+    fn write(&self, to: &mut KeyWriter);
+}
+
+/// Where a [`CacheKey`] writes itself: escapes what must not stand in the hash tag as it is.
+#[derive(Clone, Debug)]
+pub struct KeyWriter {
+    bytes: Buffer,
+}
+
+/// How a key looks between the braces of its Redis key, for logs and for `redis-cli`.
+#[must_use]
+pub fn key_text<K: CacheKey + ?Sized>(key: &K) -> String {
+    String::from_utf8_lossy(KeyBytes::new(key).as_slice()).into_owned()
+}
+
+impl KeyWriter {
+    /// Writes bytes. A comma divides the parts of a tuple, so one inside a part is written as `\,` and a backslash as `\\`.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if matches!(byte, b',' | b'\\') {
+                self.bytes.extend(b"\\");
+            }
+            self.bytes.extend(&[byte]);
+        }
+    }
+
+    /// Writes text.
+    pub fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    /// Divides two parts of a key; no part can write this byte itself.
+    pub fn divide(&mut self) {
+        self.bytes.extend(b",");
+    }
+}
+
+/// The user's key as bytes: what every step of the protocol is given.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyBytes(Buffer);
+
+impl KeyBytes {
+    pub(crate) fn new<K: CacheKey + ?Sized>(key: &K) -> Self {
+        let mut writer = KeyWriter { bytes: Buffer::new() };
+        key.write(&mut writer);
+        if writer.bytes.as_slice().is_empty() {
+            // An empty hash tag would make Redis Cluster hash the whole key. No key writes a lone backslash.
+            writer.bytes.extend(b"\\");
+        }
+        Self(writer.bytes)
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+}
+
+/// A short byte string on the stack, a long one on the heap: the hot path builds a key without an allocation.
+#[derive(Clone, Debug)]
+enum Buffer {
+    Inline { bytes: [u8; INLINE_MAX], len: usize },
+    Heap(Vec<u8>),
+}
+
+impl Buffer {
+    fn new() -> Self {
+        Self::Inline { bytes: [0; INLINE_MAX], len: 0 }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Inline { bytes, len } => &bytes[..*len],
+            Self::Heap(bytes) => bytes,
+        }
+    }
+
+    fn extend(&mut self, more: &[u8]) {
+        match self {
+            Self::Inline { bytes, len } if *len + more.len() <= INLINE_MAX => {
+                bytes[*len..*len + more.len()].copy_from_slice(more);
+                *len += more.len();
+            }
+            Self::Inline { bytes, len } => {
+                let mut heap = Vec::with_capacity(*len + more.len() + INLINE_MAX);
+                heap.extend_from_slice(&bytes[..*len]);
+                heap.extend_from_slice(more);
+                *self = Self::Heap(heap);
+            }
+            Self::Heap(bytes) => bytes.extend_from_slice(more),
+        }
+    }
+}
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+macro_rules! display_keys {
+    ($($plain:ty),*) => {$(
+        impl CacheKey for $plain {
+            fn write(&self, to: &mut KeyWriter) {
+                // Digits, a sign and the two words of `bool` need no escape, and the buffer never refuses.
+                let _ = write!(to.bytes, "{self}");
+            }
+        }
+    )*};
+}
+
+display_keys!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, bool);
+
+impl CacheKey for char {
+    fn write(&self, to: &mut KeyWriter) {
+        to.text(self.encode_utf8(&mut [0; 4]));
+    }
+}
+
+impl CacheKey for str {
+    fn write(&self, to: &mut KeyWriter) {
+        to.text(self);
+    }
+}
+
+impl CacheKey for String {
+    fn write(&self, to: &mut KeyWriter) {
+        to.text(self);
+    }
+}
+
+impl CacheKey for [u8] {
+    fn write(&self, to: &mut KeyWriter) {
+        to.bytes(self);
+    }
+}
+
+impl CacheKey for Vec<u8> {
+    fn write(&self, to: &mut KeyWriter) {
+        to.bytes(self);
+    }
+}
+
+impl CacheKey for bytes::Bytes {
+    fn write(&self, to: &mut KeyWriter) {
+        to.bytes(self);
+    }
+}
+
+/// Sixteen bytes are written as a UUID is, so that `redis-cli` shows what the database shows.
+impl CacheKey for [u8; 16] {
+    fn write(&self, to: &mut KeyWriter) {
+        for (at, byte) in self.iter().enumerate() {
+            if matches!(at, 4 | 6 | 8 | 10) {
+                to.bytes.extend(b"-");
+            }
+            let _ = write!(to.bytes, "{byte:02x}");
+        }
+    }
+}
+
+macro_rules! pointer_keys {
+    ($($pointer:ty),*) => {$(
+        impl<K: CacheKey + ?Sized> CacheKey for $pointer {
+            fn write(&self, to: &mut KeyWriter) {
+                (**self).write(to);
+            }
+        }
+    )*};
+}
+
+pointer_keys!(&K, Box<K>, Arc<K>, Rc<K>);
+
+impl<A: CacheKey, B: CacheKey> CacheKey for (A, B) {
+    fn write(&self, to: &mut KeyWriter) {
+        self.0.write(to);
+        to.divide();
+        self.1.write(to);
+    }
+}
+
+impl<A: CacheKey, B: CacheKey, C: CacheKey> CacheKey for (A, B, C) {
+    fn write(&self, to: &mut KeyWriter) {
+        self.0.write(to);
+        to.divide();
+        self.1.write(to);
+        to.divide();
+        self.2.write(to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check<K: CacheKey + ?Sized>(key: &K, text: &str) {
+        assert_eq!(key_text(key), text);
+    }
+
+    #[test]
+    fn keys_stay_readable() {
+        check(&42_u64, "42");
+        check(&-1_i8, "-1");
+        check("ada@example.org/α:1", "ada@example.org/α:1");
+        check(&("acme", 7_u32, true), "acme,7,true");
+        check(&[0x55_u8; 16], "55555555-5555-5555-5555-555555555555");
+        check(&Arc::<str>::from("x"), "x");
+    }
+
+    #[test]
+    fn different_keys_never_write_the_same() {
+        let mut seen = std::collections::HashSet::new();
+        for text in ["", "\\", "\\\\", ",", "\\,", "a,b", "a\\,b", "a\\"] {
+            assert!(!key_text(text).is_empty());
+            assert!(seen.insert(key_text(text)), "{text}");
+        }
+        let pairs = [("", ""), ("a", "b,c"), ("a,b", "c"), ("a\\", "b"), ("a", "\\b"), (",", ""), ("", ",")];
+        for pair in pairs {
+            assert!(seen.insert(key_text(&pair)), "{pair:?}");
+        }
+        assert_ne!(key_text(&("", "")), key_text(&("", "", "")));
+    }
+
+    #[test]
+    fn long_keys_move_to_the_heap_whole() {
+        for length in [INLINE_MAX - 1, INLINE_MAX, INLINE_MAX + 1, 5_000] {
+            let key = "k".repeat(length);
+            check(&key, &key);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A load from its lease to its landing.
+//!
+//! The load runs in a task of its own: a caller that goes away does not take it along from those who wait for it. Whatever
+//! happens, its flight lands, and a lease that brought nothing is given back.
+
+use super::core::Core;
+use super::error::CacheError;
+use super::flight::{Boarding, Landing, Outcome};
+use super::found::{Found, Tier};
+use super::loader::{self, Loader};
+use super::settings::span_ms;
+use super::steps::{Generation, Grant, Lease, Leased, Why};
+use super::store::StoreEpoch;
+use crate::clock::Moment;
+use crate::guard::guard;
+use crate::retry::Backoff;
+use crate::token::Token;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::Instrument;
+
+/// How often somebody else's load is asked after. The end of its lease is the latest time; a load usually ends long before.
+const ASK_AGAIN: Backoff = Backoff { delay_min: Duration::from_millis(4), delay_max: Duration::from_millis(64) };
+
+/// How a load is to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// With a lease, waiting for whoever has it; what it brings is stored.
+    Fill(Why),
+    /// With a lease or not at all: nobody waits for it.
+    Ahead(Why),
+    /// Without asking the store, and without storing.
+    Alone(Alone),
+}
+
+/// Why a load goes past the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alone {
+    StoreAway,
+    InvalidationOwed,
+    OtherSchema,
+    Undecodable,
+    WaitedTooLong,
+}
+
+/// A lease that was granted, and what its load must be measured by.
+pub(super) struct Leasehold {
+    pub(super) grant: Grant,
+    pub(super) token: Token,
+    /// The life of the store in which it was asked for; `None` if that was not known.
+    pub(super) epoch: Option<StoreEpoch>,
+    /// When it was asked for: a deadline counts from the sending, not from the answer.
+    pub(super) sent: Moment,
+}
+
+/// What came of asking for a lease.
+enum Asked<V> {
+    Granted(Leasehold),
+    Landed(Found<V>),
+    /// Ask again, at the latest after this.
+    Later {
+        retry_after: Duration,
+        is_failing: bool,
+    },
+    /// Load without one.
+    Alone(Alone),
+}
+
+impl<V: Send + Sync + 'static> Core<V> {
+    /// Loads for a reader that has nothing to serve: alone, or with all others who want this key now.
+    pub(super) async fn load(
+        self: &Arc<Self>,
+        key: &[u8],
+        plan: Plan,
+        loader: impl FnOnce() -> Loader<V>,
+    ) -> Result<Found<V>, CacheError> {
+        let mut has_rerun = false;
+        loop {
+            let ticket = match self.flights.board(key) {
+                Boarding::Join(ticket) => ticket,
+                Boarding::Lead(landing, ticket) => {
+                    self.take_off(landing, plan, loader());
+                    // What a reader's own load brings was read after the reader began: good enough for it in any case.
+                    return match ticket.outcome().await {
+                        Outcome::Found { found, .. } => Ok(found),
+                        Outcome::Failed(error) => Err(error),
+                        Outcome::Nothing => Err(CacheError::LoaderDropped),
+                    };
+                }
+            };
+            self.metrics.joined.increment(1);
+            match ticket.outcome().await {
+                Outcome::Found { found, settled } if settled || has_rerun || !guard("flight_rerun") => {
+                    return Ok(found);
+                }
+                // An invalidation, perhaps from before this reader began, came after that load had begun. Once more, and
+                // then what there is: a key that is invalidated all the time would otherwise never be read.
+                Outcome::Found { .. } => has_rerun = true,
+                Outcome::Failed(error) => return Err(error),
+                Outcome::Nothing => {}
+            }
+        }
+    }
+
+    /// Starts a load that nobody waits for, unless one of this key is under way.
+    pub(super) fn load_ahead(self: &Arc<Self>, key: &[u8], why: Why, loader: impl FnOnce() -> Loader<V>) {
+        if let Some(landing) = self.flights.lead(key) {
+            self.take_off(landing, Plan::Ahead(why), loader());
+        }
+    }
+
+    fn take_off(self: &Arc<Self>, landing: Landing<V>, plan: Plan, loader: Loader<V>) {
+        let core = Arc::clone(self);
+        let flight = async move {
+            let outcome = match plan {
+                Plan::Fill(why) => core.fly(&landing, why, loader).await,
+                Plan::Ahead(why) => core.fly_ahead(&landing, why, loader).await,
+                Plan::Alone(reason) => core.fly_alone(reason, core.settings.wait_max, loader).await,
+            };
+            landing.land(outcome);
+        };
+        tokio::spawn(flight.in_current_span());
+    }
+
+    async fn fly(&self, landing: &Landing<V>, why: Why, loader: Loader<V>) -> Outcome<V> {
+        let began = self.clock.now();
+        let mut attempt = 0;
+        loop {
+            let patience = self.settings.wait_max.saturating_sub(self.clock.now().since(began));
+            // The turn comes first, so that no lease runs while its holder waits for one.
+            let turn = match self.admission.enter(patience).await {
+                Ok(turn) => turn,
+                Err(error) => return Outcome::Failed(error),
+            };
+            let (retry_after, is_failing) = match self.ask(landing.key(), why).await {
+                Asked::Granted(lease) => return self.load_under(&lease, landing, loader).await,
+                Asked::Landed(found) => return Outcome::Found { found, settled: true },
+                Asked::Alone(reason) => return self.load_alone(reason, loader).await,
+                Asked::Later { retry_after, is_failing } => (retry_after, is_failing),
+            };
+            let waited = self.clock.now().since(began);
+            if waited >= self.settings.wait_max {
+                if is_failing {
+                    return Outcome::Failed(CacheError::Failing { waited });
+                }
+                return self.load_alone(Alone::WaitedTooLong, loader).await;
+            }
+            drop(turn);
+            self.metrics.waits.increment(1);
+            // A load may land at any moment, patience after a failure only ends.
+            let pause = if is_failing { retry_after } else { ASK_AGAIN.delay(attempt).min(retry_after) };
+            self.clock.sleep(pause.max(Duration::from_millis(1))).await;
+            attempt += 1;
+        }
+    }
+
+    async fn fly_ahead(&self, landing: &Landing<V>, why: Why, loader: Loader<V>) -> Outcome<V> {
+        // A database that is busy with readers who wait is not asked for those who do not.
+        let Some(_turn) = self.admission.try_enter() else { return Outcome::Nothing };
+        match self.ask(landing.key(), why).await {
+            Asked::Granted(lease) => {
+                self.metrics.refreshes.increment(1);
+                self.load_under(&lease, landing, loader).await
+            }
+            Asked::Landed(found) => Outcome::Found { found, settled: true },
+            Asked::Later { .. } | Asked::Alone(_) => Outcome::Nothing,
+        }
+    }
+
+    async fn fly_alone(&self, reason: Alone, patience: Duration, loader: Loader<V>) -> Outcome<V> {
+        match self.admission.enter(patience).await {
+            Ok(_turn) => self.load_alone(reason, loader).await,
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    async fn ask(&self, key: &[u8], why: Why) -> Asked<V> {
+        let token = Token::random();
+        let lease = Lease {
+            token,
+            generation: Generation::random(),
+            lease_ms: span_ms(self.settings.lease),
+            life_ms: self.settings.life_ms(),
+            why,
+            schema: self.schema,
+            lag_ms_max: 0,
+        };
+        let (epoch, sent) = (self.store.epoch(), self.clock.now());
+        let later = |ms, is_failing| Asked::Later { retry_after: Duration::from_millis(ms), is_failing };
+        match self.store.lease(key, &lease).await {
+            Ok(Leased::Granted(grant)) => Asked::Granted(Leasehold { grant, token, epoch, sent }),
+            Ok(Leased::Landed(bytes)) => self.landed(bytes).map_or(Asked::Alone(Alone::Undecodable), Asked::Landed),
+            Ok(Leased::Wait { retry_after_ms } | Leased::Writing { retry_after_ms }) => later(retry_after_ms, false),
+            Ok(Leased::Failing { retry_after_ms }) => later(retry_after_ms, true),
+            Ok(Leased::OtherSchema) => Asked::Alone(Alone::OtherSchema),
+            Err(_) => Asked::Alone(Alone::StoreAway),
+        }
+    }
+
+    async fn load_under(&self, lease: &Leasehold, landing: &Landing<V>, loader: Loader<V>) -> Outcome<V> {
+        match self.run(loader).await {
+            Ok(value) => {
+                let settled = self.fill(lease, landing, value.as_deref()).await;
+                Outcome::Found { found: loaded(value), settled }
+            }
+            Err(error) => {
+                // Best effort: a lease that is not given back lapses.
+                let _ = self.store.abandon(landing.key(), lease.token, span_ms(self.settings.retry_after)).await;
+                Outcome::Failed(error)
+            }
+        }
+    }
+
+    async fn load_alone(&self, reason: Alone, loader: Loader<V>) -> Outcome<V> {
+        self.metrics.bypassed(reason.as_str());
+        match self.run(loader).await {
+            Ok(value) => Outcome::Found { found: loaded(value), settled: true },
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    async fn run(&self, loader: Loader<V>) -> Result<Option<Arc<V>>, CacheError> {
+        let began = self.clock.now();
+        let loaded = loader::run(loader, &self.clock, self.settings.load_timeout).await;
+        self.metrics.load_seconds.record(self.clock.now().since(began).as_secs_f64());
+        match &loaded {
+            Ok(Some(_)) => self.metrics.loaded.increment(1),
+            Ok(None) => self.metrics.loaded_absent.increment(1),
+            Err(CacheError::LoaderPanicked(_)) => self.metrics.load_failed("panic"),
+            Err(CacheError::LoaderTimedOut { .. }) => self.metrics.load_failed("timeout"),
+            Err(_) => self.metrics.load_failed("error"),
+        }
+        Ok(loaded?.map(Arc::new))
+    }
+}
+
+impl Alone {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::StoreAway => "store_away",
+            Self::InvalidationOwed => "invalidation_owed",
+            Self::OtherSchema => "other_schema",
+            Self::Undecodable => "undecodable",
+            Self::WaitedTooLong => "waited_too_long",
+        }
+    }
+}
+
+fn loaded<V>(value: Option<Arc<V>>) -> Found<V> {
+    Found { value, tier: Tier::Loader, age: Duration::ZERO, stale: None }
+}

@@ -1,0 +1,143 @@
+//! Values on their way into an entry and back: codec, compression, and the bound on what is unpacked.
+
+use super::header;
+use crate::codec::{Codec, CodecError};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// How a payload is compressed, as an entry's header says it.
+const PLAIN: u8 = 0;
+const LZ4: u8 = 1;
+/// An LZ4 payload begins with the length it unpacks to.
+const LZ4_PREFIX_LEN: usize = 4;
+
+/// Turns the values of one cache into payloads and back.
+pub(crate) struct Payloads<V> {
+    pub(crate) codec: Arc<dyn Codec<V>>,
+    /// Payloads of at least this many bytes are compressed, if that makes them smaller.
+    pub(crate) compress_bytes_min: usize,
+    /// Neither stored nor unpacked above this: a few bytes can claim to unpack to gigabytes.
+    pub(crate) value_bytes_max: usize,
+}
+
+/// A value as an entry holds it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Packed {
+    pub(crate) codec: u8,
+    pub(crate) compression: u8,
+    pub(crate) payload: Bytes,
+}
+
+impl<V: 'static> Payloads<V> {
+    pub(crate) fn pack(&self, value: &V) -> Result<Packed, CodecError> {
+        let mut plain = Vec::new();
+        self.codec.encode(value, &mut plain)?;
+        if plain.len() > self.value_bytes_max {
+            let reason = format!("{} bytes are more than the {} allowed", plain.len(), self.value_bytes_max);
+            return Err(CodecError::encode("the cache", reason));
+        }
+        let codec = self.codec.id();
+        if plain.len() >= self.compress_bytes_min {
+            let packed = lz4_flex::block::compress_prepend_size(&plain);
+            if packed.len() < plain.len() {
+                return Ok(Packed { codec, compression: LZ4, payload: packed.into() });
+            }
+        }
+        Ok(Packed { codec, compression: PLAIN, payload: plain.into() })
+    }
+
+    /// The value of an entry; `None` if the row is absent.
+    pub(crate) fn unpack(&self, value: &header::Value, payload: Bytes) -> Result<Option<Arc<V>>, CodecError> {
+        if value.absent {
+            return Ok(None);
+        }
+        if value.codec != self.codec.id() {
+            return Err(CodecError::decode("the cache", format!("codec {} wrote them", value.codec)));
+        }
+        let plain = match value.compression {
+            PLAIN => payload,
+            LZ4 => self.inflate(&payload)?,
+            other => return Err(CodecError::decode("the cache", format!("unknown compression {other}"))),
+        };
+        self.codec.decode(plain).map(|value| Some(Arc::new(value)))
+    }
+
+    fn inflate(&self, packed: &[u8]) -> Result<Bytes, CodecError> {
+        let broken = |reason: &dyn std::fmt::Display| CodecError::decode("LZ4", reason);
+        let (prefix, block) =
+            packed.split_first_chunk::<LZ4_PREFIX_LEN>().ok_or_else(|| broken(&"the length is missing"))?;
+        let length = usize::try_from(u32::from_le_bytes(*prefix)).unwrap_or(usize::MAX);
+        if length > self.value_bytes_max {
+            return Err(broken(&format_args!("{length} bytes are more than the {} allowed", self.value_bytes_max)));
+        }
+        lz4_flex::block::decompress(block, length).map(Bytes::from).map_err(|error| broken(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
+
+    use super::*;
+    use crate::codec::Raw;
+
+    fn payloads() -> Payloads<Bytes> {
+        Payloads { codec: Arc::new(Raw), compress_bytes_min: 100, value_bytes_max: 1_000 }
+    }
+
+    fn stored(packed: &Packed) -> header::Value {
+        header::Value {
+            loaded_at_ms: 0,
+            soft_until_ms: 0,
+            hard_until_ms: 0,
+            version: None,
+            absent: false,
+            stale: false,
+            codec: packed.codec,
+            compression: packed.compression,
+        }
+    }
+
+    #[test]
+    fn compresses_from_the_threshold_on_and_only_when_it_helps() {
+        let payloads = payloads();
+        let noise: Bytes = (0_u32..500).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+        for (value, compression) in
+            [(Bytes::from(vec![7; 99]), PLAIN), (Bytes::from(vec![7; 100]), LZ4), (noise, PLAIN), (Bytes::new(), PLAIN)]
+        {
+            let packed = payloads.pack(&value).unwrap();
+            assert_eq!(packed.compression, compression, "{} bytes", value.len());
+            assert!(packed.payload.len() <= value.len());
+            let back = payloads.unpack(&stored(&packed), packed.payload.clone()).unwrap();
+            assert_eq!(*back.unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn an_absent_row_is_none_and_has_no_payload() {
+        let packed = Packed { codec: 0, compression: PLAIN, payload: Bytes::new() };
+        let absent = header::Value { absent: true, ..stored(&packed) };
+        assert_eq!(payloads().unpack(&absent, packed.payload).unwrap(), None);
+    }
+
+    /// Four bytes can claim any length: a cap that is checked after unpacking would come too late.
+    #[test]
+    fn a_payload_cannot_unpack_to_more_than_the_cap() {
+        let payloads = payloads();
+        let bomb = lz4_flex::block::compress_prepend_size(&vec![0; 1_001]);
+        let lies = Bytes::from_static(&[0xFF, 0xFF, 0xFF, 0xFF, 0]);
+        for payload in [bomb.into(), lies, Bytes::from_static(&[1, 0]), Bytes::from_static(&[8, 0, 0, 0, 0xF0])] {
+            let packed = Packed { codec: 4, compression: LZ4, payload };
+            assert!(payloads.unpack(&stored(&packed), packed.payload.clone()).is_err());
+        }
+        assert!(payloads.pack(&Bytes::from(vec![0; 1_001])).is_err());
+    }
+
+    #[test]
+    fn what_another_codec_wrote_is_an_error_not_a_value() {
+        let packed = Packed { codec: 1, compression: PLAIN, payload: Bytes::from_static(b"1") };
+        assert!(payloads().unpack(&stored(&packed), packed.payload.clone()).is_err());
+        let unknown = header::Value { codec: 4, compression: 9, ..stored(&packed) };
+        assert!(payloads().unpack(&unknown, packed.payload).is_err());
+    }
+}

@@ -1,0 +1,191 @@
+//! Drives invalidations again: on a new epoch, before anybody may read through it, those of the last seconds, which a Redis that
+//! failed over or was restarted may have lost; and those that failed, until they are done.
+
+use super::error::CacheError;
+use super::ledger::{Duty, Ledger};
+use super::metrics::CacheMetrics;
+use super::steps::{Generation, Invalidation, Mode};
+use super::store::Store;
+use crate::background::Background;
+use crate::clock::Clock;
+use crate::guard::guard;
+use crate::link::{Epoch, EpochHook, LinkError};
+use crate::retry::Backoff;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Invalidations on the way at once while they are driven again.
+const BATCH_MAX: usize = 256;
+const BACKOFF: Backoff = Backoff { delay_min: Duration::from_millis(50), delay_max: Duration::from_secs(2) };
+
+/// The invalidations of one cache, and the duty to get them done.
+pub(crate) struct Redrive {
+    pub(crate) ledger: Ledger,
+    store: Store,
+    clock: Clock,
+    metrics: Arc<CacheMetrics>,
+    owing: Arc<Notify>,
+    driver: OnceLock<Background>,
+}
+
+/// An invalidation under way. Dropped before its end, nobody knows whether it happened: it is driven again.
+pub(crate) struct Underway {
+    redrive: Arc<Redrive>,
+    duty: Duty,
+    is_done: bool,
+}
+
+impl Redrive {
+    pub(crate) fn new(store: Store, ledger: Ledger, clock: Clock, metrics: Arc<CacheMetrics>) -> Self {
+        Self { ledger, store, clock, metrics, owing: Arc::default(), driver: OnceLock::new() }
+    }
+
+    /// Sends an invalidation, and answers for it from now on.
+    pub(crate) fn begin(self: &Arc<Self>, key: &[u8], mode: Mode) -> Underway {
+        self.driver.get_or_init(|| self.start());
+        let (duty, driven_out) = self.ledger.open(key, mode, self.clock.now());
+        self.metrics.forgotten.increment(driven_out);
+        Underway { redrive: Arc::clone(self), duty, is_done: false }
+    }
+
+    /// Drives what is owed, once. The number is what is still owed.
+    pub(crate) async fn run_once(&self) -> usize {
+        for batch in self.ledger.failures().chunks(BATCH_MAX) {
+            let sent = batch.iter().map(|duty| self.drive(duty, None));
+            // If the first of a batch fails, so would the rest of the list.
+            if together(sent).await.iter().any(Result::is_err) {
+                break;
+            }
+        }
+        let owed = self.ledger.owed();
+        if owed == 0 {
+            self.metrics.redrive_success.set(seconds(self.clock.unix_ms()));
+        }
+        owed
+    }
+
+    /// Whether there is nothing that would be driven again.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ledger.everything(self.clock.now()).is_empty()
+    }
+
+    async fn drive(&self, duty: &Duty, epoch: Option<&Epoch>) -> Result<(), CacheError> {
+        let invalidation =
+            Invalidation { generation: Generation::random(), floor: None, mode: duty.mode, lag_ms_max: 0 };
+        let answer = match epoch {
+            Some(epoch) => self.store.invalidate_on(epoch, &duty.key, &invalidation).await,
+            None => self.store.invalidate(&duty.key, &invalidation).await,
+        };
+        match &answer {
+            Ok(()) => {
+                self.metrics.redriven.increment(1);
+                self.ledger.done(duty, self.clock.now());
+            }
+            Err(_) => self.ledger.failed(duty),
+        }
+        self.tell_owed();
+        answer
+    }
+
+    /// A loop that sleeps until something is owed. It holds no handle, so it ends with the cache.
+    fn start(self: &Arc<Self>) -> Background {
+        let (this, owing, clock) = (Arc::downgrade(self), Arc::clone(&self.owing), self.clock.clone());
+        Background::spawn("cache redrive", clock.clone(), move || {
+            drive_what_is_owed(Weak::clone(&this), Arc::clone(&owing), clock.clone())
+        })
+    }
+
+    fn tell_owed(&self) {
+        // A count of keys; nothing real is too large for a float.
+        #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+        self.metrics.owed.set(self.ledger.owed() as f64);
+    }
+}
+
+async fn drive_what_is_owed(redrive: Weak<Redrive>, owing: Arc<Notify>, clock: Clock) {
+    loop {
+        owing.notified().await;
+        let mut attempt = 0;
+        loop {
+            let Some(redrive) = redrive.upgrade() else { return };
+            if redrive.run_once().await == 0 {
+                break;
+            }
+            drop(redrive);
+            clock.sleep(BACKOFF.delay(attempt)).await;
+            attempt += 1;
+        }
+    }
+}
+
+impl EpochHook for Redrive {
+    fn open<'a>(&'a self, epoch: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>> {
+        Box::pin(async move {
+            if !guard("redrive_before_publish") {
+                return Ok(());
+            }
+            for batch in self.ledger.everything(self.clock.now()).chunks(BATCH_MAX) {
+                let sent = batch.iter().map(|duty| self.drive(duty, Some(epoch)));
+                for answer in together(sent).await {
+                    // What the server refuses for this key alone stays owed, and is not read meanwhile; it must not keep all
+                    // others from an epoch that is otherwise well.
+                    if let Err(CacheError::Link(error)) = answer
+                        && !matches!(error, LinkError::Refused { .. } | LinkError::Unexpected(_))
+                    {
+                        return Err(error);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Underway {
+    pub(crate) fn mode(&self) -> Mode {
+        self.duty.mode
+    }
+
+    pub(crate) fn done(mut self) {
+        self.is_done = true;
+        self.redrive.ledger.done(&self.duty, self.redrive.clock.now());
+        self.redrive.tell_owed();
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.redrive.ledger.failed(&self.duty);
+            self.redrive.tell_owed();
+            self.redrive.owing.notify_one();
+        }
+    }
+}
+
+/// Runs futures at once in this task, so that their commands travel together; the answers keep their order.
+async fn together<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut running: Vec<_> = futures.map(Box::pin).collect();
+    let mut ended: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
+    std::future::poll_fn(move |context| {
+        for (future, ended) in running.iter_mut().zip(&mut ended) {
+            if ended.is_none()
+                && let std::task::Poll::Ready(output) = future.as_mut().poll(context)
+            {
+                *ended = Some(output);
+            }
+        }
+        if ended.iter().all(Option::is_some) {
+            return std::task::Poll::Ready(ended.iter_mut().filter_map(Option::take).collect());
+        }
+        std::task::Poll::Pending
+    })
+    .await
+}
+
+fn seconds(unix_ms: u64) -> f64 {
+    Duration::from_millis(unix_ms).as_secs_f64()
+}

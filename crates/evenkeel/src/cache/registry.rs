@@ -1,0 +1,53 @@
+//! What the caches of one keel share: the embedded store, and the knowledge of which are open.
+
+use super::error::CacheError;
+use super::memory::EntryStore;
+use super::redrive::Redrive;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The caches of one keel.
+pub(crate) struct Caches {
+    /// Room for the entries of all of them, if the keel keeps its state in memory.
+    pub(crate) entries: Arc<EntryStore>,
+    open: Mutex<HashMap<String, Open>>,
+}
+
+#[derive(Default)]
+struct Open {
+    handles: Weak<()>,
+    /// They outlive the handles: what a dropped cache owed is still owed, and the link keeps no hook alive.
+    redrives: Vec<Arc<Redrive>>,
+}
+
+/// Held by all handles of one cache.
+pub(crate) type Handles = Arc<()>;
+
+impl Caches {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self::over(Arc::new(EntryStore::new(max_bytes)))
+    }
+
+    /// Caches over a store that others use too, as several processes use one Redis.
+    pub(crate) fn over(entries: Arc<EntryStore>) -> Self {
+        Self { entries, open: Mutex::default() }
+    }
+
+    /// Enters a cache. Two of one name would not know of each other's loads: a reader of one could join a load that an
+    /// invalidation through the other should have cut off.
+    pub(crate) fn enter(&self, name: &str, redrive: &Arc<Redrive>) -> Result<Handles, CacheError> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = open.entry(name.to_owned()).or_default();
+        if cache.handles.strong_count() > 0 {
+            return Err(CacheError::Settings {
+                cache: name.to_owned(),
+                reason: "it is open already in this keel; clone the handle instead of building another".to_owned(),
+            });
+        }
+        let handles = Handles::default();
+        cache.handles = Arc::downgrade(&handles);
+        cache.redrives.retain(|earlier| !earlier.is_idle());
+        cache.redrives.push(Arc::clone(redrive));
+        Ok(handles)
+    }
+}

@@ -1,0 +1,302 @@
+//! The numbers of a cache: what the builder was told, what it fills in, and what it refuses.
+
+use super::error::CacheError;
+use std::time::Duration;
+
+/// The longest refresh window the builder chooses by itself.
+const REFRESH_WINDOW_MAX: Duration = Duration::from_secs(2);
+/// What lease and load budget are by default, unless the ttl is so short that they would not fit.
+const LEASE: Duration = Duration::from_millis(500);
+const LOAD_BUDGET: Duration = Duration::from_millis(1_500);
+/// A cache that forgets everything within this is a mistake of units (`Duration::from_nanos(300)` was one in another library).
+const TTL_MIN: Duration = Duration::from_millis(10);
+const NAME_LEN_MAX: usize = 64;
+
+/// What the builder was told; `None` is "choose".
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) absent_ttl: Option<Duration>,
+    pub(crate) spread: Option<f64>,
+    pub(crate) lease: Option<Duration>,
+    pub(crate) load_budget: Option<Duration>,
+    pub(crate) load_timeout: Option<Duration>,
+    pub(crate) refresh_window: Option<Duration>,
+    pub(crate) keep: Option<Duration>,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) wait_max: Option<Duration>,
+    pub(crate) loads_max: Option<usize>,
+    pub(crate) recent: Option<Duration>,
+    pub(crate) recent_max: Option<usize>,
+    pub(crate) compress_bytes_min: Option<usize>,
+    pub(crate) value_bytes_max: Option<usize>,
+    pub(crate) schema: u32,
+}
+
+/// Numbers that fit together. [`CacheBuilder`](super::CacheBuilder) tells what each of them does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    pub(crate) ttl: Duration,
+    pub(crate) absent_ttl: Duration,
+    pub(crate) spread: f64,
+    pub(crate) lease: Duration,
+    pub(crate) load_budget: Duration,
+    pub(crate) load_timeout: Duration,
+    pub(crate) refresh_window: Duration,
+    pub(crate) keep: Duration,
+    pub(crate) retry_after: Duration,
+    pub(crate) wait_max: Duration,
+    pub(crate) loads_max: usize,
+    pub(crate) recent: Duration,
+    pub(crate) recent_max: usize,
+    pub(crate) compress_bytes_min: usize,
+    pub(crate) value_bytes_max: usize,
+    pub(crate) schema: u32,
+}
+
+/// How long a value lives, counted from its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    /// From here on a refresh is due.
+    pub(crate) soft_ms: u64,
+    /// From here on it is gone.
+    pub(crate) hard_ms: u64,
+}
+
+/// Milliseconds as the steps take them; nothing real is long enough to be cut.
+pub(crate) fn span_ms(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Settings {
+    /// Fills in what the builder was not told, and refuses what cannot work.
+    pub(crate) fn check(cache: &str, draft: &Draft) -> Result<Self, CacheError> {
+        Self::complete(cache, draft)
+            .and_then(|settings| settings.refuse_contradictions().map(|()| settings))
+            .map_err(|reason| CacheError::Settings { cache: cache.to_owned(), reason })
+    }
+
+    /// How long the entry must live so that a fill finds it: the budget, and as much again for the fill's own way.
+    pub(crate) fn life_ms(&self) -> u64 {
+        span_ms(self.load_budget.saturating_mul(2).max(self.lease))
+    }
+
+    /// The life of a value stored now. `draw` is uniform in 0..1: it spreads what was stored together, so that it does not
+    /// expire together.
+    pub(crate) fn life(&self, absent: bool, draw: f64) -> Life {
+        let ttl = if absent { self.absent_ttl } else { self.ttl };
+        let hard = ttl.mul_f64(1.0 + self.spread * (2.0 * draw - 1.0));
+        // An absent row may live shorter than the window; half its life keeps it from being refreshed at every read.
+        let window = if absent { self.refresh_window.min(hard / 2) } else { self.refresh_window };
+        Life { soft_ms: span_ms(hard.saturating_sub(window)), hard_ms: span_ms(hard) }
+    }
+
+    fn complete(cache: &str, draft: &Draft) -> Result<Self, String> {
+        check_name(cache)?;
+        let ttl = draft
+            .ttl
+            .ok_or("no ttl was named, and a lost invalidation would stay for ever; name one with ttl(..)".to_owned())?;
+        if ttl < TTL_MIN {
+            return Err(format!(
+                "a ttl of {ttl:?} is shorter than {TTL_MIN:?}, so nothing would ever be found; check its unit"
+            ));
+        }
+        let lease = draft.lease.unwrap_or(LEASE.min(ttl / 8));
+        let load_budget = draft.load_budget.unwrap_or(LOAD_BUDGET.min(ttl * 3 / 8));
+        let load_timeout = draft.load_timeout.unwrap_or(Duration::from_secs(10).max(load_budget));
+        Ok(Self {
+            ttl,
+            absent_ttl: draft
+                .absent_ttl
+                .unwrap_or((ttl / 10).clamp(Duration::from_secs(1), Duration::from_secs(30)).min(ttl)),
+            spread: draft.spread.unwrap_or(0.1),
+            lease,
+            load_budget,
+            load_timeout,
+            refresh_window: draft.refresh_window.unwrap_or((ttl / 10).min(REFRESH_WINDOW_MAX).max(lease + load_budget)),
+            keep: draft.keep.unwrap_or(Duration::ZERO),
+            retry_after: draft.retry_after.unwrap_or(Duration::from_millis(250)),
+            wait_max: draft.wait_max.unwrap_or(load_timeout),
+            loads_max: draft.loads_max.unwrap_or(64),
+            recent: draft.recent.unwrap_or(Duration::from_secs(60)),
+            recent_max: draft.recent_max.unwrap_or(10_000),
+            compress_bytes_min: draft.compress_bytes_min.unwrap_or(4 << 10),
+            value_bytes_max: draft.value_bytes_max.unwrap_or(16 << 20),
+            schema: draft.schema,
+        })
+    }
+
+    fn refuse_contradictions(&self) -> Result<(), String> {
+        if !(0.0..=0.5).contains(&self.spread) {
+            return Err(format!(
+                "a spread of {} is not between 0.0 and 0.5, the part of the ttl that is varied",
+                self.spread
+            ));
+        }
+        for (value, what) in [
+            (self.lease, "lease"),
+            (self.load_budget, "load budget"),
+            (self.load_timeout, "load timeout"),
+            (self.absent_ttl, "absent ttl"),
+            (self.retry_after, "retry_after"),
+            (self.wait_max, "wait_max"),
+        ] {
+            if value < Duration::from_millis(1) {
+                return Err(format!("a {what} of {value:?} is shorter than one millisecond; check its unit"));
+            }
+        }
+        for (value, what) in [
+            (self.loads_max, "loads_max of 0 would let no load through; allow at least one"),
+            (self.value_bytes_max, "value_bytes_max of 0 would store nothing; allow at least one byte"),
+        ] {
+            if value == 0 {
+                return Err(format!("a {what}"));
+            }
+        }
+        self.refuse_what_does_not_fit_the_life()
+    }
+
+    fn refuse_what_does_not_fit_the_life(&self) -> Result<(), String> {
+        let Self { ttl, lease, load_budget, load_timeout, refresh_window, absent_ttl, .. } = self;
+        let life = ttl.mul_f64(1.0 - self.spread);
+        if ttl <= lease {
+            return Err(format!(
+                "the ttl of {ttl:?} is not longer than the lease of {lease:?}; a value would end with its load"
+            ));
+        }
+        if *load_budget >= life {
+            return Err(format!(
+                "the load budget of {load_budget:?} does not fit the shortest life of an entry, {life:?}; \
+                 a value could be over before it is stored"
+            ));
+        }
+        if load_timeout < load_budget {
+            return Err(format!(
+                "the load timeout of {load_timeout:?} is shorter than the load budget of {load_budget:?}; a load would be cut off \
+                 while it may still be stored"
+            ));
+        }
+        if absent_ttl > ttl {
+            return Err(format!(
+                "the absent ttl of {absent_ttl:?} is longer than the ttl of {ttl:?}; absence is the weaker knowledge"
+            ));
+        }
+        // Zero turns refresh ahead off, and with it the promise that depends on the window.
+        if !refresh_window.is_zero() && *refresh_window < *load_budget + *lease {
+            return Err(format!(
+                "the refresh window of {refresh_window:?} is shorter than load budget + lease, {:?}; an entry could end while it is refreshed",
+                *load_budget + *lease
+            ));
+        }
+        if *refresh_window >= life {
+            return Err(format!(
+                "the refresh window of {refresh_window:?} does not fit the shortest life of an entry, {life:?}; \
+                 shorten it, the lease or the load budget, or lengthen the ttl"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A name becomes part of every key: a brace or a colon in it would move the hash slot or blur two caches into one.
+fn check_name(cache: &str) -> Result<(), String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if cache.is_empty() || cache.len() > NAME_LEN_MAX || !cache.bytes().all(is_plain) {
+        return Err(format!(
+            "the name must be 1 to {NAME_LEN_MAX} letters, digits, `-`, `_` or `.`; it becomes a part of every key in Redis"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
+
+    use super::*;
+
+    fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    fn draft(ttl: Duration) -> Draft {
+        Draft { ttl: Some(ttl), ..Draft::default() }
+    }
+
+    #[track_caller]
+    fn refused(draft: &Draft, because: &str) {
+        let error = Settings::check("user", draft).unwrap_err().to_string();
+        assert!(error.starts_with("cache `user`: "), "{error}");
+        assert!(error.contains(because), "{error}");
+        assert!(!error.contains('\n') && error.matches(". ").count() == 0, "one sentence: {error}");
+    }
+
+    #[test]
+    fn defaults_are_the_documented_ones() {
+        let settings = Settings::check("user", &draft(secs(600))).unwrap();
+        assert_eq!(settings.refresh_window, secs(2));
+        assert_eq!(settings.lease + settings.load_budget, secs(2));
+        assert_eq!((settings.absent_ttl, settings.keep, settings.loads_max), (secs(30), Duration::ZERO, 64));
+        for ttl in [secs(20), secs(19), secs(1), TTL_MIN] {
+            let settings = Settings::check("user", &draft(ttl)).unwrap();
+            assert!(settings.refresh_window >= settings.lease + settings.load_budget, "{ttl:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_one_sentence() {
+        let ttl = secs(10);
+        refused(&Draft::default(), "no ttl");
+        refused(&draft(Duration::from_nanos(300)), "check its unit");
+        refused(&Draft { lease: Some(ttl), ..draft(ttl) }, "not longer than the lease");
+        refused(
+            &Draft { load_budget: Some(secs(9)), ..draft(ttl) },
+            "load budget of 9s does not fit the shortest life",
+        );
+        refused(&Draft { refresh_window: Some(secs(1)), ..draft(ttl) }, "shorter than load budget + lease, 2s");
+        refused(&Draft { refresh_window: Some(secs(9)), ..draft(ttl) }, "refresh window of 9s does not fit");
+        refused(
+            &Draft { load_timeout: Some(secs(1)), ..draft(ttl) },
+            "load timeout of 1s is shorter than the load budget",
+        );
+        refused(&Draft { absent_ttl: Some(secs(11)), ..draft(ttl) }, "absent ttl of 11s is longer than the ttl");
+        refused(&Draft { lease: Some(Duration::ZERO), ..draft(ttl) }, "a lease of 0ns");
+        refused(&Draft { load_budget: Some(Duration::ZERO), ..draft(ttl) }, "a load budget of 0ns");
+        refused(&Draft { load_timeout: Some(Duration::from_nanos(7)), ..draft(ttl) }, "a load timeout of 7ns");
+        refused(
+            &Draft { absent_ttl: Some(Duration::ZERO), ..draft(ttl) },
+            "an absent ttl of 0ns".trim_start_matches("an "),
+        );
+        refused(&Draft { retry_after: Some(Duration::ZERO), ..draft(ttl) }, "a retry_after of 0ns");
+        refused(&Draft { wait_max: Some(Duration::ZERO), ..draft(ttl) }, "a wait_max of 0ns");
+        refused(&Draft { spread: Some(0.51), ..draft(ttl) }, "a spread of 0.51");
+        refused(&Draft { spread: Some(f64::NAN), ..draft(ttl) }, "a spread of NaN");
+        refused(&Draft { loads_max: Some(0), ..draft(ttl) }, "loads_max of 0");
+        refused(&Draft { value_bytes_max: Some(0), ..draft(ttl) }, "value_bytes_max of 0");
+    }
+
+    #[test]
+    fn a_name_cannot_move_the_slot() {
+        for name in ["", "a:b", "{a}", "a b", "ü", &"n".repeat(65)] {
+            let error = Settings::check(name, &draft(secs(10))).unwrap_err().to_string();
+            assert!(error.contains("the name must be"), "{error}");
+        }
+        Settings::check("user-profile_v2.de", &draft(secs(10))).unwrap();
+    }
+
+    #[test]
+    fn a_window_that_was_not_named_grows_with_the_budget() {
+        let settings = Settings::check("user", &Draft { load_budget: Some(secs(10)), ..draft(secs(600)) }).unwrap();
+        assert_eq!(settings.refresh_window, secs(10) + LEASE);
+    }
+
+    #[test]
+    fn lives_are_spread_and_end_with_the_refresh_window() {
+        let settings = Settings::check("user", &draft(secs(100))).unwrap();
+        assert_eq!(settings.life(false, 0.0), Life { soft_ms: 88_000, hard_ms: 90_000 });
+        assert_eq!(settings.life(false, 0.5), Life { soft_ms: 98_000, hard_ms: 100_000 });
+        assert_eq!(settings.life(true, 0.5), Life { soft_ms: 8_000, hard_ms: 10_000 });
+        let brief = Settings::check("user", &Draft { absent_ttl: Some(secs(2)), ..draft(secs(100)) }).unwrap();
+        assert_eq!(brief.life(true, 0.5), Life { soft_ms: 1_000, hard_ms: 2_000 });
+    }
+}

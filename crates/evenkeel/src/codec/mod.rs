@@ -1,0 +1,126 @@
+//! How values become bytes and bytes become values again.
+//!
+//! | codec | for | in `redis-cli` |
+//! |---|---|---|
+//! | [`Json`] (default) | anything with serde | readable |
+//! | [`MessagePack`] | anything with serde; compact, fields keep their names | not readable |
+//! | [`Integer`] | the integer types | readable |
+//! | [`Raw`] | bytes and text as they are | readable if the value is |
+//!
+//! A codec is stateless and cheap to copy; what it wrote is marked with its [`Codec::id`], so another codec never mistakes it for its own.
+
+mod error;
+mod integer;
+mod json;
+#[cfg(feature = "cache")]
+mod message_pack;
+mod raw;
+
+pub use error::CodecError;
+pub use integer::Integer;
+pub use json::Json;
+#[cfg(feature = "cache")]
+pub use message_pack::MessagePack;
+pub use raw::Raw;
+
+use bytes::Bytes;
+
+/// Turns values of type `V` into bytes and back.
+///
+/// An implementation must read what it wrote: `decode(encode(v)) == v`. Bytes come from outside the process, written by who
+/// knows which version of the program: `decode` answers [`CodecError`] for anything it does not know, and never panics.
+pub trait Codec<V>: Send + Sync + 'static {
+    /// Marks what this codec wrote. 0 to 63 belong to Evenkeel, 64 to 127 are free for your own codecs.
+    fn id(&self) -> u8;
+
+    /// Appends the value's bytes to `out`.
+    ///
+    /// # Errors
+    /// [`CodecError`] if the value has no form in this codec; `out` may hold a part of it then.
+    fn encode(&self, value: &V, out: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// Reads a value back. `bytes` is shared, so a codec that keeps bytes as they are need not copy them.
+    ///
+    /// # Errors
+    /// [`CodecError`] if `encode` could not have written this.
+    fn decode(&self, bytes: Bytes) -> Result<V, CodecError>;
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
+
+    use super::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct User {
+        name: String,
+        age: Option<u8>,
+    }
+
+    /// The same row as a later version of the program knows it.
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct LaterUser {
+        #[serde(default)]
+        email: Option<String>,
+        age: Option<u8>,
+        name: String,
+    }
+
+    fn ada() -> User {
+        User { name: "Ada {}".into(), age: Some(36) }
+    }
+
+    fn round<V, C: Codec<V>>(codec: &C, value: &V) -> (Bytes, Result<V, CodecError>) {
+        let mut out = Vec::new();
+        codec.encode(value, &mut out).unwrap();
+        let bytes = Bytes::from(out);
+        (bytes.clone(), codec.decode(bytes))
+    }
+
+    #[test]
+    fn every_codec_reads_what_it_wrote() {
+        assert_eq!(round(&Json, &ada()).1.unwrap(), ada());
+        assert_eq!(round(&Raw, &Bytes::from_static(b"\0\xff{}")).1.unwrap(), Bytes::from_static(b"\0\xff{}"));
+        assert_eq!(round(&Raw, &vec![0_u8, 255]).1.unwrap(), vec![0_u8, 255]);
+        assert_eq!(round(&Raw, &"Übung".to_owned()).1.unwrap(), "Übung");
+        assert_eq!(round(&Integer, &i64::MIN).1.unwrap(), i64::MIN);
+        assert_eq!(round(&Integer, &u128::MAX).1.unwrap(), u128::MAX);
+        assert_eq!(&round(&Integer, &-7_i16).0[..], b"-7");
+    }
+
+    #[test]
+    fn bytes_no_codec_wrote_are_an_error() {
+        let junk = Bytes::from_static(b"\xc1{\"name\":");
+        assert!(Codec::<User>::decode(&Json, junk.clone()).is_err());
+        assert!(Codec::<u64>::decode(&Integer, junk.clone()).is_err());
+        assert!(Codec::<u8>::decode(&Integer, Bytes::from_static(b"256")).is_err());
+        assert!(Codec::<String>::decode(&Raw, junk).is_err());
+    }
+
+    /// Tuples of positions would break the first time a field is added or moved: named fields survive a rolling deploy.
+    #[cfg(feature = "cache")]
+    #[test]
+    fn message_pack_keeps_field_names() {
+        let (bytes, back) = round(&MessagePack, &ada());
+        assert_eq!(back.unwrap(), ada());
+        let later: LaterUser = MessagePack.decode(bytes).unwrap();
+        assert_eq!(later, LaterUser { email: None, age: Some(36), name: "Ada {}".into() });
+        assert!(Codec::<User>::decode(&MessagePack, Bytes::from_static(b"\xc1")).is_err());
+    }
+
+    #[cfg(feature = "cache")]
+    #[test]
+    fn ids_are_distinct() {
+        let ids = [
+            Codec::<User>::id(&Json),
+            Codec::<User>::id(&MessagePack),
+            Codec::<Bytes>::id(&Raw),
+            Codec::<u64>::id(&Integer),
+        ];
+        let distinct: std::collections::HashSet<u8> = ids.into_iter().collect();
+        assert_eq!(distinct.len(), ids.len());
+        assert!(ids.iter().all(|id| *id < 64));
+    }
+}

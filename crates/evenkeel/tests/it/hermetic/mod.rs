@@ -1,3 +1,0 @@
-//! Tests that need no server.
-
-mod cache_model;
