@@ -8,19 +8,21 @@ use crate::service::Service;
 use crate::store::Store;
 use anyhow::{Context, Result};
 use evenkeel::clock::Clock;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
 
 /// Serves until a signal asks to stop.
 ///
 /// # Errors
 /// One sentence on what is in the way.
 pub(super) async fn serve(config: Config) -> Result<()> {
+    log_to_stderr();
     let mut hold = hold_or_refuse(&config, "serve it", |address| format!("it answers at {address}"))?;
     let listener =
         TcpListener::bind(&config.listen).await.with_context(|| format!("cannot listen on {}", config.listen))?;
     let address = listener.local_addr().context("cannot tell the port")?;
+    let prometheus = http::install_metrics().context("cannot install the metrics recorder")?;
     let clock = Clock::system();
     let store = open_store(&config, clock.clone()).await?;
     let own: Vec<String> = config.public_url.iter().cloned().chain([address.to_string()]).collect();
@@ -30,9 +32,10 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     if let Some(hold) = &mut hold {
         hold.announce(&url)?;
     }
-    let stop = stop_signal()?;
+    let stop = http::stop_requested()?;
     announce(&url);
-    http::serve(service, listener, stop).await.context("the service ended")?;
+    let settings = http::Settings { public_url: config.public_url.as_deref().map(str::parse).transpose()?, prometheus };
+    http::serve(service, listener, settings, stop).await.context("the service ended")?;
     store.close().await;
     Ok(())
 }
@@ -49,14 +52,13 @@ fn announce(url: &str) {
     let _ = writeln!(out, "listening on {url}").and_then(|()| out.flush());
 }
 
-/// Ready when somebody asks the process to end: SIGTERM, or Ctrl-C.
-fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
+/// Standard output has the one line that scripts wait for; everything else goes to standard error. `RUST_LOG` chooses how much.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    // Fails only if this process logs already, which is as good.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .try_init();
 }

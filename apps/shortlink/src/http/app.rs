@@ -1,0 +1,19 @@
+//! [`App`]: what every handler can reach.
+
+use super::host::OwnAddress;
+use crate::service::Service;
+use metrics_exporter_prometheus::PrometheusHandle;
+use std::time::Duration;
+
+/// What every handler can reach; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App {
+    /// The use cases.
+    pub(crate) service: Service,
+    /// Where the service is reached.
+    pub(crate) own: OwnAddress,
+    /// What `/metrics` shows.
+    pub(crate) prometheus: PrometheusHandle,
+    /// How long a browser may keep a redirect without asking again.
+    pub(crate) redirect_age_max: Duration,
+}

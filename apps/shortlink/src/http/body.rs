@@ -1,0 +1,166 @@
+//! The JSON shapes of the API.
+
+use super::host::{Host, OwnAddress};
+use super::problem::{FieldError, Problem};
+use crate::domain::{Link, Page, PageRequest};
+use crate::service::{Draft, DraftPatch};
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+/// A link to be made.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CreateLink {
+    /// Where the link shall lead: an `http://` or `https://` address, kept byte for byte.
+    #[schema(example = "https://www.rfc-editor.org/rfc/rfc9457.html")]
+    pub(super) target: String,
+    /// The code to have; left out, one of seven characters is made.
+    #[schema(example = "problem-details")]
+    pub(super) alias: Option<String>,
+    /// When the link shall end (RFC 3339); left out, never.
+    #[schema(format = DateTime, example = "2030-01-01T00:00:00Z")]
+    pub(super) expires_at: Option<String>,
+}
+
+/// What to change of a link: a field that is left out stays as it is, `null` removes it (JSON merge patch, RFC 7396).
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChangeLink {
+    /// Where the link shall lead from now on.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, nullable = false, example = "https://www.rfc-editor.org/rfc/rfc9110.html")]
+    pub(super) target: Option<Option<String>>,
+    /// When it shall end; `null`: never.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, format = DateTime, example = "2031-01-01T00:00:00Z")]
+    pub(super) expires_at: Option<Option<String>>,
+}
+
+/// A link.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct LinkBody {
+    /// What the link is reached by. Case-sensitive.
+    #[schema(example = "problem-details")]
+    pub(super) code: String,
+    /// Where it leads, byte for byte as it was given.
+    #[schema(example = "https://www.rfc-editor.org/rfc/rfc9457.html")]
+    pub(super) target: String,
+    /// The code again if somebody chose it; `null` if it was made.
+    #[schema(example = "problem-details")]
+    pub(super) alias: Option<String>,
+    /// When it ends; `null`: never. A link that has ended can still be read here.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub(super) expires_at: Option<Timestamp>,
+    /// When it was made.
+    #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
+    pub(super) created_at: Timestamp,
+    /// When it was last changed.
+    #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
+    pub(super) updated_at: Timestamp,
+    /// Grows with every change; the `ETag` is this number in quotes.
+    #[schema(example = 1_795_010_400_000_000_i64)]
+    pub(super) version: i64,
+    /// The address to give away.
+    #[schema(example = "http://127.0.0.1:8080/problem-details")]
+    pub(super) short_url: String,
+}
+
+/// One page of links, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct LinkPage {
+    /// The links of this page.
+    pub(super) links: Vec<LinkBody>,
+    /// Its number, from 1.
+    #[schema(example = 1)]
+    pub(super) page: u32,
+    /// How many links a full page has.
+    #[schema(example = 20)]
+    pub(super) per_page: u32,
+    /// How many links the whole list has, counted no further than 100,000.
+    #[schema(example = 1)]
+    pub(super) total: u64,
+    /// Whether the list is longer than was counted.
+    pub(super) total_is_capped: bool,
+}
+
+/// Which part of the list is wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListQuery {
+    /// Only links whose code or target contains this text.
+    pub(super) q: Option<String>,
+    /// The page's number, from 1.
+    #[param(default = 1, minimum = 1)]
+    pub(super) page: Option<u32>,
+    /// Links on one page, 1 to 200.
+    #[param(default = 20, minimum = 1, maximum = 200)]
+    pub(super) per_page: Option<u32>,
+}
+
+/// Links on one page when nobody says otherwise.
+pub(super) const PER_PAGE: u32 = 20;
+
+impl CreateLink {
+    /// What the service takes.
+    pub(super) fn draft(self) -> Draft {
+        Draft { target: self.target, alias: self.alias, expires_at: self.expires_at }
+    }
+}
+
+impl ChangeLink {
+    /// What the service takes. A link cannot be without a target.
+    pub(super) fn draft(self) -> Result<DraftPatch, Problem> {
+        let target = match self.target {
+            Some(None) => {
+                let detail = "A link needs a target: it can be changed, not removed.";
+                return Err(Problem::invalid(vec![FieldError::new("target", detail)]));
+            }
+            target => target.flatten(),
+        };
+        Ok(DraftPatch { target, expires_at: self.expires_at })
+    }
+}
+
+impl ListQuery {
+    /// The page that is meant.
+    pub(super) fn request(&self) -> Result<PageRequest, Problem> {
+        let (page, per_page) = (self.page.unwrap_or(1), self.per_page.unwrap_or(PER_PAGE));
+        PageRequest::new(self.q.as_deref(), page, per_page).map_err(|refused| Problem::refused_page(&refused))
+    }
+}
+
+impl LinkBody {
+    /// A link as the API tells it.
+    pub(super) fn new(link: &Link, own: &OwnAddress, host: &Host) -> Self {
+        LinkBody {
+            short_url: own.short_url(host, link.code.as_str()),
+            code: link.code.to_string(),
+            target: link.target.as_str().to_owned(),
+            alias: link.alias.then(|| link.code.to_string()),
+            expires_at: link.expires_at,
+            created_at: link.created_at,
+            updated_at: link.updated_at,
+            version: link.version,
+        }
+    }
+}
+
+impl LinkPage {
+    /// A page as the API tells it.
+    pub(super) fn new(page: &Page, request: &PageRequest, own: &OwnAddress, host: &Host) -> Self {
+        LinkPage {
+            links: page.links.iter().map(|link| LinkBody::new(link, own, host)).collect(),
+            page: request.number(),
+            per_page: request.size(),
+            total: page.total,
+            total_is_capped: page.total_is_capped,
+        }
+    }
+}
+
+/// Tells a field that is `null` (`Some(None)`) from one that is left out (`None`).
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}

@@ -1,0 +1,210 @@
+//! `/api/import` and `/api/export`: many links at once, for `shortlink import|export --server`.
+
+use super::app::App;
+use super::extract::JsonBody;
+use super::host::Host;
+use super::observe::Changed;
+use super::openapi::{ListProblems, WriteProblems};
+use super::problem::{FieldError, Problem};
+use crate::domain::{Code, Link};
+use crate::service::{Service, ServiceError};
+use crate::store::{ImportRow, RowOutcome};
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_util::stream;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Rows in one request. One transaction holds them all, and others wait for it.
+pub const IMPORT_ROWS_MAX: usize = 500;
+
+/// Rows that an export reads at a time.
+const EXPORT_ROWS: u32 = 500;
+
+/// Rows to be taken.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportBatch {
+    /// At most 500.
+    #[schema(max_items = 500)]
+    pub rows: Vec<TransferRow>,
+}
+
+/// A link on its way from one place to another. An export gives every field; an import needs only `target`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferRow {
+    /// The link's code; without one, it gets one, unless some link leads to the target already.
+    #[serde(default)]
+    pub code: Option<String>,
+    /// Where it leads, byte for byte.
+    pub target: String,
+    /// Whether somebody chose the code.
+    #[serde(default)]
+    pub alias: bool,
+    /// When it ends; a past moment is taken, too.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub expires_at: Option<Timestamp>,
+    /// When it was made; without it, now.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub created_at: Option<Timestamp>,
+    /// When it was last changed; without it, when it was made.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub updated_at: Option<Timestamp>,
+    /// Its version.
+    #[serde(default)]
+    pub version: Option<i64>,
+}
+
+/// What became of the rows.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct ImportReport {
+    /// One for each row, in their order.
+    pub outcomes: Vec<ImportOutcome>,
+}
+
+/// What became of one row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum ImportOutcome {
+    /// A new link.
+    Created {
+        /// Its code.
+        code: String,
+    },
+    /// The link was there already; nothing was changed.
+    Present,
+    /// The code leads elsewhere already; nothing was changed.
+    Taken {
+        /// The code.
+        code: String,
+    },
+    /// The row cannot be a link.
+    Refused {
+        /// Why.
+        detail: String,
+    },
+}
+
+/// Take many links
+///
+/// All that can be taken, in one transaction. Repeating a request changes nothing: a row is there already if its code, else its
+/// target, is.
+#[utoipa::path(
+    post, path = "/api/import", tag = "transfer", request_body = ImportBatch,
+    responses(
+        (status = 200, description = "What became of each row", body = ImportReport, headers(
+            ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
+        WriteProblems,
+    )
+)]
+pub(super) async fn import(
+    State(app): State<App>,
+    host: Host,
+    JsonBody(batch): JsonBody<ImportBatch>,
+) -> Result<Response, Problem> {
+    if batch.rows.len() > IMPORT_ROWS_MAX {
+        let detail = format!("At most {IMPORT_ROWS_MAX} rows are taken at once, these are {}.", batch.rows.len());
+        return Err(Problem::invalid(vec![FieldError::new("rows", detail)]));
+    }
+    let checked: Vec<Result<ImportRow, String>> =
+        batch.rows.iter().map(|row| checked(&app.service, &host, row)).collect();
+    let good = checked.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
+    let (taken, consistency) = app.service.import(good, None).await?;
+    let mut taken = taken.into_iter();
+    let outcomes = checked
+        .into_iter()
+        .filter_map(|row| match row {
+            Ok(_) => taken.next().map(outcome),
+            Err(detail) => Some(ImportOutcome::Refused { detail }),
+        })
+        .collect();
+    Ok((Extension(consistency), Extension(Changed), Json(ImportReport { outcomes })).into_response())
+}
+
+/// Give all links
+///
+/// One JSON object a line, in the order they were stored. Not a snapshot: every link that was there at the beginning and is not
+/// deleted meanwhile is given; of those made meanwhile, some.
+#[utoipa::path(
+    get, path = "/api/export", tag = "transfer",
+    responses(
+        (status = 200, description = "JSON lines, one link each. A transfer that ends without its last chunk is not complete.",
+            body = TransferRow, content_type = "application/jsonl"),
+        ListProblems,
+    )
+)]
+pub(super) async fn export(State(app): State<App>) -> Result<Response, Problem> {
+    // The first rows are read before the head is sent, so that a database that is away is still told as a problem.
+    let first = chunk(&app.service, 0).await?;
+    let chunks = stream::try_unfold(Some(first), move |state| {
+        let service = app.service.clone();
+        async move {
+            let Some((lines, next)) = state else { return Ok::<_, ServiceError>(None) };
+            let following = match next {
+                Some(after) => Some(chunk(&service, after).await?),
+                None => None,
+            };
+            Ok(Some((lines, following)))
+        }
+    });
+    let headers = [(header::CONTENT_TYPE, "application/jsonl"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::from_stream(chunks)).into_response())
+}
+
+/// Some lines, and the row after which the next ones begin (`None`: these were the last).
+async fn chunk(service: &Service, after: i64) -> Result<(Bytes, Option<i64>), ServiceError> {
+    let rows = service.store().rows_after(after, EXPORT_ROWS).await?;
+    let next = rows.last().map(|(number, _)| *number);
+    let mut lines = Vec::with_capacity(rows.len() * 256);
+    for (_, link) in rows {
+        // A row has no key that is not text, so it can always be written.
+        if serde_json::to_writer(&mut lines, &TransferRow::from(link)).is_ok() {
+            lines.push(b'\n');
+        }
+    }
+    Ok((lines.into(), next))
+}
+
+fn checked(service: &Service, host: &Host, row: &TransferRow) -> Result<ImportRow, String> {
+    let target = service.rules().check(&row.target, host.as_str()).map_err(|refused| refused.to_string())?;
+    let code = row.code.as_deref().map(Code::alias).transpose().map_err(|refused| refused.to_string())?;
+    Ok(ImportRow {
+        code,
+        alias: row.alias,
+        target,
+        expires_at: row.expires_at,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+        version: row.version,
+    })
+}
+
+fn outcome(row: RowOutcome) -> ImportOutcome {
+    match row {
+        RowOutcome::Created(code) => ImportOutcome::Created { code: code.to_string() },
+        RowOutcome::Present => ImportOutcome::Present,
+        RowOutcome::Taken(code) => ImportOutcome::Taken { code: code.to_string() },
+    }
+}
+
+impl From<Link> for TransferRow {
+    fn from(link: Link) -> Self {
+        TransferRow {
+            code: Some(link.code.to_string()),
+            target: link.target.as_str().to_owned(),
+            alias: link.alias,
+            expires_at: link.expires_at,
+            created_at: Some(link.created_at),
+            updated_at: Some(link.updated_at),
+            version: Some(link.version),
+        }
+    }
+}

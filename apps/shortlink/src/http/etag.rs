@@ -1,0 +1,32 @@
+//! Versions as entity tags: `ETag` tells one, `If-Match` demands one.
+
+use super::kind::Kind;
+use super::problem::Problem;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
+
+/// The tag of a version.
+pub(super) fn of(version: i64) -> HeaderValue {
+    HeaderValue::try_from(format!("\"{version}\"")).unwrap_or(HeaderValue::from_static("\"\""))
+}
+
+/// The version that `If-Match` demands; `None` if any will do.
+pub(super) struct IfMatch(pub(super) Option<i64>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let Some(value) = parts.headers.get(header::IF_MATCH) else { return Ok(IfMatch(None)) };
+        let text = value.to_str().unwrap_or_default().trim();
+        if text == "*" {
+            return Ok(IfMatch(None));
+        }
+        // A tag that no link of ours ever had (a weak one, a list, another service's) is a version the link does not have.
+        let version = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(|tag| tag.parse().ok());
+        let refused =
+            || Problem::new(Kind::VersionConflict, "`If-Match` must be the `ETag` that reading the link gave.");
+        version.map(|version| IfMatch(Some(version))).ok_or_else(refused)
+    }
+}

@@ -1,0 +1,134 @@
+//! `/api/links` and `/api/links/{code}`.
+
+use super::app::App;
+use super::body::{ChangeLink, CreateLink, LinkBody, LinkPage, ListQuery};
+use super::etag::{self, IfMatch};
+use super::extract::{JsonBody, Query};
+use super::host::Host;
+use super::observe::Changed;
+use super::openapi::{ListProblems, ReadProblems, WriteProblems};
+use super::problem::Problem;
+use super::refusal::unknown_code;
+use crate::service::Consistency;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+
+/// Make a link
+///
+/// It redirects on every instance from the moment this answers `consistent`.
+#[utoipa::path(
+    post, path = "/api/links", tag = "links", request_body = CreateLink,
+    responses(
+        (status = 201, description = "The link was made", body = LinkBody, headers(
+            ("location" = String, description = "Where the link can be read and changed"),
+            ("etag" = String, description = "Its version, for `If-Match`"),
+            ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
+        WriteProblems,
+    )
+)]
+pub(super) async fn create(
+    State(app): State<App>,
+    host: Host,
+    JsonBody(body): JsonBody<CreateLink>,
+) -> Result<Response, Problem> {
+    let (link, consistency) = app.service.create(&body.draft(), host.as_str()).await?;
+    let location = HeaderValue::try_from(format!("/api/links/{}", link.code)).ok();
+    let headers = location.map(|location| [(header::LOCATION, location)]);
+    let body = LinkBody::new(&link, &app.own, &host);
+    Ok((StatusCode::CREATED, headers, written(consistency), tagged(body)).into_response())
+}
+
+/// List or search links
+///
+/// Newest first, in numbered pages. `q` finds links whose code or target contains a text.
+#[utoipa::path(
+    get, path = "/api/links", tag = "links", params(ListQuery),
+    responses((status = 200, description = "One page of links", body = LinkPage), ListProblems)
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    host: Host,
+    Query(query): Query<ListQuery>,
+) -> Result<Response, Problem> {
+    let request = query.request()?;
+    let page = app.service.list(&request).await?;
+    let body = LinkPage::new(&page, &request, &app.own, &host);
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(body)).into_response())
+}
+
+/// Read a link
+///
+/// From the database, also after it has expired.
+#[utoipa::path(
+    get, path = "/api/links/{code}", tag = "links",
+    params(("code" = String, Path, description = "Code or alias, case-sensitive")),
+    responses(
+        (status = 200, description = "The link", body = LinkBody, headers(
+            ("etag" = String, description = "Its version, for `If-Match`"))),
+        ReadProblems,
+    )
+)]
+pub(super) async fn read(State(app): State<App>, host: Host, Path(code): Path<String>) -> Result<Response, Problem> {
+    let link = app.service.get(&code).await?.ok_or_else(|| unknown_code(&code))?;
+    Ok(tagged(LinkBody::new(&link, &app.own, &host)).into_response())
+}
+
+/// Change a link
+///
+/// A JSON merge patch: a field that is left out stays, `"expires_at": null` removes the end. From the moment this answers
+/// `consistent`, no instance serves the former target.
+#[utoipa::path(
+    patch, path = "/api/links/{code}", tag = "links", request_body = ChangeLink,
+    params(
+        ("code" = String, Path, description = "Code or alias, case-sensitive"),
+        ("if-match" = Option<String>, Header, description = "Change it only if it still has this `ETag`"),
+    ),
+    responses(
+        (status = 200, description = "The link as it is now", body = LinkBody, headers(
+            ("etag" = String, description = "Its version, for `If-Match`"),
+            ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
+        (status = 404, description = "Unknown code", body = Problem, content_type = "application/problem+json"),
+        (status = 412, description = "Changed meanwhile", body = Problem, content_type = "application/problem+json"),
+        WriteProblems,
+    )
+)]
+pub(super) async fn change(
+    State(app): State<App>,
+    host: Host,
+    Path(code): Path<String>,
+    IfMatch(expected): IfMatch,
+    JsonBody(body): JsonBody<ChangeLink>,
+) -> Result<Response, Problem> {
+    let changed = app.service.patch(&code, &body.draft()?, expected, host.as_str()).await?;
+    let (link, consistency) = changed.ok_or_else(|| unknown_code(&code))?;
+    Ok((written(consistency), tagged(LinkBody::new(&link, &app.own, &host))).into_response())
+}
+
+/// Delete a link
+///
+/// The code becomes free: a link made with the same alias may lead elsewhere.
+#[utoipa::path(
+    delete, path = "/api/links/{code}", tag = "links",
+    params(("code" = String, Path, description = "Code or alias, case-sensitive")),
+    responses(
+        (status = 204, description = "The link is gone", headers(
+            ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
+        ReadProblems,
+    )
+)]
+pub(super) async fn remove(State(app): State<App>, Path(code): Path<String>) -> Result<Response, Problem> {
+    let consistency = app.service.delete(&code).await?.ok_or_else(|| unknown_code(&code))?;
+    Ok((StatusCode::NO_CONTENT, written(consistency)).into_response())
+}
+
+fn written(consistency: Consistency) -> (Extension<Consistency>, Extension<Changed>) {
+    (Extension(consistency), Extension(Changed))
+}
+
+/// What the API tells of a link is about this moment: nobody keeps it.
+fn tagged(body: LinkBody) -> impl IntoResponse {
+    let tag = etag::of(body.version);
+    ([(header::ETAG, tag), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body))
+}

@@ -1,0 +1,72 @@
+//! From what the service could not do to what the client is told.
+
+use super::kind::Kind;
+use super::problem::{FieldError, Problem};
+use crate::domain::PageRefused;
+use crate::service::{Refusal, ServiceError, sentence};
+use crate::store::StoreError;
+use tracing::error;
+
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::Refused(refusals) => refused(&refusals),
+            ServiceError::Store(error) => from_store(&error),
+            ServiceError::Task(_) => unknown_outcome(&error),
+        }
+    }
+}
+
+impl Problem {
+    /// There is no such page of the list.
+    pub(crate) fn refused_page(refused: &PageRefused) -> Self {
+        let field = if matches!(refused, PageRefused::Size(_)) { "per_page" } else { "page" };
+        Problem::invalid(vec![FieldError::new(field, sentence(refused))])
+    }
+}
+
+/// What no link can be found under.
+pub(crate) fn unknown_code(code: &str) -> Problem {
+    let shown: String = code.chars().take(80).collect();
+    Problem::new(Kind::UnknownCode, format!("No link has the code {shown:?}. Codes are case-sensitive."))
+}
+
+/// A well-formed alias that is reserved is a conflict; together with mistakes of form it is one of them.
+fn refused(refusals: &[Refusal]) -> Problem {
+    let errors = refusals.iter().map(|refusal| FieldError::new(refusal.field, refusal.reason.as_str())).collect();
+    match refusals {
+        [only] if only.is_conflict => Problem::of_field(Kind::AliasReserved, only.field, only.reason.as_str()),
+        _ => Problem::invalid(errors),
+    }
+}
+
+fn from_store(error: &StoreError) -> Problem {
+    match error {
+        StoreError::AliasTaken(code) => {
+            let detail =
+                format!("The alias {:?} is taken. Choose another, or leave it out to get a code.", code.as_str());
+            Problem::of_field(Kind::AliasTaken, "alias", detail)
+        }
+        StoreError::VersionConflict { current } => Problem::new(
+            Kind::VersionConflict,
+            format!("The link was changed meanwhile: it has version {current} now. Read it again, then decide anew."),
+        ),
+        error if error.outcome_unknown() => unknown_outcome(error),
+        error if error.is_retryable() => {
+            error!(%error, "the database cannot be used");
+            Problem::new(
+                Kind::Unavailable,
+                "The database cannot be reached now. Nothing was changed; try again in a moment.",
+            )
+        }
+        error => {
+            error!(%error, "a request failed");
+            Problem::of_status(Kind::Internal.status())
+        }
+    }
+}
+
+fn unknown_outcome(error: &dyn std::error::Error) -> Problem {
+    error!(%error, "the outcome of a request is unknown");
+    Problem::new(Kind::OutcomeUnknown, Kind::OutcomeUnknown.advice())
+}

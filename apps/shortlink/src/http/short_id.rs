@@ -1,0 +1,69 @@
+//! `X-Short-ID`: eight characters that name one request through logs and answers.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use rand::Rng;
+use rand::distr::Alphanumeric;
+use std::fmt;
+
+/// The header that carries it, in requests and in answers.
+pub(super) static X_SHORT_ID: HeaderName = HeaderName::from_static("x-short-id");
+
+const CHARACTERS: usize = 8;
+
+/// The name of one request. A caller may choose it, so that one name runs through several services; it is taken only if it has
+/// exactly eight letters or digits, so nobody writes into our log through it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ShortId([u8; CHARACTERS]);
+
+impl ShortId {
+    /// The caller's choice, or a new one.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        headers.get(&X_SHORT_ID).and_then(|value| Self::parse(value.as_bytes())).unwrap_or_else(Self::random)
+    }
+
+    /// As a header of the answer.
+    pub(super) fn header(self) -> HeaderValue {
+        HeaderValue::from_bytes(&self.0).unwrap_or(HeaderValue::from_static("invalid0"))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes: [u8; CHARACTERS] = bytes.try_into().ok()?;
+        bytes.iter().all(u8::is_ascii_alphanumeric).then_some(ShortId(bytes))
+    }
+
+    fn random() -> Self {
+        let mut random = rand::rng();
+        ShortId(std::array::from_fn(|_| random.sample(Alphanumeric)))
+    }
+}
+
+impl fmt::Display for ShortId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::str::from_utf8(&self.0).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(X_SHORT_ID.clone(), HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn a_well_formed_choice_is_kept() {
+        assert_eq!(ShortId::of(&headers("a1B2c3D4")).to_string(), "a1B2c3D4");
+    }
+
+    #[test]
+    fn anything_else_is_replaced_by_eight_letters_or_digits() {
+        for refused in ["", "short", "ninechars", "with spc", "semi;col", "a1B2c3D\t"] {
+            let id = ShortId::of(&headers(refused)).to_string();
+            assert_ne!(id, refused);
+            assert_eq!(id.len(), 8);
+            assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+        }
+        assert_eq!(ShortId::of(&HeaderMap::new()).to_string().len(), 8);
+    }
+}

@@ -1,0 +1,100 @@
+//! `/links/{code}`: see and change one link.
+
+use super::fields::{self, Typed};
+use super::layout::{Place, layout};
+use super::text;
+use crate::domain::Link;
+use crate::http::{App, Changed, Form, Host, Kind, Problem, unknown_code};
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+
+/// `GET /links/{code}`
+pub(super) async fn show(State(app): State<App>, host: Host, Path(code): Path<String>) -> Result<Markup, Problem> {
+    let link = app.service.get(&code).await?.ok_or_else(|| unknown_code(&code))?;
+    Ok(render(&app, &host, &link, &Typed::from(&link), None))
+}
+
+/// `POST /links/{code}`: saves if nobody else has changed the link since the form was made.
+pub(super) async fn save(
+    State(app): State<App>,
+    host: Host,
+    Path(code): Path<String>,
+    Form(typed): Form<Typed>,
+) -> Result<Response, Problem> {
+    let problem = match app.service.patch(&code, &typed.patch(), typed.version, host.as_str()).await {
+        Ok(Some((link, consistency))) => {
+            let to = format!("/?changed={}", link.code);
+            return Ok((Extension(consistency), Extension(Changed), Redirect::to(&to)).into_response());
+        }
+        Ok(None) => return Err(unknown_code(&code)),
+        Err(error) => Problem::from(error),
+    };
+    let link = app.service.get(&code).await?.ok_or_else(|| unknown_code(&code))?;
+    // What was typed stays in the form; sending it again means it is wanted over what the other one wrote.
+    let typed = Typed { version: Some(link.version), ..typed };
+    Ok((problem.status(), render(&app, &host, &link, &typed, Some(&problem))).into_response())
+}
+
+fn render(app: &App, host: &Host, link: &Link, typed: &Typed, problem: Option<&Problem>) -> Markup {
+    let short_url = app.own.short_url(host, link.code.as_str());
+    let overtaken = problem.is_some_and(|problem| problem.kind() == Kind::VersionConflict);
+    let body = html! {
+        section.card.narrow {
+            h1 { "Edit " span.code { (link.code) } }
+            @if overtaken {
+                div.notice.bad role="alert" {
+                    p { strong { "Somebody else changed this link meanwhile." } " It leads here now:" }
+                    (text::target(link.target.as_str()))
+                    p { "Save again to replace that with what is below." }
+                }
+            } @else { (fields::general(problem)) }
+            form method="post" action={ "/links/" (link.code) } {
+                input type="hidden" name="version" value=(typed.version.unwrap_or(link.version));
+                input type="hidden" name="expires_was" value=(link.expires_at.map(|end| end.to_string()).unwrap_or_default());
+                div.fields {
+                    (fields::target(typed, problem))
+                    (fields::end(typed, problem))
+                    div.actions.full {
+                        button.primary type="submit" { "Save" }
+                        a.button href="/" { "Cancel" }
+                    }
+                }
+            }
+        }
+        section.card.narrow aria-labelledby="about" {
+            h2 id="about" { "About this link" }
+            dl.facts {
+                dt { "Short address" }
+                dd { div.row { a href=(short_url) { (text::spoken(&short_url)) } (text::copy(&short_url, "the short address")) } }
+                dt { "Made" } dd { (text::minute(link.created_at)) }
+                dt { "Last changed" } dd { (text::minute(link.updated_at)) }
+                dt { "Ends" }
+                dd {
+                    @match link.expires_at {
+                        None => "Never",
+                        Some(end) => {
+                            (text::minute(end))
+                            @if link.is_expired(app.service.now()) { " " span.badge { "Expired" } }
+                        },
+                    }
+                }
+            }
+            div.actions { a.button.danger href={ "/links/" (link.code) "/delete" } { "Delete this link" } }
+        }
+    };
+    layout(&format!("Edit {}", link.code), Place::Elsewhere, &body)
+}
+
+impl From<&Link> for Typed {
+    fn from(link: &Link) -> Self {
+        Typed {
+            target: link.target.as_str().to_owned(),
+            alias: String::new(),
+            expires_at: link.expires_at.map(fields::field_moment).unwrap_or_default(),
+            version: Some(link.version),
+            expires_was: String::new(),
+        }
+    }
+}

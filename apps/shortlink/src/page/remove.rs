@@ -1,0 +1,42 @@
+//! `/links/{code}/delete`: asks first.
+
+use super::layout::{Place, layout};
+use super::text;
+use crate::http::{App, Changed, Host, Problem, unknown_code};
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+
+/// `GET /links/{code}/delete`
+pub(super) async fn ask(State(app): State<App>, host: Host, Path(code): Path<String>) -> Result<Markup, Problem> {
+    let link = app.service.get(&code).await?.ok_or_else(|| unknown_code(&code))?;
+    let short_url = app.own.short_url(&host, link.code.as_str());
+    let body = html! {
+        section.card.narrow {
+            h1 { "Delete " span.code { (link.code) } "?" }
+            p { strong { (text::spoken(&short_url)) } " will lead nowhere. Whoever follows it sees an error. This cannot be undone." }
+            (text::target(link.target.as_str()))
+            form method="post" action={ "/links/" (link.code) "/delete" } {
+                div.actions {
+                    button.danger type="submit" { "Delete" }
+                    a.button href="/" { "Keep it" }
+                }
+            }
+        }
+    };
+    Ok(layout(&format!("Delete {}", link.code), Place::Elsewhere, &body))
+}
+
+/// `POST /links/{code}/delete`. A link that is gone already is what was wanted.
+pub(super) async fn delete(State(app): State<App>, Path(code): Path<String>) -> Result<Response, Problem> {
+    let to = Redirect::to(&format!("/?deleted={}", urlencoded(&code)));
+    Ok(match app.service.delete(&code).await? {
+        Some(consistency) => (Extension(consistency), Extension(Changed), to).into_response(),
+        None => to.into_response(),
+    })
+}
+
+fn urlencoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
