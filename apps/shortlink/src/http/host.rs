@@ -112,6 +112,7 @@ pub(crate) async fn refuse_foreign(State(own): State<OwnAddress>, request: Reque
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
     use super::*;
     use axum::http::HeaderValue;

@@ -64,6 +64,7 @@ fn cache_control(age: Duration) -> HeaderValue {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
     use super::*;
 
