@@ -6,11 +6,13 @@
 //! * [`mutants`] — the table of protocol guards and of the tests that fail without them.
 //! * [`process`] — child processes in general: pause, resume, kill, tail of the log.
 //! * [`proxy`] — a seeded TCP proxy that makes faults between a client and a server.
+//! * [`browser`] — headless Chromium for pages.
 //! * [`CommandTrace`] — what a Redis executed, to count round trips.
 //! * [`eventually`] — waiting for something a foreign process does, with a deadline and a clear error.
 //!
 //! Everything returns [`anyhow::Result`]: a missing server or a failed start is an error that says what to do.
 
+pub mod browser;
 pub mod conformance;
 mod eventually;
 pub mod mutants;

@@ -25,6 +25,8 @@ mod template;
 mod user;
 
 pub(crate) use port::Port;
+pub(crate) use program::Program;
+pub(crate) use readiness::wait as until_ready;
 
 pub use mariadb::{MariaDb, MariaDbOptions};
 pub use postgres::{Postgres, PostgresOptions};

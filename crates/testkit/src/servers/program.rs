@@ -11,7 +11,7 @@ const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
 
 /// A server's program, possibly one that runs inside another root folder.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(crate) struct Program {
     /// The folder that is `/` to the program.
     pub(super) root: Option<PathBuf>,
     /// Its path as seen from that root.
@@ -20,7 +20,7 @@ pub(super) struct Program {
 
 impl Program {
     /// The command line in the environment variable `variable`, or else the first of `names` that is installed.
-    pub(super) fn find(variable: &str, names: &[&str]) -> Result<Program> {
+    pub(crate) fn find(variable: &str, names: &[&str]) -> Result<Program> {
         if let Ok(line) = std::env::var(variable) {
             return Program::parse(variable, &line);
         }
@@ -41,7 +41,7 @@ impl Program {
     }
 
     /// How the server is started as a child that writes this log.
-    pub(super) fn launch(&self, log: &Path) -> Launch {
+    pub(crate) fn launch(&self, log: &Path) -> Launch {
         Launch::new(&self.path, log).prefix(self.prefix())
     }
 

@@ -11,7 +11,7 @@ const PAUSE: Duration = Duration::from_millis(4);
 const PORT_ATTEMPTS: usize = 5;
 
 /// Asks `probe` until it succeeds. A server that ended, or did not answer in time, is an error that carries the log's tail.
-pub(super) async fn wait<T>(name: &str, child: &mut Child, probe: impl AsyncFn() -> Result<T>) -> Result<T> {
+pub(crate) async fn wait<T>(name: &str, child: &mut Child, probe: impl AsyncFn() -> Result<T>) -> Result<T> {
     let began = Instant::now();
     loop {
         let answer = tokio::time::timeout(DEADLINE, probe()).await;

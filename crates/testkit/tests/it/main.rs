@@ -1,6 +1,7 @@
 //! Tests of the test kit, against real servers.
 #![expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
 
+mod browser;
 mod databases;
 mod eventually;
 mod mutants;
