@@ -29,18 +29,18 @@ use std::time::Duration;
 )]
 pub(super) async fn follow(State(app): State<App>, Path(code): Path<String>) -> Result<Response, Problem> {
     let (resolution, consistency) = app.service.resolve(&code).await?;
-    let (target, expires_at) = match resolution {
-        Resolution::Leads { target, expires_at } => (target, expires_at),
+    let destination = match resolution {
+        Resolution::Leads(destination) => destination,
         Resolution::Expired => {
             return Ok((Extension(consistency), Problem::of_status(StatusCode::GONE)).into_response());
         }
         Resolution::Unknown => return Ok((Extension(consistency), unknown_code(&code)).into_response()),
     };
     // Not a `Uri`: the target is kept byte for byte, also where it has bytes that a strict URI would have escaped.
-    let location = HeaderValue::from_bytes(target.as_bytes())
+    let location = HeaderValue::from_bytes(destination.target.as_bytes())
         .map_err(|_| Problem::new(Kind::Internal, "The stored target cannot be sent in a header."))?;
     let age = match consistency {
-        Consistency::Consistent => age_max(app.redirect_age_max, expires_at, app.service.now()),
+        Consistency::Consistent => age_max(app.redirect_age_max, destination.expires_at, app.service.now()),
         Consistency::Eventual | Consistency::Unknown => Duration::ZERO,
     };
     let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, cache_control(age))];

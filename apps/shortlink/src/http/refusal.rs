@@ -5,14 +5,20 @@ use super::problem::{FieldError, Problem};
 use crate::domain::PageRefused;
 use crate::service::{Refusal, ServiceError, sentence};
 use crate::store::StoreError;
-use tracing::error;
+use evenkeel::cache::CacheError;
+use tracing::{error, warn};
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
         match error {
             ServiceError::Refused(refusals) => refused(&refusals),
             ServiceError::Store(error) => from_store(&error),
-            ServiceError::Task(_) => unknown_outcome(&error),
+            ServiceError::Cache(error) => from_cache(&error),
+            ServiceError::ReadSlow => {
+                error!(%error, "a request was given up");
+                Problem::new(Kind::Unavailable, "The database did not answer in time. Try again in a moment.")
+            }
+            ServiceError::WriteSlow | ServiceError::Task(_) => unknown_outcome(&error),
         }
     }
 }
@@ -61,6 +67,24 @@ fn from_store(error: &StoreError) -> Problem {
         }
         error => {
             error!(%error, "a request failed");
+            Problem::of_status(Kind::Internal.status())
+        }
+    }
+}
+
+/// A redirect that could not be looked up. Nothing was to be changed, so nothing is unknown about it.
+fn from_cache(error: &CacheError) -> Problem {
+    match error {
+        CacheError::Overloaded { .. } => {
+            warn!(%error, "a redirect was turned away");
+            Problem::new(Kind::Unavailable, "Too many requests wait for the database. Try again in a moment.")
+        }
+        error if error.is_retryable() => {
+            error!(%error, "a redirect could not be looked up");
+            Problem::new(Kind::Unavailable, "The database cannot be reached now. Try again in a moment.")
+        }
+        error => {
+            error!(%error, "a redirect failed");
             Problem::of_status(Kind::Internal.status())
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Refusal;
 use crate::store::StoreError;
+use evenkeel::cache::CacheError;
 
 /// Why the service did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,15 @@ pub enum ServiceError {
     /// The database refused, or cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The cache could not bring an answer: the database failed, or too many questions wait for it.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The database took too long to answer a question.
+    #[error("the database did not answer in time")]
+    ReadSlow,
+    /// The database took too long to write. It may still do so.
+    #[error("the database did not confirm in time")]
+    WriteSlow,
     /// The task of a write was ended by a panic. Nothing is known about the write.
     #[error("an internal task failed: {0}")]
     Task(#[from] tokio::task::JoinError),

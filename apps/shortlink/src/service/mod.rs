@@ -3,21 +3,34 @@
 mod consistency;
 mod draft;
 mod error;
+mod redirects;
 
 pub use consistency::Consistency;
 pub(crate) use draft::sentence;
 pub use draft::{Draft, DraftPatch, Refusal};
 pub use error::ServiceError;
+pub use redirects::{Destination, LOADS_MAX};
 
 use crate::domain::{Code, Link, Page, PageRequest, TargetRules};
-use crate::store::{Checkpoint, ImportRow, RowOutcome, Store};
+use crate::store::{Checkpoint, ImportRow, RowOutcome, Store, StoreError};
 use draft::Check;
+use evenkeel::Keel;
+use evenkeel::cache::CacheError;
 use evenkeel::clock::Clock;
+use futures_util::future::join_all;
 use jiff::Timestamp;
+use redirects::Redirects;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
+
+/// How long somebody waits for the database to answer a question.
+const READ_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long somebody waits to hear what became of a write. It goes on behind their back.
+const WRITE_PATIENCE: Duration = Duration::from_secs(15);
 
 /// The service: links in a store, a cache before it, and the rules for what may become a link. Cheap to clone.
 #[derive(Clone)]
@@ -25,6 +38,8 @@ pub struct Service(Arc<Inner>);
 
 struct Inner {
     store: Store,
+    redirects: Redirects,
+    keel: Keel,
     rules: TargetRules,
     clock: Clock,
     /// Writes that were begun. Each runs in its own task: a client that hangs up between the commit and the invalidation must
@@ -35,13 +50,8 @@ struct Inner {
 /// Where a code leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// To this address.
-    Leads {
-        /// The address, byte for byte.
-        target: String,
-        /// When it ends; `None`: never.
-        expires_at: Option<Timestamp>,
-    },
+    /// Here.
+    Leads(Arc<Destination>),
     /// Nowhere any more.
     Expired,
     /// Nowhere: there is no such link.
@@ -49,10 +59,13 @@ pub enum Resolution {
 }
 
 impl Service {
-    /// A service over `store`.
-    #[must_use]
-    pub fn new(store: Store, rules: TargetRules, clock: Clock) -> Self {
-        Self(Arc::new(Inner { store, rules, clock, writes: TaskTracker::new() }))
+    /// A service over `store`, with its cache where `keel` has its own: in Redis, or in this process.
+    ///
+    /// # Errors
+    /// [`CacheError::Settings`] if `keel` has a cache of this service already.
+    pub fn open(store: Store, keel: Keel, rules: TargetRules, clock: Clock) -> Result<Self, CacheError> {
+        let redirects = Redirects::open(&keel)?;
+        Ok(Self(Arc::new(Inner { store, redirects, keel, rules, clock, writes: TaskTracker::new() })))
     }
 
     /// The links themselves.
@@ -70,16 +83,25 @@ impl Service {
     /// Makes a link. `host` is what the request's `Host` header called this service, to refuse loops.
     ///
     /// # Errors
-    /// [`ServiceError`], with the reasons; [`StoreError::AliasTaken`](crate::store::StoreError::AliasTaken) inside it if the
+    /// [`ServiceError`], with the reasons; [`StoreError::AliasTaken`] inside it if the
     /// alias is.
     pub async fn create(&self, draft: &Draft, host: Option<&str>) -> Result<(Link, Consistency), ServiceError> {
         let new = self.check(host).draft(draft).map_err(ServiceError::Refused)?;
         let service = self.clone();
         self.to_the_end(async move {
-            let link = service.store().create(new).await?;
-            // The cache may know that there was no such link.
-            let consistency = service.invalidate(&link.code).await;
-            Ok((link, consistency))
+            let alias = new.alias.clone();
+            match (service.store().create(new).await, alias) {
+                // The cache may know that there was no such link.
+                (Ok(link), _) => {
+                    let consistency = service.0.redirects.forget(&link.code).await;
+                    Ok((link, consistency))
+                }
+                (Err(error), Some(alias)) if error.outcome_unknown() => {
+                    service.0.redirects.forget(&alias).await;
+                    Err(error.into())
+                }
+                (Err(error), _) => Err(error.into()),
+            }
         })
         .await
     }
@@ -90,26 +112,29 @@ impl Service {
     /// [`ServiceError::Store`].
     pub async fn get(&self, code: &str) -> Result<Option<Link>, ServiceError> {
         let Ok(code) = Code::parse(code) else { return Ok(None) };
-        Ok(self.store().find(&code).await?)
+        self.bounded(self.store().find(&code)).await
     }
 
-    /// Where a visitor of `code` is sent.
+    /// Where a visitor of `code` is sent: as the cache has it, else as the database has it. While Redis is away that is the
+    /// database, with at most [`LOADS_MAX`] questions at once.
     ///
     /// # Errors
-    /// [`ServiceError::Store`].
+    /// [`ServiceError::Cache`], with the database's error inside it: [`CacheError::loader_error`].
     pub async fn resolve(&self, code: &str) -> Result<(Resolution, Consistency), ServiceError> {
-        let resolution = match self.get(code).await? {
+        let Ok(code) = Code::parse(code) else { return Ok((Resolution::Unknown, Consistency::Consistent)) };
+        let (found, consistency) = self.0.redirects.find(&code, self.store()).await?;
+        let resolution = match found {
             None => Resolution::Unknown,
-            Some(link) if link.is_expired(self.now()) => Resolution::Expired,
-            Some(link) => Resolution::Leads { target: link.target.as_str().to_owned(), expires_at: link.expires_at },
+            Some(destination) if destination.expires_at.is_some_and(|end| end <= self.now()) => Resolution::Expired,
+            Some(destination) => Resolution::Leads(destination),
         };
-        Ok((resolution, Consistency::Consistent))
+        Ok((resolution, consistency))
     }
 
     /// Changes a link; `None` if there is none. With `expected`, only if it still has that version.
     ///
     /// # Errors
-    /// [`ServiceError`], with the reasons; [`StoreError::VersionConflict`](crate::store::StoreError::VersionConflict) inside it
+    /// [`ServiceError`], with the reasons; [`StoreError::VersionConflict`] inside it
     /// if the version is another.
     pub async fn patch(
         &self,
@@ -122,9 +147,8 @@ impl Service {
         let Ok(code) = Code::parse(code) else { return Ok(None) };
         let service = self.clone();
         self.to_the_end(async move {
-            let Some(link) = service.store().patch(&code, patch, expected).await? else { return Ok(None) };
-            let consistency = service.invalidate(&code).await;
-            Ok(Some((link, consistency)))
+            let patched = service.store().patch(&code, patch, expected).await;
+            service.told(&code, patched).await
         })
         .await
     }
@@ -137,8 +161,8 @@ impl Service {
         let Ok(code) = Code::parse(code) else { return Ok(None) };
         let service = self.clone();
         self.to_the_end(async move {
-            let found = service.store().delete(&code).await?;
-            Ok(if found { Some(service.invalidate(&code).await) } else { None })
+            let deleted = service.store().delete(&code).await.map(|found| found.then_some(()));
+            Ok(service.told(&code, deleted).await?.map(|((), consistency)| consistency))
         })
         .await
     }
@@ -148,7 +172,7 @@ impl Service {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn list(&self, request: &PageRequest) -> Result<Page, ServiceError> {
-        Ok(self.store().list(request).await?)
+        self.bounded(self.store().list(request)).await
     }
 
     /// Takes rows of an import, see [`Store::import`].
@@ -163,12 +187,11 @@ impl Service {
         let service = self.clone();
         self.to_the_end(async move {
             let outcomes = service.store().import(&rows, checkpoint.as_ref()).await?;
-            let mut consistency = Consistency::Consistent;
-            for outcome in &outcomes {
-                if let RowOutcome::Created(code) = outcome {
-                    consistency = consistency.and(service.invalidate(code).await);
-                }
-            }
+            let made = outcomes.iter().filter_map(|outcome| match outcome {
+                RowOutcome::Created(code) => Some(service.0.redirects.forget(code)),
+                RowOutcome::Present | RowOutcome::Taken(_) => None,
+            });
+            let consistency = join_all(made).await.into_iter().fold(Consistency::Consistent, Consistency::and);
             Ok((outcomes, consistency))
         })
         .await
@@ -177,7 +200,11 @@ impl Service {
     /// What can be said of Redis: `up`, `down`, or `embedded` where there is none.
     #[must_use]
     pub fn redis_state(&self) -> &'static str {
-        "embedded"
+        match self.0.keel.link().map(|link| link.state().borrow().is_up()) {
+            None => "embedded",
+            Some(true) => "up",
+            Some(false) => "down",
+        }
     }
 
     /// Now, as the service sees it.
@@ -202,11 +229,30 @@ impl Service {
         &self,
         write: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
     ) -> Result<T, ServiceError> {
-        self.0.writes.spawn(write.in_current_span()).await?
+        let task = self.0.writes.spawn(write.in_current_span());
+        self.0.clock.timeout(WRITE_PATIENCE, task).await.map_err(|_| ServiceError::WriteSlow)??
     }
 
-    #[expect(clippy::unused_async, reason = "the cache comes with the next step")]
-    async fn invalidate(&self, _code: &Code) -> Consistency {
-        Consistency::Consistent
+    /// A read that the visitor is ready to wait for.
+    async fn bounded<T>(&self, read: impl Future<Output = Result<T, StoreError>>) -> Result<T, ServiceError> {
+        Ok(self.0.clock.timeout(READ_PATIENCE, read).await.map_err(|_| ServiceError::ReadSlow)??)
+    }
+
+    /// Tells the cache what the database did to `code`. It is told as well if the database did not say: it may have happened.
+    async fn told<T>(
+        &self,
+        code: &Code,
+        written: Result<Option<T>, StoreError>,
+    ) -> Result<Option<(T, Consistency)>, ServiceError> {
+        match written {
+            Ok(Some(row)) => Ok(Some((row, self.0.redirects.forget(code).await))),
+            Ok(None) => Ok(None),
+            Err(error) => {
+                if error.outcome_unknown() {
+                    self.0.redirects.forget(code).await;
+                }
+                Err(error.into())
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ pub use error::StoreError;
 pub use import::{ImportRow, RowOutcome};
 pub use url::{DatabaseUrl, DatabaseUrlRefused};
 
-use crate::codes::{CodeMaker, Key};
+use crate::codes::{CODES, CodeMaker, Key};
 use crate::domain::{Code, Link, LinkPatch, NewLink, Page, PageRequest};
 use database::{Database, Transaction};
 use evenkeel::clock::Clock;
@@ -202,6 +202,13 @@ impl Store {
     #[must_use]
     pub fn code_maker(&self) -> &CodeMaker {
         &self.0.codes
+    }
+
+    /// Tells this database from every other that this program has made (its codes begin with this one), so that what several of
+    /// them share, such as a Redis, can keep them apart.
+    #[must_use]
+    pub fn name(&self) -> String {
+        (0..CODES).find_map(|number| self.0.codes.code(number)).map(|code| code.to_string()).unwrap_or_default()
     }
 
     /// Closes the connections; for SQLite also folds the write-ahead log into the file.
