@@ -120,11 +120,6 @@ pub const TABLE: &[Mutant] = &[
         "cache::conformance::redis::windows::a_fifth_writer_is_turned_away",
     ),
     mutant(
-        "end_repeat",
-        "A writer that repeats the end of its window is told that it had lapsed.",
-        "cache::conformance::redis::windows::a_repeated_end_is_closed_and_cuts_nothing",
-    ),
-    mutant(
         "end_own_window",
         "One writer's end takes the windows of all others with it.",
         "cache::conformance::redis::windows::a_writer_ends_its_own_window_only",
@@ -253,11 +248,6 @@ pub const TABLE: &[Mutant] = &[
         "model_window_busy",
         "The same in the model.",
         "cache::conformance::memory::windows::a_fifth_writer_is_turned_away",
-    ),
-    mutant(
-        "model_end_repeat",
-        "The same in the model.",
-        "cache::conformance::memory::windows::a_repeated_end_is_closed_and_cuts_nothing",
     ),
     mutant(
         "model_end_own_window",

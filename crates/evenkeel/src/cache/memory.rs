@@ -283,9 +283,6 @@ fn end_write(found: Found, now_ms: u64, token: Token, invalidation: &Invalidatio
         Found::Corrupt | Found::NewerFormat => return Outcome { next: Next::Delete, answer: Ended::Lapsed },
         Found::Entry { entry, .. } => entry,
     };
-    if guard("model_end_repeat") && entry.header.generation == invalidation.generation {
-        return keep(Ended::Closed); // a repeat: the first call closed it
-    }
     let before = entry.header.windows.len();
     entry.header.windows.retain(|window| guard("model_end_own_window") && window.token != token);
     let answer = if entry.header.windows.len() < before { Ended::Closed } else { Ended::Lapsed };

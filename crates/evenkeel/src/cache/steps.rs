@@ -218,7 +218,8 @@ pub enum Renewed {
 pub enum Ended {
     /// The window was open until now.
     Closed,
-    /// The window had lapsed or its entry was gone: somebody may have been served the older value since.
+    /// The window had lapsed or its entry was gone: somebody may have been served the older value since. Also the answer to
+    /// a repeated call, which cannot know what the first one found.
     Lapsed,
 }
 

@@ -1,15 +1,14 @@
 -- Closes the caller's update window, nobody else's, and invalidates whether or not it was still open.
 -- KEYS 1 entry
 -- ARGV 1 token, 2 new generation, 3 floor (8 bytes or empty), 4 keep ms (0: purge), 5 replicas' lag ms (0: none)
--- Replies 1 closed · 0 it had lapsed, or its entry was gone
--- Cost O(size of the entry). A repeat finds its own generation and answers 1.
+-- Replies 1 closed · 0 it had lapsed, its entry was gone, or this call is a repeat
+-- Cost O(size of the entry). A repeat finds no window, says 0 and invalidates once more.
 local now = now_ms()
 local e, why = open_entry(KEYS[1], now)
 if not e then
   if why ~= 'nothing' then redis.call('DEL', KEYS[1]) end
   return 0
 end
-if e.generation == ARGV[2] then return 1 end -- guard: end_repeat
 local others, closed = {}, 0
 for _, window in ipairs(e.windows) do
   local own = true

@@ -100,7 +100,7 @@ stories! {
         a_lapsed_window_is_lost
         after_a_lapse_values_live_short
         a_late_writer_invalidates_what_was_stored_meanwhile
-        a_repeated_end_is_closed_and_cuts_nothing
+        a_repeated_end_never_says_that_the_window_was_open
         a_window_whose_entry_is_gone_had_lapsed
         in_a_window_the_old_value_is_kept_no_longer;
 }

@@ -2,4 +2,5 @@
 
 mod conformance;
 mod header;
+mod side_by_side;
 mod store;

@@ -3,6 +3,7 @@
 //! A story opens with the bug it keeps away. `fences`: no load beats an invalidation that came after its beginning.
 //! `leases`: one load at a time, and none for ever. `lives`: how long a value may be served. `versions`: what is too old to
 //! be stored. `schemas`: programs of different ages side by side. `windows`: writers that want fresh reads.
+//! [`side_by_side`] drives random steps through two backends and compares every answer.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a story that cannot go on fails")]
 
@@ -12,6 +13,7 @@ pub mod leases;
 pub mod lives;
 pub mod player;
 pub mod schemas;
+pub mod side_by_side;
 pub mod versions;
 pub mod windows;
 

@@ -1,0 +1,207 @@
+//! Two backends in the same situation, and what the callers of each key remember.
+
+use super::Tally;
+use super::call::{Answer, Call};
+use super::step::{Act, Cut, KEYS, Loaded, Step};
+use crate::conformance::cache::Backend;
+use bytes::Bytes;
+use evenkeel::cache::header::Entry;
+use evenkeel::cache::steps::{BeginWrite, Fill, Grant, Invalidation, Lease, Leased};
+
+/// Two backends that must not differ.
+pub(super) struct World<'a, A, B> {
+    model: &'a A,
+    redis: &'a B,
+    memories: [Memory; KEYS.len()],
+    tally: Tally,
+}
+
+/// What callers of one key did and were given.
+#[derive(Debug, Default)]
+struct Memory {
+    leases: Vec<Lease>,
+    grants: Vec<Grant>,
+    fills: Vec<Fill>,
+    invalidations: Vec<Invalidation>,
+    begins: Vec<BeginWrite>,
+    ends: Vec<(evenkeel::Token, Invalidation)>,
+    bytes: Vec<Bytes>,
+}
+
+/// Where the two backends differ.
+#[derive(Debug)]
+pub(super) struct Difference {
+    /// After this many equal steps.
+    pub(super) at: usize,
+    pub(super) call: Call,
+    pub(super) model: String,
+    pub(super) redis: String,
+}
+
+impl<'a, A: Backend, B: Backend> World<'a, A, B> {
+    pub(super) fn new(model: &'a A, redis: &'a B) -> Self {
+        Self { model, redis, memories: Default::default(), tally: Tally::default() }
+    }
+
+    /// Plays the steps until the backends differ; tells which answers there were.
+    pub(super) async fn play(mut self, steps: &[Step]) -> Result<Tally, Difference> {
+        for (at, step) in steps.iter().enumerate() {
+            let key = KEYS[step.key];
+            self.disturb(key, step).await;
+            let Some(call) = self.memories[step.key].call(&step.act) else { continue };
+            let model = self.settled(call.make(self.model.steps(), key).await);
+            let redis = self.settled(call.make(self.redis.steps(), key).await);
+            if model != redis {
+                let [model, redis] = [model, redis].map(|answer| describe(&answer));
+                return Err(Difference { at, call, model, redis });
+            }
+            *self.tally.0.entry(kind(&call, &model)).or_default() += 1;
+            self.memories[step.key].remember(call, model);
+        }
+        Ok(self.tally)
+    }
+
+    /// Does what the world does, to both.
+    async fn disturb(&self, key: &[u8], step: &Step) {
+        match step.act {
+            Act::Advance(span_ms) => {
+                self.model.advance(span_ms).await;
+                self.redis.advance(span_ms).await;
+            }
+            Act::SetBack(span_ms) => {
+                self.model.set_back(span_ms).await;
+                self.redis.set_back(span_ms).await;
+            }
+            Act::Evict => self.evict(key).await,
+            Act::Flush => {
+                for key in KEYS {
+                    self.evict(key).await;
+                }
+            }
+            Act::RollBack { earlier } => {
+                if let Some(bytes) = back(&self.memories[step.key].bytes, earlier) {
+                    self.put(key, bytes).await;
+                }
+            }
+            Act::Spoil { at, byte, cut } => {
+                if let Some(bytes) = back(&self.memories[step.key].bytes, 0) {
+                    let mut bytes = bytes.to_vec();
+                    if let (Some(spoilt), false) = (bytes.get_mut(at), cut) {
+                        *spoilt = byte;
+                    } else {
+                        bytes.truncate(at);
+                    }
+                    self.put(key, bytes.into()).await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn evict(&self, key: &[u8]) {
+        self.model.evict(key).await;
+        self.redis.evict(key).await;
+    }
+
+    async fn put(&self, key: &[u8], bytes: Bytes) {
+        self.model.put(key, bytes.clone()).await;
+        self.redis.put(key, bytes).await;
+    }
+
+    /// An entry whose end has passed may or may not be there still.
+    fn settled(&self, mut answer: Answer) -> Answer {
+        let now_ms = self.model.now_ms();
+        let ended = |bytes: &Bytes| Entry::parse(bytes.clone()).is_ok_and(|entry| entry.header.ends_at_ms <= now_ms);
+        answer.bytes = answer.bytes.filter(|bytes| !ended(bytes));
+        answer
+    }
+}
+
+impl Memory {
+    /// The call that a step makes; `None` if there is nothing yet that it could refer to.
+    fn call(&self, act: &Act) -> Option<Call> {
+        Some(match act {
+            Act::Lease { token, generation, lease_ms, life_ms, why, schema, lag_ms_max } => Call::Lease(Lease {
+                token: *token,
+                generation: *generation,
+                lease_ms: *lease_ms,
+                life_ms: *life_ms,
+                why: *why,
+                schema: *schema,
+                lag_ms_max: *lag_ms_max,
+            }),
+            Act::LeaseAgain { earlier } => Call::Lease(back(&self.leases, *earlier)?),
+            Act::Fill { earlier, value } => Call::Fill(fill(back(&self.grants, *earlier)?, value)),
+            Act::FillAgain { earlier } => Call::Fill(back(&self.fills, *earlier)?),
+            Act::Abandon { earlier, retry_after_ms } => {
+                Call::Abandon(back(&self.leases, *earlier)?.token, *retry_after_ms)
+            }
+            Act::Invalidate(cut) => Call::Invalidate(invalidation(cut)),
+            Act::InvalidateAgain { earlier } => Call::Invalidate(back(&self.invalidations, *earlier)?),
+            Act::BeginWrite { writer, cut, window_ms, suspect_ms, schema } => Call::BeginWrite(BeginWrite {
+                token: *writer,
+                invalidation: invalidation(cut),
+                window_ms: *window_ms,
+                suspect_ms: *suspect_ms,
+                schema: *schema,
+            }),
+            Act::BeginAgain { earlier } => Call::BeginWrite(back(&self.begins, *earlier)?),
+            Act::RenewWrite { writer, window_ms } => Call::RenewWrite(*writer, *window_ms),
+            Act::EndWrite { writer, cut } => Call::EndWrite(*writer, invalidation(cut)),
+            Act::EndAgain { earlier } => {
+                let (writer, invalidation) = back(&self.ends, *earlier)?;
+                Call::EndWrite(writer, invalidation)
+            }
+            _ => Call::Nothing,
+        })
+    }
+
+    fn remember(&mut self, call: Call, answer: Answer) {
+        if let Some(Leased::Granted(grant)) = answer.leased {
+            self.grants.push(grant);
+        }
+        self.bytes.extend(answer.bytes);
+        match call {
+            Call::Lease(lease) => self.leases.push(lease),
+            Call::Fill(fill) => self.fills.push(fill),
+            Call::Invalidate(invalidation) => self.invalidations.push(invalidation),
+            Call::BeginWrite(begin) => self.begins.push(begin),
+            Call::EndWrite(writer, invalidation) => self.ends.push((writer, invalidation)),
+            Call::Abandon(..) | Call::RenewWrite(..) | Call::Nothing => {}
+        }
+    }
+}
+
+fn back<T: Clone>(all: &[T], earlier: usize) -> Option<T> {
+    all.len().checked_sub(earlier + 1).map(|at| all[at].clone())
+}
+
+fn fill(grant: Grant, value: &Loaded) -> Fill {
+    Fill {
+        grant,
+        version: value.version,
+        absent: value.absent,
+        codec: 200,
+        compression: 7,
+        payload: value.payload.clone().into(),
+        soft_ms: value.soft_ms,
+        hard_ms: value.hard_ms,
+        suspect_ms: value.suspect_ms,
+        from_replica: value.from_replica,
+    }
+}
+
+fn invalidation(cut: &Cut) -> Invalidation {
+    Invalidation { generation: cut.generation, floor: cut.floor, mode: cut.mode, lag_ms_max: cut.lag_ms_max }
+}
+
+/// The names of the call and of its answer.
+fn kind(call: &Call, answer: &Answer) -> String {
+    let name = |text: String| text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned();
+    format!("{} {}", name(format!("{call:?}")), name(answer.words.clone()))
+}
+
+fn describe(answer: &Answer) -> String {
+    let entry = answer.bytes.clone().map(Entry::parse);
+    format!("{}\n  {:?}\n  {entry:?}", answer.words, answer.bytes)
+}
