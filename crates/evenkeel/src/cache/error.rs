@@ -56,6 +56,10 @@ pub enum CacheError {
         /// What is wrong, and what to do.
         reason: String,
     },
+
+    /// The cache was built in a way that cannot do this. The sentence says what it would need.
+    #[error("{0}")]
+    Unsupported(&'static str),
 }
 
 impl CacheError {
@@ -65,7 +69,7 @@ impl CacheError {
         match self {
             Self::Link(error) => error.is_retryable(),
             Self::Loader(_) | Self::LoaderTimedOut { .. } | Self::Overloaded { .. } | Self::Failing { .. } => true,
-            Self::LoaderPanicked(_) | Self::LoaderDropped | Self::Settings { .. } => false,
+            Self::LoaderPanicked(_) | Self::LoaderDropped | Self::Settings { .. } | Self::Unsupported(_) => false,
         }
     }
 

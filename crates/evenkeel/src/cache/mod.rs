@@ -74,6 +74,7 @@ mod look;
 pub mod memory;
 mod metrics;
 mod payload;
+mod protocol;
 pub mod redis;
 mod redrive;
 mod registry;
@@ -89,4 +90,5 @@ pub use freshness::Freshness;
 #[cfg(feature = "testing")]
 pub use gate::{Held, Side, Step, StepGate};
 pub use key::{CacheKey, KeyWriter, key_text};
+pub use protocol::Protocol;
 pub(crate) use registry::Caches;

@@ -1,0 +1,25 @@
+//! The delayed double delete: delete now, and once more after a delay, in the hope that every older load has landed by then.
+
+use super::super::error::CacheError;
+use super::super::steps::{Fill, Filled};
+use super::store::{PlainStore, entry_of};
+use std::time::Duration;
+
+/// Stores whatever was loaded: nothing in this protocol tells an older row from a newer one.
+pub(super) async fn fill(store: &PlainStore, key: &[u8], fill: &Fill, schema: u32) -> Result<Filled, CacheError> {
+    store.set(key, &entry_of(fill, schema, 0).to_bytes(), fill.hard_ms).await?;
+    Ok(Filled::Stored)
+}
+
+/// Answers after the first delete; the second one dies with the process.
+pub(super) async fn invalidate(store: &PlainStore, key: &[u8], delay: Duration) -> Result<(), CacheError> {
+    store.delete(key).await?;
+    let (store, key) = (store.clone(), key.to_vec());
+    tokio::spawn(async move {
+        store.clock().sleep(delay).await;
+        if let Err(error) = store.delete(&key).await {
+            tracing::warn!(%error, "the second delete of a delayed double delete failed; the entry may stay stale until its ttl");
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Facebook's leases: a miss hands out one 64-bit token, a delete voids it, and only its bearer may store.
+//!
+//! The token lives in the key of the value itself, as the generation of an entry without a value, so whatever expires, is
+//! evicted or deleted takes the permission with it. At most one token is given per key and lease time; who gets none waits.
+
+use super::super::error::CacheError;
+use super::super::header::{Entry, Header, LeaseBlock, Verdict};
+use super::super::steps::{Fill, Filled, Generation, Grant, Lease, Leased};
+use super::store::{Granted, PlainStore, entry_of};
+use crate::token::Token;
+use bytes::Bytes;
+
+pub(super) async fn lease(store: &PlainStore, key: &[u8], lease: &Lease) -> Result<Leased, CacheError> {
+    let at_ms = store.now_ms();
+    let generation = token_of(lease.token);
+    let placeholder = Entry {
+        header: Header {
+            schema: lease.schema,
+            generation,
+            granted: 1,
+            filled: 0,
+            ends_at_ms: at_ms + lease.lease_ms,
+            value: None,
+            lease: Some(LeaseBlock { token: Some(lease.token), at_ms, until_ms: at_ms + lease.lease_ms }),
+            floor: 0,
+            cold: false,
+            guard_until_ms: 0,
+            suspect_until_ms: 0,
+            windows: Vec::new(),
+        },
+        payload: Bytes::new(),
+    };
+    let grant = Grant { generation, ordinal: 1, at_ms, primary_required: false };
+    match store.grant(key, &placeholder.to_bytes(), &generation, lease.lease_ms).await? {
+        Granted::Yes => Ok(Leased::Granted(grant)),
+        Granted::Held { remaining_ms } => Ok(Leased::Wait { retry_after_ms: remaining_ms.max(1) }),
+        // The value ends together with its key; a reader that finds it over by a hair asks again.
+        Granted::Value(bytes) => Ok(match Header::parse(&bytes) {
+            Ok((header, _)) if header.verdict(at_ms) != Verdict::Miss => Leased::Landed(bytes),
+            _ => Leased::Wait { retry_after_ms: 1 },
+        }),
+    }
+}
+
+pub(super) async fn fill(store: &PlainStore, key: &[u8], fill: &Fill, schema: u32) -> Result<Filled, CacheError> {
+    let entry = entry_of(fill, schema, 0).to_bytes();
+    let stored = store.replace_token(key, &fill.grant.generation, Some(&entry), fill.hard_ms).await?;
+    Ok(if stored { Filled::Stored } else { Filled::Gone })
+}
+
+pub(super) async fn abandon(store: &PlainStore, key: &[u8], token: Token) -> Result<(), CacheError> {
+    // False means that the token is void already, which is as good.
+    store.replace_token(key, &token_of(token), None, 0).await.map(|_stood| ())
+}
+
+/// The published token has 64 bits.
+fn token_of(token: Token) -> Generation {
+    let [a, b, c, d, e, f, g, h, ..] = *token.as_bytes();
+    Generation([a, b, c, d, e, f, g, h])
+}

@@ -1,0 +1,116 @@
+//! The published cache protocols, complete, for teams that bring their own or want to compare.
+//!
+//! [`Protocol::Fenced`] is Evenkeel's own and the default; docs/spec/cache.md tells it. The other three are what the
+//! literature describes, each as good as it can be made without becoming another one:
+//!
+//! | protocol | idea | what it leaves open |
+//! |---|---|---|
+//! | [`Protocol::Lease`] | a 64-bit token given with the miss must still be there at the fill | no stale value while one reloads, no refresh ahead; a load longer than the lease is thrown away, so a slow key under traffic is never stored; a failover that loses a delete revives its token |
+//! | [`Protocol::Version`] | a fill is stored only if its row version is not below the stored one; a write updates or marks, it never deletes | the mark is forgotten with the key (expiry, eviction, flush), and a slow load may then store an older row |
+//! | [`Protocol::DelayedDoubleDelete`] | delete before and after the write, and once more after a delay | any load that takes longer than the delay; a process that dies before its second delete |
+//!
+//! They share the entry format, the flights and the loader rules of the fenced cache, and implement the same steps
+//! ([`CacheSteps`]); update windows they have none.
+//!
+//! Sources: R. Nishtala and others, "Scaling Memcache at Facebook", NSDI 2013 (leases); Uber Engineering, "How Uber serves over
+//! 150 million reads per second from an integrated cache" (versions); the delayed double delete is folklore.
+
+mod double_delete;
+mod lease;
+mod store;
+mod version;
+
+use super::error::CacheError;
+use super::steps::{BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidation, Lease, Leased, Renewed};
+use crate::token::Token;
+use bytes::Bytes;
+use std::time::Duration;
+
+pub(crate) use store::PlainStore;
+pub(crate) use store::SCRIPTS;
+
+/// How a cache keeps old values out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// Evenkeel's own: generations, grants, floors and windows. The only one under which no stale value survives.
+    #[default]
+    Fenced,
+    /// Facebook's leases: a token given with the miss, voided by every delete.
+    Lease,
+    /// Uber's version compare: loaders must return a row version, writers invalidate with the new one.
+    Version,
+    /// Delete, write, delete again after `delay`. The delay must exceed the longest load, which nobody knows.
+    DelayedDoubleDelete {
+        /// From the first delete to the second.
+        delay: Duration,
+    },
+}
+
+/// One of the published protocols over one store.
+#[derive(Clone)]
+pub(crate) struct PublishedCache {
+    protocol: Protocol,
+    store: PlainStore,
+    /// Fingerprint of the value's schema.
+    schema: u32,
+}
+
+impl PublishedCache {
+    /// `None` for [`Protocol::Fenced`], which has steps of its own.
+    pub(crate) fn new(protocol: Protocol, store: PlainStore, schema: u32) -> Option<Self> {
+        (protocol != Protocol::Fenced).then_some(Self { protocol, store, schema })
+    }
+}
+
+impl CacheSteps for PublishedCache {
+    async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
+        self.store.get(key).await
+    }
+
+    async fn lease(&self, key: &[u8], lease: &Lease) -> Result<Leased, CacheError> {
+        match self.protocol {
+            Protocol::Lease => lease::lease(&self.store, key, lease).await,
+            _ => Ok(store::grant_to_everybody(&self.store, lease)),
+        }
+    }
+
+    async fn fill(&self, key: &[u8], fill: &Fill) -> Result<Filled, CacheError> {
+        match self.protocol {
+            Protocol::Lease => lease::fill(&self.store, key, fill, self.schema).await,
+            Protocol::Version => version::fill(&self.store, key, fill, self.schema).await,
+            _ => double_delete::fill(&self.store, key, fill, self.schema).await,
+        }
+    }
+
+    async fn abandon(&self, key: &[u8], token: Token, _retry_after_ms: u64) -> Result<(), CacheError> {
+        match self.protocol {
+            Protocol::Lease => lease::abandon(&self.store, key, token).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn invalidate(&self, key: &[u8], invalidation: &Invalidation) -> Result<(), CacheError> {
+        match self.protocol {
+            Protocol::Version => version::invalidate(&self.store, key, invalidation, self.schema).await,
+            Protocol::DelayedDoubleDelete { delay } => double_delete::invalidate(&self.store, key, delay).await,
+            _ => self.store.delete(key).await,
+        }
+    }
+
+    async fn begin_write(&self, _key: &[u8], _begin: &BeginWrite) -> Result<Begun, CacheError> {
+        Err(no_windows())
+    }
+
+    async fn renew_write(&self, _key: &[u8], _token: Token, _window_ms: u64) -> Result<Renewed, CacheError> {
+        Err(no_windows())
+    }
+
+    async fn end_write(&self, _key: &[u8], _token: Token, _with: &Invalidation) -> Result<Ended, CacheError> {
+        Err(no_windows())
+    }
+}
+
+fn no_windows() -> CacheError {
+    CacheError::Unsupported("update windows need Protocol::Fenced; the published protocols have none")
+}

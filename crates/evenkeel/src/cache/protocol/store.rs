@@ -1,0 +1,257 @@
+//! The few plain operations the published protocols need, over Redis or in this process.
+
+use super::super::error::CacheError;
+use super::super::header::{Entry, Header, Value};
+use super::super::steps::{Fill, Generation, Grant, Lease, Leased};
+use crate::clock::Clock;
+use crate::guard::guard;
+use crate::link::{Link, Script};
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+static GRANT: Script = Script::new("grant-1", include_str!("scripts/grant-1.lua"));
+static REPLACE_TOKEN: Script = Script::new("replace-token-1", include_str!("scripts/replace-token-1.lua"));
+static SET_IF_NOT_OLDER: Script = Script::new("set-if-not-older-1", include_str!("scripts/set-if-not-older-1.lua"));
+
+/// What the link loads on every epoch.
+pub(crate) static SCRIPTS: &[&Script] = &[&GRANT, &REPLACE_TOKEN, &SET_IF_NOT_OLDER];
+
+/// Where the published protocols keep their entries.
+#[derive(Clone)]
+pub(crate) enum PlainStore {
+    /// Plain commands and three short scripts. `keys` turns a user's key into a Redis key.
+    Redis {
+        /// How Redis is reached.
+        link: Link,
+        /// For the timer of the second delete.
+        clock: Clock,
+        /// Makes the Redis key.
+        keys: Arc<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>,
+    },
+    /// A map in this process.
+    Memory(PlainMap),
+}
+
+/// What asking for a token found.
+pub(super) enum Granted {
+    /// The token is the caller's.
+    Yes,
+    /// Somebody else has one.
+    Held {
+        /// Until it lapses.
+        remaining_ms: u64,
+    },
+    /// There is a value.
+    Value(Bytes),
+}
+
+impl PlainStore {
+    /// An empty map in this process.
+    pub(crate) fn memory(clock: Clock) -> Self {
+        Self::Memory(PlainMap { entries: Arc::default(), clock })
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        match self {
+            Self::Redis { clock, .. } => clock,
+            Self::Memory(map) => &map.clock,
+        }
+    }
+
+    /// The store's time in ms; an estimate for Redis, good enough for a life time.
+    pub(super) fn now_ms(&self) -> u64 {
+        match self {
+            Self::Redis { link, .. } => link.server_now_ms(),
+            Self::Memory(map) => map.clock.unix_ms(),
+        }
+    }
+
+    pub(super) async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
+        match self {
+            Self::Redis { link, keys, .. } => Ok(link.get(&keys(key)).await?),
+            Self::Memory(map) => Ok(map.change(key, |found| (Change::Keep, found.cloned()))),
+        }
+    }
+
+    pub(super) async fn set(&self, key: &[u8], entry: &[u8], ttl_ms: u64) -> Result<(), CacheError> {
+        match self {
+            Self::Redis { link, keys, .. } => {
+                let key = keys(key);
+                let mut set = redis::cmd("SET");
+                set.arg(&key).arg(entry).arg("PX").arg(ttl_ms.max(1));
+                link.command(&key, &set).await?;
+            }
+            Self::Memory(map) => map.change(key, |_| (Change::Put(entry, ttl_ms), ())),
+        }
+        Ok(())
+    }
+
+    pub(super) async fn delete(&self, key: &[u8]) -> Result<(), CacheError> {
+        match self {
+            Self::Redis { link, keys, .. } => {
+                let key = keys(key);
+                link.command(&key, redis::cmd("DEL").arg(&key)).await?;
+            }
+            Self::Memory(map) => map.change(key, |_| (Change::Remove, ())),
+        }
+        Ok(())
+    }
+
+    /// Gives the token in `placeholder` unless there is a value or another token.
+    pub(super) async fn grant(
+        &self,
+        key: &[u8],
+        placeholder: &[u8],
+        token: &Generation,
+        ttl_ms: u64,
+    ) -> Result<Granted, CacheError> {
+        match self {
+            Self::Redis { link, keys, .. } => {
+                let ttl = ttl_ms.max(1).to_string();
+                let arguments: [&[u8]; 3] = [placeholder, ttl.as_bytes(), &token.0];
+                let (remaining_ms, value): (i64, Option<Vec<u8>>) = link.run(&GRANT, &[&keys(key)], &arguments).await?;
+                Ok(match (value, u64::try_from(remaining_ms)) {
+                    (Some(value), _) => Granted::Value(value.into()),
+                    (None, Ok(remaining_ms)) => Granted::Held { remaining_ms },
+                    (None, Err(_)) => Granted::Yes,
+                })
+            }
+            Self::Memory(map) => {
+                let now_ms = self.now_ms();
+                Ok(map.change(key, |found| match found.and_then(|bytes| Some((Header::parse(bytes).ok()?.0, bytes))) {
+                    Some((header, bytes)) if header.value.is_some() => (Change::Keep, Granted::Value(bytes.clone())),
+                    Some((header, _)) if header.generation != *token => {
+                        let remaining_ms = header.ends_at_ms.saturating_sub(now_ms);
+                        (Change::Keep, Granted::Held { remaining_ms })
+                    }
+                    _ => (Change::Put(placeholder, ttl_ms), Granted::Yes),
+                }))
+            }
+        }
+    }
+
+    /// Puts `entry` in the place of `token`, or with `None` takes the token away; false if the token is void.
+    pub(super) async fn replace_token(
+        &self,
+        key: &[u8],
+        token: &Generation,
+        entry: Option<&[u8]>,
+        ttl_ms: u64,
+    ) -> Result<bool, CacheError> {
+        match self {
+            Self::Redis { link, keys, .. } => {
+                let ttl = ttl_ms.max(1).to_string();
+                let arguments: [&[u8]; 3] = [&token.0, entry.unwrap_or_default(), ttl.as_bytes()];
+                Ok(link.run(&REPLACE_TOKEN, &[&keys(key)], &arguments).await?)
+            }
+            Self::Memory(map) => Ok(map.change(key, |found| {
+                let stands = found.and_then(|bytes| Header::parse(bytes).ok()).map(|(header, _)| header.generation);
+                if guard("lease_protocol_token") && stands != Some(*token) {
+                    return (Change::Keep, false);
+                }
+                (entry.map_or(Change::Remove, |entry| Change::Put(entry, ttl_ms)), true)
+            })),
+        }
+    }
+
+    /// Stores `entry`, which carries `version`, unless a newer version is there.
+    pub(super) async fn set_if_not_older(
+        &self,
+        key: &[u8],
+        version: u64,
+        entry: &[u8],
+        ttl_ms: u64,
+    ) -> Result<bool, CacheError> {
+        match self {
+            Self::Redis { link, keys, .. } => {
+                let ttl = ttl_ms.max(1).to_string();
+                let arguments: [&[u8]; 3] = [&version.to_be_bytes(), entry, ttl.as_bytes()];
+                Ok(link.run(&SET_IF_NOT_OLDER, &[&keys(key)], &arguments).await?)
+            }
+            Self::Memory(map) => Ok(map.change(key, |found| {
+                let stored = found.and_then(|bytes| Header::parse(bytes).ok()).map_or(0, |(header, _)| header.floor);
+                if guard("version_protocol_compare") && stored > version {
+                    return (Change::Keep, false);
+                }
+                (Change::Put(entry, ttl_ms), true)
+            })),
+        }
+    }
+}
+
+/// A map in this process. It has no size limit: the published protocols are here to be compared.
+#[derive(Clone)]
+pub(crate) struct PlainMap {
+    /// Entries, and when they end in ms of `clock`.
+    entries: Arc<Mutex<HashMap<Vec<u8>, (Bytes, u64)>>>,
+    clock: Clock,
+}
+
+/// What becomes of an entry that was looked at.
+enum Change<'a> {
+    Keep,
+    Put(&'a [u8], u64),
+    Remove,
+}
+
+impl PlainMap {
+    /// Looks at a live entry and changes it in one atomic step.
+    fn change<'a, T>(&self, key: &[u8], decide: impl FnOnce(Option<&Bytes>) -> (Change<'a>, T)) -> T {
+        let now_ms = self.clock.unix_ms();
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.get(key).is_some_and(|(_, ends_at_ms)| *ends_at_ms <= now_ms) {
+            entries.remove(key);
+        }
+        let (change, answer) = decide(entries.get(key).map(|(bytes, _)| bytes));
+        match change {
+            Change::Keep => {}
+            Change::Put(entry, ttl_ms) => {
+                entries.insert(key.to_vec(), (Bytes::copy_from_slice(entry), now_ms.saturating_add(ttl_ms)));
+            }
+            Change::Remove => {
+                entries.remove(key);
+            }
+        }
+        answer
+    }
+}
+
+/// The protocols without a lease let everybody load.
+pub(super) fn grant_to_everybody(store: &PlainStore, lease: &Lease) -> Leased {
+    let at_ms = store.now_ms();
+    Leased::Granted(Grant { generation: lease.generation, ordinal: 1, at_ms, primary_required: false })
+}
+
+/// The entry that a fill stores, as all three protocols write it. The floor keeps the version readable at one place.
+pub(super) fn entry_of(fill: &Fill, schema: u32, floor: u64) -> Entry {
+    let at_ms = fill.grant.at_ms;
+    let hard_until_ms = at_ms.saturating_add(fill.hard_ms);
+    Entry {
+        header: Header {
+            schema,
+            generation: fill.grant.generation,
+            granted: fill.grant.ordinal,
+            filled: fill.grant.ordinal,
+            ends_at_ms: hard_until_ms,
+            value: Some(Value {
+                loaded_at_ms: at_ms,
+                // None of the published protocols refreshes ahead of the end.
+                soft_until_ms: hard_until_ms,
+                hard_until_ms,
+                version: fill.version,
+                absent: fill.absent,
+                stale: false,
+                codec: fill.codec,
+                compression: fill.compression,
+            }),
+            lease: None,
+            floor,
+            cold: false,
+            guard_until_ms: 0,
+            suspect_until_ms: 0,
+            windows: Vec::new(),
+        },
+        payload: fill.payload.clone(),
+    }
+}

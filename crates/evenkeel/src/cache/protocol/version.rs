@@ -1,0 +1,52 @@
+//! Uber's version compare: what is stored carries the row's version, and nothing older replaces it.
+//!
+//! A write does not delete. It leaves a mark with its version (an entry without a value), which refuses older fills for as
+//! long as the mark lives. A write without a version can only delete, and then nothing guards the key.
+
+use super::super::error::CacheError;
+use super::super::header::{Entry, Header};
+use super::super::steps::{Fill, Filled, Invalidation};
+use super::store::{PlainStore, entry_of};
+use bytes::Bytes;
+use std::time::Duration;
+
+/// How long a mark outlives the write it speaks of. A load that is slower than this may store an older row.
+const MARK_TTL: Duration = Duration::from_secs(60);
+
+pub(super) async fn fill(store: &PlainStore, key: &[u8], fill: &Fill, schema: u32) -> Result<Filled, CacheError> {
+    let Some(version) = fill.version else {
+        return Err(CacheError::Unsupported("Protocol::Version needs a loader that returns the row's version"));
+    };
+    let stored =
+        store.set_if_not_older(key, version, &entry_of(fill, schema, version).to_bytes(), fill.hard_ms).await?;
+    Ok(if stored { Filled::Stored } else { Filled::BelowFloor })
+}
+
+pub(super) async fn invalidate(
+    store: &PlainStore,
+    key: &[u8],
+    with: &Invalidation,
+    schema: u32,
+) -> Result<(), CacheError> {
+    let Some(version) = with.floor else { return store.delete(key).await };
+    let ttl_ms = u64::try_from(MARK_TTL.as_millis()).unwrap_or(u64::MAX);
+    let mark = Entry {
+        header: Header {
+            schema,
+            generation: with.generation,
+            granted: 0,
+            filled: 0,
+            ends_at_ms: store.now_ms() + ttl_ms,
+            value: None,
+            lease: None,
+            floor: version,
+            cold: false,
+            guard_until_ms: 0,
+            suspect_until_ms: 0,
+            windows: Vec::new(),
+        },
+        payload: Bytes::new(),
+    };
+    // Something newer is there already if this answers no: the key is as fresh as this write needs it to be.
+    store.set_if_not_older(key, version, &mark.to_bytes(), ttl_ms).await.map(|_newest| ())
+}
