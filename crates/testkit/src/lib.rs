@@ -14,6 +14,7 @@
 
 pub mod browser;
 pub mod conformance;
+pub mod demo;
 mod eventually;
 pub mod mutants;
 pub mod park;

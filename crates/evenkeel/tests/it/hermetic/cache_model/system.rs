@@ -233,9 +233,8 @@ impl Model for System {
         for writer in 0..WRITERS {
             match state.writers[writer] {
                 Writer::Idle if self.strong => steps.push(Step::Begin(writer)),
-                Writer::Idle => steps.push(Step::Commit(writer)),
+                Writer::Idle | Writer::Confirmed => steps.push(Step::Commit(writer)),
                 Writer::Began => steps.extend([Step::Confirm(writer), Step::WindowLapses(writer)]),
-                Writer::Confirmed => steps.push(Step::Commit(writer)),
                 Writer::Committed(_) => steps.push(Step::Invalidate(writer)),
                 Writer::Done => {}
             }

@@ -1,0 +1,3 @@
+//! Demonstrations that count instead of claiming: `cargo xtask demo NAME`.
+
+pub mod stale;

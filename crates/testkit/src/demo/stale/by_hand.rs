@@ -1,0 +1,118 @@
+//! What people write by hand: cache-aside and its cousins, over a plain key-value store.
+
+use super::contestant::{Contestant, Doing};
+use super::schedule::Act;
+use super::world::{Load, Version, World};
+use evenkeel::clock::Moment;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What the writer does with the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnWrite {
+    /// Commit, then delete the key.
+    CommitThenDelete,
+    /// Delete the key, then commit.
+    DeleteThenCommit,
+    /// Set the new value, then commit.
+    SetThenCommit,
+    /// Commit, then set the new value.
+    CommitThenSet,
+    /// Delete, commit, and delete again after this long.
+    DeleteTwice(Duration),
+}
+
+/// A cache by hand. The flags choose which troubles of the schedule reach it.
+pub struct ByHand {
+    /// The database and the judge.
+    pub world: Arc<World>,
+    /// What the writer does with the cache.
+    pub on_write: OnWrite,
+    /// Life of a value; `None` for ever.
+    pub ttl: Option<Duration>,
+    /// Loads go to the replica.
+    pub reads_replica: bool,
+    /// Some cache commands of writers are lost.
+    pub loses_commands: bool,
+    /// A fill replaces a stored value only if its version is higher.
+    pub compares_versions: bool,
+    /// What is stored: version and end of life.
+    pub store: Arc<Store>,
+}
+
+/// A plain key-value store with a life time for each value.
+#[derive(Default)]
+pub struct Store(Mutex<HashMap<u64, (Version, Option<Moment>)>>);
+
+impl ByHand {
+    fn get(&self, key: u64) -> Option<Version> {
+        let now = self.world.clock().now();
+        let store = self.store.0.lock().unwrap_or_else(PoisonError::into_inner);
+        store.get(&key).filter(|(_, ends)| ends.is_none_or(|ends| now < ends)).map(|(version, _)| *version)
+    }
+
+    fn set(&self, key: u64, version: Version) {
+        let ends = self.ttl.map(|ttl| self.world.clock().now() + ttl);
+        let newer_is_there = self.compares_versions && self.get(key).is_some_and(|stored| stored > version);
+        if !newer_is_there {
+            self.store.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (version, ends));
+        }
+    }
+
+    fn delete(&self, key: u64) {
+        self.store.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    }
+
+    async fn load(&self, key: u64, load: Load) -> Version {
+        let lag = if self.reads_replica { load.lag } else { Duration::ZERO };
+        let version = self.world.select(key, Load { lag, ..load }).await;
+        self.set(key, version);
+        version
+    }
+
+    async fn change(&self, key: u64, takes: Duration, rolled_back: bool, redis_times_out: bool) {
+        let version = self.world.draw_version();
+        let arrives = !(self.loses_commands && redis_times_out);
+        match self.on_write {
+            OnWrite::DeleteThenCommit | OnWrite::DeleteTwice(_) if arrives => self.delete(key),
+            OnWrite::SetThenCommit if arrives => self.set(key, version),
+            _ => {}
+        }
+        self.world.clock().sleep(takes).await;
+        if rolled_back {
+            return;
+        }
+        self.world.commit(key, version);
+        match self.on_write {
+            OnWrite::CommitThenDelete if arrives => self.delete(key),
+            OnWrite::CommitThenSet if arrives => self.set(key, version),
+            OnWrite::DeleteTwice(delay) => {
+                self.world.acknowledge(key, version);
+                self.world.clock().sleep(delay).await;
+                return self.delete(key);
+            }
+            _ => {}
+        }
+        self.world.acknowledge(key, version);
+    }
+}
+
+impl Contestant for ByHand {
+    fn read(&self, _process: usize, key: u64, load: Load) -> Doing<'_, Result<Version, String>> {
+        Box::pin(async move {
+            match self.get(key) {
+                Some(version) => Ok(version),
+                None => Ok(self.load(key, load).await),
+            }
+        })
+    }
+
+    fn write(&self, _process: usize, key: u64, act: Act) -> Doing<'_, ()> {
+        Box::pin(async move {
+            if let Act::Write { takes, rolled_back, redis_times_out } = act {
+                self.change(key, takes, rolled_back, redis_times_out).await;
+            }
+        })
+    }
+}

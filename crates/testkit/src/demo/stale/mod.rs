@@ -1,0 +1,92 @@
+//! `demo stale`: the same adversarial schedule and the same random storm, played to caches by hand, to the published
+//! protocols, and to the fenced cache. Nothing is scripted but the schedule; what the table says is counted.
+//!
+//! Time is simulated (the runtime's clock is paused and moves by itself to the next thing that happens), the stores are in
+//! this process, the protocols are the product's own code. So a run takes seconds and a seed repeats it.
+
+mod by_hand;
+mod contestant;
+mod play;
+mod product;
+mod schedule;
+mod table;
+mod world;
+
+pub use play::Score;
+pub use table::{Row, render};
+
+use by_hand::{ByHand, OnWrite, Store};
+use contestant::{Contestant, Entrant};
+use evenkeel::clock::Clock;
+use schedule::Event;
+use std::sync::Arc;
+use std::time::Duration;
+use world::World;
+
+/// Life of a value where the contestant gives one.
+const TTL: Duration = Duration::from_secs(30);
+
+/// Plays both schedules to everybody.
+///
+/// # Errors
+/// When the runtime cannot be made.
+pub fn run(seed: u64) -> anyhow::Result<Vec<Row>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    runtime.block_on(async {
+        let (adversarial, storm) = (schedule::adversarial(), schedule::storm(seed));
+        let mut rows = Vec::new();
+        for name in names() {
+            let adversarial = play_one(&name, &adversarial).await?;
+            let storm = play_one(&name, &storm).await?;
+            rows.push(Row { name, adversarial, storm });
+        }
+        Ok(rows)
+    })
+}
+
+async fn play_one(name: &str, events: &[Event]) -> anyhow::Result<Score> {
+    let world = World::new(Clock::simulated());
+    let entrant = entrants(&world)?.into_iter().find(|entrant| entrant.name == name);
+    let entrant = entrant.ok_or_else(|| anyhow::anyhow!("nobody is called {name}"))?;
+    Ok(play::play(&world, entrant.contestant, events).await)
+}
+
+fn names() -> Vec<String> {
+    let world = World::new(Clock::system());
+    entrants(&world).map(|all| all.into_iter().map(|entrant| entrant.name).collect()).unwrap_or_default()
+}
+
+fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
+    let by_hand = |on_write, ttl| ByHand {
+        world: Arc::clone(world),
+        on_write,
+        ttl,
+        reads_replica: false,
+        loses_commands: false,
+        compares_versions: false,
+        store: Arc::new(Store::default()),
+    };
+    let plain = |on_write| by_hand(on_write, Some(TTL));
+    let mut all = vec![
+        entrant("cache-aside: commit, then delete", plain(OnWrite::CommitThenDelete)),
+        entrant("cache-aside: delete, then commit", plain(OnWrite::DeleteThenCommit)),
+        entrant("cache-aside, loads from a replica", ByHand { reads_replica: true, ..plain(OnWrite::CommitThenDelete) }),
+        entrant("cache-aside, some deletes time out", ByHand { loses_commands: true, ..plain(OnWrite::CommitThenDelete) }),
+        entrant("write both: commit, then set", plain(OnWrite::CommitThenSet)),
+        entrant("write both, some sets time out", ByHand { loses_commands: true, ..plain(OnWrite::CommitThenSet) }),
+        entrant("write both: set, then commit or roll back", plain(OnWrite::SetThenCommit)),
+        entrant("version compare, but writes delete", ByHand { compares_versions: true, ..plain(OnWrite::CommitThenDelete) }),
+    ];
+    for delay_ms in [100, 500, 1_000, 2_000] {
+        for (ttl, text) in [(Some(TTL), "ttl 30 s"), (None, "no ttl")] {
+            let twice = OnWrite::DeleteTwice(Duration::from_millis(delay_ms));
+            all.push(entrant(&format!("double delete by hand after {delay_ms} ms, {text}"), by_hand(twice, ttl)));
+        }
+    }
+    all.extend(product::entrants(world)?);
+    Ok(all)
+}
+
+fn entrant(name: &str, contestant: impl Contestant + 'static) -> Entrant {
+    Entrant { name: name.to_owned(), contestant: Arc::new(contestant) }
+}

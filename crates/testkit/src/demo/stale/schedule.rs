@@ -1,0 +1,97 @@
+//! What happens, and when: drawn once from a seed, then played the same to every contestant.
+
+use super::world::Load;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::time::Duration;
+
+/// Processes that share the cache.
+pub const PROCESSES: usize = 4;
+
+/// One thing that somebody does.
+#[derive(Clone, Copy, Debug)]
+pub enum Act {
+    /// Reads a row through the cache; should it be loaded, the database answers like this.
+    Read {
+        /// How the database would answer.
+        load: Load,
+    },
+    /// Writes a row.
+    Write {
+        /// From the first statement to the commit.
+        takes: Duration,
+        /// The transaction is rolled back in the end.
+        rolled_back: bool,
+        /// The answer of Redis to the write's cache command never comes, and neither did the command get there.
+        redis_times_out: bool,
+    },
+}
+
+/// An act with its place and time.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// From the beginning.
+    pub at: Duration,
+    /// Which process does it.
+    pub process: usize,
+    /// Which row.
+    pub key: u64,
+    /// What.
+    pub act: Act,
+}
+
+/// The known adversarial schedule, made as bad as it can be: a reader reads the row and is paused for 1.5 s, meanwhile a
+/// writer commits and invalidates, then the reader wakes and fills. Afterwards everybody reads for a minute.
+#[must_use]
+pub fn adversarial() -> Vec<Event> {
+    let at = Duration::from_millis;
+    let load = |takes| Act::Read { load: Load { takes, lag: Duration::ZERO } };
+    let write = Act::Write { takes: at(5), rolled_back: false, redis_times_out: false };
+    let mut events = vec![
+        Event { at: at(100), process: 0, key: 1, act: load(at(1500)) },
+        Event { at: at(200), process: 1, key: 1, act: write },
+    ];
+    events.extend((0_u64..600).map(|tick| Event {
+        at: at(300 + tick * 100),
+        process: usize::try_from(tick).unwrap_or_default() % PROCESSES,
+        key: 1,
+        act: load(at(5)),
+    }));
+    events
+}
+
+/// Two minutes of traffic: 200 reads and 8 writes a second over 24 rows, some popular. Of the loads 2 % are slow and 1 % take
+/// up to 3 s; the replica is usually 100 ms behind and sometimes 2 s; 3 % of the writes roll back; 3 % of the cache commands
+/// of writers are lost.
+#[must_use]
+pub fn storm(seed: u64) -> Vec<Event> {
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut events = Vec::new();
+    let mut at = Duration::ZERO;
+    while at < Duration::from_secs(120) {
+        at += Duration::from_micros(random.random_range(1_000..8_600));
+        let process = random.random_range(0..PROCESSES);
+        let key = random.random_range(0_u64..24).min(random.random_range(0..24));
+        let act = if random.random_bool(0.04) {
+            Act::Write {
+                takes: Duration::from_millis(random.random_range(2..40)),
+                rolled_back: random.random_bool(0.03),
+                redis_times_out: random.random_bool(0.03),
+            }
+        } else {
+            Act::Read { load: slow_or_not(&mut random) }
+        };
+        events.push(Event { at, process, key, act });
+    }
+    events
+}
+
+fn slow_or_not(random: &mut StdRng) -> Load {
+    let takes = match random.random_range(0..100) {
+        0 => random.random_range(300..3_000),
+        1 | 2 => random.random_range(30..300),
+        _ => random.random_range(1..10),
+    };
+    let lag = if random.random_bool(0.05) { 2_000 } else { 100 };
+    Load { takes: Duration::from_millis(takes), lag: Duration::from_millis(lag) }
+}
