@@ -104,7 +104,7 @@ impl Keel {
     #[cfg(all(feature = "testing", feature = "cache"))]
     #[must_use]
     pub fn another_process(&self) -> Self {
-        let caches = Caches::over(Arc::clone(&self.0.caches.entries));
+        let caches = Caches::over(Arc::clone(&self.0.caches.entries), Arc::clone(&self.0.caches.plain));
         Self(Arc::new(Inner { backend: self.0.backend.clone(), clock: self.0.clock.clone(), caches }))
     }
 
@@ -174,6 +174,8 @@ fn scripts() -> Vec<&'static Script> {
     let capabilities: &[&[&'static Script]] = &[
         #[cfg(feature = "cache")]
         &crate::cache::redis::scripts(),
+        #[cfg(feature = "cache")]
+        &crate::cache::protocol_scripts(),
     ];
     capabilities.concat()
 }

@@ -2,7 +2,7 @@
 
 use super::admission::Admission;
 use super::cache::Cache;
-use super::core::{Core, schema_fingerprint};
+use super::core::{Core, VersionOf, schema_fingerprint};
 use super::error::CacheError;
 use super::flight::Flights;
 #[cfg(feature = "testing")]
@@ -12,6 +12,7 @@ use super::ledger::Ledger;
 use super::memory::MemoryCache;
 use super::metrics::CacheMetrics;
 use super::payload::Payloads;
+use super::protocol::{PlainStore, Protocol, PublishedCache};
 use super::redis::RedisCache;
 use super::redrive::Redrive;
 use super::settings::{Draft, Settings};
@@ -32,6 +33,8 @@ pub struct CacheBuilder<K: ?Sized, V, C = Json> {
     name: String,
     draft: Draft,
     codec: C,
+    protocol: Protocol,
+    version: Option<VersionOf<V>>,
     #[cfg(feature = "testing")]
     gate: Option<StepGate>,
     types: PhantomData<fn(&K) -> V>,
@@ -47,6 +50,8 @@ impl Keel {
             name: name.to_owned(),
             draft: Draft::default(),
             codec: Json,
+            protocol: Protocol::default(),
+            version: None,
             #[cfg(feature = "testing")]
             gate: None,
             types: PhantomData,
@@ -166,6 +171,20 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
+    /// Where a row's version is found in its value. With it the store refuses rows older than the newest it has heard of,
+    /// from a loader or from [`Cache::invalidate_at`]. One domain a cache: it must grow with every write of a row, across a
+    /// delete and a new insert too. An absent row has no version.
+    pub fn version(mut self, version: impl Fn(&V) -> u64 + Send + Sync + 'static) -> Self {
+        self.version = Some(Arc::new(version));
+        self
+    }
+
+    /// Another way of keeping old values out than the default, to compare; [`Protocol`] says what each leaves open.
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = protocol;
+        self
+    }
+
     /// How values become bytes. Default [`Json`].
     pub fn codec<D: Codec<V>>(self, codec: D) -> CacheBuilder<K, V, D> {
         CacheBuilder {
@@ -173,6 +192,8 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
             name: self.name,
             draft: self.draft,
             codec,
+            protocol: self.protocol,
+            version: self.version,
             #[cfg(feature = "testing")]
             gate: self.gate,
             types: PhantomData,
@@ -196,14 +217,23 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let settings = Settings::check(&self.name, &self.draft)?;
         let metrics = Arc::new(CacheMetrics::register(&self.name));
         let clock = self.keel.clock().clone();
-        let store = self.store();
+        let schema = schema_fingerprint(self.codec.id(), settings.schema);
+        if self.protocol == Protocol::Version && self.version.is_none() {
+            return Err(CacheError::Settings {
+                cache: self.name,
+                reason: "Protocol::Version compares versions; say where a value has its version with version(..)"
+                    .to_owned(),
+            });
+        }
+        let store = self.store(schema);
         let ledger = Ledger::new(settings.recent, settings.recent_max);
         let redrive = Arc::new(Redrive::new(store.clone(), ledger, clock.clone(), Arc::clone(&metrics)));
         let handles = self.keel.caches().enter(&self.name, &redrive)?;
         store.before_open(&redrive);
         let core = Core {
             name: self.name.into(),
-            schema: schema_fingerprint(self.codec.id(), settings.schema),
+            schema,
+            version: self.version,
             store,
             payloads: Payloads {
                 codec: Arc::new(self.codec),
@@ -220,17 +250,29 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         Ok(Cache { core: Arc::new(core), handles, key: PhantomData })
     }
 
-    fn store(&self) -> Store {
+    fn store(&self, schema: u32) -> Store {
         let clock = self.keel.clock().clone();
-        let store = match self.keel.backend() {
+        let caches = self.keel.caches();
+        let (plain, link) = match self.keel.backend() {
             Backend::Memory(_) => {
                 let keys = CacheKeys::new(MEMORY_PREFIX, &self.name);
-                let entries = Arc::clone(&self.keel.caches().entries);
-                Store::memory(MemoryCache::new(entries, clock.clone(), keys), clock)
+                (PlainStore::memory(Arc::clone(&caches.plain), clock.clone(), keys), None)
             }
             Backend::Redis(link) => {
                 let keys = CacheKeys::new(link.prefix(), &self.name);
-                Store::redis(RedisCache::new(link.clone(), keys), link.clone(), clock)
+                (PlainStore::redis(link.clone(), clock.clone(), keys), Some(link.clone()))
+            }
+        };
+        let store = match (PublishedCache::new(self.protocol, plain, schema), link) {
+            (Some(steps), link) => Store::published(steps, link, clock),
+            (None, None) => {
+                let keys = CacheKeys::new(MEMORY_PREFIX, &self.name);
+                let entries = Arc::clone(&caches.entries);
+                Store::memory(MemoryCache::new(entries, clock.clone(), keys), clock)
+            }
+            (None, Some(link)) => {
+                let keys = CacheKeys::new(link.prefix(), &self.name);
+                Store::redis(RedisCache::new(link.clone(), keys), link, clock)
             }
         };
         #[cfg(feature = "testing")]

@@ -5,12 +5,13 @@ use super::error::CacheError;
 use super::found::Found;
 use super::freshness::Freshness;
 use super::key::{CacheKey, KeyBytes};
+use super::ledger::Demand;
 use super::load::Plan;
 use super::loader::loader;
 use super::look::Look;
 use super::registry::Handles;
 use super::settings::span_ms;
-use super::steps::{Generation, Invalidation, Mode};
+use super::steps::Mode;
 use crate::guard::guard;
 use std::borrow::Borrow;
 use std::error::Error;
@@ -97,7 +98,22 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, Mode::Expire { keep_ms: span_ms(self.core.settings.keep) }).await
+        self.end(key, self.core.expire().into()).await
+    }
+
+    /// Like [`invalidate`](Self::invalidate), by a writer that knows the row's new version: no older one is stored from now on,
+    /// wherever it comes from (a replica that lags, another process that paused), for as long as the entry lives.
+    ///
+    /// Not guaranteed: that the version is remembered across an expiry, an eviction or a flush of the entry.
+    ///
+    /// # Errors
+    /// As [`invalidate`](Self::invalidate).
+    pub async fn invalidate_at<Q>(&self, key: &Q, version: u64) -> Result<Invalidated, CacheError>
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+    {
+        self.end(key, Demand { mode: self.core.expire(), floor: Some(version) }).await
     }
 
     /// Like [`invalidate`](Self::invalidate), and the old value is never served again, whatever `keep` says: for what must not
@@ -110,7 +126,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, Mode::Purge).await
+        self.end(key, Mode::Purge.into()).await
     }
 
     /// The name that the keel knows this cache by.
@@ -148,8 +164,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.core.load(key.as_slice(), plan, loader).await
     }
 
-    async fn end<Q: CacheKey + ?Sized>(&self, key: &Q, mode: Mode) -> Result<Invalidated, CacheError> {
-        let invalidation = self.core.invalidate(KeyBytes::new(key), mode);
+    async fn end<Q: CacheKey + ?Sized>(&self, key: &Q, demand: Demand) -> Result<Invalidated, CacheError> {
+        let invalidation = self.core.invalidate(KeyBytes::new(key), demand);
         if tracing::enabled!(tracing::Level::DEBUG) {
             let span = tracing::debug_span!("cache.invalidate", cache = &*self.core.name);
             return invalidation.instrument(span).await;
@@ -159,16 +175,19 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
 }
 
 impl<V: 'static> Core<V> {
+    fn expire(&self) -> Mode {
+        Mode::Expire { keep_ms: span_ms(self.settings.keep) }
+    }
+
     /// Cuts the flights of the key, sends the invalidation, and cuts again: a flight that began between may have been told
     /// of a value that landed before the store had the invalidation.
-    async fn invalidate(&self, key: KeyBytes, mode: Mode) -> Result<Invalidated, CacheError> {
+    async fn invalidate(&self, key: KeyBytes, demand: Demand) -> Result<Invalidated, CacheError> {
         let key = key.as_slice();
-        let duty = self.redrive.begin(key, mode);
+        let duty = self.redrive.begin(key, demand);
         if guard("flight_cut_at_send") {
             self.flights.cut(key);
         }
-        let invalidation =
-            Invalidation { generation: Generation::random(), floor: None, mode: duty.mode(), lag_ms_max: 0 };
+        let invalidation = duty.demand().invalidation();
         let answer = self.store.invalidate(key, &invalidation).await;
         if guard("flight_cut_at_answer") {
             self.flights.cut(key);

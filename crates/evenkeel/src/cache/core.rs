@@ -10,12 +10,16 @@ use super::store::Store;
 use crate::clock::Clock;
 use std::sync::Arc;
 
+/// Finds a row's version in its value.
+pub(crate) type VersionOf<V> = Arc<dyn Fn(&V) -> u64 + Send + Sync>;
+
 /// One cache of one process.
 pub(crate) struct Core<V> {
     pub(super) name: Arc<str>,
     pub(super) settings: Settings,
     /// Fingerprint of the stored form of `V`.
     pub(super) schema: u32,
+    pub(super) version: Option<VersionOf<V>>,
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) payloads: Payloads<V>,

@@ -28,12 +28,13 @@ impl<V: 'static> Core<V> {
                 return self.refused("codec", true);
             }
         };
+        let version = value.zip(self.version.as_ref()).map(|(value, version)| version(value));
         // A failover may have lost the invalidation that beats this fill, and kept the lease.
         let epoch = lease.epoch.as_ref().filter(|_| guard("fill_epoch"));
         if guard("fill_epoch") && !epoch.is_some_and(|epoch| epoch.is_current(&self.store)) {
             return self.refused("epoch", true);
         }
-        match self.store.fill(epoch, landing.key(), &self.filling(lease, packed)).await {
+        match self.store.fill(epoch, landing.key(), &self.filling(lease, version, packed)).await {
             Ok(Filled::Stored) => {
                 self.metrics.fills.increment(1);
                 true
@@ -46,14 +47,14 @@ impl<V: 'static> Core<V> {
         }
     }
 
-    fn filling(&self, lease: &Leasehold, packed: Option<Packed>) -> Fill {
+    fn filling(&self, lease: &Leasehold, version: Option<u64>, packed: Option<Packed>) -> Fill {
         let absent = packed.is_none();
         let Packed { codec, compression, payload } =
             packed.unwrap_or(Packed { codec: 0, compression: 0, payload: Bytes::new() });
         let life = self.settings.life(absent, rand::random());
         Fill {
             grant: lease.grant,
-            version: None,
+            version,
             absent,
             codec,
             compression,

@@ -1,7 +1,7 @@
 //! What a process remembers of its invalidations: those of the last seconds, for a Redis that may have lost them, and those that
 //! failed, until they are done.
 
-use super::steps::Mode;
+use super::steps::{Generation, Invalidation, Mode};
 use crate::clock::Moment;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ struct State {
 #[derive(Debug)]
 struct Record {
     serial: u64,
-    mode: Mode,
+    demand: Demand,
     progress: Progress,
 }
 
@@ -43,11 +43,32 @@ enum Progress {
     Failed,
 }
 
+/// What an invalidation asks of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Demand {
+    pub(crate) mode: Mode,
+    /// No older version may be stored from now on.
+    pub(crate) floor: Option<u64>,
+}
+
+impl Demand {
+    /// The invalidation that the store gets, with a generation of its own.
+    pub(crate) fn invalidation(self) -> Invalidation {
+        Invalidation { generation: Generation::random(), floor: self.floor, mode: self.mode, lag_ms_max: 0 }
+    }
+}
+
+impl From<Mode> for Demand {
+    fn from(mode: Mode) -> Self {
+        Self { mode, floor: None }
+    }
+}
+
 /// One invalidation that must be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Duty {
     pub(crate) key: Arc<[u8]>,
-    pub(crate) mode: Mode,
+    pub(crate) demand: Demand,
     serial: u64,
 }
 
@@ -60,27 +81,28 @@ impl Ledger {
     ///
     /// The number is that of older records this one drove out, because there is no room: a loss of data would not be made
     /// good for those.
-    pub(crate) fn open(&self, key: &[u8], mode: Mode, now: Moment) -> (Duty, u64) {
+    pub(crate) fn open(&self, key: &[u8], demand: impl Into<Demand>, now: Moment) -> (Duty, u64) {
         let mut state = self.state();
         state.forget_done_before(now, self.remember);
         let serial = state.next_serial;
         state.next_serial += 1;
-        let mut mode = mode;
+        let mut demand = demand.into();
         let key: Arc<[u8]> = match state.records.get_key_value(key) {
             Some((key, record)) => {
+                demand.floor = demand.floor.max(record.demand.floor);
                 if record.progress != Progress::Done {
-                    mode = stricter(mode, record.mode);
+                    demand.mode = stricter(demand.mode, record.demand.mode);
                 }
                 Arc::clone(key)
             }
             None => key.into(),
         };
         let driven_out = state.make_room(self.records_max);
-        let record = Record { serial, mode, progress: Progress::Sent };
+        let record = Record { serial, demand, progress: Progress::Sent };
         if state.records.insert(Arc::clone(&key), record).is_some_and(|old| old.progress == Progress::Failed) {
             self.failed.fetch_sub(1, Ordering::Relaxed);
         }
-        (Duty { key, mode, serial }, driven_out)
+        (Duty { key, demand, serial }, driven_out)
     }
 
     /// It has happened.
@@ -120,7 +142,9 @@ impl Ledger {
     fn duties(&self, wanted: impl Fn(Progress) -> bool) -> Vec<Duty> {
         let state = self.state();
         let wanted = state.records.iter().filter(|(_, record)| wanted(record.progress));
-        wanted.map(|(key, record)| Duty { key: Arc::clone(key), mode: record.mode, serial: record.serial }).collect()
+        wanted
+            .map(|(key, record)| Duty { key: Arc::clone(key), demand: record.demand, serial: record.serial })
+            .collect()
     }
 
     /// Whether `duty` is still the latest of its key.
@@ -214,15 +238,26 @@ mod tests {
         let ledger = Ledger::new(Duration::from_secs(60), 10);
         let (earlier, _) = ledger.open(b"k", Mode::Purge, now);
         let (later, _) = ledger.open(b"k", EXPIRE, now);
-        assert_eq!(later.mode, Mode::Purge, "the purge is still owed");
+        assert_eq!(later.demand.mode, Mode::Purge, "the purge is still owed");
         ledger.failed(&earlier);
         assert_eq!(ledger.owed(), 0, "the later one decides");
         ledger.failed(&later);
         assert_eq!(ledger.owed(), 1);
         let (retry, _) = ledger.open(b"k", EXPIRE, now);
-        assert_eq!((retry.mode, ledger.owed()), (Mode::Purge, 0));
+        assert_eq!((retry.demand.mode, ledger.owed()), (Mode::Purge, 0));
         ledger.done(&retry, now);
-        assert_eq!(ledger.open(b"k", EXPIRE, now).0.mode, EXPIRE, "nothing is owed any more");
+        assert_eq!(ledger.open(b"k", EXPIRE, now).0.demand.mode, EXPIRE, "nothing is owed any more");
+    }
+
+    #[test]
+    fn the_highest_version_heard_of_is_driven_again() {
+        let now = Clock::system().now();
+        let ledger = Ledger::new(Duration::from_secs(60), 10);
+        let (newer, _) = ledger.open(b"k", Demand { mode: EXPIRE, floor: Some(8) }, now);
+        ledger.done(&newer, now);
+        let (late, _) = ledger.open(b"k", Demand { mode: EXPIRE, floor: Some(7) }, now);
+        assert_eq!(late.demand.floor, Some(8));
+        assert_eq!(ledger.open(b"k", EXPIRE, now).0.demand.floor, Some(8));
     }
 
     #[test]

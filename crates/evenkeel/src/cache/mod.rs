@@ -91,4 +91,5 @@ pub use freshness::Freshness;
 pub use gate::{Held, Side, Step, StepGate};
 pub use key::{CacheKey, KeyWriter, key_text};
 pub use protocol::Protocol;
+pub(crate) use protocol::scripts as protocol_scripts;
 pub(crate) use registry::Caches;

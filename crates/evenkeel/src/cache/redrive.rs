@@ -2,9 +2,8 @@
 //! failed over or was restarted may have lost; and those that failed, until they are done.
 
 use super::error::CacheError;
-use super::ledger::{Duty, Ledger};
+use super::ledger::{Demand, Duty, Ledger};
 use super::metrics::CacheMetrics;
-use super::steps::{Generation, Invalidation, Mode};
 use super::store::Store;
 use crate::background::Background;
 use crate::clock::Clock;
@@ -44,9 +43,9 @@ impl Redrive {
     }
 
     /// Sends an invalidation, and answers for it from now on.
-    pub(crate) fn begin(self: &Arc<Self>, key: &[u8], mode: Mode) -> Underway {
+    pub(crate) fn begin(self: &Arc<Self>, key: &[u8], demand: Demand) -> Underway {
         self.driver.get_or_init(|| self.start());
-        let (duty, driven_out) = self.ledger.open(key, mode, self.clock.now());
+        let (duty, driven_out) = self.ledger.open(key, demand, self.clock.now());
         self.metrics.forgotten.increment(driven_out);
         Underway { redrive: Arc::clone(self), duty, is_done: false }
     }
@@ -73,8 +72,7 @@ impl Redrive {
     }
 
     async fn drive(&self, duty: &Duty, epoch: Option<&Epoch>) -> Result<(), CacheError> {
-        let invalidation =
-            Invalidation { generation: Generation::random(), floor: None, mode: duty.mode, lag_ms_max: 0 };
+        let invalidation = duty.demand.invalidation();
         let answer = match epoch {
             Some(epoch) => self.store.invalidate_on(epoch, &duty.key, &invalidation).await,
             None => self.store.invalidate(&duty.key, &invalidation).await,
@@ -145,8 +143,8 @@ impl EpochHook for Redrive {
 }
 
 impl Underway {
-    pub(crate) fn mode(&self) -> Mode {
-        self.duty.mode
+    pub(crate) fn demand(&self) -> Demand {
+        self.duty.demand
     }
 
     pub(crate) fn done(mut self) {

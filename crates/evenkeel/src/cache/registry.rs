@@ -2,6 +2,7 @@
 
 use super::error::CacheError;
 use super::memory::EntryStore;
+use super::protocol::PlainEntries;
 use super::redrive::Redrive;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,6 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 pub(crate) struct Caches {
     /// Room for the entries of all of them, if the keel keeps its state in memory.
     pub(crate) entries: Arc<EntryStore>,
+    /// The same for caches under a published protocol.
+    pub(crate) plain: PlainEntries,
     open: Mutex<HashMap<String, Open>>,
 }
 
@@ -25,12 +28,12 @@ pub(crate) type Handles = Arc<()>;
 
 impl Caches {
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self::over(Arc::new(EntryStore::new(max_bytes)))
+        Self::over(Arc::new(EntryStore::new(max_bytes)), PlainEntries::default())
     }
 
     /// Caches over a store that others use too, as several processes use one Redis.
-    pub(crate) fn over(entries: Arc<EntryStore>) -> Self {
-        Self { entries, open: Mutex::default() }
+    pub(crate) fn over(entries: Arc<EntryStore>, plain: PlainEntries) -> Self {
+        Self { entries, plain, open: Mutex::default() }
     }
 
     /// Enters a cache. Two of one name would not know of each other's loads: a reader of one could join a load that an

@@ -4,6 +4,7 @@ use super::error::CacheError;
 #[cfg(feature = "testing")]
 use super::gate::{Side, Step, StepGate};
 use super::memory::MemoryCache;
+use super::protocol::PublishedCache;
 use super::redis::RedisCache;
 use super::steps::{CacheSteps, Fill, Filled, Invalidation, Lease, Leased};
 use crate::clock::Clock;
@@ -24,7 +25,15 @@ pub(crate) struct Store {
 #[derive(Clone)]
 enum Backend {
     Memory(MemoryCache),
-    Redis { steps: RedisCache, link: Link },
+    Redis {
+        steps: RedisCache,
+        link: Link,
+    },
+    /// One of the published protocols, in memory (no link) or over Redis.
+    Published {
+        steps: PublishedCache,
+        link: Option<Link>,
+    },
 }
 
 /// The life of the store in which a lease was given.
@@ -43,6 +52,7 @@ macro_rules! step {
         let answer = match &$self.backend {
             Backend::Memory($steps) => $call.await,
             Backend::Redis { steps: $steps, .. } => $call.await,
+            Backend::Published { steps: $steps, .. } => $call.await,
         };
         #[cfg(feature = "testing")]
         $self.pass(Step::$step, Side::BeforeAnswer).await?;
@@ -52,37 +62,46 @@ macro_rules! step {
 
 impl Store {
     pub(crate) fn memory(steps: MemoryCache, clock: Clock) -> Self {
+        Self::over(Backend::Memory(steps), clock)
+    }
+
+    /// On the Redis that `link` reaches.
+    pub(crate) fn redis(steps: RedisCache, link: Link, clock: Clock) -> Self {
+        Self::over(Backend::Redis { steps, link }, clock)
+    }
+
+    /// Under a published protocol.
+    pub(crate) fn published(steps: PublishedCache, link: Option<Link>, clock: Clock) -> Self {
+        Self::over(Backend::Published { steps, link }, clock)
+    }
+
+    fn over(backend: Backend, clock: Clock) -> Self {
         Self {
-            backend: Backend::Memory(steps),
+            backend,
             clock,
             #[cfg(feature = "testing")]
             gate: None,
         }
     }
 
-    /// On the Redis that `link` reaches.
-    pub(crate) fn redis(steps: RedisCache, link: Link, clock: Clock) -> Self {
-        Self {
-            backend: Backend::Redis { steps, link },
-            clock,
-            #[cfg(feature = "testing")]
-            gate: None,
+    fn link(&self) -> Option<&Link> {
+        match &self.backend {
+            Backend::Memory(_) => None,
+            Backend::Redis { link, .. } => Some(link),
+            Backend::Published { link, .. } => link.as_ref(),
         }
     }
 
     /// The store's own time, as well as it is known here.
     pub(crate) fn now_ms(&self) -> u64 {
-        match &self.backend {
-            Backend::Memory(_) => self.clock.unix_ms(),
-            Backend::Redis { link, .. } => link.server_now_ms(),
-        }
+        self.link().map_or_else(|| self.clock.unix_ms(), Link::server_now_ms)
     }
 
     /// The present life of the store; `None` while it cannot be reached.
     pub(crate) fn epoch(&self) -> Option<StoreEpoch> {
-        let link = match &self.backend {
-            Backend::Memory(_) => None,
-            Backend::Redis { link, .. } => Some(link.epoch()?),
+        let link = match self.link() {
+            None => None,
+            Some(link) => Some(link.epoch()?),
         };
         Some(StoreEpoch {
             link,
@@ -93,7 +112,7 @@ impl Store {
 
     /// Lets every new epoch wait until `hook` has run.
     pub(crate) fn before_open<H: EpochHook>(&self, hook: &Arc<H>) {
-        if let Backend::Redis { link, .. } = &self.backend {
+        if let Some(link) = self.link() {
             link.before_open(hook);
         }
     }
@@ -114,6 +133,7 @@ impl Store {
             (Backend::Memory(steps), _) => steps.fill(key, fill).await,
             (Backend::Redis { steps, .. }, Some(epoch)) => steps.fill_on(epoch, key, fill).await,
             (Backend::Redis { steps, .. }, None) => steps.fill(key, fill).await,
+            (Backend::Published { steps, .. }, _) => steps.fill(key, fill).await,
         };
         #[cfg(feature = "testing")]
         self.pass(Step::Fill, Side::BeforeAnswer).await?;
@@ -138,6 +158,10 @@ impl Store {
         match &self.backend {
             Backend::Memory(steps) => steps.invalidate(key, invalidation).await,
             Backend::Redis { steps, .. } => steps.invalidate_on(epoch, key, invalidation).await,
+            // Nobody but the fenced protocol keeps readers waiting for this. It stays owed, and is driven a moment later.
+            Backend::Published { .. } => Err(CacheError::Unsupported(
+                "the published protocols do not drive invalidations again before a new connection is used",
+            )),
         }
     }
 
@@ -168,9 +192,9 @@ impl StoreEpoch {
         if self.turned != store.turned() {
             return false;
         }
-        match (&self.link, &store.backend) {
-            (Some(then), Backend::Redis { link, .. }) => link.epoch().is_some_and(|now| now.number() == then.number()),
-            (None, Backend::Memory(_)) => true,
+        match (&self.link, store.link()) {
+            (Some(then), Some(link)) => link.epoch().is_some_and(|now| now.number() == then.number()),
+            (None, None) => true,
             _ => false,
         }
     }

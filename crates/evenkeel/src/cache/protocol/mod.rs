@@ -26,8 +26,7 @@ use crate::token::Token;
 use bytes::Bytes;
 use std::time::Duration;
 
-pub(crate) use store::PlainStore;
-pub(crate) use store::SCRIPTS;
+pub(crate) use store::{PlainEntries, PlainStore, scripts};
 
 /// How a cache keeps old values out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use super::super::error::CacheError;
 use super::super::header::{Entry, Header, Value};
+use super::super::keys::CacheKeys;
 use super::super::steps::{Fill, Generation, Grant, Lease, Leased};
 use crate::clock::Clock;
 use crate::guard::guard;
@@ -14,20 +15,22 @@ static GRANT: Script = Script::new("grant-1", include_str!("scripts/grant-1.lua"
 static REPLACE_TOKEN: Script = Script::new("replace-token-1", include_str!("scripts/replace-token-1.lua"));
 static SET_IF_NOT_OLDER: Script = Script::new("set-if-not-older-1", include_str!("scripts/set-if-not-older-1.lua"));
 
-/// What the link loads on every epoch.
-pub(crate) static SCRIPTS: &[&Script] = &[&GRANT, &REPLACE_TOKEN, &SET_IF_NOT_OLDER];
+/// The scripts of the published protocols, for the link to load on every epoch.
+pub(crate) fn scripts() -> [&'static Script; 3] {
+    [&GRANT, &REPLACE_TOKEN, &SET_IF_NOT_OLDER]
+}
 
 /// Where the published protocols keep their entries.
 #[derive(Clone)]
 pub(crate) enum PlainStore {
-    /// Plain commands and three short scripts. `keys` turns a user's key into a Redis key.
+    /// Plain commands and three short scripts.
     Redis {
         /// How Redis is reached.
         link: Link,
         /// For the timer of the second delete.
         clock: Clock,
         /// Makes the Redis key.
-        keys: Arc<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>,
+        keys: CacheKeys,
     },
     /// A map in this process.
     Memory(PlainMap),
@@ -47,9 +50,14 @@ pub(super) enum Granted {
 }
 
 impl PlainStore {
-    /// An empty map in this process.
-    pub(crate) fn memory(clock: Clock) -> Self {
-        Self::Memory(PlainMap { entries: Arc::default(), clock })
+    /// Over Redis.
+    pub(crate) fn redis(link: Link, clock: Clock, keys: CacheKeys) -> Self {
+        Self::Redis { link, clock, keys }
+    }
+
+    /// In this process.
+    pub(crate) fn memory(entries: PlainEntries, clock: Clock, keys: CacheKeys) -> Self {
+        Self::Memory(PlainMap { entries, clock, keys })
     }
 
     pub(super) fn clock(&self) -> &Clock {
@@ -69,7 +77,7 @@ impl PlainStore {
 
     pub(super) async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
         match self {
-            Self::Redis { link, keys, .. } => Ok(link.get(&keys(key)).await?),
+            Self::Redis { link, keys, .. } => Ok(link.get(&keys.key(key)).await?),
             Self::Memory(map) => Ok(map.change(key, |found| (Change::Keep, found.cloned()))),
         }
     }
@@ -77,7 +85,7 @@ impl PlainStore {
     pub(super) async fn set(&self, key: &[u8], entry: &[u8], ttl_ms: u64) -> Result<(), CacheError> {
         match self {
             Self::Redis { link, keys, .. } => {
-                let key = keys(key);
+                let key = keys.key(key);
                 let mut set = redis::cmd("SET");
                 set.arg(&key).arg(entry).arg("PX").arg(ttl_ms.max(1));
                 link.command(&key, &set).await?;
@@ -90,7 +98,7 @@ impl PlainStore {
     pub(super) async fn delete(&self, key: &[u8]) -> Result<(), CacheError> {
         match self {
             Self::Redis { link, keys, .. } => {
-                let key = keys(key);
+                let key = keys.key(key);
                 link.command(&key, redis::cmd("DEL").arg(&key)).await?;
             }
             Self::Memory(map) => map.change(key, |_| (Change::Remove, ())),
@@ -110,7 +118,8 @@ impl PlainStore {
             Self::Redis { link, keys, .. } => {
                 let ttl = ttl_ms.max(1).to_string();
                 let arguments: [&[u8]; 3] = [placeholder, ttl.as_bytes(), &token.0];
-                let (remaining_ms, value): (i64, Option<Vec<u8>>) = link.run(&GRANT, &[&keys(key)], &arguments).await?;
+                let (remaining_ms, value): (i64, Option<Vec<u8>>) =
+                    link.run(&GRANT, &[&keys.key(key)], &arguments).await?;
                 Ok(match (value, u64::try_from(remaining_ms)) {
                     (Some(value), _) => Granted::Value(value.into()),
                     (None, Ok(remaining_ms)) => Granted::Held { remaining_ms },
@@ -143,7 +152,7 @@ impl PlainStore {
             Self::Redis { link, keys, .. } => {
                 let ttl = ttl_ms.max(1).to_string();
                 let arguments: [&[u8]; 3] = [&token.0, entry.unwrap_or_default(), ttl.as_bytes()];
-                Ok(link.run(&REPLACE_TOKEN, &[&keys(key)], &arguments).await?)
+                Ok(link.run(&REPLACE_TOKEN, &[&keys.key(key)], &arguments).await?)
             }
             Self::Memory(map) => Ok(map.change(key, |found| {
                 let stands = found.and_then(|bytes| Header::parse(bytes).ok()).map(|(header, _)| header.generation);
@@ -167,7 +176,7 @@ impl PlainStore {
             Self::Redis { link, keys, .. } => {
                 let ttl = ttl_ms.max(1).to_string();
                 let arguments: [&[u8]; 3] = [&version.to_be_bytes(), entry, ttl.as_bytes()];
-                Ok(link.run(&SET_IF_NOT_OLDER, &[&keys(key)], &arguments).await?)
+                Ok(link.run(&SET_IF_NOT_OLDER, &[&keys.key(key)], &arguments).await?)
             }
             Self::Memory(map) => Ok(map.change(key, |found| {
                 let stored = found.and_then(|bytes| Header::parse(bytes).ok()).map_or(0, |(header, _)| header.floor);
@@ -183,10 +192,13 @@ impl PlainStore {
 /// A map in this process. It has no size limit: the published protocols are here to be compared.
 #[derive(Clone)]
 pub(crate) struct PlainMap {
-    /// Entries, and when they end in ms of `clock`.
-    entries: Arc<Mutex<HashMap<Vec<u8>, (Bytes, u64)>>>,
+    entries: PlainEntries,
     clock: Clock,
+    keys: CacheKeys,
 }
+
+/// Entries, and when they end in ms; shared by the caches of one keel.
+pub(crate) type PlainEntries = Arc<Mutex<HashMap<Vec<u8>, (Bytes, u64)>>>;
 
 /// What becomes of an entry that was looked at.
 enum Change<'a> {
@@ -199,18 +211,19 @@ impl PlainMap {
     /// Looks at a live entry and changes it in one atomic step.
     fn change<'a, T>(&self, key: &[u8], decide: impl FnOnce(Option<&Bytes>) -> (Change<'a>, T)) -> T {
         let now_ms = self.clock.unix_ms();
+        let key = self.keys.key(key);
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.get(key).is_some_and(|(_, ends_at_ms)| *ends_at_ms <= now_ms) {
-            entries.remove(key);
+        if entries.get(&key).is_some_and(|(_, ends_at_ms)| *ends_at_ms <= now_ms) {
+            entries.remove(&key);
         }
-        let (change, answer) = decide(entries.get(key).map(|(bytes, _)| bytes));
+        let (change, answer) = decide(entries.get(&key).map(|(bytes, _)| bytes));
         match change {
             Change::Keep => {}
             Change::Put(entry, ttl_ms) => {
-                entries.insert(key.to_vec(), (Bytes::copy_from_slice(entry), now_ms.saturating_add(ttl_ms)));
+                entries.insert(key, (Bytes::copy_from_slice(entry), now_ms.saturating_add(ttl_ms)));
             }
             Change::Remove => {
-                entries.remove(key);
+                entries.remove(&key);
             }
         }
         answer

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What the writer does with the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnWrite {
+pub(super) enum OnWrite {
     /// Commit, then delete the key.
     CommitThenDelete,
     /// Delete the key, then commit.
@@ -24,26 +24,26 @@ pub enum OnWrite {
 }
 
 /// A cache by hand. The flags choose which troubles of the schedule reach it.
-pub struct ByHand {
+pub(super) struct ByHand {
     /// The database and the judge.
-    pub world: Arc<World>,
+    pub(super) world: Arc<World>,
     /// What the writer does with the cache.
-    pub on_write: OnWrite,
+    pub(super) on_write: OnWrite,
     /// Life of a value; `None` for ever.
-    pub ttl: Option<Duration>,
+    pub(super) ttl: Option<Duration>,
     /// Loads go to the replica.
-    pub reads_replica: bool,
+    pub(super) reads_replica: bool,
     /// Some cache commands of writers are lost.
-    pub loses_commands: bool,
+    pub(super) loses_commands: bool,
     /// A fill replaces a stored value only if its version is higher.
-    pub compares_versions: bool,
+    pub(super) compares_versions: bool,
     /// What is stored: version and end of life.
-    pub store: Arc<Store>,
+    pub(super) store: Arc<Store>,
 }
 
 /// A plain key-value store with a life time for each value.
 #[derive(Default)]
-pub struct Store(Mutex<HashMap<u64, (Version, Option<Moment>)>>);
+pub(super) struct Store(Mutex<HashMap<u64, (Version, Option<Moment>)>>);
 
 impl ByHand {
     fn get(&self, key: u64) -> Option<Version> {

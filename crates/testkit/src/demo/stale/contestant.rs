@@ -7,10 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 /// A future that a contestant returns.
-pub type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+pub(super) type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// A way to read and to write with a cache in between. One contestant stands for all processes.
-pub trait Contestant {
+pub(super) trait Contestant {
     /// Reads a row in a process.
     fn read(&self, process: usize, key: u64, load: Load) -> Doing<'_, Result<Version, String>>;
 
@@ -19,9 +19,9 @@ pub trait Contestant {
 }
 
 /// A contestant with the name it has in the table.
-pub struct Entrant {
+pub(super) struct Entrant {
     /// Name of the row.
-    pub name: String,
+    pub(super) name: String,
     /// Plays for it.
-    pub contestant: Arc<dyn Contestant>,
+    pub(super) contestant: Arc<dyn Contestant>,
 }

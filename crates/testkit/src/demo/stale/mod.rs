@@ -70,12 +70,21 @@ fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
     let mut all = vec![
         entrant("cache-aside: commit, then delete", plain(OnWrite::CommitThenDelete)),
         entrant("cache-aside: delete, then commit", plain(OnWrite::DeleteThenCommit)),
-        entrant("cache-aside, loads from a replica", ByHand { reads_replica: true, ..plain(OnWrite::CommitThenDelete) }),
-        entrant("cache-aside, some deletes time out", ByHand { loses_commands: true, ..plain(OnWrite::CommitThenDelete) }),
+        entrant(
+            "cache-aside, loads from a replica",
+            ByHand { reads_replica: true, ..plain(OnWrite::CommitThenDelete) },
+        ),
+        entrant(
+            "cache-aside, some deletes time out",
+            ByHand { loses_commands: true, ..plain(OnWrite::CommitThenDelete) },
+        ),
         entrant("write both: commit, then set", plain(OnWrite::CommitThenSet)),
         entrant("write both, some sets time out", ByHand { loses_commands: true, ..plain(OnWrite::CommitThenSet) }),
         entrant("write both: set, then commit or roll back", plain(OnWrite::SetThenCommit)),
-        entrant("version compare, but writes delete", ByHand { compares_versions: true, ..plain(OnWrite::CommitThenDelete) }),
+        entrant(
+            "version compare, but writes delete",
+            ByHand { compares_versions: true, ..plain(OnWrite::CommitThenDelete) },
+        ),
     ];
     for delay_ms in [100, 500, 1_000, 2_000] {
         for (ttl, text) in [(Some(TTL), "ttl 30 s"), (None, "no ttl")] {

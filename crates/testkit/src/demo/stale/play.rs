@@ -29,7 +29,7 @@ pub struct Score {
 }
 
 /// Plays `events` in their order and time, each in a task of its own.
-pub async fn play(world: &Arc<World>, contestant: Arc<dyn Contestant>, events: &[Event]) -> Score {
+pub(super) async fn play(world: &Arc<World>, contestant: Arc<dyn Contestant>, events: &[Event]) -> Score {
     let score = Rc::new(RefCell::new(Score::default()));
     let tasks = tokio::task::LocalSet::new();
     let began = world.clock().now();

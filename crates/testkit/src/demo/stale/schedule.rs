@@ -6,11 +6,11 @@ use rand::{Rng, SeedableRng};
 use std::time::Duration;
 
 /// Processes that share the cache.
-pub const PROCESSES: usize = 4;
+pub(super) const PROCESSES: usize = 4;
 
 /// One thing that somebody does.
 #[derive(Clone, Copy, Debug)]
-pub enum Act {
+pub(super) enum Act {
     /// Reads a row through the cache; should it be loaded, the database answers like this.
     Read {
         /// How the database would answer.
@@ -29,21 +29,21 @@ pub enum Act {
 
 /// An act with its place and time.
 #[derive(Clone, Copy, Debug)]
-pub struct Event {
+pub(super) struct Event {
     /// From the beginning.
-    pub at: Duration,
+    pub(super) at: Duration,
     /// Which process does it.
-    pub process: usize,
+    pub(super) process: usize,
     /// Which row.
-    pub key: u64,
+    pub(super) key: u64,
     /// What.
-    pub act: Act,
+    pub(super) act: Act,
 }
 
 /// The known adversarial schedule, made as bad as it can be: a reader reads the row and is paused for 1.5 s, meanwhile a
 /// writer commits and invalidates, then the reader wakes and fills. Afterwards everybody reads for a minute.
 #[must_use]
-pub fn adversarial() -> Vec<Event> {
+pub(super) fn adversarial() -> Vec<Event> {
     let at = Duration::from_millis;
     let load = |takes| Act::Read { load: Load { takes, lag: Duration::ZERO } };
     let write = Act::Write { takes: at(5), rolled_back: false, redis_times_out: false };
@@ -64,7 +64,7 @@ pub fn adversarial() -> Vec<Event> {
 /// up to 3 s; the replica is usually 100 ms behind and sometimes 2 s; 3 % of the writes roll back; 3 % of the cache commands
 /// of writers are lost.
 #[must_use]
-pub fn storm(seed: u64) -> Vec<Event> {
+pub(super) fn storm(seed: u64) -> Vec<Event> {
     let mut random = StdRng::seed_from_u64(seed);
     let mut events = Vec::new();
     let mut at = Duration::ZERO;

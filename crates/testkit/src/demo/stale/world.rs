@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A row's version; 0 is the row as it was before the first write.
-pub type Version = u64;
+pub(super) type Version = u64;
 
 /// One table of versioned rows, with a replica that lags behind, and what the writers were told.
-pub struct World {
+pub(super) struct World {
     clock: Clock,
     tables: Mutex<Tables>,
 }
@@ -28,28 +28,28 @@ struct Tables {
 
 /// How the database answers one load.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub(super) struct Load {
     /// From the moment the row is read to the moment the loader has it: a long query, a paused process, a slow network.
-    pub takes: Duration,
+    pub(super) takes: Duration,
     /// How far behind the server that answers is; zero for the primary.
-    pub lag: Duration,
+    pub(super) lag: Duration,
 }
 
 impl World {
     /// An empty table, on a clock that the demonstration moves.
     #[must_use]
-    pub fn new(clock: Clock) -> Arc<Self> {
+    pub(super) fn new(clock: Clock) -> Arc<Self> {
         Arc::new(Self { clock, tables: Mutex::default() })
     }
 
     /// The time everything here happens in.
     #[must_use]
-    pub fn clock(&self) -> &Clock {
+    pub(super) fn clock(&self) -> &Clock {
         &self.clock
     }
 
     /// Reads a row: the snapshot is taken at once, the answer arrives later.
-    pub async fn select(&self, key: u64, load: Load) -> Version {
+    pub(super) async fn select(&self, key: u64, load: Load) -> Version {
         let now = self.clock.now();
         let version = {
             let mut tables = self.lock();
@@ -66,27 +66,27 @@ impl World {
     }
 
     /// The version the next write will carry.
-    pub fn draw_version(&self) -> Version {
+    pub(super) fn draw_version(&self) -> Version {
         let mut tables = self.lock();
         tables.next_version += 1;
         tables.next_version
     }
 
     /// Commits a version of a row.
-    pub fn commit(&self, key: u64, version: Version) {
+    pub(super) fn commit(&self, key: u64, version: Version) {
         let now = self.clock.now();
         self.lock().committed.entry(key).or_default().push((version, now));
     }
 
     /// Notes that the writer of a version was told that its write is done: from here on nobody should see an older one.
-    pub fn acknowledge(&self, key: u64, version: Version) {
+    pub(super) fn acknowledge(&self, key: u64, version: Version) {
         let now = self.clock.now();
         self.lock().acknowledged.entry(key).or_default().push((version, now));
     }
 
     /// Judges a read that began at `began` and returned `version`: how long it was behind, `None` if it was not.
     #[must_use]
-    pub fn staleness(&self, key: u64, version: Version, began: Moment) -> Option<Duration> {
+    pub(super) fn staleness(&self, key: u64, version: Version, began: Moment) -> Option<Duration> {
         let tables = self.lock();
         let newer = tables.acknowledged.get(&key)?.iter().find(|(newer, at)| *newer > version && *at < began)?;
         Some(began.since(newer.1))
@@ -94,14 +94,14 @@ impl World {
 
     /// Whether a version was ever committed; a reader that saw another one saw a phantom.
     #[must_use]
-    pub fn was_committed(&self, key: u64, version: Version) -> bool {
+    pub(super) fn was_committed(&self, key: u64, version: Version) -> bool {
         let tables = self.lock();
         version == 0 || tables.committed.get(&key).is_some_and(|rows| rows.iter().any(|(seen, _)| *seen == version))
     }
 
     /// Loads so far, and the most at once.
     #[must_use]
-    pub fn loads(&self) -> (u64, u64) {
+    pub(super) fn loads(&self) -> (u64, u64) {
         let tables = self.lock();
         (tables.loads, tables.loads_at_once_max)
     }
