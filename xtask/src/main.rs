@@ -4,6 +4,7 @@
 
 mod bench;
 mod check;
+mod demo;
 mod mutants;
 mod setup;
 mod shell;
@@ -34,6 +35,8 @@ enum Task {
     Tidy,
     /// Remove each protocol guard in turn and see the test named for it fail
     Mutants(mutants::Arguments),
+    /// Demonstrations that count instead of claiming
+    Demo(demo::Arguments),
     /// Comparisons with raw commands and with peers; results go to bench/RESULTS.md
     Bench(bench::Arguments),
 }
@@ -56,6 +59,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Task::Test(arguments)) => test::run(&arguments),
         Some(Task::Tidy) => tidy::run(),
         Some(Task::Mutants(arguments)) => mutants::run(&arguments),
+        Some(Task::Demo(arguments)) => demo::run(&arguments),
         Some(Task::Bench(arguments)) => bench::run(&arguments),
     }
 }

@@ -284,6 +284,26 @@ pub const TABLE: &[Mutant] = &[
         "The same in the model.",
         "cache::conformance::memory::lives::an_invalidated_value_is_stale",
     ),
+    mutant(
+        "lease_protocol_token",
+        "Under Protocol::Lease a load whose token a delete voided is stored (on Redis).",
+        "cache::published::under_lease_an_old_load_is_not_stored_on_redis",
+    ),
+    mutant(
+        "model_lease_protocol_token",
+        "Under Protocol::Lease a load whose token a delete voided is stored (in memory).",
+        "cache::published::under_lease_an_old_load_is_not_stored_in_memory",
+    ),
+    mutant(
+        "version_protocol_compare",
+        "Under Protocol::Version an older row replaces a newer one (on Redis).",
+        "cache::published::under_version_an_old_load_is_not_stored_on_redis",
+    ),
+    mutant(
+        "model_version_protocol_compare",
+        "Under Protocol::Version an older row replaces a newer one (in memory).",
+        "cache::published::under_version_an_old_load_is_not_stored_in_memory",
+    ),
 ];
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

@@ -3,6 +3,7 @@
 
 mod browser;
 mod databases;
+mod demo;
 mod eventually;
 mod mutants;
 mod park;

@@ -156,7 +156,7 @@ impl PlainStore {
             }
             Self::Memory(map) => Ok(map.change(key, |found| {
                 let stands = found.and_then(|bytes| Header::parse(bytes).ok()).map(|(header, _)| header.generation);
-                if guard("lease_protocol_token") && stands != Some(*token) {
+                if guard("model_lease_protocol_token") && stands != Some(*token) {
                     return (Change::Keep, false);
                 }
                 (entry.map_or(Change::Remove, |entry| Change::Put(entry, ttl_ms)), true)
@@ -180,7 +180,7 @@ impl PlainStore {
             }
             Self::Memory(map) => Ok(map.change(key, |found| {
                 let stored = found.and_then(|bytes| Header::parse(bytes).ok()).map_or(0, |(header, _)| header.floor);
-                if guard("version_protocol_compare") && stored > version {
+                if guard("model_version_protocol_compare") && stored > version {
                     return (Change::Keep, false);
                 }
                 (Change::Put(entry, ttl_ms), true)

@@ -2,5 +2,6 @@
 
 mod conformance;
 mod header;
+mod published;
 mod side_by_side;
 mod store;

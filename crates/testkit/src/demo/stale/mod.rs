@@ -31,11 +31,19 @@ const TTL: Duration = Duration::from_secs(30);
 /// # Errors
 /// When the runtime cannot be made.
 pub fn run(seed: u64) -> anyhow::Result<Vec<Row>> {
+    run_some(seed, |_| true)
+}
+
+/// Plays both schedules to those whose name is wanted.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_some(seed: u64, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Row>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     runtime.block_on(async {
         let (adversarial, storm) = (schedule::adversarial(), schedule::storm(seed));
         let mut rows = Vec::new();
-        for name in names() {
+        for name in names().into_iter().filter(|name| wanted(name)) {
             let adversarial = play_one(&name, &adversarial).await?;
             let storm = play_one(&name, &storm).await?;
             rows.push(Row { name, adversarial, storm });

@@ -1,0 +1,132 @@
+//! The published protocols on both backends: what each keeps out, and what it lets in.
+
+use evenkeel::Keel;
+use evenkeel::cache::{Cache, CacheError, Protocol};
+use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
+use std::time::Duration;
+use testkit::park::{self, SharedRedis};
+use tokio::sync::oneshot;
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Row {
+    version: u64,
+}
+
+/// Two processes that share a store.
+struct Pair {
+    reader: Cache<u64, Row>,
+    writer: Cache<u64, Row>,
+    /// Held while the pair lives: a test that runs alone has a Redis of its own.
+    _server: Option<SharedRedis>,
+}
+
+fn open(keel: &Keel, protocol: Protocol) -> Cache<u64, Row> {
+    let cache = keel.cache("published").ttl(Duration::from_secs(60)).protocol(protocol);
+    cache.version(|row: &Row| row.version).build().unwrap()
+}
+
+fn in_memory(protocol: Protocol) -> Pair {
+    let keel = Keel::memory();
+    let (reader, writer) = (open(&keel.another_process(), protocol), open(&keel.another_process(), protocol));
+    Pair { reader, writer, _server: None }
+}
+
+async fn on_redis(protocol: Protocol) -> Pair {
+    let shared = park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", shared.url, shared.prefix);
+    let keels = [Keel::connect(&url).await.unwrap(), Keel::connect(&url).await.unwrap()];
+    Pair { reader: open(&keels[0], protocol), writer: open(&keels[1], protocol), _server: Some(shared) }
+}
+
+/// The classical stale fill: a reader reads version 1 and pauses, a writer commits version 2 and invalidates, the reader fills.
+/// Answers with the version that the next reader gets when its own load would bring 2.
+async fn after_a_stale_fill(pair: Pair) -> u64 {
+    let (has_read, row_is_read) = oneshot::channel();
+    let (go_on, may_go_on) = oneshot::channel::<()>();
+    let Pair { reader, writer, _server } = pair;
+    let slow = tokio::spawn(async move {
+        let load = |_: &u64| async move {
+            has_read.send(()).unwrap();
+            may_go_on.await.unwrap();
+            Ok::<_, Infallible>(Some(Row { version: 1 }))
+        };
+        reader.get(&7, load).await.unwrap().unwrap().version
+    });
+    row_is_read.await.unwrap();
+    writer.invalidate_at(&7, 2).await.unwrap();
+    go_on.send(()).unwrap();
+    assert_eq!(slow.await.unwrap(), 1, "the slow reader began before the write");
+    read(&writer, 2).await
+}
+
+/// What a reader gets whose own load would bring `version`.
+async fn read(cache: &Cache<u64, Row>, version: u64) -> u64 {
+    let load = |_: &u64| async move { Ok::<_, Infallible>(Some(Row { version })) };
+    cache.get(&7, load).await.unwrap().unwrap().version
+}
+
+/// A lease whose token a delete has voided stores nothing.
+#[tokio::test]
+async fn under_lease_an_old_load_is_not_stored_in_memory() {
+    assert_eq!(after_a_stale_fill(in_memory(Protocol::Lease)).await, 2);
+}
+
+#[tokio::test]
+async fn under_lease_an_old_load_is_not_stored_on_redis() {
+    assert_eq!(after_a_stale_fill(on_redis(Protocol::Lease).await).await, 2);
+}
+
+/// The mark that the writer left has version 2; version 1 is refused.
+#[tokio::test]
+async fn under_version_an_old_load_is_not_stored_in_memory() {
+    assert_eq!(after_a_stale_fill(in_memory(Protocol::Version)).await, 2);
+}
+
+#[tokio::test]
+async fn under_version_an_old_load_is_not_stored_on_redis() {
+    assert_eq!(after_a_stale_fill(on_redis(Protocol::Version).await).await, 2);
+}
+
+/// Halves of a version are compared as numbers: 2^32 is above 2^32 - 1, whatever the lower half says.
+#[tokio::test]
+async fn under_version_the_upper_half_decides_on_redis() {
+    let Pair { writer, _server, .. } = on_redis(Protocol::Version).await;
+    writer.invalidate_at(&7, 1 << 32).await.unwrap();
+    assert_eq!(read(&writer, (1 << 32) - 1).await, (1 << 32) - 1, "returned to its own reader");
+    assert_eq!(read(&writer, (1 << 32) + 5).await, (1 << 32) + 5, "but not stored");
+    assert_eq!(read(&writer, 1 << 40).await, (1 << 32) + 5, "this one was stored");
+}
+
+/// While the delay of the second delete runs, the old value is served. That is what this protocol cannot help.
+#[tokio::test]
+async fn under_delayed_double_delete_an_old_load_is_stored_until_the_second_delete() {
+    let protocol = Protocol::DelayedDoubleDelete { delay: Duration::from_secs(3_600) };
+    assert_eq!(after_a_stale_fill(in_memory(protocol)).await, 1);
+    assert_eq!(after_a_stale_fill(on_redis(protocol).await).await, 1);
+}
+
+#[tokio::test]
+async fn under_the_default_an_old_load_is_not_stored() {
+    assert_eq!(after_a_stale_fill(in_memory(Protocol::Fenced)).await, 2);
+    assert_eq!(after_a_stale_fill(on_redis(Protocol::Fenced).await).await, 2);
+}
+
+/// A value is found again, and by the other process, under each of them.
+#[tokio::test]
+async fn under_every_protocol_a_value_is_loaded_once() {
+    let double_delete = Protocol::DelayedDoubleDelete { delay: Duration::from_secs(1) };
+    for protocol in [Protocol::Lease, Protocol::Version, double_delete, Protocol::Fenced] {
+        for Pair { reader, writer, _server } in [in_memory(protocol), on_redis(protocol).await] {
+            assert_eq!((read(&reader, 1).await, read(&writer, 2).await), (1, 1), "{protocol:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn version_needs_to_know_where_a_value_has_its_version() {
+    let cache = Keel::memory().cache::<u64, Row>("published").ttl(Duration::from_secs(60));
+    let error = cache.protocol(Protocol::Version).build().unwrap_err();
+    assert!(matches!(&error, CacheError::Settings { .. }), "{error}");
+    assert!(error.to_string().contains("version(..)"), "{error}");
+}
