@@ -5,6 +5,7 @@
 //! * [`conformance`] — one suite per capability; each of its backends passes the same one.
 //! * [`mutants`] — the table of protocol guards and of the tests that fail without them.
 //! * [`process`] — child processes in general: pause, resume, kill, tail of the log.
+//! * [`history`] — a recorder of operations, and checkers of staleness and linearizability.
 //! * [`proxy`] — a seeded TCP proxy that makes faults between a client and a server.
 //! * [`browser`] — headless Chromium for pages.
 //! * [`CommandTrace`] — what a Redis executed, to count round trips.
@@ -16,6 +17,7 @@ pub mod browser;
 pub mod conformance;
 pub mod demo;
 mod eventually;
+pub mod history;
 pub mod mutants;
 pub mod park;
 pub mod process;

@@ -1,0 +1,263 @@
+//! The search for a linearization of one register's history.
+
+use std::collections::HashSet;
+
+/// The search is given up when its memory holds so many words (half a GiB); honest histories need few per operation.
+const WORDS_MAX: usize = 64 << 20;
+
+/// One operation: a write of a value, or a read that returned it. The register holds 0 at first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) invoked: u64,
+    /// `None`: of unknown outcome, so it may be left out.
+    pub(super) returned: Option<u64>,
+    pub(super) value: u32,
+    pub(super) is_write: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// There is an order.
+    Order,
+    /// There is none; the step behind which the longest attempt could not get.
+    Stuck(usize),
+    /// The search was given up after so many states.
+    TooLarge(usize),
+}
+
+/// Tries to give every step of known outcome a place in one order.
+///
+/// The beginnings and ends in the order of time form a list from which a step is lifted while it has a place. What stands
+/// before the first end may come next. Three rules keep the number of attempts small; none loses an order:
+///
+/// * A read that fits now is placed now: it changes nothing, so placing it later cannot help.
+/// * A write of unknown outcome is placed only if a read that may come next returns its value, else it may as well be left out.
+/// * Of those with the same value the one that began first is taken, since none of them ever has to be placed.
+pub(super) fn search(steps: &[Step]) -> Found {
+    let mut attempt = Attempt::new(steps);
+    let mut visited: HashSet<State> = HashSet::new();
+    let (mut words, mut longest, mut stuck) = (0, 0, 0);
+    let mut branches: Vec<Branch> = Vec::new();
+    while attempt.known_left > 0 {
+        let choices = attempt.choices();
+        if attempt.order.len() >= longest {
+            (longest, stuck) = (attempt.order.len(), choices.blocked);
+        }
+        // Only where the ways part is there anything to remember.
+        let is_new = choices.forced || visited.insert(attempt.placed.state(attempt.value, &mut words));
+        if words > WORDS_MAX {
+            return Found::TooLarge(visited.len());
+        }
+        let untried = if is_new { choices.steps } else { Vec::new() };
+        branches.push(Branch { placed: attempt.order.len(), untried });
+        if !attempt.take_next(&mut branches) {
+            return Found::Stuck(stuck);
+        }
+    }
+    Found::Order
+}
+
+/// A point to which the search can come back.
+struct Branch {
+    /// How many steps had a place there.
+    placed: usize,
+    /// The last one is tried next.
+    untried: Vec<usize>,
+}
+
+/// What may come next.
+struct Choices {
+    steps: Vec<usize>,
+    /// There is nothing to choose.
+    forced: bool,
+    /// The step that has to have its place before time goes on.
+    blocked: usize,
+}
+
+/// An order in the making.
+struct Attempt<'a> {
+    steps: &'a [Step],
+    entries: Entries,
+    placed: Placed,
+    /// The steps so far, each with what the register held before it.
+    order: Vec<(usize, u32)>,
+    value: u32,
+    known_left: usize,
+}
+
+impl Attempt<'_> {
+    fn new(steps: &[Step]) -> Attempt<'_> {
+        Attempt {
+            steps,
+            entries: Entries::of(steps),
+            placed: Placed::new(steps.len()),
+            order: Vec::new(),
+            value: 0,
+            known_left: steps.iter().filter(|step| step.returned.is_some()).count(),
+        }
+    }
+
+    fn choices(&self) -> Choices {
+        let (candidates, blocked) = self.entries.candidates();
+        let is_read = |step: &usize| !self.steps[*step].is_write;
+        let reads = candidates.iter().filter(|step| is_read(step));
+        let wanted: HashSet<u32> = reads.clone().map(|read| self.steps[*read].value).collect();
+        if let Some(read) = reads.into_iter().find(|read| self.steps[**read].value == self.value) {
+            return Choices { steps: vec![*read], forced: true, blocked };
+        }
+        let mut taken = HashSet::new();
+        let mut may_be_next = |write: &usize| {
+            let Step { returned, value, .. } = self.steps[*write];
+            returned.is_some() || (wanted.contains(&value) && taken.insert(value))
+        };
+        let writes = candidates.iter().copied().filter(|step| !is_read(step));
+        let mut steps: Vec<usize> = writes.filter(|write| may_be_next(write)).collect();
+        steps.reverse();
+        Choices { steps, forced: false, blocked }
+    }
+
+    /// Goes on with the next untried step, going back as far as that takes; `false` if everything has been tried.
+    fn take_next(&mut self, branches: &mut Vec<Branch>) -> bool {
+        while let Some(branch) = branches.last_mut() {
+            while self.order.len() > branch.placed {
+                self.take_back();
+            }
+            if let Some(step) = branch.untried.pop() {
+                self.place(step);
+                return true;
+            }
+            branches.pop();
+        }
+        false
+    }
+
+    fn place(&mut self, step: usize) {
+        self.order.push((step, self.value));
+        self.placed.set(step, true);
+        self.entries.lift(step);
+        self.value = self.steps[step].value;
+        self.known_left -= usize::from(self.steps[step].returned.is_some());
+    }
+
+    fn take_back(&mut self) {
+        let Some((step, before)) = self.order.pop() else { return };
+        self.placed.set(step, false);
+        self.entries.put_back(step);
+        self.value = before;
+        self.known_left += usize::from(self.steps[step].returned.is_some());
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    Begin(usize),
+    End(usize),
+    /// Both ends of the list.
+    Anchor,
+}
+
+/// A doubly linked list over the entries in the order of time. Position 0 is the anchor.
+struct Entries {
+    entries: Vec<Entry>,
+    next: Vec<usize>,
+    previous: Vec<usize>,
+    /// Positions of a step's beginning and end.
+    places: Vec<(usize, Option<usize>)>,
+}
+
+impl Entries {
+    fn of(steps: &[Step]) -> Entries {
+        // Simultaneous moments: beginnings first, so that the steps count as concurrent.
+        let begins = steps.iter().enumerate().map(|(index, step)| (step.invoked, 0, Entry::Begin(index)));
+        let ends = steps.iter().enumerate().filter_map(|(index, step)| Some((step.returned?, 1, Entry::End(index))));
+        let mut moments: Vec<(u64, u8, Entry)> = begins.chain(ends).collect();
+        moments.sort_by_key(|(order, kind, _)| (*order, *kind));
+        let entries: Vec<Entry> =
+            [Entry::Anchor].into_iter().chain(moments.into_iter().map(|(_, _, entry)| entry)).collect();
+        let mut places = vec![(0, None); steps.len()];
+        for (position, entry) in entries.iter().enumerate().skip(1) {
+            match *entry {
+                Entry::Begin(step) => places[step].0 = position,
+                Entry::End(step) => places[step].1 = Some(position),
+                Entry::Anchor => {}
+            }
+        }
+        let length = entries.len();
+        let next = (1..=length).map(|position| position % length).collect();
+        let previous = (0..length).map(|position| (position + length - 1) % length).collect();
+        Entries { entries, next, previous, places }
+    }
+
+    /// The steps that have begun when the first one ends, and that one.
+    fn candidates(&self) -> (Vec<usize>, usize) {
+        let mut candidates = Vec::new();
+        let mut position = self.next[0];
+        loop {
+            match self.entries[position] {
+                Entry::Begin(step) => candidates.push(step),
+                Entry::End(step) => return (candidates, step),
+                Entry::Anchor => return (candidates, 0),
+            }
+            position = self.next[position];
+        }
+    }
+
+    fn lift(&mut self, step: usize) {
+        let (begin, end) = self.places[step];
+        self.unlink(begin);
+        end.into_iter().for_each(|end| self.unlink(end));
+    }
+
+    /// In the opposite order of [`Entries::lift`], because the two may be neighbours.
+    fn put_back(&mut self, step: usize) {
+        let (begin, end) = self.places[step];
+        end.into_iter().for_each(|end| self.link(end));
+        self.link(begin);
+    }
+
+    fn unlink(&mut self, position: usize) {
+        let (previous, next) = (self.previous[position], self.next[position]);
+        self.next[previous] = next;
+        self.previous[next] = previous;
+    }
+
+    fn link(&mut self, position: usize) {
+        let (previous, next) = (self.previous[position], self.next[position]);
+        self.next[previous] = position;
+        self.previous[next] = position;
+    }
+}
+
+/// What an attempt may go on from: which steps have a place, and what the register holds.
+#[derive(PartialEq, Eq, Hash)]
+struct State {
+    full: usize,
+    rest: Box<[u64]>,
+    value: u32,
+}
+
+/// What a remembered state takes beside its bits.
+const STATE_WORDS: usize = size_of::<State>() / size_of::<u64>() + 2;
+
+/// Which steps have a place, as bits.
+struct Placed(Box<[u64]>);
+
+impl Placed {
+    fn new(steps: usize) -> Placed {
+        Placed(vec![0; steps.div_ceil(64)].into_boxed_slice())
+    }
+
+    fn set(&mut self, step: usize, placed: bool) {
+        let bit = 1 << (step % 64);
+        if placed { self.0[step / 64] |= bit } else { self.0[step / 64] &= !bit }
+    }
+
+    /// This set and the register's value, as a key. Steps are sorted by their beginning, so all but a few of the placed ones
+    /// stand at the front: only what follows the full words is kept. Adds the size to `words`.
+    fn state(&self, value: u32, words: &mut usize) -> State {
+        let full = self.0.iter().take_while(|word| **word == u64::MAX).count();
+        let end = self.0.iter().rposition(|word| *word != 0).map_or(full, |last| last + 1).max(full);
+        *words += end - full + STATE_WORDS;
+        State { full, rest: self.0[full..end].into(), value }
+    }
+}
