@@ -1,6 +1,8 @@
 //! What the program does with its arguments. Whatever goes wrong at the start is one sentence on standard error and exit code 2.
 
+mod export;
 mod folder;
+mod import;
 mod serve;
 
 use crate::config::{Command, Config, Flags};
@@ -34,7 +36,8 @@ fn run(flags: Flags) -> Result<()> {
     match command {
         None => runtime.block_on(serve::serve(Config::resolve(&place, &serving)?)),
         Some(Command::Serve(serving)) => runtime.block_on(serve::serve(Config::resolve(&place, &serving)?)),
-        Some(Command::Import(_) | Command::Export(_)) => Ok(()),
+        Some(Command::Import(flags)) => runtime.block_on(import::run(flags, &place)),
+        Some(Command::Export(flags)) => runtime.block_on(export::run(flags, &place)),
     }
 }
 

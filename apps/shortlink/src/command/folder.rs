@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::store::DatabaseUrl;
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -12,19 +13,6 @@ use std::path::{Path, PathBuf};
 ///
 /// One process at a time: an embedded cache cannot know what another process writes behind it.
 pub(super) struct Hold(File);
-
-/// Who has it, as far as they said.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Holder {
-    /// Where the holder listens; `None` if it is no service (yet).
-    pub(super) address: Option<String>,
-}
-
-/// What a try to get hold of a file gave.
-pub(super) enum Taken {
-    Free(Hold),
-    Held(Holder),
-}
 
 impl Hold {
     /// Tells others, who find the file held, where this service listens.
@@ -36,48 +24,31 @@ impl Hold {
     }
 }
 
-/// Gets hold of the configured database if it is a file on this machine; `None` if it is a server.
+/// Gets hold of the configured database if it is a file on this machine; `None` if it is a server. `what` is what the caller
+/// wants to do, `instead` what it can do with a running service (given its address).
 ///
 /// # Errors
-/// One sentence if the folder cannot be made or written.
-pub(super) fn hold(config: &Config) -> Result<Option<Taken>> {
+/// One sentence: the folder cannot be made or written, or somebody holds the file.
+pub(super) fn hold(config: &Config, what: &str, instead: impl Fn(&str) -> String) -> Result<Option<Hold>> {
     let DatabaseUrl::Sqlite(file) = &config.database else { return Ok(None) };
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make the data folder {}", folder.display()))?;
     let path = lock_path(file);
-    let mut lock = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .with_context(|| format!("cannot write in the data folder {}", folder.display()))?;
+    let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut lock = lock.with_context(|| format!("cannot write in the data folder {}", folder.display()))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {
             lock.set_len(0)?;
-            Ok(Some(Taken::Free(Hold(lock))))
+            Ok(Some(Hold(lock)))
         }
-        Err(rustix::io::Errno::WOULDBLOCK) => {
+        Err(Errno::WOULDBLOCK) => {
             let mut address = String::new();
-            // What the holder wrote is a courtesy; without it the sentence is shorter.
+            // What the holder wrote is a courtesy; without it the advice is shorter.
             let _ = lock.read_to_string(&mut address);
-            Ok(Some(Taken::Held(Holder { address: Some(address).filter(|text| !text.is_empty()) })))
-        }
-        Err(error) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
-    }
-}
-
-/// As [`hold`], where a held file is an error. `what` is what the caller wants to do, `instead` what it can do on a running
-/// service (given its address).
-pub(super) fn hold_or_refuse(config: &Config, what: &str, instead: impl Fn(&str) -> String) -> Result<Option<Hold>> {
-    match hold(config)? {
-        None => Ok(None),
-        Some(Taken::Free(hold)) => Ok(Some(hold)),
-        Some(Taken::Held(holder)) => {
-            let advice =
-                holder.address.map_or_else(|| "wait until it has ended".to_owned(), |address| instead(&address));
+            let advice = if address.is_empty() { "wait until it has ended".to_owned() } else { instead(&address) };
             bail!("{} is in use by another shortlink, so this one cannot {what}: {advice}", config.database)
         }
+        Err(error) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `shortlink serve`.
 
-use super::folder::hold_or_refuse;
+use super::folder::hold;
 use crate::config::Config;
 use crate::domain::TargetRules;
 use crate::http;
@@ -24,7 +24,7 @@ const KEEL_PATIENCE: Duration = Duration::from_secs(1);
 /// One sentence on what is in the way.
 pub(super) async fn serve(config: Config) -> Result<()> {
     log_to_stderr();
-    let mut hold = hold_or_refuse(&config, "serve it", |address| format!("it answers at {address}"))?;
+    let mut hold = hold(&config, "serve it", |address| format!("it answers at {address}"))?;
     let listener =
         TcpListener::bind(&config.listen).await.with_context(|| format!("cannot listen on {}", config.listen))?;
     let address = listener.local_addr().context("cannot tell the port")?;

@@ -1,5 +1,6 @@
 //! The command line. What is not given here may come from the environment (clap reads it) or the file.
 
+use crate::transfer::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -106,4 +107,14 @@ pub(crate) enum FormatFlag {
     Tsv,
     Csv,
     Jsonl,
+}
+
+impl From<FormatFlag> for Format {
+    fn from(flag: FormatFlag) -> Self {
+        match flag {
+            FormatFlag::Tsv => Self::Tsv,
+            FormatFlag::Csv => Self::Csv,
+            FormatFlag::Jsonl => Self::JsonLines,
+        }
+    }
 }

@@ -4,7 +4,7 @@ mod file;
 mod flags;
 
 pub use flags::Flags;
-pub(crate) use flags::{Command, Place, Serving};
+pub(crate) use flags::{Command, Export, Import, Place, Serving};
 
 use crate::store::DatabaseUrl;
 use anyhow::{Context, Result, bail};

@@ -6,16 +6,15 @@ use super::host::Host;
 use super::observe::Changed;
 use super::openapi::{ListProblems, WriteProblems};
 use super::problem::{FieldError, Problem};
-use crate::domain::{Code, Link};
 use crate::service::{Service, ServiceError};
 use crate::store::{ImportRow, RowOutcome};
+use crate::transfer::TransferRow;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::stream;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -32,35 +31,6 @@ pub struct ImportBatch {
     /// At most 500.
     #[schema(max_items = 500)]
     pub rows: Vec<TransferRow>,
-}
-
-/// A link on its way from one place to another. An export gives every field; an import needs only `target`.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TransferRow {
-    /// The link's code; without one, it gets one, unless some link leads to the target already.
-    #[serde(default)]
-    pub code: Option<String>,
-    /// Where it leads, byte for byte.
-    pub target: String,
-    /// Whether somebody chose the code.
-    #[serde(default)]
-    pub alias: bool,
-    /// When it ends; a past moment is taken, too.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub expires_at: Option<Timestamp>,
-    /// When it was made; without it, now.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub created_at: Option<Timestamp>,
-    /// When it was last changed; without it, when it was made.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub updated_at: Option<Timestamp>,
-    /// Its version.
-    #[serde(default)]
-    pub version: Option<i64>,
 }
 
 /// What became of the rows.
@@ -115,9 +85,9 @@ pub(super) async fn import(
         return Err(Problem::invalid(vec![FieldError::new("rows", detail)]));
     }
     let checked: Vec<Result<ImportRow, String>> =
-        batch.rows.iter().map(|row| checked(&app.service, &host, row)).collect();
+        batch.rows.iter().map(|row| row.check(app.service.rules(), host.as_str())).collect();
     let good = checked.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
-    let (taken, consistency) = app.service.import(good, None).await?;
+    let (taken, consistency) = app.service.import(good).await?;
     let mut taken = taken.into_iter();
     let outcomes = checked
         .into_iter()
@@ -173,38 +143,10 @@ async fn chunk(service: &Service, after: i64) -> Result<(Bytes, Option<i64>), Se
     Ok((lines.into(), next))
 }
 
-fn checked(service: &Service, host: &Host, row: &TransferRow) -> Result<ImportRow, String> {
-    let target = service.rules().check(&row.target, host.as_str()).map_err(|refused| refused.to_string())?;
-    let code = row.code.as_deref().map(Code::alias).transpose().map_err(|refused| refused.to_string())?;
-    Ok(ImportRow {
-        code,
-        alias: row.alias,
-        target,
-        expires_at: row.expires_at,
-        created_at: row.created_at,
-        updated_at: row.updated_at,
-        version: row.version,
-    })
-}
-
 fn outcome(row: RowOutcome) -> ImportOutcome {
     match row {
         RowOutcome::Created(code) => ImportOutcome::Created { code: code.to_string() },
         RowOutcome::Present => ImportOutcome::Present,
         RowOutcome::Taken(code) => ImportOutcome::Taken { code: code.to_string() },
-    }
-}
-
-impl From<Link> for TransferRow {
-    fn from(link: Link) -> Self {
-        TransferRow {
-            code: Some(link.code.to_string()),
-            target: link.target.as_str().to_owned(),
-            alias: link.alias,
-            expires_at: link.expires_at,
-            created_at: Some(link.created_at),
-            updated_at: Some(link.updated_at),
-            version: Some(link.version),
-        }
     }
 }

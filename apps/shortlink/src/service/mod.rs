@@ -12,7 +12,7 @@ pub use error::ServiceError;
 pub use redirects::{Destination, LOADS_MAX};
 
 use crate::domain::{Code, Link, Page, PageRequest, TargetRules};
-use crate::store::{Checkpoint, ImportRow, RowOutcome, Store, StoreError};
+use crate::store::{ImportRow, RowOutcome, Store, StoreError};
 use draft::Check;
 use evenkeel::Keel;
 use evenkeel::cache::CacheError;
@@ -179,14 +179,10 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::Store`].
-    pub async fn import(
-        &self,
-        rows: Vec<ImportRow>,
-        checkpoint: Option<Checkpoint>,
-    ) -> Result<(Vec<RowOutcome>, Consistency), ServiceError> {
+    pub async fn import(&self, rows: Vec<ImportRow>) -> Result<(Vec<RowOutcome>, Consistency), ServiceError> {
         let service = self.clone();
         self.to_the_end(async move {
-            let outcomes = service.store().import(&rows, checkpoint.as_ref()).await?;
+            let outcomes = service.store().import(&rows).await?;
             let made = outcomes.iter().filter_map(|outcome| match outcome {
                 RowOutcome::Created(code) => Some(service.0.redirects.forget(code)),
                 RowOutcome::Present | RowOutcome::Taken(_) => None,

@@ -23,6 +23,14 @@ pub enum StoreError {
         /// What this program has.
         known: i64,
     },
+    /// The schema is an earlier version's, and the caller must not upgrade it. Start the service once: it does.
+    #[error("the database has schema version {found}, and {known} is needed; shortlink serve brings it up to date")]
+    OlderSchema {
+        /// What the database has; 0 if it has none.
+        found: i64,
+        /// What this program has.
+        known: i64,
+    },
     /// An upgrade of the schema stopped half-way, in a database that cannot undo it.
     #[error("an upgrade to schema version {0} stopped half-way; restore the database from its backup and start again")]
     HalfMigrated(i64),
@@ -35,6 +43,9 @@ pub enum StoreError {
     /// The database cannot be used, or refused a statement.
     #[error("the database cannot be used: {0}")]
     Unavailable(sqlx::Error),
+    /// The outcome of an import could not be noted, so it was not taken.
+    #[error("what became of the rows cannot be noted: {0}")]
+    Log(std::io::Error),
     /// A code is taken. Never leaves the store.
     #[error("a code is taken")]
     Duplicate,

@@ -37,12 +37,21 @@ pub enum RowOutcome {
     Taken(Code),
 }
 
-/// See [`Store::import`].
+/// Told what became of rows just before they commit; what it answers commits with them.
+pub trait ImportLog: Send {
+    /// The outcomes are in the order of the rows. Called again, with other outcomes, if the transaction had to begin again.
+    ///
+    /// # Errors
+    /// Whatever keeps it from noting them: the rows are not taken then.
+    fn keep(&mut self, outcomes: &[RowOutcome]) -> std::io::Result<Checkpoint>;
+}
+
+/// See [`Store::import`] and [`Store::import_logged`].
 pub(super) async fn import<D: Database>(
     store: &Store,
     database: &D,
     rows: &[ImportRow],
-    checkpoint: Option<&Checkpoint>,
+    mut log: Option<&mut dyn ImportLog>,
 ) -> Result<Vec<RowOutcome>, StoreError> {
     for _ in 0..CODE_ATTEMPTS_MAX {
         let mut transaction = database.begin().await?;
@@ -54,8 +63,9 @@ pub(super) async fn import<D: Database>(
             Err(StoreError::Duplicate) => continue,
             Err(error) => return Err(error),
         }
-        if let Some(checkpoint) = checkpoint {
-            transaction.keep_checkpoint(checkpoint).await?;
+        if let Some(log) = &mut log {
+            let checkpoint = log.keep(&outcomes).map_err(StoreError::Log)?;
+            transaction.keep_checkpoint(&checkpoint).await?;
         }
         transaction.commit().await?;
         return Ok(outcomes);

@@ -17,7 +17,7 @@ mod url;
 
 pub use checkpoint::Checkpoint;
 pub use error::StoreError;
-pub use import::{ImportRow, RowOutcome};
+pub use import::{ImportLog, ImportRow, RowOutcome};
 pub use url::{DatabaseUrl, DatabaseUrlRefused};
 
 use crate::codes::{CODES, CodeMaker, Key};
@@ -26,6 +26,7 @@ use database::{Database, Transaction};
 use evenkeel::clock::Clock;
 use jiff::Timestamp;
 use numbers::Numbers;
+use schema::Schema;
 use std::sync::Arc;
 
 /// How often a generated code may meet one that is taken before something must be wrong. Each attempt meets an alias with a
@@ -71,17 +72,15 @@ impl Store {
     /// [`StoreError::Unavailable`] if the database cannot be reached, [`StoreError::NewerSchema`] if a newer version of this
     /// program has changed it.
     pub async fn open(url: &DatabaseUrl, clock: Clock) -> Result<Self, StoreError> {
-        let connection = match url {
-            DatabaseUrl::Sqlite(path) => Connection::Sqlite(sqlite::Sqlite::open(path).await?),
-            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::Mysql::open(url, &clock).await?),
-            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::Postgres::open(url, &clock).await?),
-        };
-        let key = match &connection {
-            Connection::Sqlite(database) => code_key(database).await?,
-            Connection::Mysql(database) => code_key(database).await?,
-            Connection::Postgres(database) => code_key(database).await?,
-        };
-        Ok(Self(Arc::new(Inner { connection, codes: CodeMaker::new(key), numbers: Numbers::default(), clock })))
+        Self::open_with(url, clock, Schema::Upgrade).await
+    }
+
+    /// Connects to a database that others may be using, to read from it: the schema stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`]; [`StoreError::NewerSchema`] or [`StoreError::OlderSchema`] if this program cannot read it.
+    pub async fn open_as_is(url: &DatabaseUrl, clock: Clock) -> Result<Self, StoreError> {
+        Self::open_with(url, clock, Schema::AsIs).await
     }
 
     /// Makes a link.
@@ -149,18 +148,25 @@ impl Store {
         with_database!(self, database => database.rows_after(after, limit).await)
     }
 
-    /// Takes rows of an import, all in one transaction together with `checkpoint`. The answers are in the order of the rows.
-    /// A row is already there if its code, else its target, is; imports of several processes take turns, so none of two equal
-    /// rows is added twice.
+    /// Takes rows of an import, all in one transaction. The answers are in the order of the rows. A row is already there if its
+    /// code, else its target, is; imports of several processes take turns, so none of two equal rows is added twice.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`]: nothing of it was taken, or all of it; a repeat finds out.
-    pub async fn import(
+    pub async fn import(&self, rows: &[ImportRow]) -> Result<Vec<RowOutcome>, StoreError> {
+        with_database!(self, database => import::import(self, database, rows, None).await)
+    }
+
+    /// As [`Store::import`], together with the checkpoint that `log` answers.
+    ///
+    /// # Errors
+    /// [`StoreError::Log`] if it answers none: nothing was taken then. Otherwise as [`Store::import`].
+    pub async fn import_logged(
         &self,
         rows: &[ImportRow],
-        checkpoint: Option<&Checkpoint>,
+        log: &mut dyn ImportLog,
     ) -> Result<Vec<RowOutcome>, StoreError> {
-        with_database!(self, database => import::import(self, database, rows, checkpoint).await)
+        with_database!(self, database => import::import(self, database, rows, Some(log)).await)
     }
 
     /// Where an interrupted import of `source` stood.
@@ -214,6 +220,20 @@ impl Store {
     /// Closes the connections; for SQLite also folds the write-ahead log into the file.
     pub async fn close(&self) {
         with_database!(self, database => database.close().await);
+    }
+
+    async fn open_with(url: &DatabaseUrl, clock: Clock, schema: Schema) -> Result<Self, StoreError> {
+        let connection = match url {
+            DatabaseUrl::Sqlite(path) => Connection::Sqlite(sqlite::Sqlite::open(path, schema).await?),
+            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::Mysql::open(url, &clock, schema).await?),
+            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::Postgres::open(url, &clock, schema).await?),
+        };
+        let key = match &connection {
+            Connection::Sqlite(database) => code_key(database).await?,
+            Connection::Mysql(database) => code_key(database).await?,
+            Connection::Postgres(database) => code_key(database).await?,
+        };
+        Ok(Self(Arc::new(Inner { connection, codes: CodeMaker::new(key), numbers: Numbers::default(), clock })))
     }
 
     async fn create_in(&self, database: &impl Database, new: NewLink) -> Result<Link, StoreError> {

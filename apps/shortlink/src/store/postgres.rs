@@ -2,7 +2,8 @@
 
 use super::database::{Database, Transaction};
 use super::rows::{LinkRow, like_pattern, links, numbered, numbers_before, target_hash};
-use super::{Checkpoint, StoreError, schema};
+use super::schema::{self, Schema};
+use super::{Checkpoint, StoreError};
 use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
 use evenkeel::clock::Clock;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
@@ -22,12 +23,12 @@ const SELECT: &str = "SELECT id, code, target, alias, created_at, updated_at, ex
 pub(super) struct Postgres(PgPool);
 
 impl Postgres {
-    pub(super) async fn open(url: &str, clock: &Clock) -> Result<Self, StoreError> {
+    pub(super) async fn open(url: &str, clock: &Clock, schema: Schema) -> Result<Self, StoreError> {
         let options = PgConnectOptions::from_str(url)?;
         // A connection of its own first: a pool would retry, and then only say that time ran out.
         let first = clock.timeout(ACQUIRE_MAX, PgConnection::connect_with(&options)).await;
         let mut first = first.map_err(|_| sqlx::Error::PoolTimedOut)??;
-        schema::upgrade(&mut first, sqlx::migrate!("migrations/postgres")).await?;
+        schema::prepare(&mut first, sqlx::migrate!("migrations/postgres"), schema).await?;
         first.close().await?;
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS_MAX)

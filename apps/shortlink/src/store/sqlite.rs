@@ -3,7 +3,8 @@
 
 use super::database::{Database, Transaction};
 use super::rows::{LinkRow, like_pattern, links, numbered, numbers_before, target_hash};
-use super::{Checkpoint, StoreError, schema};
+use super::schema::{self, Schema};
+use super::{Checkpoint, StoreError};
 use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{QueryBuilder, SqliteConnection};
@@ -25,7 +26,7 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    pub(super) async fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(super) async fn open(path: &Path, schema: Schema) -> Result<Self, StoreError> {
         // FULL: what was answered survives a power cut, as on the other databases.
         let options = SqliteConnectOptions::new()
             .filename(path)
@@ -34,7 +35,7 @@ impl Sqlite {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(BUSY_MAX);
         let writer = SqlitePoolOptions::new().max_connections(1).connect_with(options.clone()).await?;
-        schema::upgrade(&mut *writer.acquire().await?, sqlx::migrate!("migrations/sqlite")).await?;
+        schema::prepare(&mut *writer.acquire().await?, sqlx::migrate!("migrations/sqlite"), schema).await?;
         let readers = SqlitePoolOptions::new().max_connections(READERS_MAX).connect_lazy_with(options.read_only(true));
         Ok(Self { writer, readers })
     }

@@ -1,1 +1,29 @@
 //! Import and export of links as TSV, CSV and JSON lines.
+//!
+//! A file is read as a stream of bounded lines, so its size does not matter. Rows go to their [`Destination`] in batches; into a
+//! database, each batch commits together with a checkpoint, so an import that was killed goes on where it was. A second run of
+//! the same file adds nothing.
+
+mod batches;
+mod columns;
+mod csv;
+mod destination;
+mod export;
+mod format;
+mod import;
+mod lines;
+mod progress;
+mod records;
+mod rejected;
+mod remote;
+mod report;
+mod row;
+
+pub use destination::{Answer, Destination};
+pub use export::{Origin, export};
+pub use format::Format;
+pub use import::{ImportSource, import};
+pub use progress::Counts;
+pub use remote::Remote;
+pub use report::Report;
+pub use row::TransferRow;

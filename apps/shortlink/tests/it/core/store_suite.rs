@@ -3,7 +3,7 @@
 use evenkeel::clock::TestClock;
 use jiff::Timestamp;
 use shortlink::domain::{Code, Link, LinkPatch, NewLink, PageRequest, Target, TargetRules};
-use shortlink::store::{Checkpoint, DatabaseUrl, ImportRow, RowOutcome, Store, StoreError};
+use shortlink::store::{Checkpoint, DatabaseUrl, ImportLog, ImportRow, RowOutcome, Store, StoreError};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -139,10 +139,8 @@ async fn a_patch_changes_what_it_names(store: &Store, clock: &TestClock) {
     assert_eq!(endless.expires_at, None);
     assert_eq!(store.patch(&code("nobody"), LinkPatch::default(), None).await.unwrap(), None);
     // An import finds the link by its new address, not by the old one.
-    let outcomes = store
-        .import(&[row(None, "https://example.com/new"), row(None, "https://example.com/old")], None)
-        .await
-        .unwrap();
+    let outcomes =
+        store.import(&[row(None, "https://example.com/new"), row(None, "https://example.com/old")]).await.unwrap();
     assert!(matches!(&outcomes[..], [RowOutcome::Present, RowOutcome::Created(_)]), "{outcomes:?}");
 }
 
@@ -213,7 +211,7 @@ async fn an_import_adds_what_is_missing(store: &Store) {
         restored.clone(),
         row(Some("Abc123x"), "https://import.example/other"),
     ];
-    let outcomes = store.import(&rows, None).await.unwrap();
+    let outcomes = store.import(&rows).await.unwrap();
     let [
         RowOutcome::Present,
         RowOutcome::Taken(taken),
@@ -245,7 +243,7 @@ async fn an_import_adds_what_is_missing(store: &Store) {
         restored
     );
 
-    let again = store.import(&rows, None).await.unwrap();
+    let again = store.import(&rows).await.unwrap();
     let taken = again.iter().filter(|outcome| matches!(outcome, RowOutcome::Taken(_))).count();
     let present = again.iter().filter(|outcome| **outcome == RowOutcome::Present).count();
     assert_eq!((present, taken), (7, 2), "{again:?}");
@@ -255,12 +253,27 @@ async fn a_checkpoint_is_kept_with_its_rows(store: &Store) {
     let source = "f".repeat(64);
     let state = |text: &str| Checkpoint { source: source.clone(), state: text.to_owned() };
     assert_eq!(store.checkpoint(&source).await.unwrap(), None);
-    store.import(&[row(None, "https://checkpoint.example/1")], Some(&state("one"))).await.unwrap();
+    let mut log = Noted(Ok(state("one")));
+    store.import_logged(&[row(None, "https://checkpoint.example/1")], &mut log).await.unwrap();
     assert_eq!(store.checkpoint(&source).await.unwrap(), Some(state("one")));
-    store.import(&[], Some(&state("{\"line\": 2}"))).await.unwrap();
+    store.import_logged(&[], &mut Noted(Ok(state("{\"line\": 2}")))).await.unwrap();
     assert_eq!(store.checkpoint(&source).await.unwrap(), Some(state("{\"line\": 2}")));
+    // A log that cannot be written takes the rows with it.
+    let row = row(None, "https://checkpoint.example/2");
+    let failed = store.import_logged(std::slice::from_ref(&row), &mut Noted(Err("disk full"))).await;
+    assert!(matches!(&failed, Err(StoreError::Log(why)) if why.to_string() == "disk full"), "{failed:?}");
+    assert!(matches!(&store.import(&[row]).await.unwrap()[..], [RowOutcome::Created(_)]));
     store.forget_checkpoint(&source).await.unwrap();
     assert_eq!(store.checkpoint(&source).await.unwrap(), None);
+}
+
+/// A log that answers always the same.
+struct Noted(Result<Checkpoint, &'static str>);
+
+impl ImportLog for Noted {
+    fn keep(&mut self, _outcomes: &[RowOutcome]) -> std::io::Result<Checkpoint> {
+        self.0.clone().map_err(std::io::Error::other)
+    }
 }
 
 /// An alias of seven characters may stand where the sequence will arrive; the unique index is the last judge.
@@ -305,7 +318,7 @@ async fn instances_share_one_sequence(store: &Store, url: &DatabaseUrl, clock: &
 async fn imports_at_once_add_nothing_twice(store: &Store, url: &DatabaseUrl, clock: &TestClock) {
     let other = open(url, clock).await;
     let rows: Vec<ImportRow> = (0..200).map(|number| row(None, &format!("https://twice.example/{number}"))).collect();
-    let (one, two) = tokio::join!(store.import(&rows, None), other.import(&rows, None));
+    let (one, two) = tokio::join!(store.import(&rows), other.import(&rows));
     let added = |outcomes: &[RowOutcome]| outcomes.iter().filter(|row| matches!(row, RowOutcome::Created(_))).count();
     assert_eq!(added(&one.unwrap()) + added(&two.unwrap()), rows.len());
     let listed = store.list(&PageRequest::new(Some("twice.example"), 1, 1).unwrap()).await.unwrap();

@@ -1,0 +1,35 @@
+//! `shortlink import`.
+
+use super::folder::hold;
+use super::serve::open_store;
+use crate::config::{Config, Import, Place, Serving};
+use crate::domain::TargetRules;
+use crate::transfer::{Destination, Format, ImportSource, Remote, Report, import};
+use anyhow::Result;
+use evenkeel::clock::Clock;
+
+/// Imports a file into the configured database, or into a running service.
+///
+/// # Errors
+/// One sentence on what is in the way.
+pub(super) async fn run(flags: Import, place: &Place) -> Result<()> {
+    let format = flags.format.map_or_else(|| Format::of(&flags.file), |format| Ok(format.into()))?;
+    let columns = flags.columns.map(|names| names.split(',').map(str::to_owned).collect());
+    let source = ImportSource { file: flags.file, format, columns };
+    let mut report = if flags.json { Report::Program } else { Report::person() };
+    if let Some(address) = flags.server {
+        let mut destination = Destination::Server(Box::new(Remote::new(&address, Clock::system())?));
+        import(&source, &mut destination, &mut report).await?;
+        return Ok(());
+    }
+    let config = Config::resolve(place, &Serving::default())?;
+    let file = source.file.display();
+    let instead = |address: &str| format!("shortlink import {file} --server {address} imports into it while it runs");
+    let _hold = hold(&config, "import into it", instead)?;
+    let store = open_store(&config, Clock::system()).await?;
+    let own: Vec<String> = config.public_url.into_iter().collect();
+    let mut destination = Destination::Store(store.clone(), TargetRules::new(&own, config.refuse_private));
+    let result = import(&source, &mut destination, &mut report).await;
+    store.close().await;
+    result.map(drop)
+}

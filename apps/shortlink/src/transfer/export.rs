@@ -1,0 +1,132 @@
+//! `shortlink export`.
+
+use super::csv::push_field;
+use super::format::Format;
+use super::remote::{self, Remote};
+use super::row::{Column, TransferRow};
+use crate::store::Store;
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::vec;
+
+/// Rows read from the database at a time.
+const ROWS_AT_ONCE: u32 = 1000;
+
+/// Where an export comes from.
+pub enum Origin {
+    /// A database.
+    Store(Store),
+    /// A running service.
+    Server(Box<Remote>),
+}
+
+/// Writes all links to `file` (`-`: standard output), in the order they were stored, and answers how many.
+///
+/// A file appears under its name when it is complete, not before. Not guaranteed: a snapshot, see [`Store::rows_after`].
+///
+/// # Errors
+/// One sentence.
+pub async fn export(origin: Origin, file: &Path, format: Format) -> Result<u64> {
+    let mut rows = match origin {
+        Origin::Store(store) => Rows::Store { store, after: 0, ready: Vec::new().into_iter() },
+        Origin::Server(mut remote) => Rows::Server(Box::new(remote.export().await?)),
+    };
+    if file == Path::new("-") {
+        return match write_rows(&mut rows, io::stdout().lock(), format).await {
+            // Whoever reads has seen enough.
+            Err(error) if is_closed_pipe(&error) => Ok(0),
+            other => other,
+        };
+    }
+    // A device or a pipe is written to directly: there is nothing to put in its place.
+    if file.symlink_metadata().is_ok_and(|known| !known.is_file()) {
+        let out = File::options().write(true).open(file).with_context(|| cannot_write(file))?;
+        return write_rows(&mut rows, out, format).await;
+    }
+    let partial = partial_path(file);
+    let out = File::create(&partial).with_context(|| cannot_write(&partial))?;
+    let written = async {
+        let count = write_rows(&mut rows, &out, format).await?;
+        out.sync_all()?;
+        std::fs::rename(&partial, file)?;
+        Ok(count)
+    };
+    let written: Result<u64> = written.await;
+    if written.is_err() {
+        // The reason is told; what is left of the attempt is of no use.
+        let _ = std::fs::remove_file(&partial);
+    }
+    written.with_context(|| cannot_write(file))
+}
+
+/// Rows from wherever they come.
+enum Rows {
+    Store { store: Store, after: i64, ready: vec::IntoIter<(i64, TransferRow)> },
+    Server(Box<remote::Lines>),
+}
+
+impl Rows {
+    async fn next(&mut self) -> Result<Option<TransferRow>> {
+        match self {
+            Self::Server(lines) => lines.next().await,
+            Self::Store { store, after, ready } => {
+                if ready.len() == 0 {
+                    let rows = store.rows_after(*after, ROWS_AT_ONCE).await?;
+                    *ready = rows.into_iter().map(|(id, link)| (id, link.into())).collect::<Vec<_>>().into_iter();
+                }
+                let Some((id, row)) = ready.next() else { return Ok(None) };
+                *after = id;
+                Ok(Some(row))
+            }
+        }
+    }
+}
+
+async fn write_rows(rows: &mut Rows, out: impl Write, format: Format) -> Result<u64> {
+    let mut out = BufWriter::new(out);
+    if format != Format::JsonLines {
+        let separator = if format == Format::Csv { "," } else { "\t" };
+        writeln!(out, "{}", Column::ALL.map(Column::name).join(separator))?;
+    }
+    let mut count = 0;
+    while let Some(row) = rows.next().await? {
+        writeln!(out, "{}", line(&row, format)?)?;
+        count += 1;
+    }
+    out.flush()?;
+    Ok(count)
+}
+
+fn line(row: &TransferRow, format: Format) -> Result<String> {
+    match format {
+        Format::JsonLines => Ok(serde_json::to_string(row)?),
+        // No value of a link contains a tab or a line end.
+        Format::Tsv => Ok(Column::ALL.map(|column| row.text(column)).join("\t")),
+        Format::Csv => {
+            let mut line = String::new();
+            for (index, column) in Column::ALL.into_iter().enumerate() {
+                if index > 0 {
+                    line.push(',');
+                }
+                push_field(&mut line, &row.text(column));
+            }
+            Ok(line)
+        }
+    }
+}
+
+fn partial_path(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".partial");
+    PathBuf::from(name)
+}
+
+fn cannot_write(file: &Path) -> String {
+    format!("cannot write {}", file.display())
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,192 @@
+//! [`TransferRow`]: a link on its way from one place to another.
+
+use crate::domain::{Code, Link, TargetRules};
+use crate::store::ImportRow;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The largest version: beyond it JSON numbers lose digits in many languages.
+const VERSION_MAX: i64 = 1 << 53;
+
+/// A link on its way from one place to another. An export gives every field; an import needs only `target`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferRow {
+    /// The link's code; without one, it gets one, unless some link leads to the target already.
+    #[serde(default)]
+    pub code: Option<String>,
+    /// Where it leads, byte for byte.
+    pub target: String,
+    /// Whether somebody chose the code.
+    #[serde(default)]
+    pub alias: bool,
+    /// When it ends; a past moment is taken, too.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub expires_at: Option<Timestamp>,
+    /// When it was made; without it, now.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub created_at: Option<Timestamp>,
+    /// When it was last changed; without it, when it was made.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub updated_at: Option<Timestamp>,
+    /// Its version.
+    #[serde(default)]
+    pub version: Option<i64>,
+}
+
+impl TransferRow {
+    /// Checks the row against the rules for links. `host` is what the request's `Host` header called this service.
+    ///
+    /// # Errors
+    /// The reason, as half a sentence.
+    pub fn check(&self, rules: &TargetRules, host: Option<&str>) -> Result<ImportRow, String> {
+        let target = rules.check(&self.target, host).map_err(|why| why.to_string())?;
+        let code = self.code.as_deref().map(Code::alias).transpose().map_err(|why| why.to_string())?;
+        if self.version.is_some_and(|version| !(1..=VERSION_MAX).contains(&version)) {
+            return Err(format!("a version is a number from 1 to {VERSION_MAX}"));
+        }
+        Ok(ImportRow {
+            code,
+            alias: self.alias,
+            target,
+            expires_at: self.expires_at,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            version: self.version,
+        })
+    }
+
+    /// The value of a column, as text; empty if there is none.
+    pub(super) fn text(&self, column: Column) -> String {
+        let time = |time: Option<Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
+        match column {
+            Column::Code => self.code.clone().unwrap_or_default(),
+            Column::Target => self.target.clone(),
+            Column::Alias => self.alias.to_string(),
+            Column::ExpiresAt => time(self.expires_at),
+            Column::CreatedAt => time(self.created_at),
+            Column::UpdatedAt => time(self.updated_at),
+            Column::Version => self.version.map(|version| version.to_string()).unwrap_or_default(),
+        }
+    }
+}
+
+impl From<Link> for TransferRow {
+    fn from(link: Link) -> Self {
+        Self {
+            code: Some(link.code.to_string()),
+            target: link.target.as_str().to_owned(),
+            alias: link.alias,
+            expires_at: link.expires_at,
+            created_at: Some(link.created_at),
+            updated_at: Some(link.updated_at),
+            version: Some(link.version),
+        }
+    }
+}
+
+/// The columns a file may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    Code,
+    Target,
+    Alias,
+    ExpiresAt,
+    CreatedAt,
+    UpdatedAt,
+    Version,
+}
+
+impl Column {
+    /// All of them, in the order an export writes them.
+    pub(super) const ALL: [Self; 7] =
+        [Self::Code, Self::Target, Self::Alias, Self::ExpiresAt, Self::CreatedAt, Self::UpdatedAt, Self::Version];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Target => "target",
+            Self::Alias => "alias",
+            Self::ExpiresAt => "expires_at",
+            Self::CreatedAt => "created_at",
+            Self::UpdatedAt => "updated_at",
+            Self::Version => "version",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|column| column.name() == name)
+    }
+}
+
+/// What a file may say about an alias: that the code is one (as an export does), or which one is wanted (as the API does).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum AliasValue {
+    Flag(bool),
+    Name(String),
+}
+
+/// A row while its fields come in.
+#[derive(Default)]
+pub(super) struct Draft {
+    code: Option<String>,
+    target: Option<String>,
+    alias: Option<AliasValue>,
+    expires_at: Option<Timestamp>,
+    created_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+    version: Option<i64>,
+}
+
+impl Draft {
+    /// Takes a field's text. In text `true` and `false` are flags; whoever wants them for aliases writes them into `code`.
+    pub(super) fn set(&mut self, column: Column, text: &str) -> Result<(), String> {
+        match column {
+            Column::Code => self.code = Some(text.to_owned()),
+            Column::Target => self.target = Some(text.to_owned()),
+            Column::Alias => {
+                let flag = text.parse().map(AliasValue::Flag);
+                self.alias = Some(flag.unwrap_or_else(|_| AliasValue::Name(text.to_owned())));
+            }
+            Column::ExpiresAt => self.expires_at = Some(time(column, text)?),
+            Column::CreatedAt => self.created_at = Some(time(column, text)?),
+            Column::UpdatedAt => self.updated_at = Some(time(column, text)?),
+            Column::Version => {
+                let version = text.parse().map_err(|_| format!("version: {text:?} is no whole number"))?;
+                self.version = Some(version);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_alias(&mut self, alias: AliasValue) {
+        self.alias = Some(alias);
+    }
+
+    pub(super) fn finish(self) -> Result<TransferRow, String> {
+        let target = self.target.ok_or("it has no target")?;
+        let (code, alias) = match (self.code, self.alias) {
+            (None, Some(AliasValue::Flag(true))) => return Err("alias is true, but there is no code".to_owned()),
+            (None, Some(AliasValue::Name(name))) => (Some(name), true),
+            (None, None | Some(AliasValue::Flag(false))) => (None, false),
+            (Some(code), Some(AliasValue::Name(name))) if code != name => {
+                return Err(format!("it has two codes, {code:?} and {name:?}"));
+            }
+            (Some(code), Some(AliasValue::Flag(flag))) => (Some(code), flag),
+            // A code that nobody says to be generated was chosen, wherever it comes from.
+            (Some(code), None | Some(AliasValue::Name(_))) => (Some(code), true),
+        };
+        let Self { expires_at, created_at, updated_at, version, .. } = self;
+        Ok(TransferRow { code, target, alias, expires_at, created_at, updated_at, version })
+    }
+}
+
+fn time(column: Column, text: &str) -> Result<Timestamp, String> {
+    let name = column.name();
+    text.parse()
+        .map_err(|_| format!("{name}: {text:?} is no moment as RFC 3339 writes it, such as 2030-01-01T00:00:00Z"))
+}

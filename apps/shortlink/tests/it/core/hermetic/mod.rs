@@ -1,0 +1,9 @@
+//! What needs no server: SQLite, and the program on it.
+
+mod memory;
+mod rows;
+mod schema;
+mod server;
+mod start;
+mod stop;
+mod store;

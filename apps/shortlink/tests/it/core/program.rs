@@ -1,0 +1,119 @@
+//! The program `shortlink`, run in a folder of its own.
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, Output};
+use tempfile::TempDir;
+use testkit::process::{Child, Launch};
+
+/// The program under test.
+pub(super) const SHORTLINK: &str = env!("CARGO_BIN_EXE_shortlink");
+
+/// A temporary folder with the program's files, and the program run there.
+pub(super) struct Place(TempDir);
+
+/// How a run ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) code: Option<i32>,
+    pub(super) out: String,
+    pub(super) err: String,
+}
+
+impl Place {
+    pub(super) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(super) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(super) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Runs the program to its end.
+    pub(super) fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Ended {
+        ended(self.command(SHORTLINK).args(arguments).output().unwrap())
+    }
+
+    /// Runs a command line that ends in one of the program.
+    pub(super) fn run_through<S: AsRef<OsStr>>(&self, program: &str, arguments: &[S]) -> Ended {
+        ended(self.command(program).args(arguments).output().unwrap())
+    }
+
+    /// Runs the program, and expects success; answers what it printed.
+    pub(super) fn succeed(&self, arguments: &[&str]) -> String {
+        let ended = self.run(arguments);
+        assert_eq!(ended.code, Some(0), "{arguments:?}: {ended:?}");
+        ended.out
+    }
+
+    /// Runs the program, and expects that it refuses to start, in one sentence, which is answered.
+    pub(super) fn refuse(&self, arguments: &[&str]) -> String {
+        let ended = self.run(arguments);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{arguments:?}: {ended:?}");
+        assert_eq!(ended.err.lines().count(), 1, "one sentence: {}", ended.err);
+        ended.err.trim_end().to_owned()
+    }
+
+    /// Starts the program and reads its first line.
+    pub(super) fn start(&self, arguments: &[&str]) -> (Child, Out) {
+        let launch = Launch::new(SHORTLINK, self.path("log")).piped();
+        let launch = launch.argument("--data").argument(self.path("shortlink-data")).arguments(arguments);
+        let mut child = launch.start().unwrap();
+        let out = Out(BufReader::new(child.take_output().unwrap()));
+        (child, out)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.0.path());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SHORTLINK_")) {
+            command.env_remove(name);
+        }
+        command
+    }
+}
+
+fn ended(output: Output) -> Ended {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// What a started program prints, line by line.
+pub(super) struct Out(BufReader<ChildStdout>);
+
+impl Out {
+    /// The next line; `None` at the end.
+    pub(super) fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        (self.0.read_line(&mut line).unwrap() > 0).then(|| line.trim_end().to_owned())
+    }
+
+    /// The next line that tells of `event`, of a program that prints JSON lines.
+    pub(super) fn event(&mut self, event: &str) -> Option<Value> {
+        std::iter::from_fn(|| self.line()).map(|line| json(&line)).find(|told| told["event"] == event)
+    }
+}
+
+pub(super) fn json(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|why| panic!("{line:?}: {why}"))
+}
+
+/// The last of the JSON lines that a program printed.
+pub(super) fn last_event(out: &str) -> Value {
+    json(out.lines().last().unwrap())
+}
+
+/// The committed addresses.
+pub(super) fn sample() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/sample.tsv")
+}
