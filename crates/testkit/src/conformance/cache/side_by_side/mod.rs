@@ -38,7 +38,7 @@ const ANSWERS: &[&str] = &[
 ];
 
 /// Attempts to make a failing run shorter.
-const SHORTER_ATTEMPTS_MAX: usize = 300;
+const SHORTER_ATTEMPTS_MAX: usize = 200;
 
 /// How often each kind of answer came.
 #[derive(Clone, Debug, Default)]

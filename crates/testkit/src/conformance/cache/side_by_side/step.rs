@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 pub(super) const KEYS: [&[u8]; 4] = [b"plain", b"br}ace", b"100%", b"\xff\x00 binary"];
 
 /// All spans are whole minutes: keys expire in Redis's real time, which must not run out while the store's time stands still.
-const MINUTE_MS: u64 = 60_000;
+pub(super) const MINUTE_MS: u64 = 60_000;
 
 /// One thing that happens to one key.
 #[derive(Clone, Debug)]
