@@ -1,9 +1,12 @@
 //! The cache over Redis against plain commands through the same client: 100-byte values, uniform over 100,000 keys, the server
 //! on one core and one client thread on another.
 
+mod invalidations;
+mod misses;
 mod reads;
 mod recovery;
 mod server;
+mod values;
 
 use crate::pin;
 use crate::rounds::Plan;
@@ -11,7 +14,7 @@ use crate::row::Row;
 use anyhow::Result;
 use server::Server;
 
-pub(crate) const BENCH: &str = "cache";
+const BENCH: &str = "cache";
 
 /// Bytes of a value.
 const VALUE_BYTES: usize = 100;
@@ -25,8 +28,9 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = Server::start().await?;
-        let mut rows = Vec::new();
-        rows.extend(reads::run(plan, &server).await?);
+        let mut rows = reads::run(plan, &server).await?;
+        rows.extend(misses::run(plan, &server).await?);
+        rows.extend(invalidations::run(plan, &server).await?);
         rows.extend(recovery::run(plan).await?);
         Ok(rows)
     })
