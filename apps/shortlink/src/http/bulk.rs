@@ -4,7 +4,7 @@ use super::app::App;
 use super::extract::JsonBody;
 use super::host::Host;
 use super::observe::Changed;
-use super::openapi::{ListProblems, WriteProblems};
+use super::openapi::{DatabaseProblems, WriteProblems};
 use super::problem::{FieldError, Problem};
 use crate::service::{Service, ServiceError};
 use crate::store::{ImportRow, RowOutcome};
@@ -108,7 +108,7 @@ pub(super) async fn import(
     responses(
         (status = 200, description = "JSON lines, one link each. A transfer that ends without its last chunk is not complete.",
             body = TransferRow, content_type = "application/jsonl"),
-        ListProblems,
+        DatabaseProblems,
     )
 )]
 pub(super) async fn export(State(app): State<App>) -> Result<Response, Problem> {

@@ -84,16 +84,23 @@ fn is_json(media_type: &str) -> bool {
 }
 
 fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    let is_object = body.trim_ascii_start().starts_with(b"{");
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         match error.inner().classify() {
+            Category::Data if !is_object => not_an_object(),
             Category::Data => refused_field(&path, &error.into_inner().to_string()),
             Category::Io | Category::Syntax | Category::Eof => not_json(&error.into_inner()),
         }
     })?;
     deserializer.end().map_err(|error| not_json(&error))?;
-    Ok(value)
+    if is_object { Ok(value) } else { Err(not_an_object()) }
+}
+
+/// serde also takes a struct's fields as a list without names; nobody should get used to that.
+fn not_an_object() -> Problem {
+    Problem::new(Kind::InvalidInput, "The body must be a JSON object, as in {\"target\": ..}.")
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
@@ -112,7 +119,12 @@ fn parse_urlencoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 /// between backquotes.
 fn refused_field(path: &str, message: &str) -> Problem {
     let named = message.split('`').nth(1).filter(|_| message.contains("field `"));
-    let field = named.unwrap_or(path);
+    let field = match named {
+        None => path.to_owned(),
+        Some(name) if path == "." => name.to_owned(),
+        Some(name) if path.ends_with(name) => path.to_owned(),
+        Some(name) => format!("{path}.{name}"),
+    };
     let detail = match message {
         "invalid digit found in string" | "cannot parse integer from empty string" => {
             format!("`{field}` must be a whole number.")

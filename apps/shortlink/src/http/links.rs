@@ -6,7 +6,7 @@ use super::etag::{self, IfMatch};
 use super::extract::{JsonBody, Query};
 use super::host::Host;
 use super::observe::Changed;
-use super::openapi::{ListProblems, ReadProblems, WriteProblems};
+use super::openapi::{AliasProblems, ListProblems, ReadProblems, WriteProblems};
 use super::problem::Problem;
 use super::refusal::unknown_code;
 use crate::service::Consistency;
@@ -25,6 +25,7 @@ use axum::{Extension, Json};
             ("location" = String, description = "Where the link can be read and changed"),
             ("etag" = String, description = "Its version, for `If-Match`"),
             ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
+        AliasProblems,
         WriteProblems,
     )
 )]

@@ -65,11 +65,13 @@ problems! {
     /// What can go wrong while a list is made.
     ListProblems: InvalidInput, Unavailable;
     /// What can go wrong while a link is written.
-    WriteProblems: BadRequest, AliasTaken, AliasReserved, BodyTooLarge, UnsupportedMediaType, InvalidInput, Unavailable, OutcomeUnknown;
+    WriteProblems: BadRequest, BodyTooLarge, UnsupportedMediaType, InvalidInput, Unavailable, OutcomeUnknown;
+    /// What can go wrong with an alias.
+    AliasProblems: AliasTaken, AliasReserved;
     /// What can go wrong on the way to a target.
     RedirectProblems: UnknownCode, LinkExpired, Unavailable;
-    /// What a probe can find.
-    ReadyProblems: Unavailable;
+    /// What can go wrong wherever the database is asked.
+    DatabaseProblems: Unavailable;
 }
 
 /// One response for each status; kinds that share one are named together.

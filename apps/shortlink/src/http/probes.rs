@@ -3,7 +3,7 @@
 use super::app::App;
 use super::kind::Kind;
 use super::metrics;
-use super::openapi::ReadyProblems;
+use super::openapi::DatabaseProblems;
 use super::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -39,7 +39,7 @@ pub(super) async fn healthz() -> Response {
 
 /// Can it do its work?
 #[utoipa::path(get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "The database answers", body = Readiness), ReadyProblems))]
+    responses((status = 200, description = "The database answers", body = Readiness), DatabaseProblems))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> {
     let redis = app.service.redis_state();
     let refused = |why: &str| {

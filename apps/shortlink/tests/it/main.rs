@@ -2,3 +2,4 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by panicking")]
 
 mod core;
+mod web;

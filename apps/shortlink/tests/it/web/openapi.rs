@@ -1,0 +1,53 @@
+//! The OpenAPI document: what it says is what there is.
+
+use super::server::Server;
+use serde_json::Value;
+
+#[tokio::test]
+async fn the_document_is_this_one() {
+    let server = Server::start();
+    let answer = server.client.get("/openapi.json").await;
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    insta::assert_snapshot!("openapi", answer.text());
+}
+
+#[tokio::test]
+async fn every_documented_operation_exists_and_every_reference_leads_somewhere() {
+    let server = Server::start();
+    let document = server.client.get("/openapi.json").await.value();
+    let mut operations = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let path = path.replace("{code}", "none");
+            let answer = server.client.send(&method.to_uppercase(), &path, &[], b"").await;
+            let is_routed = answer.status != 405 && (answer.status != 404 || answer.text().contains("unknown-code"));
+            assert!(is_routed, "{method} {path}: {}", answer.status);
+            assert!(
+                operation["responses"][answer.status.to_string()].is_object(),
+                "{method} {path}: {}",
+                answer.status
+            );
+            operations += 1;
+        }
+    }
+    assert!(operations >= 11, "{operations}");
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#/").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        let found = reference.split('/').fold(&document, |value, part| &value[part]);
+        assert_ne!(*found, Value::Null, "{reference}");
+    }
+}
+
+#[tokio::test]
+async fn every_problem_is_explained_where_its_type_points() {
+    let server = Server::start();
+    let docs = server.client.get("/docs").await;
+    let text = docs.text();
+    for slug in ["bad-request", "cross-origin", "alias-taken", "link-expired", "body-too-large", "outcome-unknown"] {
+        assert!(text.contains(&format!("id=\"{slug}\"")), "{slug}");
+    }
+    assert!(!text.contains("<script>") && !text.contains("https://cdn"), "no scripts from elsewhere");
+    for path in ["/api/links/{code}", "/api/export", "/readyz"] {
+        assert!(text.contains(&format!("<code>{path}</code>")), "{path}");
+    }
+}

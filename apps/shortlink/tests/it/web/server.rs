@@ -1,0 +1,64 @@
+//! The real program, listening on a free port.
+
+use super::client::Client;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use tempfile::TempDir;
+use testkit::process::{Child, Launch};
+
+/// A running service and its folder.
+pub(super) struct Server {
+    pub(super) child: Child,
+    pub(super) client: Client,
+    launch: Launch,
+    folder: Arc<TempDir>,
+}
+
+impl Server {
+    /// With nothing but a folder: SQLite and the embedded store.
+    pub(super) fn start() -> Server {
+        Server::start_with(&[])
+    }
+
+    /// With more arguments.
+    pub(super) fn start_with(arguments: &[&str]) -> Server {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let launch = Launch::new(env!("CARGO_BIN_EXE_shortlink"), folder.path().join("log"))
+            .piped()
+            .arguments(["--listen", "127.0.0.1:0", "--data"])
+            .argument(folder.path().join("data"))
+            .arguments(arguments);
+        Server::launched(launch, folder)
+    }
+
+    /// Ends it as an operator does, and starts it again on the same folder (and another port).
+    pub(super) async fn restart(mut self) -> Server {
+        assert!(self.terminate().await.success(), "{}", self.log());
+        Server::launched(self.launch.clone(), Arc::clone(&self.folder))
+    }
+
+    /// Asks it to stop and waits until it has.
+    pub(super) async fn terminate(&mut self) -> ExitStatus {
+        self.child.terminate().await.unwrap()
+    }
+
+    /// What it logged.
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    fn log_file(&self) -> PathBuf {
+        Path::new(self.folder.path()).join("log")
+    }
+
+    fn launched(launch: Launch, folder: Arc<TempDir>) -> Server {
+        let mut child = launch.start().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.take_output().unwrap()).read_line(&mut first).unwrap();
+        let address = first.trim_end().strip_prefix("listening on http://");
+        let address = address.unwrap_or_else(|| panic!("{first:?}, then:\n{}", child.log_tail())).to_owned();
+        Server { child, client: Client { address }, launch, folder }
+    }
+}
