@@ -3,6 +3,7 @@
 //! Open one [`Keel`], then ask it for what you need. Every capability is a cargo feature and a folder of the same shape:
 //!
 //! * `cache` — a fenced cache: an invalidation beats every load that began before it.
+//! * `queue` — a delay queue: work that runs later, never earlier, and survives every crash.
 //!
 //! [`link`] is the one supervised way to reach Redis; [`clock`] is the only place that reads a clock.
 
@@ -14,6 +15,8 @@ pub mod codec;
 mod guard;
 mod keel;
 pub mod link;
+#[cfg(feature = "queue")]
+pub mod queue;
 mod retry;
 mod token;
 

@@ -1,0 +1,101 @@
+//! What a step refuses before anything is sent, the same for every backend.
+
+use super::error::QueueError;
+use super::job::{JobSpec, Keep, Note, TIME_MS_MAX};
+use super::steps::{ITEMS_MAX, NewJob, Outcome, Put, PutChange, Redrive, Reschedule, SettleAndClaim, State, When};
+
+/// The longest text or header block beside a body.
+pub(super) const NOTE_BYTES_MAX: usize = 60_000;
+
+type Checked = Result<(), QueueError>;
+
+pub(super) fn items(items: usize) -> Checked {
+    if items > ITEMS_MAX { Err(QueueError::TooMany { items, limit: ITEMS_MAX }) } else { Ok(()) }
+}
+
+pub(super) fn new_jobs(jobs: &[NewJob]) -> Checked {
+    items(jobs.len())?;
+    jobs.iter().try_for_each(|job| {
+        ensure(job.spec.version.is_none(), "a job with a version is `put`, not enqueued")?;
+        moment(job.when)?;
+        spec(&job.spec)
+    })
+}
+
+pub(super) fn puts(puts: &[Put]) -> Checked {
+    items(puts.len())?;
+    puts.iter().try_for_each(|put| {
+        ensure(put.version > 0, "the version of a `put` is at least 1: 0 is what enqueued jobs have")?;
+        match &put.change {
+            PutChange::Withdraw(keep) => window(*keep),
+            PutChange::Job(when, job) => {
+                ensure(job.unique.is_none(), "a `put` goes by its id and version; it takes no unique key")?;
+                moment(*when)?;
+                spec(job)
+            }
+        }
+    })
+}
+
+pub(super) fn settle_and_claim(call: &SettleAndClaim) -> Checked {
+    items(call.settlements.len() + call.want)?;
+    ensure(call.sequence > 0, "sequences begin at 1")?;
+    span(call.lease_ms)?;
+    call.settlements.iter().try_for_each(|(_, outcome)| match outcome {
+        Outcome::Failed { retry_ms, error } => span(*retry_ms).and_then(|()| text(error)),
+        Outcome::Snoozed { after_ms } => span(*after_ms),
+        Outcome::Dead { reason } => text(reason),
+        Outcome::Done | Outcome::Released => Ok(()),
+    })
+}
+
+pub(super) fn reschedules(changes: &[Reschedule]) -> Checked {
+    items(changes.len())?;
+    changes.iter().filter_map(|change| change.when).try_for_each(moment)
+}
+
+pub(super) fn redrive(call: &Redrive) -> Checked {
+    items(call.ids.len())?;
+    text(&call.filter)?;
+    span(call.delay_ms)
+}
+
+pub(super) fn purge(state: State, limit: usize) -> Checked {
+    items(limit)?;
+    ensure(state != State::Leased, "running jobs cannot be purged; pause the topic and let their leases end")
+}
+
+fn spec(spec: &JobSpec) -> Checked {
+    span(spec.late_ms_max.unwrap_or(0))?;
+    span(spec.unique.map_or(0, |unique| unique.window_ms))?;
+    window(spec.keep)?;
+    spec.notes.iter().try_for_each(|note| match note {
+        Note::Error(error) => text(&error.text),
+        Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) => text(bytes),
+        Note::Redriven { .. } => Ok(()),
+    })
+}
+
+fn window(keep: Keep) -> Checked {
+    match keep {
+        Keep::AfterEnd(window) | Keep::FromEnqueue(window) => span(window),
+        Keep::Nothing | Keep::UntilForgotten => Ok(()),
+    }
+}
+
+fn moment(when: When) -> Checked {
+    let (When::At(ms) | When::In(ms)) = when;
+    span(ms)
+}
+
+fn span(ms: u64) -> Checked {
+    ensure(ms <= TIME_MS_MAX / 4, "a time or span is more than a thousand years; are these milliseconds?")
+}
+
+fn text(bytes: &[u8]) -> Checked {
+    ensure(bytes.len() <= NOTE_BYTES_MAX, "a text or header block beside the body is longer than 60,000 bytes")
+}
+
+fn ensure(holds: bool, otherwise: &str) -> Checked {
+    if holds { Ok(()) } else { Err(QueueError::Invalid(otherwise.to_owned())) }
+}

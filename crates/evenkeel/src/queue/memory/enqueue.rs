@@ -1,0 +1,85 @@
+//! Taking jobs in: `enqueue` and `put`.
+
+use super::state::{Expiring, ShardState, due_at, keep_until};
+use crate::queue::job::{End, Job, JobSpec, Stamp};
+use crate::queue::record::encoded_len;
+use crate::queue::steps::{Enqueued, NewJob, Put, PutAnswer, PutChange, State};
+
+impl ShardState {
+    pub(super) fn enqueue(&mut self, now: u64, jobs: &[NewJob]) -> Vec<Enqueued> {
+        let before = self.earliest();
+        let answers: Vec<Enqueued> = jobs.iter().map(|job| self.enqueue_one(now, job)).collect();
+        if answers.contains(&Enqueued::Created) {
+            self.leave_markers(now, before);
+        }
+        answers
+    }
+
+    fn enqueue_one(&mut self, now: u64, new: &NewJob) -> Enqueued {
+        if let Some((_, state, _)) = self.live(new.id) {
+            return if state == State::Dead { Enqueued::Dead } else { Enqueued::Duplicate };
+        }
+        if let Some(stamp) = self.stamp(new.id, now) {
+            return Enqueued::Ended(stamp.end);
+        }
+        if let Some(unique) = new.spec.unique
+            && let Some((until, owner)) = self.unique.get(&unique.key)
+            && *until > now
+        {
+            return Enqueued::Taken(*owner);
+        }
+        let due = due_at(new.when, now);
+        let job = Box::new(Job::accepted(new.spec.clone(), now, due));
+        let bytes = u64::try_from(encoded_len(&job)).unwrap_or(u64::MAX);
+        if self.limits.jobs_max.is_some_and(|jobs_max| self.working() >= jobs_max)
+            || self.limits.bytes_max.is_some_and(|bytes_max| self.bytes + bytes > bytes_max)
+        {
+            return Enqueued::Full;
+        }
+        if let Some(unique) = new.spec.unique {
+            self.unique.insert(unique.key, (now + unique.window_ms, new.id));
+            self.expiries.insert((now + unique.window_ms, Expiring::Unique(unique.key)));
+        }
+        self.wait(new.id, job, due);
+        self.totals.created += 1;
+        Enqueued::Created
+    }
+
+    pub(super) fn put(&mut self, now: u64, puts: &[Put]) -> Vec<PutAnswer> {
+        let before = self.earliest();
+        let answers = puts.iter().map(|put| self.put_one(now, put)).collect();
+        self.leave_markers(now, before);
+        answers
+    }
+
+    fn put_one(&mut self, now: u64, put: &Put) -> PutAnswer {
+        let live = self.live(put.id).map(|(job, _, _)| job.spec.version.unwrap_or(0));
+        match live.or_else(|| self.stamp(put.id, now).map(|stamp| stamp.version)) {
+            Some(stored) if put.version < stored => return PutAnswer::Superseded,
+            Some(stored) if put.version == stored => return PutAnswer::Applied,
+            _ => {}
+        }
+        let earlier = self.take(put.id);
+        if let Some(earlier) = &earlier {
+            self.free_unique(put.id, earlier);
+        }
+        // Whoever held the older version may still be at it: its fence stays below, and a later revocation says so.
+        let lapsed = earlier.as_ref().is_some_and(|job| job.lapsed || job.token.is_some());
+        match &put.change {
+            PutChange::Job(when, spec) => {
+                let due = due_at(*when, now);
+                let spec = JobSpec { version: Some(put.version), ..(**spec).clone() };
+                let fence = earlier.as_ref().map_or(0, |job| job.fence);
+                self.wait(put.id, Box::new(Job { lapsed, fence, ..Job::accepted(spec, now, due) }), due);
+                self.totals.created += 1;
+            }
+            PutChange::Withdraw(keep) => {
+                let end = if lapsed { End::RevokedAfterLapse } else { End::Revoked };
+                let until = keep_until(*keep, end, now, now);
+                self.stamp_end(put.id, Stamp { end, until, version: put.version, ended_at: now });
+                self.totals.revoked += 1;
+            }
+        }
+        PutAnswer::Applied
+    }
+}

@@ -1,0 +1,138 @@
+//! A worker's two steps: `settle_and_claim` and `beat`.
+
+use super::state::{Answer, Record, ShardState, note_error};
+use crate::queue::job::{End, ErrorClass, JobId, Retries};
+use crate::queue::steps::{Beat, Claimed, Delivered, Outcome, Receipt, SettleAndClaim, Settled, State, Verdict};
+
+impl ShardState {
+    pub(super) fn settle_and_claim(&mut self, now: u64, call: &SettleAndClaim) -> Settled {
+        let earlier = self.answers.get(&call.worker).map(|answer| answer.sequence);
+        if earlier.is_some_and(|earlier| earlier > call.sequence) {
+            return Settled::Stale;
+        }
+        let lease_now = self.lease_clock(now);
+        self.hear(call.worker, lease_now);
+        if earlier == Some(call.sequence) {
+            return Settled::Done(self.repeat(now, lease_now, call));
+        }
+        self.fence_floor = self.fence_floor.max(call.fence_floor);
+        let before = self.earliest();
+        let verdicts: Vec<Verdict> =
+            call.settlements.iter().map(|(receipt, outcome)| self.settle(now, receipt, outcome)).collect();
+        let deliveries = if self.paused(now).is_some() { Vec::new() } else { self.claim(now, lease_now, call) };
+        self.leave_markers(now, before);
+        let ids = deliveries.iter().map(|delivered| delivered.receipt.id).collect();
+        let answer = Answer { sequence: call.sequence, token: call.token, verdicts: verdicts.clone(), ids };
+        self.answers.insert(call.worker, answer);
+        Settled::Done(Claimed { verdicts, deliveries, next: self.next(now) })
+    }
+
+    /// The same answer again: those deliveries of it that are still held under its token.
+    fn repeat(&self, now: u64, lease_now: u64, call: &SettleAndClaim) -> Claimed {
+        let Some(answer) = self.answers.get(&call.worker) else {
+            return Claimed { verdicts: Vec::new(), deliveries: Vec::new(), next: self.next(now) };
+        };
+        let deliveries = answer.ids.iter().filter_map(|id| {
+            let (job, _, deadline) = self.live(*id).filter(|(job, _, _)| job.token == Some(answer.token))?;
+            let receipt = Receipt { id: *id, token: answer.token, fence: job.fence };
+            let mut job = Box::new(job.clone());
+            job.token = None;
+            Some(Delivered { receipt, due_at: 0, lease_left_ms: deadline.saturating_sub(lease_now), job: Ok(job) })
+        });
+        Claimed { verdicts: answer.verdicts.clone(), deliveries: deliveries.collect(), next: self.next(now) }
+    }
+
+    fn settle(&mut self, now: u64, receipt: &Receipt, outcome: &Outcome) -> Verdict {
+        if !self.is_current(receipt) {
+            return Verdict::Lost;
+        }
+        let id = receipt.id;
+        let Some(mut job) = self.take(id) else { return Verdict::Lost };
+        (job.crashes, job.lapses) = (0, 0);
+        match outcome {
+            Outcome::Done => self.end(id, &job, End::Done, now),
+            Outcome::Failed { retry_ms, error } => {
+                job.errors = job.errors.saturating_add(1);
+                note_error(&mut job, now, ErrorClass::Failed, error);
+                if matches!(job.spec.retries, Retries::Limited(retries) if job.errors > retries) {
+                    let discard = job.spec.discard_exhausted;
+                    return self.bury(id, job, discard, now);
+                }
+                self.wait(id, job, now + retry_ms);
+                self.totals.retried += 1;
+            }
+            Outcome::Snoozed { after_ms } => self.wait(id, job, now + after_ms),
+            Outcome::Released => self.wait(id, job, now),
+            Outcome::Dead { reason } => {
+                job.errors = job.errors.saturating_add(1);
+                note_error(&mut job, now, ErrorClass::Dead, reason);
+                return self.bury(id, job, false, now);
+            }
+        }
+        Verdict::Settled
+    }
+
+    fn claim(&mut self, now: u64, lease_now: u64, call: &SettleAndClaim) -> Vec<Delivered> {
+        let due = self.due.iter().flat_map(|index| index.iter().take_while(|(due, _)| *due <= now));
+        let candidates: Vec<(u64, JobId)> = due.take(call.want).copied().collect();
+        let mut deliveries = Vec::new();
+        for (due_at, id) in candidates {
+            let Some((job, _, _)) = self.live(id) else { continue };
+            if job.expires_at.is_some_and(|expires_at| now > expires_at) {
+                if let Some(job) = self.take(id) {
+                    self.end(id, &job, End::Expired, now);
+                }
+                continue;
+            }
+            let suspect = job.is_suspect();
+            if suspect && !deliveries.is_empty() {
+                break;
+            }
+            deliveries.extend(self.deliver(now, lease_now, call, id, due_at));
+            if suspect {
+                break;
+            }
+        }
+        deliveries
+    }
+
+    fn deliver(
+        &mut self,
+        now: u64,
+        lease_now: u64,
+        call: &SettleAndClaim,
+        id: JobId,
+        due_at: u64,
+    ) -> Option<Delivered> {
+        let mut job = self.take(id)?;
+        job.started = false;
+        let before = job.clone();
+        job.fence = (job.fence + 1).max(now * 1000).max(self.fence_floor);
+        job.token = Some(call.token);
+        let receipt = Receipt { id, token: call.token, fence: job.fence };
+        self.place(id, job, State::Leased, lease_now + call.lease_ms);
+        Some(Delivered { receipt, due_at, lease_left_ms: call.lease_ms, job: Ok(before) })
+    }
+
+    pub(super) fn beat(&mut self, now: u64, beat: &Beat) -> Vec<bool> {
+        let lease_now = self.lease_clock(now);
+        self.hear(beat.worker, lease_now);
+        let deadline = lease_now + beat.lease_ms;
+        beat.deliveries.iter().map(|(receipt, started)| self.extend(receipt, *started, deadline)).collect()
+    }
+
+    fn extend(&mut self, receipt: &Receipt, started: bool, until: u64) -> bool {
+        if !self.is_current(receipt) {
+            return false;
+        }
+        if let Some(Record::Live { job, score, .. }) = self.records.get_mut(&receipt.id) {
+            job.started |= started;
+            if until > *score {
+                self.leased.remove(&(*score, receipt.id));
+                self.leased.insert((until, receipt.id));
+                *score = until;
+            }
+        }
+        true
+    }
+}

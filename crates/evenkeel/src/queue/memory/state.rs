@@ -1,0 +1,299 @@
+//! What a shard holds, and the few moves every step is made of.
+
+use crate::queue::job::{
+    ERRORS_KEPT_MAX, End, ErrorClass, ErrorNote, Job, JobId, Keep, Note, REVOKE_MS_MIN, Stamp, UniqueKey,
+};
+use crate::queue::record::encoded_len;
+use crate::queue::steps::{Limits, MARKERS_MAX, Next, Receipt, State, Totals, Verdict, When, Worker};
+use crate::token::Token;
+use bytes::Bytes;
+use std::collections::{BTreeSet, HashMap};
+
+/// How many things that have run out one step drops at most.
+const SWEEP_MAX: usize = 16;
+/// How long after it has run out: a clock that is set back a little finds it again, as in Redis.
+const SWEEP_LAG_MS: u64 = 3_600_000;
+
+/// An index: score, then id.
+pub(super) type Index = BTreeSet<(u64, JobId)>;
+
+/// All of one shard.
+#[derive(Default)]
+pub(super) struct ShardState {
+    pub(super) records: HashMap<JobId, Record>,
+    pub(super) due: [Index; 4],
+    /// By deadline on the lease clock.
+    pub(super) leased: Index,
+    pub(super) dead: Index,
+    /// Who took a unique key, and until when.
+    pub(super) unique: HashMap<UniqueKey, (u64, JobId)>,
+    pub(super) answers: HashMap<Worker, Answer>,
+    /// When each was last heard of, on the lease clock.
+    pub(super) workers: HashMap<Worker, u64>,
+    pub(super) redrives: HashMap<[u8; 16], RedriveState>,
+    /// What runs out, and when.
+    pub(super) expiries: BTreeSet<(u64, Expiring)>,
+    pub(super) markers: u64,
+    /// The latest server time a step with leases saw, and the sum of the backward steps between them.
+    pub(super) seen: Option<u64>,
+    pub(super) back: u64,
+    pub(super) fence_floor: u64,
+    pub(super) paused_until: Option<u64>,
+    pub(super) limits: Limits,
+    pub(super) bytes: u64,
+    pub(super) totals: Totals,
+}
+
+/// What the key `job:<id>` holds.
+pub(super) enum Record {
+    Live { job: Box<Job>, state: State, score: u64 },
+    Ended(Stamp),
+}
+
+/// What runs out by itself.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Expiring {
+    Stamp(JobId),
+    Unique(UniqueKey),
+    Redrive([u8; 16]),
+}
+
+/// What a worker was answered last.
+pub(super) struct Answer {
+    pub(super) sequence: u64,
+    pub(super) token: Token,
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) ids: Vec<JobId>,
+}
+
+/// What is kept of a redrive.
+pub(super) struct RedriveState {
+    pub(super) cutoff: u64,
+    pub(super) filter: Bytes,
+    pub(super) taken: u64,
+    pub(super) keep_until: u64,
+}
+
+impl ShardState {
+    /// Raw time plus every backward step seen, so that a clock set back does not prolong leases.
+    pub(super) fn lease_clock(&mut self, now: u64) -> u64 {
+        self.back += self.seen.map_or(0, |seen| seen.saturating_sub(now));
+        self.seen = Some(now);
+        now + self.back
+    }
+
+    /// The live job behind an id.
+    pub(super) fn live(&self, id: JobId) -> Option<(&Job, State, u64)> {
+        match self.records.get(&id)? {
+            Record::Live { job, state, score } => Some((job, *state, *score)),
+            Record::Ended(_) => None,
+        }
+    }
+
+    /// The stamp behind an id, while it counts.
+    pub(super) fn stamp(&self, id: JobId, now: u64) -> Option<Stamp> {
+        match self.records.get(&id)? {
+            Record::Ended(stamp) if stamp.until.is_none_or(|until| until > now) => Some(*stamp),
+            _ => None,
+        }
+    }
+
+    /// Whether this delivery is the current one.
+    pub(super) fn is_current(&self, receipt: &Receipt) -> bool {
+        self.live(receipt.id).is_some_and(|(job, _, _)| job.token == Some(receipt.token) && job.fence == receipt.fence)
+    }
+
+    /// Takes a live job out of its index and its record out of the map; it must be put back or ended.
+    pub(super) fn take(&mut self, id: JobId) -> Option<Box<Job>> {
+        self.live(id)?;
+        let Some(Record::Live { job, state, score }) = self.records.remove(&id) else { return None };
+        self.index(state).remove(&(score, id));
+        self.bytes -= size(&job);
+        Some(job)
+    }
+
+    /// Puts a job where it belongs.
+    pub(super) fn place(&mut self, id: JobId, job: Box<Job>, state: State, score: u64) {
+        self.index(state).insert((score, id));
+        self.bytes += size(&job);
+        self.records.insert(id, Record::Live { job, state, score });
+    }
+
+    /// Puts a job back to wait; whoever held it does not hold it any more.
+    pub(super) fn wait(&mut self, id: JobId, mut job: Box<Job>, due: u64) {
+        job.token = None;
+        job.started = false;
+        let state = State::Waiting(job.spec.priority);
+        self.place(id, job, state, due);
+    }
+
+    /// Ends a job that was taken out; a stamp stays where somebody may send the job again.
+    pub(super) fn end(&mut self, id: JobId, job: &Job, end: End, now: u64) {
+        let until = keep_until(job.spec.keep, end, job.enqueued_at, now);
+        if until.is_none_or(|until| until > now) {
+            let version = job.spec.version.unwrap_or(0);
+            self.stamp_end(id, Stamp { end, until, version, ended_at: now });
+        }
+        if matches!(end, End::Revoked | End::RevokedAfterLapse | End::Deleted) {
+            self.free_unique(id, job);
+        }
+        let total = match end {
+            End::Done => &mut self.totals.done,
+            End::Expired => &mut self.totals.expired,
+            End::Discarded => &mut self.totals.discarded,
+            End::Deleted => &mut self.totals.deleted,
+            End::Revoked | End::RevokedAfterLapse => &mut self.totals.revoked,
+        };
+        *total += 1;
+    }
+
+    /// Gives a unique key back, if it is still this job's.
+    pub(super) fn free_unique(&mut self, id: JobId, job: &Job) {
+        if let Some(unique) = job.spec.unique
+            && self.unique.get(&unique.key).is_some_and(|(_, owner)| *owner == id)
+        {
+            self.unique.remove(&unique.key);
+        }
+    }
+
+    /// An attempt went wrong for good: a dead letter, or gone.
+    pub(super) fn bury(&mut self, id: JobId, mut job: Box<Job>, discard: bool, now: u64) -> Verdict {
+        if discard {
+            self.end(id, &job, End::Discarded, now);
+            return Verdict::Discarded;
+        }
+        job.token = None;
+        job.started = false;
+        self.place(id, job, State::Dead, now);
+        self.totals.died += 1;
+        Verdict::Died
+    }
+
+    /// When there is something to claim.
+    pub(super) fn next(&self, now: u64) -> Next {
+        let due = match self.paused(now) {
+            Some(u64::MAX) => None,
+            Some(until) => self.earliest().map(|due| due.max(until)),
+            None => self.earliest(),
+        };
+        Next { now, due }
+    }
+
+    /// Until when claims are stopped, if they are.
+    pub(super) fn paused(&self, now: u64) -> Option<u64> {
+        self.paused_until.filter(|until| *until > now)
+    }
+
+    /// The earliest due time of all that wait.
+    pub(super) fn earliest(&self) -> Option<u64> {
+        self.due.iter().filter_map(|index| index.first()).map(|(due, _)| *due).min()
+    }
+
+    /// How many waiting jobs are due, counted up to `limit`.
+    pub(super) fn ready(&self, now: u64, limit: usize) -> usize {
+        let due = self.due.iter().flat_map(|index| index.iter().take_while(|(due, _)| *due <= now));
+        due.take(limit).count()
+    }
+
+    /// Leaves markers for the work there is now, and one if the earliest due time came earlier than it was.
+    pub(super) fn leave_markers(&mut self, now: u64, earliest_before: Option<u64>) {
+        if self.paused(now).is_some() {
+            return;
+        }
+        let ready = self.ready(now, usize::try_from(MARKERS_MAX).unwrap_or(usize::MAX));
+        let earlier = match (self.earliest(), earliest_before) {
+            (Some(earliest), Some(before)) => earliest < before,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        self.markers = self.markers.max(u64::try_from(ready).unwrap_or(MARKERS_MAX)).max(u64::from(earlier));
+    }
+
+    /// Jobs that wait or run.
+    pub(super) fn working(&self) -> u64 {
+        let waiting: usize = self.due.iter().map(Index::len).sum();
+        u64::try_from(waiting + self.leased.len()).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn index(&mut self, state: State) -> &mut Index {
+        match state {
+            State::Waiting(priority) => &mut self.due[priority as usize],
+            State::Leased => &mut self.leased,
+            State::Dead => &mut self.dead,
+        }
+    }
+
+    /// Notes that a worker is alive.
+    pub(super) fn hear(&mut self, worker: Worker, lease_now: u64) {
+        self.workers.insert(worker, lease_now);
+    }
+
+    /// Drops some of what has run out; nothing reads it any more (in Redis these keys expire).
+    pub(super) fn sweep(&mut self, now: u64) {
+        for _ in 0..SWEEP_MAX {
+            let run_out = self.expiries.first().filter(|(until, _)| until + SWEEP_LAG_MS <= now);
+            let Some((until, expiring)) = run_out.cloned() else { return };
+            self.expiries.remove(&(until, expiring.clone()));
+            match expiring {
+                Expiring::Stamp(id) => {
+                    if matches!(self.records.get(&id), Some(Record::Ended(stamp)) if stamp.until == Some(until)) {
+                        self.records.remove(&id);
+                    }
+                }
+                Expiring::Unique(key) => {
+                    if self.unique.get(&key).is_some_and(|(held_until, _)| *held_until == until) {
+                        self.unique.remove(&key);
+                    }
+                }
+                Expiring::Redrive(redrive) => {
+                    if self.redrives.get(&redrive).is_some_and(|kept| kept.keep_until == until) {
+                        self.redrives.remove(&redrive);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Leaves a stamp.
+    pub(super) fn stamp_end(&mut self, id: JobId, stamp: Stamp) {
+        if let Some(until) = stamp.until {
+            self.expiries.insert((until, Expiring::Stamp(id)));
+        }
+        self.records.insert(id, Record::Ended(stamp));
+    }
+}
+
+/// Adds an error to a job's history; the newest [`ERRORS_KEPT_MAX`] are kept.
+pub(super) fn note_error(job: &mut Job, at: u64, class: ErrorClass, text: &Bytes) {
+    if job.error_notes().count() >= ERRORS_KEPT_MAX
+        && let Some(oldest) = job.spec.notes.iter().position(|note| matches!(note, Note::Error(_)))
+    {
+        job.spec.notes.remove(oldest);
+    }
+    let attempt = if class == ErrorClass::Lapsed { 0 } else { job.errors };
+    job.spec.notes.push(Note::Error(ErrorNote { at, class, attempt, text: text.clone() }));
+}
+
+/// Until when an end is remembered; `None`: until `forget`. A revocation is remembered for a while in any case.
+pub(super) fn keep_until(keep: Keep, end: End, enqueued_at: u64, now: u64) -> Option<u64> {
+    let until = match keep {
+        Keep::Nothing => 0,
+        Keep::AfterEnd(window) => now + window,
+        Keep::FromEnqueue(window) => enqueued_at + window,
+        Keep::UntilForgotten => return None,
+    };
+    let revoked = matches!(end, End::Revoked | End::RevokedAfterLapse);
+    Some(if revoked { until.max(now + REVOKE_MS_MIN) } else { until })
+}
+
+/// The time a caller means.
+pub(super) fn due_at(when: When, now: u64) -> u64 {
+    match when {
+        When::At(at) => at,
+        When::In(delay) => now + delay,
+    }
+}
+
+fn size(job: &Job) -> u64 {
+    u64::try_from(encoded_len(job)).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,508 @@
+//! The atomic steps of the queue protocol: what the Lua scripts and the model (`memory/`) both implement.
+//!
+//! docs/spec/queue.md tells them in words. Every step concerns one shard, takes at most [`ITEMS_MAX`] items, answers in the
+//! order of the call, checks before it writes, and may be repeated when its reply was lost. Times are milliseconds on the
+//! server's clock (Redis's `TIME`; the handed clock in the model).
+
+use super::error::QueueError;
+use super::job::{End, Job, JobId, JobSpec, Keep, Priority, Stamp};
+use super::record::Unreadable;
+use crate::token::Token;
+use bytes::Bytes;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+/// The most items one step may take; more is refused before anything is sent.
+pub const ITEMS_MAX: usize = 500;
+/// The most markers a shard keeps.
+pub const MARKERS_MAX: u64 = 8;
+/// A worker silent for this long is forgotten by `rescue`, and its answers with it.
+pub const WORKER_SILENT_MS: u64 = 600_000;
+/// The longest wait before a crashed job is tried again.
+pub const CRASH_DELAY_MS_MAX: u64 = 3_600_000;
+
+/// One shard of a topic: the prefix and hash tag of all its keys.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Shard(Arc<str>);
+
+impl Shard {
+    /// Shard `number` of `topic` in the namespace `prefix`. Neither may contain braces or colons; the builder checks that.
+    #[must_use]
+    pub fn new(prefix: &str, topic: &str, number: u16) -> Self {
+        Self(format!("{{{prefix}:q:{topic}:{number}}}").into())
+    }
+
+    /// The tag all keys of the shard begin with.
+    #[must_use]
+    pub fn tag(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// When a job is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// At this time, in ms since 1970. One that has passed means now.
+    At(u64),
+    /// This many ms after the server's now.
+    In(u64),
+}
+
+/// A job on its way in.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// Its name.
+    pub id: JobId,
+    /// When it is due.
+    pub when: When,
+    /// What the sender asks for.
+    pub spec: JobSpec,
+}
+
+/// What became of one job of an `enqueue`. Only `Created` changed anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enqueued {
+    /// It waits now.
+    Created,
+    /// A job with this id waits or runs.
+    Duplicate,
+    /// Another job holds the unique key.
+    Taken(JobId),
+    /// The id is among the dead letters.
+    Dead,
+    /// The id has ended, and that is still remembered.
+    Ended(End),
+    /// The topic's limit of jobs or bytes is reached.
+    Full,
+}
+
+/// A versioned upsert from a unit of work.
+#[derive(Clone, Debug)]
+pub struct Put {
+    /// The job's name.
+    pub id: JobId,
+    /// Above the stored one it wins, at it nothing changes, below it it is refused. At least 1.
+    pub version: u64,
+    /// What becomes of the job.
+    pub change: PutChange,
+}
+
+/// What a `put` wants.
+#[derive(Clone, Debug)]
+pub enum PutChange {
+    /// It is due then, and looks like this (a unique key has no place here).
+    Job(When, Box<JobSpec>),
+    /// It is not wanted (any more); the version is remembered by this rule.
+    Withdraw(Keep),
+}
+
+/// What a `put` found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutAnswer {
+    /// This version is in (also the answer to a repeated call).
+    Applied,
+    /// A newer version came first.
+    Superseded,
+}
+
+/// Names one consumer of one shard, for as long as it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Worker(pub [u8; 16]);
+
+/// Names one delivery. Whatever settles or extends it carries this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The job.
+    pub id: JobId,
+    /// Drawn by the claim.
+    pub token: Token,
+    /// Rises with every delivery of the job; also goes to the handler for its SQL writes.
+    pub fence: u64,
+}
+
+/// How a delivery ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The job is done.
+    Done,
+    /// It uses an attempt; the next one, if there is one, comes after the delay.
+    Failed {
+        /// Delay from the server's now, in ms.
+        retry_ms: u64,
+        /// The handler's words.
+        error: Bytes,
+    },
+    /// It is not time yet; no attempt is used.
+    Snoozed {
+        /// Delay from the server's now, in ms.
+        after_ms: u64,
+    },
+    /// Given back at once; no attempt is used.
+    Released,
+    /// It is no use to try again.
+    Dead {
+        /// The handler's words.
+        reason: Bytes,
+    },
+}
+
+/// What a settlement did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The delivery is not current any more: nothing changed.
+    Lost,
+    /// As asked.
+    Settled,
+    /// The job is a dead letter now.
+    Died,
+    /// It was out of retries, and is gone.
+    Discarded,
+}
+
+/// Settles deliveries and claims new ones.
+#[derive(Clone, Debug)]
+pub struct SettleAndClaim {
+    /// Who calls; has one call outstanding.
+    pub worker: Worker,
+    /// Rises with every new call; the same one repeats the answer. Begins at 1.
+    pub sequence: u64,
+    /// What has ended.
+    pub settlements: Vec<(Receipt, Outcome)>,
+    /// Free slots: no more than this is claimed.
+    pub want: usize,
+    /// How long the claimed jobs are leased.
+    pub lease_ms: u64,
+    /// The token of all deliveries of this call.
+    pub token: Token,
+    /// The highest fence this worker was refused for in SQL; 0 for none. Fences rise above it.
+    pub fence_floor: u64,
+}
+
+/// What `settle_and_claim` answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// A call with a higher sequence came first: nothing changed.
+    Stale,
+    /// It happened, now or when it was first called.
+    Done(Claimed),
+}
+
+/// Verdicts and deliveries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// One for each settlement.
+    pub verdicts: Vec<Verdict>,
+    /// What is leased to the worker by this call.
+    pub deliveries: Vec<Delivered>,
+    /// When to look again.
+    pub next: Next,
+}
+
+/// When there is something to claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// The server's time.
+    pub now: u64,
+    /// The earliest due time of all that wait; not before a pause ends. `None`: nothing waits, or the pause has no end.
+    pub due: Option<u64>,
+}
+
+/// A job, leased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// The delivery's name.
+    pub receipt: Receipt,
+    /// When it was due; 0 in the answer to a repeated call, where that is not known any more.
+    pub due_at: u64,
+    /// What is left of the lease, in ms from when the call was answered.
+    pub lease_left_ms: u64,
+    /// The job as it was before this delivery.
+    pub job: Result<Box<Job>, Unreadable>,
+}
+
+/// Extends the leases of one worker.
+#[derive(Clone, Debug)]
+pub struct Beat {
+    /// Who calls.
+    pub worker: Worker,
+    /// How long from now the leases shall last.
+    pub lease_ms: u64,
+    /// The deliveries, and whether each was started.
+    pub deliveries: Vec<(Receipt, bool)>,
+}
+
+/// What a `revoke` found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// It was waiting and never starts (again).
+    Revoked,
+    /// A worker that was silent past its lease may have begun it; its acks and fenced writes are refused.
+    RevokedAfterLapse,
+    /// It is running: nothing changed.
+    Running,
+    /// It is a dead letter: nothing changed.
+    Dead,
+    /// It ended before.
+    Ended(End),
+    /// Never seen, or not remembered any more.
+    Unknown,
+}
+
+/// Moves a waiting job, edits it, or both.
+#[derive(Clone, Debug)]
+pub struct Reschedule {
+    /// The job.
+    pub id: JobId,
+    /// The new due time.
+    pub when: Option<When>,
+    /// The new body.
+    pub body: Option<Bytes>,
+}
+
+/// What a `reschedule` found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rescheduled {
+    /// It waits, changed as asked.
+    Changed,
+    /// The same; a worker that was silent past its lease may have begun it.
+    ChangedAfterLapse,
+    /// It is running: nothing changed.
+    Running,
+    /// It is a dead letter: nothing changed.
+    Dead,
+    /// It ended before.
+    Ended(End),
+    /// Never seen, or not remembered any more.
+    Unknown,
+}
+
+/// Takes lapsed leases back.
+#[derive(Clone, Copy, Debug)]
+pub struct Rescue {
+    /// At most this many.
+    pub limit: usize,
+    /// A job (with limited retries) that crashed this often in a row is dead.
+    pub crash_max: u8,
+    /// Wait after the first crash; doubles with each, up to [`CRASH_DELAY_MS_MAX`].
+    pub crash_delay_ms: u64,
+}
+
+/// What a `rescue` did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rescued {
+    /// Each lease that was taken back.
+    pub jobs: Vec<(JobId, Fate)>,
+    /// In how many ms the next lease would lapse; 0 if more have lapsed already.
+    pub next_lapse_ms: Option<u64>,
+}
+
+/// What became of a job whose lease lapsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It had not been reported as started: it is due again.
+    Lapsed,
+    /// It had: it waits for its next attempt.
+    Crashed,
+    /// It had, once too often: it is a dead letter.
+    Died,
+    /// It had, once too often, and was not worth keeping.
+    Discarded,
+}
+
+/// Sends dead letters back.
+#[derive(Clone, Debug)]
+pub struct Redrive {
+    /// Names the redrive; its first call fixes cutoff and filter.
+    pub redrive: [u8; 16],
+    /// What the caller selects by, kept for those who continue it. Only the first call's counts.
+    pub filter: Bytes,
+    /// These, if they died before the cutoff.
+    pub ids: Vec<JobId>,
+    /// Due this many ms from now.
+    pub delay_ms: u64,
+}
+
+/// What a `redrive` did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redriven {
+    /// Only what died at or before this is taken.
+    pub cutoff: u64,
+    /// The filter of the first call.
+    pub filter: Bytes,
+    /// How many this redrive has taken in all.
+    pub taken: u64,
+    /// One for each id.
+    pub verdicts: Vec<RedriveVerdict>,
+}
+
+/// What a `redrive` did with one id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedriveVerdict {
+    /// It waits again.
+    Taken,
+    /// This redrive took it before; it died again.
+    TakenBefore,
+    /// It died after the redrive began.
+    DiedLater,
+    /// It is not a dead letter.
+    NotDead,
+}
+
+/// How much a shard may hold. Dead letters count as bytes, not as jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Jobs that wait or run.
+    pub jobs_max: Option<u64>,
+    /// Bytes of all records.
+    pub bytes_max: Option<u64>,
+}
+
+/// Where a job is, and since or until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It waits, with this priority.
+    Waiting(Priority),
+    /// It runs, or its worker fell silent.
+    Leased,
+    /// It is a dead letter.
+    Dead,
+}
+
+/// What is known of one id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It lives.
+    Live {
+        /// Where.
+        state: State,
+        /// Due time, deadline on the lease clock, or time of death.
+        score: u64,
+        /// Everything about it.
+        job: Box<Job>,
+    },
+    /// It ended, and that is still remembered.
+    Ended(Stamp),
+}
+
+/// One id of a page; also the cursor for the next page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Due time, deadline on the lease clock, or time of death.
+    pub score: u64,
+    /// The job.
+    pub id: JobId,
+}
+
+/// Figures of a shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// The server's time.
+    pub now: u64,
+    /// Waiting jobs by priority.
+    pub waiting: [u64; 4],
+    /// Of these, how many are due.
+    pub ready: u64,
+    /// The earliest due time of all that wait.
+    pub oldest_due: Option<u64>,
+    /// Leased jobs.
+    pub leased: u64,
+    /// Of these, how many have a lapsed lease.
+    pub lapsed: u64,
+    /// Dead letters.
+    pub dead: u64,
+    /// Workers heard of and not yet forgotten.
+    pub workers: u64,
+    /// Markers nobody has popped.
+    pub markers: u64,
+    /// Paused until then; `u64::MAX`: until resumed.
+    pub paused_until: Option<u64>,
+    /// Bytes of all records.
+    pub bytes: u64,
+    /// What has happened since the shard was first used.
+    pub totals: Totals,
+}
+
+/// What has happened in a shard since it was first used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Jobs accepted.
+    pub created: u64,
+    /// Ended as done.
+    pub done: u64,
+    /// Failures that led to another attempt.
+    pub retried: u64,
+    /// Lapses before a start was reported.
+    pub lapsed: u64,
+    /// Lapses after one.
+    pub crashed: u64,
+    /// Became dead letters.
+    pub died: u64,
+    /// Ended as expired.
+    pub expired: u64,
+    /// Ended as discarded.
+    pub discarded: u64,
+    /// Ended as revoked.
+    pub revoked: u64,
+    /// Dead letters sent back.
+    pub redriven: u64,
+    /// Deleted by an operator.
+    pub deleted: u64,
+    /// Ids found in an index without a record: Redis lost something.
+    pub ghosts: u64,
+}
+
+type Reply<T> = Result<T, QueueError>;
+
+/// The steps of the queue protocol.
+pub trait QueueSteps: Send + Sync {
+    /// Takes jobs in.
+    fn enqueue(&self, shard: &Shard, jobs: &[NewJob]) -> impl Future<Output = Reply<Vec<Enqueued>>> + Send;
+    /// Upserts jobs by version.
+    fn put(&self, shard: &Shard, puts: &[Put]) -> impl Future<Output = Reply<Vec<PutAnswer>>> + Send;
+    /// Settles deliveries, then claims what is due.
+    fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> impl Future<Output = Reply<Settled>> + Send;
+    /// Extends leases; says of each delivery whether it is still held.
+    fn beat(&self, shard: &Shard, beat: &Beat) -> impl Future<Output = Reply<Vec<bool>>> + Send;
+    /// Takes back what is not running.
+    fn revoke(&self, shard: &Shard, ids: &[JobId]) -> impl Future<Output = Reply<Vec<Revoked>>> + Send;
+    /// Moves or edits waiting jobs.
+    fn reschedule(&self, shard: &Shard, changes: &[Reschedule])
+    -> impl Future<Output = Reply<Vec<Rescheduled>>> + Send;
+    /// Takes lapsed leases back.
+    fn rescue(&self, shard: &Shard, rescue: Rescue) -> impl Future<Output = Reply<Rescued>> + Send;
+    /// Sends dead letters back.
+    fn redrive(&self, shard: &Shard, redrive: &Redrive) -> impl Future<Output = Reply<Redriven>> + Send;
+    /// Lets go of stamps that are kept until then; says of each id whether it was known.
+    fn forget(&self, shard: &Shard, ids: &[JobId]) -> impl Future<Output = Reply<Vec<bool>>> + Send;
+    /// Deletes dead letters; says of each id whether it was one.
+    fn delete(&self, shard: &Shard, ids: &[JobId]) -> impl Future<Output = Reply<Vec<bool>>> + Send;
+    /// Deletes up to `limit` jobs of a state (not leased ones); says how many.
+    fn purge(&self, shard: &Shard, state: State, limit: usize) -> impl Future<Output = Reply<u64>> + Send;
+    /// Stops claims until then, or until resumed.
+    fn pause(&self, shard: &Shard, until: Option<u64>) -> impl Future<Output = Reply<()>> + Send;
+    /// Ends a pause.
+    fn resume(&self, shard: &Shard) -> impl Future<Output = Reply<()>> + Send;
+    /// Sets how much the shard may hold.
+    fn set_limits(&self, shard: &Shard, limits: Limits) -> impl Future<Output = Reply<()>> + Send;
+    /// Everything about one job.
+    fn job(&self, shard: &Shard, id: JobId) -> impl Future<Output = Reply<Option<Found>>> + Send;
+    /// Up to `limit` ids of a state, by score, then id, after a cursor.
+    fn list(
+        &self,
+        shard: &Shard,
+        state: State,
+        after: Option<Listed>,
+        limit: usize,
+    ) -> impl Future<Output = Reply<Vec<Listed>>> + Send;
+    /// Figures.
+    fn stats(&self, shard: &Shard) -> impl Future<Output = Reply<Stats>> + Send;
+    /// Takes one marker, if there is one: what the blocking command of a consumer does, without blocking.
+    fn pop_marker(&self, shard: &Shard) -> impl Future<Output = Reply<bool>> + Send;
+}
