@@ -176,6 +176,8 @@ fn scripts() -> Vec<&'static Script> {
         &crate::cache::redis::scripts(),
         #[cfg(feature = "cache")]
         &crate::cache::protocol_scripts(),
+        #[cfg(feature = "queue")]
+        &crate::queue::SCRIPTS,
     ];
     capabilities.concat()
 }

@@ -15,6 +15,10 @@ const PRELUDE: &str = include_str!("scripts/prelude-testing.lua");
 #[derive(Debug)]
 pub struct Script {
     name: &'static str,
+    /// What the server must know before it starts the script, as in `allow-oom`; `None` for a script of the old kind, which
+    /// Redis checks command by command.
+    flags: Option<&'static str>,
+    /// Functions that several scripts share, put before the source.
     shared: &'static [&'static str],
     source: &'static str,
     prepared: OnceLock<Prepared>,
@@ -37,7 +41,20 @@ impl Script {
     /// Like [`new`](Self::new), for a script that begins with texts it shares with others of its capability: local functions.
     #[must_use]
     pub const fn with_shared(name: &'static str, shared: &'static [&'static str], source: &'static str) -> Self {
-        Self { name, shared, source, prepared: OnceLock::new() }
+        Self { name, flags: None, shared, source, prepared: OnceLock::new() }
+    }
+
+    /// Like [`with_shared`](Self::with_shared), for a script that Redis checks before it starts: with `flags` empty it is
+    /// refused as a whole on a server that is out of memory; `allow-oom` is for scripts that must work then; `no-writes`
+    /// for those that only read.
+    #[must_use]
+    pub const fn with(
+        name: &'static str,
+        flags: &'static str,
+        shared: &'static [&'static str],
+        source: &'static str,
+    ) -> Self {
+        Self { name, flags: Some(flags), shared, source, prepared: OnceLock::new() }
     }
 
     /// The file name without ending.
@@ -64,8 +81,13 @@ impl Script {
 
     fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
-            let sources = self.shared.iter().chain([&self.source]);
-            let text = sources.fold(PRELUDE.to_owned(), |text, source| text + &without_removed_guard(source));
+            let mut text = match self.flags {
+                None => String::new(),
+                Some("") => "#!lua\n".to_owned(),
+                Some(flags) => format!("#!lua flags={flags}\n"),
+            };
+            text.push_str(PRELUDE);
+            self.shared.iter().chain([&self.source]).for_each(|part| text.push_str(&without_removed_guard(part)));
             let sha1 = redis::Script::new(&text).get_hash().to_owned();
             Prepared { text, sha1 }
         })

@@ -2,7 +2,9 @@
 
 use super::error::QueueError;
 use super::job::{JobSpec, Keep, Note, TIME_MS_MAX};
-use super::steps::{ITEMS_MAX, NewJob, Outcome, Put, PutChange, Redrive, Reschedule, SettleAndClaim, State, When};
+use super::steps::{
+    Beat, ITEMS_MAX, NewJob, Outcome, Put, PutChange, Redrive, Reschedule, SettleAndClaim, State, When,
+};
 
 /// The longest text or header block beside a body.
 pub(super) const NOTE_BYTES_MAX: usize = 60_000;
@@ -49,6 +51,16 @@ pub(super) fn settle_and_claim(call: &SettleAndClaim) -> Checked {
     })
 }
 
+pub(super) fn beat(beat: &Beat) -> Checked {
+    items(beat.deliveries.len())?;
+    span(beat.lease_ms)
+}
+
+pub(super) fn list(limit: usize) -> Checked {
+    items(limit)?;
+    ensure(limit > 0, "a page has at least one entry")
+}
+
 pub(super) fn reschedules(changes: &[Reschedule]) -> Checked {
     items(changes.len())?;
     changes.iter().filter_map(|change| change.when).try_for_each(moment)
@@ -67,7 +79,10 @@ pub(super) fn purge(state: State, limit: usize) -> Checked {
 
 fn spec(spec: &JobSpec) -> Checked {
     span(spec.late_ms_max.unwrap_or(0))?;
-    span(spec.unique.map_or(0, |unique| unique.window_ms))?;
+    if let Some(unique) = spec.unique {
+        span(unique.window_ms)?;
+        ensure(unique.window_ms > 0, "a unique key is held for at least a millisecond")?;
+    }
     window(spec.keep)?;
     spec.notes.iter().try_for_each(|note| match note {
         Note::Error(error) => text(&error.text),

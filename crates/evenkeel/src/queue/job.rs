@@ -309,6 +309,21 @@ pub enum End {
     RevokedAfterLapse = 6,
 }
 
+impl End {
+    /// The end with this number, as scripts and stamps write it.
+    pub(super) fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => Self::Done,
+            2 => Self::Expired,
+            3 => Self::Discarded,
+            4 => Self::Deleted,
+            5 => Self::Revoked,
+            6 => Self::RevokedAfterLapse,
+            _ => return None,
+        })
+    }
+}
+
 /// What is left of an ended job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {

@@ -40,6 +40,13 @@ const NOTE_REDRIVEN: u8 = 5;
 #[error("the record of this job cannot be read: {0}")]
 pub struct Unreadable(&'static str);
 
+impl Unreadable {
+    /// A stamp stands where a live job was expected.
+    pub(super) fn ended() -> Self {
+        Self("a stamp instead of a job")
+    }
+}
+
 /// What a `job:<id>` key holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
@@ -288,15 +295,7 @@ fn decode_stamp(mut raw: &[u8]) -> Result<Stamp, Unreadable> {
     if raw.len() != STAMP_BYTES {
         return Err(Unreadable("a stamp of another length"));
     }
-    let end = match raw[1] {
-        1 => End::Done,
-        2 => End::Expired,
-        3 => End::Discarded,
-        4 => End::Deleted,
-        5 => End::Revoked,
-        6 => End::RevokedAfterLapse,
-        _ => return Err(Unreadable("unknown end")),
-    };
+    let end = End::from_code(raw[1]).ok_or(Unreadable("unknown end"))?;
     raw.advance(4);
     let version = raw.get_u64();
     let ended_at = get_u48(&mut raw)?;

@@ -70,7 +70,7 @@ impl QueueSteps for MemoryQueue {
     }
 
     async fn beat(&self, shard: &Shard, beat: &Beat) -> Result<Vec<bool>, QueueError> {
-        check::items(beat.deliveries.len())?;
+        check::beat(beat)?;
         Ok(self.step(shard, |state, now| state.beat(now, beat)))
     }
 
@@ -135,7 +135,7 @@ impl QueueSteps for MemoryQueue {
         after: Option<Listed>,
         limit: usize,
     ) -> Result<Vec<Listed>, QueueError> {
-        check::items(limit)?;
+        check::list(limit)?;
         Ok(self.step(shard, |shard, _| shard.list(state, after, limit)))
     }
 

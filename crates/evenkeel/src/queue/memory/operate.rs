@@ -85,8 +85,7 @@ impl ShardState {
 
     pub(super) fn resume(&mut self, now: u64) {
         self.paused_until = None;
-        let before = self.earliest();
-        self.leave_markers(now, before);
+        self.leave_markers(now, None);
     }
 
     pub(super) fn found(&self, now: u64, id: JobId) -> Option<Found> {

@@ -1,0 +1,141 @@
+//! The steps as scripts on Redis; docs/spec/queue.md is their specification, `memory/` their model.
+
+mod call;
+mod reply;
+mod scripts;
+
+pub(crate) use scripts::ALL as SCRIPTS;
+
+use super::check;
+use super::error::QueueError;
+use super::job::JobId;
+use super::steps::{
+    Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
+    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats,
+};
+use crate::link::{Link, Script};
+use call::Args;
+use redis::Value;
+
+/// The steps on Redis. Cheap to clone.
+#[derive(Clone)]
+pub struct RedisQueue {
+    link: Link,
+}
+
+impl RedisQueue {
+    /// The steps over this link.
+    #[must_use]
+    pub fn new(link: Link) -> Self {
+        Self { link }
+    }
+
+    async fn run(&self, script: &'static Script, shard: &Shard, args: Args) -> Result<Value, QueueError> {
+        Ok(self.link.run(script, &[shard.tag().as_bytes()], &args.slices()).await?)
+    }
+
+    async fn set(&self, shard: &Shard, fields: &[(&str, Option<u64>)]) -> Result<(), QueueError> {
+        let key = format!("{}:meta", shard.tag());
+        let mut cmd = redis::cmd("HSET");
+        cmd.arg(&key);
+        for (field, value) in fields {
+            cmd.arg(*field).arg(value.unwrap_or(reply::FOREVER).min(reply::FOREVER));
+        }
+        self.link.command(shard.tag().as_bytes(), &cmd).await?;
+        Ok(())
+    }
+}
+
+impl QueueSteps for RedisQueue {
+    async fn enqueue(&self, shard: &Shard, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
+        check::new_jobs(jobs)?;
+        reply::enqueue(self.run(&scripts::ENQUEUE, shard, call::enqueue(jobs)).await?)
+    }
+
+    async fn put(&self, shard: &Shard, puts: &[Put]) -> Result<Vec<PutAnswer>, QueueError> {
+        check::puts(puts)?;
+        reply::put(self.run(&scripts::PUT, shard, call::put(puts)).await?)
+    }
+
+    async fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> Result<Settled, QueueError> {
+        check::settle_and_claim(call)?;
+        let reply = self.run(&scripts::SETTLE_AND_CLAIM, shard, call::settle_and_claim(call)).await?;
+        reply::settle_and_claim(reply, call.token)
+    }
+
+    async fn beat(&self, shard: &Shard, beat: &Beat) -> Result<Vec<bool>, QueueError> {
+        check::beat(beat)?;
+        reply::flags(self.run(&scripts::BEAT, shard, call::beat(beat)).await?)
+    }
+
+    async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
+        check::items(ids.len())?;
+        reply::revoke(self.run(&scripts::REVOKE, shard, call::ids(ids)).await?)
+    }
+
+    async fn reschedule(&self, shard: &Shard, changes: &[Reschedule]) -> Result<Vec<Rescheduled>, QueueError> {
+        check::reschedules(changes)?;
+        reply::reschedule(self.run(&scripts::RESCHEDULE, shard, call::reschedule(changes)).await?)
+    }
+
+    async fn rescue(&self, shard: &Shard, rescue: Rescue) -> Result<Rescued, QueueError> {
+        check::items(rescue.limit)?;
+        reply::rescue(self.run(&scripts::RESCUE, shard, call::rescue(rescue)).await?)
+    }
+
+    async fn redrive(&self, shard: &Shard, redrive: &Redrive) -> Result<Redriven, QueueError> {
+        check::redrive(redrive)?;
+        reply::redrive(self.run(&scripts::REDRIVE, shard, call::redrive(redrive)).await?)
+    }
+
+    async fn forget(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<bool>, QueueError> {
+        check::items(ids.len())?;
+        reply::flags(self.run(&scripts::FORGET, shard, call::forget(ids)).await?)
+    }
+
+    async fn delete(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<bool>, QueueError> {
+        check::items(ids.len())?;
+        reply::flags(self.run(&scripts::DELETE, shard, call::ids(ids)).await?)
+    }
+
+    async fn purge(&self, shard: &Shard, state: State, limit: usize) -> Result<u64, QueueError> {
+        check::purge(state, limit)?;
+        reply::count(&self.run(&scripts::PURGE, shard, call::purge(state, limit)).await?)
+    }
+
+    async fn pause(&self, shard: &Shard, until: Option<u64>) -> Result<(), QueueError> {
+        self.set(shard, &[("paused", until)]).await
+    }
+
+    async fn resume(&self, shard: &Shard) -> Result<(), QueueError> {
+        self.run(&scripts::RESUME, shard, Args::default()).await.map(|_| ())
+    }
+
+    async fn set_limits(&self, shard: &Shard, limits: Limits) -> Result<(), QueueError> {
+        self.set(shard, &[("jobs_max", limits.jobs_max), ("bytes_max", limits.bytes_max)]).await
+    }
+
+    async fn job(&self, shard: &Shard, id: JobId) -> Result<Option<Found>, QueueError> {
+        reply::job(self.run(&scripts::JOB, shard, call::ids(&[id])).await?)
+    }
+
+    async fn list(
+        &self,
+        shard: &Shard,
+        state: State,
+        after: Option<Listed>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, QueueError> {
+        check::list(limit)?;
+        reply::list(self.run(&scripts::LIST, shard, call::list(state, after, limit)).await?)
+    }
+
+    async fn stats(&self, shard: &Shard) -> Result<Stats, QueueError> {
+        reply::stats(self.run(&scripts::STATS, shard, call::names(&reply::TOTALS)).await?)
+    }
+
+    async fn pop_marker(&self, shard: &Shard) -> Result<bool, QueueError> {
+        let cmd = redis::cmd("ZPOPMIN").arg(format!("{}:wake", shard.tag())).clone();
+        reply::popped(self.link.command(shard.tag().as_bytes(), &cmd).await?)
+    }
+}

@@ -1,0 +1,69 @@
+//! The scripts, each made of the shared parts it uses and its own file.
+
+use crate::link::Script;
+
+macro_rules! part {
+    ($name:literal) => {
+        include_str!(concat!("../scripts/shared/", $name, ".lua"))
+    };
+}
+
+macro_rules! script {
+    ($name:literal, $flags:literal, [$($part:expr),+ $(,)?]) => {
+        Script::with($name, $flags, &[$($part),+], include_str!(concat!("../scripts/", $name, ".lua")))
+    };
+}
+
+const SHARD: &str = part!("shard-1");
+const RECORD: &str = part!("record-0");
+const LEASE: &str = part!("lease-0");
+const PLACE: &str = part!("place-0");
+const END: &str = part!("end-0");
+const NOTES: &str = part!("notes-0");
+const WAKE: &str = part!("wake-0");
+const ACCEPT: &str = part!("accept-0");
+
+// Refused as a whole by a Redis that is out of memory: they make it fuller.
+pub(super) static ENQUEUE: Script = script!("enqueue-1", "", [SHARD, RECORD, PLACE, WAKE, ACCEPT]);
+pub(super) static PUT: Script = script!("put-1", "", [SHARD, RECORD, PLACE, WAKE, ACCEPT]);
+pub(super) static RESCHEDULE: Script =
+    script!("reschedule-1", "", [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, ACCEPT]);
+pub(super) static REDRIVE: Script = script!("redrive-1", "", [SHARD, RECORD, PLACE, END, NOTES, WAKE]);
+
+// A queue must be drained when Redis is full.
+pub(super) static SETTLE_AND_CLAIM: Script = script!(
+    "settle_and_claim-1",
+    "allow-oom",
+    [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, part!("settle-0"), part!("claim-0"), part!("answer-0")]
+);
+pub(super) static BEAT: Script = script!("beat-1", "allow-oom", [SHARD, RECORD, LEASE]);
+pub(super) static REVOKE: Script = script!("revoke-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, END]);
+pub(super) static RESCUE: Script =
+    script!("rescue-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, part!("silent-0")]);
+pub(super) static FORGET: Script = script!("forget-1", "allow-oom", [SHARD, RECORD]);
+pub(super) static DELETE: Script = script!("delete-1", "allow-oom", [SHARD, RECORD, PLACE, END]);
+pub(super) static PURGE: Script = script!("purge-1", "allow-oom", [SHARD, RECORD, PLACE, END]);
+pub(super) static RESUME: Script = script!("resume-1", "allow-oom", [SHARD, WAKE]);
+
+pub(super) static JOB: Script = script!("job-1", "no-writes", [SHARD, RECORD, PLACE]);
+pub(super) static LIST: Script = script!("list-1", "no-writes", [SHARD]);
+pub(super) static STATS: Script = script!("stats-1", "no-writes", [SHARD, WAKE]);
+
+/// All of them, to be loaded on every epoch.
+pub(crate) const ALL: [&Script; 15] = [
+    &ENQUEUE,
+    &PUT,
+    &RESCHEDULE,
+    &REDRIVE,
+    &SETTLE_AND_CLAIM,
+    &BEAT,
+    &REVOKE,
+    &RESCUE,
+    &FORGET,
+    &DELETE,
+    &PURGE,
+    &RESUME,
+    &JOB,
+    &LIST,
+    &STATS,
+];

@@ -1,0 +1,36 @@
+-- Takes jobs in, each unless its id or unique key is taken or the shard is full.
+-- KEYS 1 shard    ARGV for each job: id, when ("+delay" or a time), record
+-- Replies for each job: 1 created · 2 duplicate · 3 unique key taken, owner's id · 4 dead · 5 ended, how · 6 full
+-- Cost O(log n) a job. A repeat finds what the first call created.
+local working = call('ZCARD', LEASED)
+for priority = 0, 3 do working = working + call('ZCARD', DUE[priority]) end
+local before = earliest()
+local answers = {}
+
+local function refusal(id, raw, j)
+  local held, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local index = held and where(id, held)
+  if index == DEAD then return '\4' end -- guard: enqueue_dead
+  if index then return '\2' end -- guard: enqueue_id
+  if how then return '\5' .. string.char(how) end -- guard: enqueue_stamp
+  local owner = j.unique and call('GET', tag .. ':unique:' .. j.unique)
+  local counts = owner and struct.unpack('>I6', owner) > NOW
+  if counts then return '\3' .. string.sub(owner, 7) end -- guard: enqueue_unique
+  if working + (totals.created or 0) >= meta.jobs_max then return '\6' end -- guard: jobs_max
+  if meta.bytes + (totals.bytes or 0) + #raw > meta.bytes_max then return '\6' end -- guard: bytes_max
+end
+
+for at = 1, #ARGV, 3 do
+  local id, when, raw = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local j = open(raw)
+  local answer = refusal(id, raw, j)
+  if not answer then
+    accept(id, due_at(when), raw, j)
+    local hold = j.unique and struct.pack('>I6c16', NOW + j.unique_ms, id)
+    if hold then call('SET', tag .. ':unique:' .. j.unique, hold, 'PX', j.unique_ms) end
+  end
+  answers[#answers + 1] = answer or '\1'
+end
+if totals.created then leave_markers(before) end
+save_totals()
+return answers

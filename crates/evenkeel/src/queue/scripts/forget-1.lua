@@ -1,0 +1,22 @@
+-- Lets go of ids that were kept until now: their senders will not send them again.
+-- KEYS 1 shard    ARGV 1 for how many more ms they count, then ids
+-- Replies a byte for each: 1 known · 0 not
+-- Cost O(1) an id. Safe to repeat: what has begun to run out goes on running out.
+local span = tonumber(ARGV[1])
+local answers = {}
+
+local function forget(id)
+  local j, how, version, until_ms, ended = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  if until_ms == 0 then
+    local value = struct.pack('>BBHc8I6I6', 2, how, 0, version, ended, NOW + span)
+    call('SET', JOB .. id, value, 'PX', span)
+  end
+  if j and j.rule == 3 then
+    j.rule = 1 -- from now on its end is remembered for its window
+    call('SETRANGE', JOB .. id, 0, head(j))
+  end
+  return (j or how) and 1 or 0
+end
+
+for at = 2, #ARGV do answers[at - 1] = string.char(forget(ARGV[at])) end
+return table.concat(answers)

@@ -1,0 +1,13 @@
+-- Deletes the first jobs of an index that are not running.
+-- KEYS 1 shard    ARGV 1 index (0-3 waiting by priority, 5 dead), 2 limit
+-- Replies how many were deleted
+-- Cost O(limit log n)
+local index = DUE[tonumber(ARGV[1])] or DEAD
+local ids = call('ZRANGE', index, 0, tonumber(ARGV[2]) - 1)
+for _, id in ipairs(ids) do
+  local j = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  if j then finish(id, j, DELETED) else add('ghosts', 1) end
+end
+if #ids > 0 then call('ZREM', index, unpack(ids)) end
+save_totals()
+return #ids

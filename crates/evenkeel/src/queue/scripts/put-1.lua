@@ -1,0 +1,38 @@
+-- Upserts jobs by version, or withdraws them: the newest version wins over whatever state the job is in.
+-- KEYS 1 shard    ARGV for each: id, version (8 bytes), when ("" withdraws), record (or the stamp rule 1, window 6)
+-- Replies for each: 1 applied (also for a repeat) · 0 superseded by a newer version
+-- Cost O(log n) a job
+local before = earliest()
+local answers = {}
+
+local function put(id, version, when, payload, held)
+  local index = held and where(id, held)
+  if index then
+    call('ZREM', index, id)
+    add('bytes', -call('STRLEN', JOB .. id))
+    free_unique(id, held)
+  end
+  local lapsed = index and (held.token ~= NOBODY or has(held.flags, LAPSED))
+  if when == '' then
+    local rule, window = struct.unpack('>BI6', payload)
+    local how = lapsed and REVOKED_AFTER_LAPSE or REVOKED
+    add('revoked', 1)
+    return stamp(id, how, version, keep_until(rule, window, how, NOW))
+  end
+  local j = open(payload)
+  if lapsed then j.flags, j.fence = bit.bor(j.flags, LAPSED), held.fence end
+  accept(id, due_at(when), payload, j)
+end
+
+for at = 1, #ARGV, 4 do
+  local id, version = ARGV[at], ARGV[at + 1]
+  local held, _, stored = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  if held then stored = held.version or NO_VERSION end
+  local older = false
+  if stored and newer(stored, version) then older = true end -- guard: put_version
+  if not older and stored ~= version then put(id, version, ARGV[at + 2], ARGV[at + 3], held) end
+  answers[#answers + 1] = older and 0 or 1
+end
+leave_markers(before)
+save_totals()
+return answers

@@ -1,0 +1,38 @@
+-- Gives waiting jobs another due time, another body, or both.
+-- KEYS 1 shard    ARGV for each: id, when ("" keeps it), "1" with a new body or "", body
+-- Replies a byte for each: 0 unknown · 1 changed · 2 changed after a lapse · 3 running · 4 dead · 16 + how it ended
+-- Cost O(log n) each, and O(body) for a new one
+local lease_now, before = lease_clock(), earliest()
+local answers = {}
+
+local function replace_body(id, j, body)
+  local key, notes = JOB .. id, select(2, notes_of(id, j))
+  local size = call('STRLEN', key)
+  local tail = notes > 0 and call('GETRANGE', key, -notes, -1) or ''
+  local record = call('GETRANGE', key, 0, j.body_at - 2) .. body .. tail
+  call('SET', key, record)
+  add('bytes', #record - size)
+end
+
+local function reschedule(id, when, with_body, body)
+  local j, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local index, due = nil, nil
+  if j then index, due = where(id, j) end
+  if not index then return how and 16 + how or 0 end
+  if index == DEAD then return 4 end
+  if index == LEASED and due > lease_now then return 3 end -- guard: reschedule_running
+  call('ZREM', index, id)
+  if index == LEASED then j.flags, due = bit.bor(j.flags, LAPSED), NOW end
+  if when ~= '' then due = due_at(when) end
+  if with_body == '1' then replace_body(id, j, body) end
+  if j.expires and when ~= '' then call('SETRANGE', JOB .. id, 40, struct.pack('>I6', due + j.late)) end
+  wait(id, j, due)
+  return has(j.flags, LAPSED) and 2 or 1
+end
+
+for at = 1, #ARGV, 4 do
+  answers[#answers + 1] = string.char(reschedule(ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]))
+end
+leave_markers(before)
+save_totals()
+return table.concat(answers)

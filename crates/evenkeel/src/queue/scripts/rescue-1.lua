@@ -1,0 +1,36 @@
+-- Takes back leases whose deadline has passed, and forgets workers that are silent.
+-- KEYS 1 shard    ARGV 1 limit, 2 crashes at which a job is dead, 3 wait after the first crash, 4 its bound, 5 worker silence ms
+-- Replies the rescued (id 16, fate 1: 1 lapsed, 2 crashed, 3 died, 4 discarded), and in how many ms the next lease lapses (-1 none)
+-- Cost O(limit log n). A repeat takes the next ones.
+local crash_max, delay, delay_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local lease_now, before = lease_clock(), earliest()
+local fates, deadline = {}, '+inf'
+deadline = lease_now -- guard: rescue_deadline
+
+local function rescue(id, j)
+  local started = has(j.flags, STARTED)
+  j.flags = bit.bor(j.flags, LAPSED)
+  if not started then
+    j.lapses = math.min(j.lapses + 1, 255)
+    annotate(id, j, ERROR, struct.pack('>I6BH', NOW, 3, 0))
+    wait(id, j, NOW)
+    add('lapsed', 1)
+    return 1
+  end
+  j.crashes, j.errors = math.min(j.crashes + 1, 255), math.min(j.errors + 1, 65535)
+  annotate(id, j, ERROR, struct.pack('>I6BH', NOW, 2, j.errors))
+  add('crashed', 1)
+  local exhausted = j.retries < 65535 and (j.errors > j.retries or j.crashes >= crash_max)
+  if exhausted then return bury(id, j, has(j.flags, DISCARD)) + 1 end -- guard: rescue_exhausted
+  wait(id, j, NOW + math.min(delay * 2 ^ math.min(j.crashes - 1, 30), delay_max))
+  return 2
+end
+
+for _, id in ipairs(call('ZRANGEBYSCORE', LEASED, '-inf', deadline, 'LIMIT', 0, ARGV[1])) do
+  local j = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  call('ZREM', LEASED, id)
+  if j then fates[#fates + 1] = id .. string.char(rescue(id, j)) else add('ghosts', 1) end
+end
+leave_markers(before)
+save_totals()
+return { table.concat(fates), forget_silent(lease_now, tonumber(ARGV[5])) }

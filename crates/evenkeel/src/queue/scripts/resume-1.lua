@@ -1,0 +1,8 @@
+-- Ends a pause and wakes whoever may claim, or may have to set a timer.
+-- KEYS 1 shard    ARGV none
+-- Replies 1
+-- Cost O(log n). Safe to repeat.
+call('HDEL', META, 'paused')
+meta.paused = 0
+leave_markers(nil)
+return 1

@@ -1,0 +1,24 @@
+-- Takes back jobs that are not running.
+-- KEYS 1 shard    ARGV ids
+-- Replies a byte for each: 0 unknown · 1 revoked · 2 revoked after a lapse · 3 running · 4 dead · 16 + how it ended before
+-- Cost O(log n) an id. A repeat finds the stamp and says the same.
+local lease_now = lease_clock()
+local answers = {}
+
+local function revoke(id)
+  local j, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  if how then return ({ [REVOKED] = 1, [REVOKED_AFTER_LAPSE] = 2 })[how] or 16 + how end
+  local index, score = nil, nil
+  if j then index, score = where(id, j) end
+  if not index then return 0 end
+  if index == DEAD then return 4 end -- guard: revoke_dead
+  if index == LEASED and score > lease_now then return 3 end -- guard: revoke_running
+  local lapsed = has(j.flags, LAPSED) or index == LEASED
+  call('ZREM', index, id)
+  finish(id, j, lapsed and REVOKED_AFTER_LAPSE or REVOKED)
+  return lapsed and 2 or 1
+end
+
+for at, id in ipairs(ARGV) do answers[at] = string.char(revoke(id)) end
+save_totals()
+return table.concat(answers)

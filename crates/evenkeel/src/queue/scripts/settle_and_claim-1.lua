@@ -1,0 +1,39 @@
+-- Settles a worker's deliveries, then leases what is due to it. The answer is kept until the worker's next call.
+-- KEYS 1 shard    ARGV 1 worker, 2 sequence, 3 lease ms, 4 want, 5 token, 6 fence floor, then settlements (see settle-0.lua)
+-- Replies nothing: stale, a later sequence came first; or verdicts (a byte each), now, next due (-1 none), deliveries (see claim-0.lua)
+-- Cost O((settlements + want) log n). The same sequence gets the same answer.
+local worker, sequence, want, token = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5]
+local kept = call('HGET', ANSWERS, worker)
+local last = kept and struct.unpack('>I8', kept) or 0
+if last > sequence then return false end -- guard: sequence_stale
+local lease_now = lease_clock()
+call('ZADD', tag .. ':workers', lease_now, worker)
+if last == sequence then return repeat_answer(kept, lease_now) end -- guard: answer_kept
+
+local floor = tonumber(ARGV[6])
+if floor > meta.floor then
+  meta.floor = floor
+  call('HSET', META, 'floor', ARGV[6])
+end
+local before = -1 -- claims alone never make the earliest due time earlier
+if #ARGV > 6 then before = earliest() end
+local verdicts, settled = {}, {}
+for at = 7, #ARGV do verdicts[#verdicts + 1] = string.char(settle(ARGV[at], settled)) end
+if #settled > 0 then call('ZREM', LEASED, unpack(settled)) end
+
+local lease, out = { token = token, span = tonumber(ARGV[3]), taken = {} }, {}
+for priority = 0, 3 do
+  local gone, stop = {}, want <= 0
+  if meta.paused > NOW then stop = true end -- guard: paused
+  if not stop then stop, want = claim_from(DUE[priority], want, lease, out, gone) end
+  if #gone > 0 then call('ZREM', DUE[priority], unpack(gone)) end
+  if stop then break end
+end
+local leases = {}
+for at, id in ipairs(lease.taken) do leases[2 * at - 1], leases[2 * at] = lease_now + lease.span, id end
+if #leases > 0 then call('ZADD', LEASED, unpack(leases)) end
+leave_markers(before)
+verdicts = table.concat(verdicts)
+keep_answer(worker, sequence, token, verdicts, lease.taken)
+save_totals()
+return { verdicts, NOW, next_due(), out }

@@ -1,0 +1,25 @@
+-- Keeps a worker's last answer, so that a lost reply can be asked for again.
+-- KEYS none    ARGV none    Replies nothing: shared by settle_and_claim    Cost O(deliveries)
+local ANSWERS = tag .. ':answers'
+
+-- sequence (8), token (16), number of verdicts (2), verdicts, ids (16 each)
+local function keep_answer(worker, sequence, token, verdicts, ids)
+  local answer = struct.pack('>I8c16H', sequence, token, #verdicts) .. verdicts .. table.concat(ids)
+  call('HSET', ANSWERS, worker, answer)
+end
+
+-- The verdicts again, and those deliveries that are still held.
+local function repeat_answer(answer, lease_now)
+  local _, token, count, at = struct.unpack('>I8c16H', answer)
+  local out = {}
+  for from = at + count, #answer, 16 do
+    local id = string.sub(answer, from, from + 15)
+    local raw = call('GET', JOB .. id)
+    local j = open(raw)
+    if j and j.token == token then
+      local left = math.max((tonumber(call('ZSCORE', LEASED, id)) or 0) - lease_now, 0)
+      for _, part in ipairs({ id, j.fence, 0, left, raw }) do out[#out + 1] = part end
+    end
+  end
+  return { string.sub(answer, at, at + count - 1), NOW, next_due(), out }
+end

@@ -1,0 +1,38 @@
+-- Leases waiting jobs whose time has come: urgent ones first, then by due time, then by id.
+-- KEYS none    ARGV none    Replies id, fence, due, lease left, record of each    Cost O(want log n)
+local function give(id, j, due, raw, lease, out)
+  local old = j.fence
+  j.fence = NOW * 1000
+  j.fence = math.max(j.fence, old + 1) -- guard: fence_rises
+  j.fence = math.max(j.fence, meta.floor) -- guard: fence_floor
+  j.token, j.flags = lease.token, bit.band(j.flags, bit.bnot(STARTED))
+  call('SETRANGE', JOB .. id, 0, head(j))
+  for _, part in ipairs({ id, j.fence, due, lease.span, raw }) do out[#out + 1] = part end
+  lease.taken[#lease.taken + 1] = id
+end
+
+-- One priority's share; true when no more may be taken.
+local function claim_from(index, want, lease, out, gone)
+  local horizon = '+inf'
+  horizon = NOW -- guard: never_early
+  local found = call('ZRANGEBYSCORE', index, '-inf', horizon, 'WITHSCORES', 'LIMIT', 0, want)
+  for at = 1, #found, 2 do
+    local id = found[at]
+    local raw = call('GET', JOB .. id)
+    local j = open(raw)
+    local late = false
+    if j and j.expires and NOW > j.expires then late = true end -- guard: expired
+    local suspect = j and (j.crashes > 0 or j.lapses > 1)
+    if suspect and not late and #out > 0 then return true end -- guard: alone
+    gone[#gone + 1] = id
+    if not j then
+      add('ghosts', 1)
+    elseif late then
+      finish(id, j, EXPIRED)
+    else
+      give(id, j, found[at + 1], raw, lease, out)
+      if suspect then return true end -- guard: alone
+    end
+  end
+  return false, want - #found / 2
+end

@@ -1,0 +1,18 @@
+-- The clock of leases, and who holds a job.
+-- KEYS none    ARGV none    Replies nothing: shared by the steps that know leases    Cost O(1)
+
+-- Raw time plus every backward step seen, so that a clock set back does not prolong a lease.
+local function lease_clock()
+  if meta.seen > NOW then meta.back = meta.back + meta.seen - NOW end -- guard: lease_clock
+  call('HSET', META, 'seen', NOW, 'back', meta.back)
+  return NOW + meta.back
+end
+
+-- The job of a delivery, unless somebody else has it, or nobody.
+local function current(id, token, fence)
+  local j = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  if not j or j.token == NOBODY then return nil end
+  if j.token ~= token then return nil end -- guard: token
+  if j.fence ~= fence then return nil end -- guard: fence
+  return j
+end

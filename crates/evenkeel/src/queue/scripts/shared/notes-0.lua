@@ -1,0 +1,39 @@
+-- The notes at the end of a record: entries of kind (1), length (2), bytes; then the length of all (4).
+-- KEYS none    ARGV none    Replies nothing: shared by the steps    Cost O(notes); the body is copied only when an old error is dropped
+local ERROR, REDRIVEN = 1, 5
+local ERRORS_MAX = 16
+
+local function notes_of(id, j)
+  if not has(j.flags, NOTES) then return '', 0 end
+  local length = struct.unpack('>I4', call('GETRANGE', JOB .. id, -4, -1))
+  return string.sub(call('GETRANGE', JOB .. id, -4 - length, -1), 1, length), length + 4
+end
+
+-- Calls visit(kind, bytes, first, last) for each entry.
+local function each_note(notes, visit)
+  local at = 1
+  while at <= #notes do
+    local kind, length = struct.unpack('>BH', notes, at)
+    visit(kind, string.sub(notes, at + 3, at + 2 + length), at, at + 2 + length)
+    at = at + 3 + length
+  end
+end
+
+-- Adds an entry; beyond ERRORS_MAX errors the oldest goes. The head must be written afterwards.
+local function annotate(id, j, kind, bytes)
+  local notes, tail = notes_of(id, j)
+  local errors, first, last = 0, 1, 0
+  each_note(notes, function(of, _, from, to)
+    if of == ERROR then errors = errors + 1 end
+    if of == ERROR and errors == 1 then first, last = from, to end
+  end)
+  local size = call('STRLEN', JOB .. id)
+  local drop = kind == ERROR and errors >= ERRORS_MAX
+  if drop then notes = string.sub(notes, 1, first - 1) .. string.sub(notes, last + 1) end
+  notes = notes .. struct.pack('>BH', kind, #bytes) .. bytes
+  local ending = notes .. struct.pack('>I4', #notes)
+  if drop then call('SET', JOB .. id, call('GETRANGE', JOB .. id, 0, size - tail - 1)) end
+  call('SETRANGE', JOB .. id, size - tail, ending)
+  j.flags = bit.bor(j.flags, NOTES)
+  add('bytes', #ending - tail)
+end

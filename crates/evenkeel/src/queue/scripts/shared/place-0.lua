@@ -1,0 +1,33 @@
+-- Finds a job's index, and moves jobs to where they wait or end.
+-- KEYS none    ARGV none    Replies nothing: shared by the steps    Cost O(log n) a job
+local TOTALS = { 'done', 'expired', 'discarded', 'deleted', 'revoked', 'revoked' }
+local DONE, EXPIRED, DISCARDED, DELETED, REVOKED, REVOKED_AFTER_LAPSE = 1, 2, 3, 4, 5, 6
+local REVOKE_MS = 600000
+
+local function where(id, j)
+  local index = DUE[j.flags % 4]
+  if j.token ~= NOBODY then index = LEASED end
+  local score = call('ZSCORE', index, id)
+  if not score then
+    index = DEAD
+    score = call('ZSCORE', index, id)
+  end
+  return score and index, tonumber(score)
+end
+
+local function keep_until(rule, window, how, enqueued)
+  if rule == 3 then return 0 end
+  local until_ms = ({ [0] = -1, NOW + (window or 0), enqueued + (window or 0) })[rule]
+  if how >= REVOKED then until_ms = math.max(until_ms, NOW + REVOKE_MS) end -- guard: revoke_stamp
+  return until_ms
+end
+
+local function stamp(id, how, version, until_ms)
+  local value = struct.pack('>BBHc8I6I6', 2, how, 0, version or NO_VERSION, NOW, until_ms)
+  if until_ms == 0 then call('SET', JOB .. id, value) else call('SET', JOB .. id, value, 'PX', until_ms - NOW) end
+end
+
+local function free_unique(id, j)
+  local key = j.unique and tag .. ':unique:' .. j.unique
+  if key and string.sub(call('GET', key) or '', 7) == id then call('DEL', key) end
+end

@@ -1,0 +1,34 @@
+-- Reads and writes heads of records and stamps; docs/spec/queue.md has the tables of offsets.
+-- KEYS none    ARGV none    Replies nothing: shared by the steps    Cost O(1), the body is never copied
+local NOBODY, NO_VERSION = string.rep('\0', 16), string.rep('\0', 8)
+local STARTED, DISCARD, NOTES, LAPSED = 4, 8, 16, 32
+local HEAD_LAST = 87
+
+local function has(flags, flag)
+  return bit.band(flags, flag) ~= 0
+end
+
+-- The job in a record; or nothing, and of a stamp that still counts: how it ended, its version, until when, and since when.
+local function open(raw)
+  local format = raw and string.byte(raw, 1)
+  if format == 2 then
+    local _, how, _, version, ended, until_ms = struct.unpack('>BBHc8I6I6', raw)
+    if until_ms == 0 or until_ms > NOW then return nil, how, version, until_ms, ended end
+  end
+  if format ~= 1 then return nil end
+  local j, at = {}, 41
+  local _
+  _, j.flags, j.fields, j.rule, j.errors, j.retries, j.crashes, j.lapses, j.enqueued, j.fence, j.token =
+    struct.unpack('>BBBBHHBBI6I8c16', raw)
+  if has(j.fields, 1) then j.expires, j.late, at = struct.unpack('>I6I6', raw, at) end
+  if has(j.fields, 2) then j.version, at = struct.unpack('>c8', raw, at) end
+  if has(j.fields, 4) then j.window, at = struct.unpack('>I6', raw, at) end
+  if has(j.fields, 8) then j.unique, j.unique_ms, at = struct.unpack('>c16I6', raw, at) end
+  j.body_at = at
+  return j
+end
+
+local function head(j)
+  return struct.pack('>BBBBHHBBI6I8c16', 1, j.flags, j.fields, j.rule, j.errors, j.retries, j.crashes, j.lapses,
+    j.enqueued, j.fence, j.token)
+end

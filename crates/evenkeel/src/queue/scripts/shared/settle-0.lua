@@ -1,0 +1,30 @@
+-- Settles one delivery, if it is current.
+-- KEYS none    ARGV none    Replies a verdict: 0 lost · 1 settled · 2 died · 3 discarded    Cost O(log n)
+local ACK, FAIL, SNOOZE, RELEASE, KILL = 0, 1, 2, 3, 4
+local FAILED, KILLED = 1, 4
+
+local function note_error(id, j, class, text)
+  annotate(id, j, ERROR, struct.pack('>I6BH', NOW, class, j.errors) .. text)
+end
+
+-- An item is kind (1), id (16), fence (8), token (16), delay (6), text. What has left goes into gone, for one removal.
+local function settle(item, gone)
+  local kind, id, fence, token, delay, text_at = struct.unpack('>Bc16I8c16I6', item)
+  local j = current(id, token, fence)
+  if not j then return 0 end
+  gone[#gone + 1] = id
+  j.crashes, j.lapses = 0, 0
+  if kind == ACK then
+    finish(id, j, DONE)
+  elseif kind == FAIL or kind == KILL then
+    j.errors = math.min(j.errors + 1, 65535)
+    note_error(id, j, kind == FAIL and FAILED or KILLED, string.sub(item, text_at))
+    if kind == KILL then return bury(id, j, false) end
+    if j.retries < 65535 and j.errors > j.retries then return bury(id, j, has(j.flags, DISCARD)) end -- guard: retries
+    wait(id, j, NOW + delay)
+    add('retried', 1)
+  else
+    wait(id, j, NOW + (kind == SNOOZE and delay or 0))
+  end
+  return 1
+end

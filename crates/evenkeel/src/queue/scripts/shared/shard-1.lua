@@ -1,0 +1,22 @@
+-- Names a shard's keys, reads its settings and the time, and gathers what a call adds to the totals.
+-- KEYS 1 the shard's tag, the beginning of all its keys    ARGV none    Replies nothing: shared by the steps    Cost O(1)
+local call, tag = redis.call, KEYS[1]
+local DUE = { [0] = tag .. ':due:0', tag .. ':due:1', tag .. ':due:2', tag .. ':due:3' }
+local LEASED, DEAD, JOB, META = tag .. ':leased', tag .. ':dead', tag .. ':job:', tag .. ':meta'
+local FOREVER = 9007199254740991
+local NOW = now_ms()
+local SETTINGS = { 'seen', 'back', 'paused', 'floor', 'bytes', 'jobs_max', 'bytes_max' }
+local meta, totals = { jobs_max = FOREVER, bytes_max = FOREVER }, {}
+for at, held in ipairs(call('HMGET', META, unpack(SETTINGS))) do
+  meta[SETTINGS[at]] = tonumber(held or meta[SETTINGS[at]] or 0)
+end
+
+local function add(total, by)
+  totals[total] = (totals[total] or 0) + by
+end
+
+local function save_totals()
+  for total, by in pairs(totals) do
+    if by ~= 0 then call('HINCRBY', META, total, by) end
+  end
+end

@@ -1,0 +1,11 @@
+-- Forgets up to 100 workers that have been silent, and what they were answered; then says when the next lease lapses.
+-- KEYS none    ARGV none    Replies in how many ms the next lease lapses, -1 for none    Cost O(log n)
+local function forget_silent(lease_now, silence)
+  local silent = call('ZRANGEBYSCORE', tag .. ':workers', '-inf', lease_now - silence, 'LIMIT', 0, 100)
+  if #silent > 0 then
+    call('ZREM', tag .. ':workers', unpack(silent))
+    call('HDEL', tag .. ':answers', unpack(silent))
+  end
+  local next_deadline = tonumber(call('ZRANGE', LEASED, 0, 0, 'WITHSCORES')[2])
+  return next_deadline and math.max(next_deadline - lease_now, 0) or -1
+end

@@ -1,0 +1,36 @@
+-- When there is something to claim, and the markers that wake whoever may.
+-- KEYS none    ARGV none    Replies nothing: shared by the steps    Cost O(log n)
+local WAKE, MARKERS_MAX = tag .. ':wake', 8
+
+local function earliest()
+  local first
+  for priority = 0, 3 do
+    local due = tonumber(call('ZRANGE', DUE[priority], 0, 0, 'WITHSCORES')[2])
+    if due and (not first or due < first) then first = due end
+  end
+  return first
+end
+
+-- The earliest due time, not before a pause ends; -1 for none.
+local function next_due()
+  local first = earliest()
+  if not first or meta.paused >= FOREVER then return -1 end
+  return meta.paused > NOW and math.max(first, meta.paused) or first
+end
+
+-- As many markers as there is work now, and one if the earliest due time came earlier than it was.
+local function leave_markers(before)
+  local first = earliest()
+  if not first or meta.paused > NOW then return end
+  local wanted = (not before or first < before) and 1 or 0
+  if first <= NOW then
+    local ready = 0
+    for priority = 0, 3 do ready = ready + call('ZCOUNT', DUE[priority], '-inf', NOW) end
+    wanted = math.min(math.max(wanted, ready), MARKERS_MAX)
+  end
+  local left = wanted > 0 and call('ZCARD', WAKE) or 0
+  for marker = 1, MARKERS_MAX do
+    if left >= wanted then return end
+    left = left + call('ZADD', WAKE, 'NX', 0, marker) -- guard: wake_markers
+  end
+end
