@@ -4,3 +4,4 @@
 mod cache;
 mod hermetic;
 mod link;
+mod queue;

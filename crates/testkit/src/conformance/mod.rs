@@ -4,3 +4,4 @@
 //! list of tests, and a failure names the promise that broke.
 
 pub mod cache;
+pub mod queue;

@@ -107,7 +107,7 @@ impl ShardState {
         let mut job = self.take(id)?;
         job.started = false;
         let before = job.clone();
-        job.fence = (job.fence + 1).max(now * 1000).max(self.fence_floor);
+        job.fence = (job.fence + 1).max(now * 1000).max(self.fence_floor + 1);
         job.token = Some(call.token);
         let receipt = Receipt { id, token: call.token, fence: job.fence };
         self.place(id, job, State::Leased, lease_now + call.lease_ms);

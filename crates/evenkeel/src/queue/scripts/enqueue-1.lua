@@ -10,14 +10,14 @@ local answers = {}
 local function refusal(id, raw, j)
   local held, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
   local index = held and where(id, held)
-  if index == DEAD then return '\4' end -- guard: enqueue_dead
-  if index then return '\2' end -- guard: enqueue_id
-  if how then return '\5' .. string.char(how) end -- guard: enqueue_stamp
+  if index == DEAD then return '\4' end -- guard: queue_enqueue_dead
+  if index then return '\2' end -- guard: queue_enqueue_id
+  if how then return '\5' .. string.char(how) end -- guard: queue_enqueue_stamp
   local owner = j.unique and call('GET', tag .. ':unique:' .. j.unique)
   local counts = owner and struct.unpack('>I6', owner) > NOW
-  if counts then return '\3' .. string.sub(owner, 7) end -- guard: enqueue_unique
-  if working + (totals.created or 0) >= meta.jobs_max then return '\6' end -- guard: jobs_max
-  if meta.bytes + (totals.bytes or 0) + #raw > meta.bytes_max then return '\6' end -- guard: bytes_max
+  if counts then return '\3' .. string.sub(owner, 7) end -- guard: queue_enqueue_unique
+  if working + (totals.created or 0) >= meta.jobs_max then return '\6' end -- guard: queue_jobs_max
+  if meta.bytes + (totals.bytes or 0) + #raw > meta.bytes_max then return '\6' end -- guard: queue_bytes_max
 end
 
 for at = 1, #ARGV, 3 do

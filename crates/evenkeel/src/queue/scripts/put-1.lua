@@ -29,7 +29,7 @@ for at = 1, #ARGV, 4 do
   local held, _, stored = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
   if held then stored = held.version or NO_VERSION end
   local older = false
-  if stored and newer(stored, version) then older = true end -- guard: put_version
+  if stored and newer(stored, version) then older = true end -- guard: queue_put_version
   if not older and stored ~= version then put(id, version, ARGV[at + 2], ARGV[at + 3], held) end
   answers[#answers + 1] = older and 0 or 1
 end

@@ -4,7 +4,7 @@
 -- Cost O(log n) an id. A repeat takes nothing twice.
 local key, before = tag .. ':redrive:' .. ARGV[1], earliest()
 local kept = {}
-kept = call('HMGET', key, 'cutoff', 'filter', 'taken') -- guard: redrive_kept
+kept = call('HMGET', key, 'cutoff', 'filter', 'taken') -- guard: queue_redrive_kept
 local cutoff, filter, taken = tonumber(kept[1] or NOW), kept[2] or ARGV[2], tonumber(kept[3] or 0)
 local answers = {}
 
@@ -14,10 +14,10 @@ local function redrive(id)
   if not j or not died_at then return 0 end
   local before_by_this = false
   each_note(notes_of(id, j), function(kind, bytes)
-    if kind == REDRIVEN and string.sub(bytes, 1, 16) == ARGV[1] then before_by_this = true end -- guard: redrive_once
+    if kind == REDRIVEN and string.sub(bytes, 1, 16) == ARGV[1] then before_by_this = true end -- guard: queue_redrive_once
   end)
   if before_by_this then return 2 end
-  if died_at > cutoff then return 3 end -- guard: redrive_cutoff
+  if died_at > cutoff then return 3 end -- guard: queue_redrive_cutoff
   call('ZREM', DEAD, id)
   annotate(id, j, REDRIVEN, struct.pack('>c16I6H', ARGV[1], NOW, j.errors))
   j.errors, j.crashes, j.lapses = 0, 0, 0

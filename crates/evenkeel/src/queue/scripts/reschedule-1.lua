@@ -20,7 +20,7 @@ local function reschedule(id, when, with_body, body)
   if j then index, due = where(id, j) end
   if not index then return how and 16 + how or 0 end
   if index == DEAD then return 4 end
-  if index == LEASED and due > lease_now then return 3 end -- guard: reschedule_running
+  if index == LEASED and due > lease_now then return 3 end -- guard: queue_reschedule_running
   call('ZREM', index, id)
   if index == LEASED then j.flags, due = bit.bor(j.flags, LAPSED), NOW end
   if when ~= '' then due = due_at(when) end

@@ -5,7 +5,7 @@
 local crash_max, delay, delay_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local lease_now, before = lease_clock(), earliest()
 local fates, deadline = {}, '+inf'
-deadline = lease_now -- guard: rescue_deadline
+deadline = lease_now -- guard: queue_rescue_deadline
 
 local function rescue(id, j)
   local started = has(j.flags, STARTED)
@@ -21,7 +21,7 @@ local function rescue(id, j)
   annotate(id, j, ERROR, struct.pack('>I6BH', NOW, 2, j.errors))
   add('crashed', 1)
   local exhausted = j.retries < 65535 and (j.errors > j.retries or j.crashes >= crash_max)
-  if exhausted then return bury(id, j, has(j.flags, DISCARD)) + 1 end -- guard: rescue_exhausted
+  if exhausted then return bury(id, j, has(j.flags, DISCARD)) + 1 end -- guard: queue_rescue_exhausted
   wait(id, j, NOW + math.min(delay * 2 ^ math.min(j.crashes - 1, 30), delay_max))
   return 2
 end

@@ -11,8 +11,8 @@ local function revoke(id)
   local index, score = nil, nil
   if j then index, score = where(id, j) end
   if not index then return 0 end
-  if index == DEAD then return 4 end -- guard: revoke_dead
-  if index == LEASED and score > lease_now then return 3 end -- guard: revoke_running
+  if index == DEAD then return 4 end -- guard: queue_revoke_dead
+  if index == LEASED and score > lease_now then return 3 end -- guard: queue_revoke_running
   local lapsed = has(j.flags, LAPSED) or index == LEASED
   call('ZREM', index, id)
   finish(id, j, lapsed and REVOKED_AFTER_LAPSE or REVOKED)

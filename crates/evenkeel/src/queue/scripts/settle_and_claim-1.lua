@@ -5,10 +5,10 @@
 local worker, sequence, want, token = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5]
 local kept = call('HGET', ANSWERS, worker)
 local last = kept and struct.unpack('>I8', kept) or 0
-if last > sequence then return false end -- guard: sequence_stale
+if last > sequence then return false end -- guard: queue_sequence_stale
 local lease_now = lease_clock()
 call('ZADD', tag .. ':workers', lease_now, worker)
-if last == sequence then return repeat_answer(kept, lease_now) end -- guard: answer_kept
+if last == sequence then return repeat_answer(kept, lease_now) end -- guard: queue_answer_kept
 
 local floor = tonumber(ARGV[6])
 if floor > meta.floor then
@@ -24,7 +24,7 @@ if #settled > 0 then call('ZREM', LEASED, unpack(settled)) end
 local lease, out = { token = token, span = tonumber(ARGV[3]), taken = {} }, {}
 for priority = 0, 3 do
   local gone, stop = {}, want <= 0
-  if meta.paused > NOW then stop = true end -- guard: paused
+  if meta.paused > NOW then stop = true end -- guard: queue_paused
   if not stop then stop, want = claim_from(DUE[priority], want, lease, out, gone) end
   if #gone > 0 then call('ZREM', DUE[priority], unpack(gone)) end
   if stop then break end

@@ -3,8 +3,8 @@
 local function give(id, j, due, raw, lease, out)
   local old = j.fence
   j.fence = NOW * 1000
-  j.fence = math.max(j.fence, old + 1) -- guard: fence_rises
-  j.fence = math.max(j.fence, meta.floor) -- guard: fence_floor
+  j.fence = math.max(j.fence, old + 1) -- guard: queue_fence_rises
+  j.fence = math.max(j.fence, meta.floor + 1) -- guard: queue_fence_floor
   j.token, j.flags = lease.token, bit.band(j.flags, bit.bnot(STARTED))
   call('SETRANGE', JOB .. id, 0, head(j))
   for _, part in ipairs({ id, j.fence, due, lease.span, raw }) do out[#out + 1] = part end
@@ -14,16 +14,16 @@ end
 -- One priority's share; true when no more may be taken.
 local function claim_from(index, want, lease, out, gone)
   local horizon = '+inf'
-  horizon = NOW -- guard: never_early
+  horizon = NOW -- guard: queue_never_early
   local found = call('ZRANGEBYSCORE', index, '-inf', horizon, 'WITHSCORES', 'LIMIT', 0, want)
   for at = 1, #found, 2 do
     local id = found[at]
     local raw = call('GET', JOB .. id)
     local j = open(raw)
     local late = false
-    if j and j.expires and NOW > j.expires then late = true end -- guard: expired
+    if j and j.expires and NOW > j.expires then late = true end -- guard: queue_expired
     local suspect = j and (j.crashes > 0 or j.lapses > 1)
-    if suspect and not late and #out > 0 then return true end -- guard: alone
+    if suspect and not late and #out > 0 then return true end -- guard: queue_alone
     gone[#gone + 1] = id
     if not j then
       add('ghosts', 1)
@@ -31,7 +31,7 @@ local function claim_from(index, want, lease, out, gone)
       finish(id, j, EXPIRED)
     else
       give(id, j, found[at + 1], raw, lease, out)
-      if suspect then return true end -- guard: alone
+      if suspect then return true end -- guard: queue_alone
     end
   end
   return false, want - #found / 2

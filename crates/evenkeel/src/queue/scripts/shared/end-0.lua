@@ -15,7 +15,7 @@ local function finish(id, j, how)
   add('bytes', -call('STRLEN', JOB .. id))
   call('DEL', JOB .. id)
   local until_ms = keep_until(j.rule, j.window, how, j.enqueued)
-  if until_ms == 0 or until_ms > NOW then stamp(id, how, j.version, until_ms) end -- guard: done_stamp
+  if until_ms == 0 or until_ms > NOW then stamp(id, how, j.version, until_ms) end -- guard: queue_done_stamp
   if how >= DELETED then free_unique(id, j) end
   add(TOTALS[how], 1)
 end

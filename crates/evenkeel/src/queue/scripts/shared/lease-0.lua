@@ -3,7 +3,7 @@
 
 -- Raw time plus every backward step seen, so that a clock set back does not prolong a lease.
 local function lease_clock()
-  if meta.seen > NOW then meta.back = meta.back + meta.seen - NOW end -- guard: lease_clock
+  if meta.seen > NOW then meta.back = meta.back + meta.seen - NOW end -- guard: queue_lease_clock
   call('HSET', META, 'seen', NOW, 'back', meta.back)
   return NOW + meta.back
 end
@@ -12,7 +12,7 @@ end
 local function current(id, token, fence)
   local j = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
   if not j or j.token == NOBODY then return nil end
-  if j.token ~= token then return nil end -- guard: token
-  if j.fence ~= fence then return nil end -- guard: fence
+  if j.token ~= token then return nil end -- guard: queue_token
+  if j.fence ~= fence then return nil end -- guard: queue_fence
   return j
 end

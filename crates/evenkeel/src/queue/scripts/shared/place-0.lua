@@ -18,7 +18,7 @@ end
 local function keep_until(rule, window, how, enqueued)
   if rule == 3 then return 0 end
   local until_ms = ({ [0] = -1, NOW + (window or 0), enqueued + (window or 0) })[rule]
-  if how >= REVOKED then until_ms = math.max(until_ms, NOW + REVOKE_MS) end -- guard: revoke_stamp
+  if how >= REVOKED then until_ms = math.max(until_ms, NOW + REVOKE_MS) end -- guard: queue_revoke_stamp
   return until_ms
 end
 

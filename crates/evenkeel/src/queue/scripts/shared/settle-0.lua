@@ -20,7 +20,7 @@ local function settle(item, gone)
     j.errors = math.min(j.errors + 1, 65535)
     note_error(id, j, kind == FAIL and FAILED or KILLED, string.sub(item, text_at))
     if kind == KILL then return bury(id, j, false) end
-    if j.retries < 65535 and j.errors > j.retries then return bury(id, j, has(j.flags, DISCARD)) end -- guard: retries
+    if j.retries < 65535 and j.errors > j.retries then return bury(id, j, has(j.flags, DISCARD)) end -- guard: queue_retries
     wait(id, j, NOW + delay)
     add('retried', 1)
   else

@@ -31,6 +31,6 @@ local function leave_markers(before)
   local left = wanted > 0 and call('ZCARD', WAKE) or 0
   for marker = 1, MARKERS_MAX do
     if left >= wanted then return end
-    left = left + call('ZADD', WAKE, 'NX', 0, marker) -- guard: wake_markers
+    left = left + call('ZADD', WAKE, 'NX', 0, marker) -- guard: queue_wake_markers
   end
 end

@@ -1,0 +1,135 @@
+//! Records: what is written is read back, any bytes are answered, and a waiting job is as small as promised.
+
+use bytes::Bytes;
+use evenkeel::Token;
+use evenkeel::queue::job::{
+    ErrorClass, ErrorNote, Job, JobId, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey,
+};
+use evenkeel::queue::record::{HEADER_BYTES, Record, encode_job, encoded_len};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+const TIME: std::ops::Range<u64> = 0..1 << 47;
+
+fn bytes(length: usize) -> impl Strategy<Value = Bytes> {
+    vec(any::<u8>(), 0..length).prop_map(Bytes::from)
+}
+
+fn note() -> impl Strategy<Value = Note> {
+    let class = prop_oneof![
+        Just(ErrorClass::Failed),
+        Just(ErrorClass::Crashed),
+        Just(ErrorClass::Lapsed),
+        Just(ErrorClass::Dead)
+    ];
+    let error = (TIME, class, any::<u16>(), bytes(40));
+    prop_oneof![
+        error.prop_map(|(at, class, attempt, text)| Note::Error(ErrorNote { at, class, attempt, text })),
+        bytes(60).prop_map(Note::Trace),
+        bytes(60).prop_map(Note::Headers),
+        bytes(60).prop_map(Note::Name),
+        (any::<[u8; 16]>(), TIME, any::<u16>()).prop_map(|(redrive, at, errors)| Note::Redriven {
+            redrive,
+            at,
+            errors
+        }),
+    ]
+}
+
+fn spec() -> impl Strategy<Value = JobSpec> {
+    let keep = prop_oneof![
+        Just(Keep::Nothing),
+        TIME.prop_map(Keep::AfterEnd),
+        TIME.prop_map(Keep::FromEnqueue),
+        Just(Keep::UntilForgotten),
+    ];
+    let retries = prop_oneof![(0..u16::MAX).prop_map(Retries::Limited), Just(Retries::Unlimited)];
+    let unique = (any::<[u8; 16]>(), TIME).prop_map(|(key, window_ms)| Unique { key: UniqueKey(key), window_ms });
+    let optional = (option::of(TIME), option::of(unique), option::of(any::<u64>()));
+    (0..4_usize, retries, any::<bool>(), keep, optional, bytes(200), vec(note(), 0..5)).prop_map(
+        |(priority, retries, discard_exhausted, keep, (late_ms_max, unique, version), body, notes)| JobSpec {
+            priority: Priority::ALL[priority],
+            retries,
+            discard_exhausted,
+            keep,
+            late_ms_max,
+            unique,
+            version,
+            body,
+            notes,
+        },
+    )
+}
+
+fn job() -> impl Strategy<Value = Job> {
+    let counts = (any::<u16>(), any::<u8>(), any::<u8>(), any::<bool>(), any::<bool>());
+    (spec(), TIME, TIME, counts, any::<u64>(), any::<[u8; 16]>(), any::<bool>()).prop_map(
+        |(spec, enqueued_at, expires_at, (errors, crashes, lapses, started, lapsed), fence, token, leased)| Job {
+            expires_at: spec.late_ms_max.map(|_| expires_at),
+            spec,
+            enqueued_at,
+            errors,
+            crashes,
+            lapses,
+            started,
+            lapsed,
+            fence,
+            token: (leased && token != [0; 16]).then(|| Token::from(token)),
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(job in job()) {
+        let raw = encode_job(&job);
+        prop_assert_eq!(raw.len(), encoded_len(&job));
+        prop_assert_eq!(Record::decode(&raw), Ok(Record::Live(Box::new(job))));
+    }
+
+    #[test]
+    fn any_bytes_are_answered(mut raw in vec(any::<u8>(), 0..200), format in 0..4_u8) {
+        if let Some(first) = raw.first_mut() {
+            *first = format;
+        }
+        let raw = Bytes::from(raw);
+        if let Ok(Record::Live(job)) = Record::decode(&raw) {
+            // Whatever was understood is written in a form that is understood the same way.
+            prop_assert_eq!(Record::decode(&encode_job(&job)), Ok(Record::Live(job)));
+        }
+    }
+
+    #[test]
+    fn a_record_cut_inside_its_head_is_refused(job in job(), cut in 0..HEADER_BYTES) {
+        prop_assert!(Record::decode(&encode_job(&job).slice(..cut)).is_err());
+    }
+
+    #[test]
+    fn ids_are_read_as_they_are_shown(id in any::<[u8; 16]>()) {
+        prop_assert_eq!(JobId(id).to_string().parse(), Ok(JobId(id)));
+    }
+}
+
+#[test]
+fn a_plain_job_adds_forty_bytes_to_its_body() {
+    let job = Job::accepted(JobSpec::new(Bytes::from(vec![7; 100])), 1, 2);
+    assert_eq!(encode_job(&job).len(), 140);
+}
+
+#[test]
+fn generated_ids_sort_by_the_time_they_were_made_at() {
+    let ids: Vec<JobId> = (0..100).map(|step| JobId::generate(1_700_000_000_000 + step)).collect();
+    assert!(ids.is_sorted());
+    assert!(ids.windows(2).all(|pair| pair[0] != pair[1]));
+    let shards: std::collections::BTreeSet<u16> = ids.iter().map(|id| id.shard(4)).collect();
+    assert_eq!(shards.into_iter().collect::<Vec<_>>(), [0, 1, 2, 3], "a hundred ids reach every one of four shards");
+}
+
+#[test]
+fn a_callers_name_is_hashed_whole() {
+    assert_eq!(JobId::named(b"welcome/{42}"), JobId::named(b"welcome/{42}"));
+    assert_ne!(JobId::named(b"welcome/{42}"), JobId::named(b"welcome/{43}"));
+    assert_ne!(JobId::named(b"k"), JobId::of_unique_key(b"k"));
+    assert!("xyz".parse::<JobId>().is_err() && "+1234567890123456789012345678901".parse::<JobId>().is_err());
+}

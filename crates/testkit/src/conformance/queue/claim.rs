@@ -1,0 +1,156 @@
+//! Who is given what, and what a lost reply costs.
+
+use super::world::{Consumer, World, job, plain};
+use anyhow::Result;
+use bytes::Bytes;
+use evenkeel::queue::job::{JobSpec, Keep, Note, Priority, Retries};
+use evenkeel::queue::steps::{NewJob, Outcome, QueueSteps, SettleAndClaim, Settled, When};
+
+fn with_priority(name: &str, priority: Priority, delay_ms: u64) -> NewJob {
+    NewJob { when: When::In(delay_ms), spec: JobSpec { priority, ..job(name).spec }, ..job(name) }
+}
+
+/// Priority first, then the due time. Jobs in a ready list could not be overtaken; there is no such list.
+pub async fn urgent_jobs_go_first<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world
+        .given(&[
+            with_priority("low", Priority::Low, 0),
+            with_priority("normal 2", Priority::Normal, 20),
+            with_priority("normal 1", Priority::Normal, 10),
+            with_priority("high", Priority::High, 30),
+        ])
+        .await?;
+    world.time.advance(100).await?;
+    world.given(&[with_priority("urgent", Priority::Urgent, 0)]).await?;
+    assert_eq!(world.claimable(10).await?, ["urgent", "high", "normal 1", "normal 2", "low"]);
+    Ok(())
+}
+
+/// (A7, kombu #337) Everything due was moved to one consumer at once, its deadlines ticking while ids sat in a local channel.
+pub async fn a_claim_takes_no_more_than_wanted<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&["a", "b", "c", "d", "e"].map(job)).await?;
+    let mut consumer = Consumer::default();
+    assert_eq!(world.claim(&mut consumer, 2).await?.len(), 2);
+    assert_eq!(world.claim(&mut consumer, 0).await?.len(), 0);
+    assert_eq!(world.queue.stats(&world.shard).await?.leased, 2);
+    assert_eq!(world.claimable(10).await?.len(), 3);
+    Ok(())
+}
+
+/// While paused nothing is claimed; what runs can be settled.
+pub async fn a_paused_topic_gives_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a"), job("b")]).await?;
+    let mut consumer = Consumer::default();
+    let running = world.claim_one(&mut consumer).await?;
+    world.queue.pause(&world.shard, None).await?;
+    assert!(world.claimable(10).await?.is_empty());
+    assert_eq!(world.next().await?.due, None);
+    world.settle(&mut consumer, running.receipt, Outcome::Done).await?;
+    let until = world.time.now() + 1_000;
+    world.queue.pause(&world.shard, Some(until)).await?;
+    assert_eq!(world.next().await?.due, Some(until));
+    world.time.advance(1_000).await?;
+    assert_eq!(world.claimable(10).await?.len(), 1);
+    world.queue.pause(&world.shard, None).await?;
+    world.given(&[job("c")]).await?;
+    world.queue.resume(&world.shard).await?;
+    assert_eq!(world.claimable(10).await?, ["c"]);
+    Ok(())
+}
+
+/// (A3, asynq) When the reply of a claim was lost, the jobs were leased to nobody until the lease ran out, and an attempt was
+/// gone. The same sequence gets the same verdicts and the same deliveries.
+pub async fn a_lost_reply_is_repeated<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&["a", "b", "c"].map(job)).await?;
+    let mut consumer = Consumer::default();
+    let first = world.claim_one(&mut consumer).await?;
+    let settlements = vec![(first.receipt, Outcome::Done)];
+    let call = SettleAndClaim { settlements, ..consumer.call(2) };
+    let answer = world.settle_and_claim(&call).await?;
+    world.time.advance(10_000).await?;
+    world.given(&[job("d")]).await?;
+    let again = world.settle_and_claim(&call).await?;
+    assert_eq!(again.verdicts, answer.verdicts);
+    let receipts = |claimed: &evenkeel::queue::steps::Claimed| -> Vec<_> {
+        claimed.deliveries.iter().map(|delivered| delivered.receipt).collect()
+    };
+    assert_eq!(receipts(&again), receipts(&answer));
+    assert_eq!(again.deliveries.iter().map(plain).collect::<Vec<_>>(), ["b", "c"]);
+    assert!(again.deliveries.iter().all(|delivered| delivered.lease_left_ms == 20_000));
+    // What is not held under that token any more is left out.
+    let beat = world.beat(&consumer, answer.deliveries[0].receipt, false).await?;
+    assert!(beat);
+    world.time.advance(20_000).await?;
+    world.rescue().await?;
+    assert_eq!(receipts(&world.settle_and_claim(&call).await?), [answer.deliveries[0].receipt]);
+    Ok(())
+}
+
+/// A call that was delayed on its way and overtaken by the next one would settle and claim for a worker that has moved on.
+pub async fn a_stale_call_changes_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a"), job("b")]).await?;
+    let mut consumer = Consumer::default();
+    let delayed = consumer.call(1);
+    let delivered = world.claim_one(&mut consumer).await?;
+    let delayed = SettleAndClaim { settlements: vec![(delivered.receipt, Outcome::Done)], ..delayed };
+    assert_eq!(world.queue.settle_and_claim(&world.shard, &delayed).await?, Settled::Stale);
+    let stats = world.queue.stats(&world.shard).await?;
+    assert_eq!((stats.leased, stats.waiting[2], stats.totals.done), (1, 1, 0));
+    Ok(())
+}
+
+/// The fence is what SQL compares. A clock that stands still (or was set back) must not give two deliveries the same one.
+pub async fn fences_rise_within_one_millisecond<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    let mut consumer = Consumer::default();
+    let first = world.claim_one(&mut consumer).await?;
+    world.settle(&mut consumer, first.receipt, Outcome::Released).await?;
+    let second = world.claim_one(&mut consumer).await?;
+    assert!(second.receipt.fence > first.receipt.fence);
+    world.time.set_back(60_000).await?;
+    world.settle(&mut consumer, second.receipt, Outcome::Snoozed { after_ms: 0 }).await?;
+    let third = world.claim_one(&mut consumer).await?;
+    assert!(third.receipt.fence > second.receipt.fence);
+    Ok(())
+}
+
+/// After a flush or a failover to a replica with an older clock, only SQL knows how high fences were.
+pub async fn fences_rise_above_what_sql_has_seen<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a"), job("b")]).await?;
+    let mut consumer = Consumer::default();
+    let first = world.claim_one(&mut consumer).await?;
+    let seen = first.receipt.fence + 1_000_000;
+    let call = SettleAndClaim { fence_floor: seen, ..consumer.call(0) };
+    world.settle_and_claim(&call).await?;
+    let second = world.claim_one(&mut Consumer::default()).await?;
+    assert!(second.receipt.fence > seen, "every worker of the shard is above it");
+    Ok(())
+}
+
+/// Everything a sender said arrives.
+pub async fn what_was_sent_is_delivered<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let spec = JobSpec {
+        priority: Priority::High,
+        retries: Retries::Unlimited,
+        discard_exhausted: true,
+        keep: Keep::FromEnqueue(1_000),
+        late_ms_max: Some(77),
+        body: Bytes::from((0..=255).collect::<Vec<u8>>()),
+        notes: vec![
+            Note::Trace(Bytes::from_static(b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")),
+            Note::Headers(Bytes::from_static(b"{}")),
+            Note::Name(Bytes::from_static("Grüße/{42}".as_bytes())),
+        ],
+        ..job("a").spec
+    };
+    let sent = NewJob { when: When::In(5), spec: spec.clone(), ..job("a") };
+    let enqueued_at = world.time.now();
+    world.given(&[sent]).await?;
+    world.time.advance(7).await?;
+    let delivered = world.claim_one(&mut Consumer::default()).await?;
+    assert_eq!((delivered.due_at, delivered.lease_left_ms), (enqueued_at + 5, 30_000));
+    let got = delivered.job?;
+    assert_eq!((got.enqueued_at, got.expires_at), (enqueued_at, Some(enqueued_at + 82)));
+    assert_eq!(got.spec, spec);
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! What is taken in, and what is not.
+
+use super::world::{Consumer, World, job};
+use anyhow::Result;
+use evenkeel::queue::QueueError;
+use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Retries, Unique, UniqueKey};
+use evenkeel::queue::steps::{Enqueued, ITEMS_MAX, Limits, NewJob, Outcome, QueueSteps, When};
+
+fn remembered(name: &str) -> NewJob {
+    NewJob { spec: JobSpec { keep: Keep::AfterEnd(60_000), ..job(name).spec }, ..job(name) }
+}
+
+fn unique(name: &str, key: &str) -> NewJob {
+    let unique = Some(Unique { key: UniqueKey::new(key.as_bytes()), window_ms: 60_000 });
+    NewJob { spec: JobSpec { unique, ..job(name).spec }, ..job(name) }
+}
+
+/// A sender that never saw the answer sends again: while the job waits, runs, is dead, and for a while after it is done.
+pub async fn a_callers_id_makes_enqueueing_idempotent<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let welcome = remembered("welcome/42");
+    assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Created);
+    assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Duplicate);
+    let mut consumer = Consumer::default();
+    let delivered = world.claim_one(&mut consumer).await?;
+    assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Duplicate);
+    world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
+    world.time.advance(59_999).await?;
+    assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Ended(End::Done));
+    assert!(world.claimable(10).await?.is_empty());
+    world.time.advance(1).await?;
+    assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Created);
+    world.kill(&mut consumer).await?;
+    assert_eq!(world.enqueue(welcome).await?, Enqueued::Dead);
+    assert!(world.claimable(10).await?.is_empty());
+    Ok(())
+}
+
+/// Nobody sends a generated id again, so nothing of the job is kept.
+pub async fn a_plain_job_leaves_nothing_behind<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    let mut consumer = Consumer::default();
+    let delivered = world.claim_one(&mut consumer).await?;
+    world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
+    assert_eq!(world.queue.job(&world.shard, delivered.receipt.id).await?, None);
+    let stats = world.queue.stats(&world.shard).await?;
+    assert_eq!((stats.bytes, stats.leased, stats.totals.done), (0, 0, 1));
+    Ok(())
+}
+
+/// (asynq #275, #492) Locks that outlived their job blocked the next one: a revoked job gives its key back at once.
+pub async fn a_unique_key_deduplicates_within_its_window<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let first = unique("first", "invoice/7");
+    world.given(std::slice::from_ref(&first)).await?;
+    assert_eq!(world.enqueue(unique("second", "invoice/7")).await?, Enqueued::Taken(first.id));
+    assert_eq!(world.enqueue(unique("other", "invoice/8")).await?, Enqueued::Created);
+    world.time.advance(60_000).await?;
+    let third = unique("third", "invoice/7");
+    assert_eq!(world.enqueue(third.clone()).await?, Enqueued::Created);
+    world.queue.revoke(&world.shard, &[third.id]).await?;
+    assert_eq!(world.enqueue(unique("fourth", "invoice/7")).await?, Enqueued::Created);
+    // The first job's end does not free a key that is another's by now.
+    world.queue.revoke(&world.shard, &[first.id]).await?;
+    assert_eq!(world.enqueue(unique("fifth", "invoice/7")).await?, Enqueued::Taken(job("fourth").id));
+    Ok(())
+}
+
+/// (asynq) The unique lock was taken before the id was checked, and stayed taken by a job that never came to be.
+pub async fn a_refused_id_leaves_the_unique_key_free<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    assert_eq!(world.enqueue(unique("a", "k")).await?, Enqueued::Duplicate);
+    assert_eq!(world.enqueue(unique("b", "k")).await?, Enqueued::Created);
+    Ok(())
+}
+
+/// Limits count what waits and runs, and the bytes of everything; what does not fit is said job by job.
+pub async fn a_full_topic_says_so_per_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.queue.set_limits(&world.shard, Limits { jobs_max: Some(2), bytes_max: None }).await?;
+    let answers = world.queue.enqueue(&world.shard, &[job("a"), job("a"), job("b"), job("c")]).await?;
+    assert_eq!(answers, [Enqueued::Created, Enqueued::Duplicate, Enqueued::Created, Enqueued::Full]);
+    let mut consumer = Consumer::default();
+    let delivered = world.claim_one(&mut consumer).await?;
+    assert_eq!(world.enqueue(job("c")).await?, Enqueued::Full, "what runs counts too");
+    world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
+    assert_eq!(world.enqueue(job("c")).await?, Enqueued::Created);
+
+    let bytes = world.queue.stats(&world.shard).await?.bytes;
+    world.queue.set_limits(&world.shard, Limits { jobs_max: None, bytes_max: Some(bytes + 41) }).await?;
+    assert_eq!(world.enqueue(job("de")).await?, Enqueued::Full);
+    assert_eq!(world.enqueue(job("d")).await?, Enqueued::Created);
+    Ok(())
+}
+
+/// (A1) An option for one message was written into the queue, and silently changed every later message.
+pub async fn one_jobs_options_are_its_own<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let special = JobSpec {
+        retries: Retries::Limited(0),
+        late_ms_max: Some(1_000),
+        keep: Keep::AfterEnd(5_000),
+        ..job("special").spec
+    };
+    let special = NewJob { when: When::In(1_000), spec: special, ..job("special") };
+    let plain = NewJob { when: When::In(1_000), ..job("plain") };
+    world.given(&[special.clone(), plain.clone()]).await?;
+    let job = world.live(plain.id).await?;
+    assert_eq!((job.spec, job.expires_at), (plain.spec, None));
+    let job = world.live(special.id).await?;
+    assert_eq!((job.spec, job.expires_at), (special.spec, Some(world.time.now() + 2_000)));
+    Ok(())
+}
+
+/// (A6, BullMQ #422) Scripts without a bound froze Redis, or failed at 8,000 items: a step takes 500 and says so.
+pub async fn a_step_takes_five_hundred_items<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let jobs: Vec<NewJob> = (0..=ITEMS_MAX).map(|number| job(&number.to_string())).collect();
+    let refused = world.queue.enqueue(&world.shard, &jobs).await;
+    assert!(matches!(refused, Err(QueueError::TooMany { items: 501, limit: 500 })), "{refused:?}");
+    world.given(&jobs[..ITEMS_MAX]).await?;
+    let mut consumer = Consumer::default();
+    let refused = world.queue.settle_and_claim(&world.shard, &consumer.call(ITEMS_MAX + 1)).await;
+    assert!(matches!(refused, Err(QueueError::TooMany { .. })), "{refused:?}");
+    let deliveries = world.claim(&mut consumer, ITEMS_MAX).await?;
+    assert_eq!(deliveries.len(), ITEMS_MAX);
+    let settlements = deliveries.iter().map(|delivered| (delivered.receipt, Outcome::Done)).collect();
+    let mut call = consumer.call(0);
+    call.settlements = settlements;
+    world.settle_and_claim(&call).await?;
+    let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
+    assert!(world.queue.revoke(&world.shard, &ids).await.is_err());
+    assert_eq!(world.queue.stats(&world.shard).await?.totals.done, 500);
+    Ok(())
+}

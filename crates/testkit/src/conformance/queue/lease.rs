@@ -1,0 +1,163 @@
+//! Leases, heartbeats, lapses and crashes.
+
+use super::world::{Consumer, World, job, plain};
+use anyhow::Result;
+use evenkeel::queue::job::{ErrorClass, JobSpec, Retries};
+use evenkeel::queue::steps::{
+    Fate, NewJob, Outcome, QueueSteps, Rescue, SettleAndClaim, Settled, State, Verdict, WORKER_SILENT_MS,
+};
+
+/// (A13) Five seconds and no way to extend: every handler that took longer ran twice.
+pub async fn a_beat_keeps_the_lease<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a"), job("b")]).await?;
+    let mut consumer = Consumer::default();
+    let kept = world.claim_one(&mut consumer).await?;
+    let silent = world.claim_one(&mut consumer).await?;
+    for _ in 0..10 {
+        world.time.advance(20_000).await?;
+        assert!(world.beat(&consumer, kept.receipt, true).await?);
+        world.rescue().await?;
+    }
+    assert!(!world.beat(&consumer, silent.receipt, true).await?, "the lost one is named");
+    assert_eq!(world.state(kept.receipt.id).await?, Some(State::Leased));
+    assert_eq!(world.settle(&mut consumer, kept.receipt, Outcome::Done).await?, Verdict::Settled);
+    assert_eq!(world.claimable(10).await?, ["b"]);
+    Ok(())
+}
+
+/// As long as nobody else has the job, a late ack is as good as an early one, and a late beat keeps it.
+pub async fn a_late_ack_is_accepted_before_the_rescue<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a"), job("b")]).await?;
+    let mut consumer = Consumer::default();
+    let deliveries = world.claim(&mut consumer, 2).await?;
+    world.time.advance(60_000).await?;
+    assert_eq!(world.queue.stats(&world.shard).await?.lapsed, 2);
+    assert_eq!(world.settle(&mut consumer, deliveries[0].receipt, Outcome::Done).await?, Verdict::Settled);
+    assert!(world.beat(&consumer, deliveries[1].receipt, false).await?);
+    assert!(world.rescue().await?.jobs.is_empty());
+    Ok(())
+}
+
+/// (asynq) Its recoverer listed lapsed leases, then retried the tasks without looking again: one whose lease was extended in
+/// between was moved while it ran. Here the same step looks and takes.
+pub async fn a_rescue_takes_only_what_has_lapsed<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a"), job("b"), job("c")]).await?;
+    let mut consumer = Consumer::default();
+    world.claim(&mut consumer, 2).await?;
+    world.time.advance(10_000).await?;
+    let running = world.claim_one(&mut consumer).await?;
+    world.time.advance(19_999).await?;
+    let rescued = world.rescue().await?;
+    assert_eq!((rescued.jobs.len(), rescued.next_lapse_ms), (0, Some(1)));
+    world.time.advance(1).await?;
+    let one = Rescue { limit: 1, crash_max: 3, crash_delay_ms: 1_000 };
+    let rescued = world.queue.rescue(&world.shard, one).await?;
+    assert_eq!((rescued.jobs.len(), rescued.next_lapse_ms), (1, Some(0)), "at most as many as asked for");
+    let rescued = world.rescue().await?;
+    assert_eq!((rescued.jobs.len(), rescued.next_lapse_ms), (1, Some(10_000)));
+    assert_eq!(world.state(running.receipt.id).await?, Some(State::Leased));
+    Ok(())
+}
+
+/// (asynq) A lost dequeue reply burnt an attempt. A job that was never reported as started has not been tried.
+pub async fn a_lapse_before_the_start_uses_no_attempt<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[NewJob { spec: JobSpec { retries: Retries::Limited(0), ..job("a").spec }, ..job("a") }]).await?;
+    let delivered = world.claim_one(&mut Consumer::default()).await?;
+    let id = delivered.receipt.id;
+    assert_eq!(world.lapse().await?.jobs, [(id, Fate::Lapsed)]);
+    let waiting = world.live(id).await?;
+    assert_eq!((waiting.errors, waiting.crashes, waiting.lapses, waiting.lapsed), (0, 0, 1, true));
+    let classes: Vec<_> = waiting.error_notes().map(|error| (error.class, error.attempt)).collect();
+    assert_eq!(classes, [(ErrorClass::Lapsed, 0)]);
+    assert_eq!(world.claimable(10).await?, ["a"], "due at once");
+    Ok(())
+}
+
+/// A job that kills its worker takes its neighbours' leases with it, again and again, until they are all dead letters.
+pub async fn a_crashed_job_is_claimed_alone<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&["a", "b", "poison"].map(job)).await?;
+    let mut consumer = Consumer::default();
+    for delivered in world.claim(&mut consumer, 3).await? {
+        assert!(world.beat(&consumer, delivered.receipt, plain(&delivered) == "poison").await?);
+    }
+    let crashed = world.lapse().await?.jobs;
+    assert!(crashed.contains(&(job("poison").id, Fate::Crashed)), "{crashed:?}");
+    // It comes back a second later, between the others.
+    world.time.advance(1_001).await?;
+    world.given(&[job("c")]).await?;
+    let mut next = Consumer::default();
+    let calls = [3, 3, 3].map(|want| next.call(want));
+    let mut taken = Vec::new();
+    for call in &calls {
+        let mut names: Vec<_> = world.settle_and_claim(call).await?.deliveries.iter().map(plain).collect();
+        names.sort();
+        taken.push(names);
+    }
+    assert_eq!(taken, [vec!["a", "b"], vec!["poison"], vec!["c"]]);
+    let poison = world.live(job("poison").id).await?;
+    assert_eq!((poison.crashes, poison.errors), (1, 1));
+    Ok(())
+}
+
+/// A job that kills its worker before anybody can report its start would never count as a crash.
+pub async fn a_job_that_lapsed_twice_is_claimed_alone<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    for _ in 0..2 {
+        world.claim_one(&mut Consumer::default()).await?;
+        world.lapse().await?;
+    }
+    world.given(&[job("b")]).await?;
+    let mut consumer = Consumer::default();
+    let alone = world.claim(&mut consumer, 10).await?;
+    assert_eq!(alone.iter().map(plain).collect::<Vec<_>>(), ["a"]);
+    assert_eq!(world.claimable(10).await?, ["b"]);
+    // An orderly end of the run clears the suspicion.
+    let alone = &alone[0];
+    world.settle(&mut consumer, alone.receipt, Outcome::Released).await?;
+    assert!(!world.live(alone.receipt.id).await?.is_suspect());
+    Ok(())
+}
+
+/// Crashes are bounded, each followed by a longer wait; work that must succeed is never given up.
+pub async fn a_job_that_crashes_too_often_is_dead<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let stubborn = NewJob { spec: JobSpec { retries: Retries::Unlimited, ..job("b").spec }, ..job("b") };
+    for (new, last) in [(job("a"), Fate::Died), (stubborn, Fate::Crashed)] {
+        let id = new.id;
+        world.given(&[new]).await?;
+        for (fate, wait_ms) in [(Fate::Crashed, 1_000), (Fate::Crashed, 2_000), (last, 4_000)] {
+            let mut consumer = Consumer::default();
+            let delivered = world.claim_one(&mut consumer).await?;
+            assert!(world.beat(&consumer, delivered.receipt, true).await?);
+            assert_eq!(world.lapse().await?.jobs, [(id, fate)]);
+            if fate == Fate::Crashed {
+                assert_eq!(world.next().await?.due, Some(world.time.now() + wait_ms));
+            }
+            world.time.advance(wait_ms).await?;
+        }
+    }
+    let dead = world.live(job("a").id).await?;
+    assert_eq!((dead.crashes, dead.errors), (3, 3));
+    assert!(dead.error_notes().all(|error| error.class == ErrorClass::Crashed));
+    Ok(())
+}
+
+/// What a worker was answered is kept until it has been silent for long enough never to ask again.
+pub async fn silent_workers_are_forgotten<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    let mut consumer = Consumer::default();
+    let first = consumer.call(1);
+    world.settle_and_claim(&first).await?;
+    assert_eq!(world.queue.stats(&world.shard).await?.workers, 1);
+    let second = world.settle_and_claim(&consumer.call(0)).await?;
+    assert!(second.deliveries.is_empty());
+    assert_eq!(world.queue.settle_and_claim(&world.shard, &first).await?, Settled::Stale);
+    world.time.advance(WORKER_SILENT_MS - 1).await?;
+    world.rescue().await?;
+    assert_eq!(world.queue.stats(&world.shard).await?.workers, 1);
+    world.time.advance(1).await?;
+    world.rescue().await?;
+    assert_eq!(world.queue.stats(&world.shard).await?.workers, 0);
+    let late = world.settle_and_claim(&SettleAndClaim { want: 0, ..first }).await?;
+    assert!(late.deliveries.is_empty());
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Versioned upserts: what a unit of work left for the queue arrives late, twice, and in any order.
+
+use super::world::{Consumer, World, job};
+use anyhow::Result;
+use bytes::Bytes;
+use evenkeel::queue::job::{End, JobSpec, Keep, Priority, Unique, UniqueKey};
+use evenkeel::queue::steps::{Enqueued, Outcome, Put, PutAnswer, PutChange, QueueSteps, Revoked, State, Verdict, When};
+
+async fn put<Q: QueueSteps>(world: &World<Q>, version: u64, change: PutChange) -> Result<PutAnswer> {
+    let put = Put { id: job("reminder").id, version, change };
+    Ok(world.queue.put(&world.shard, &[put]).await?[0])
+}
+
+fn due(delay_ms: u64, body: &'static [u8]) -> PutChange {
+    let spec = JobSpec { keep: Keep::UntilForgotten, ..JobSpec::new(Bytes::from_static(body)) };
+    PutChange::Job(When::In(delay_ms), Box::new(spec))
+}
+
+const WITHDRAWN: PutChange = PutChange::Withdraw(Keep::UntilForgotten);
+
+/// A relay that replayed yesterday's enqueue undid today's reschedule.
+pub async fn the_newest_version_wins<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let id = job("reminder").id;
+    assert_eq!(put(world, 2, due(5_000, b"v2")).await?, PutAnswer::Applied);
+    assert_eq!(put(world, 1, due(0, b"v1")).await?, PutAnswer::Superseded);
+    assert_eq!(put(world, 2, due(0, b"again")).await?, PutAnswer::Applied, "a repeat changes nothing");
+    assert!(world.claimable(10).await?.is_empty());
+    assert_eq!(put(world, 3, due(1_000, b"v3")).await?, PutAnswer::Applied);
+    assert_eq!(world.next().await?.due, Some(world.time.now() + 1_000));
+    assert_eq!(&world.live(id).await?.spec.body[..], b"v3");
+    assert_eq!(put(world, 4, WITHDRAWN).await?, PutAnswer::Applied);
+    assert_eq!(put(world, 3, due(0, b"v3")).await?, PutAnswer::Superseded);
+    assert_eq!(put(world, 4, WITHDRAWN).await?, PutAnswer::Applied);
+    assert_eq!(world.state(id).await?, None);
+    assert_eq!(put(world, 5, due(0, b"v5")).await?, PutAnswer::Applied);
+    let mut consumer = Consumer::default();
+    let delivered = world.claim_one(&mut consumer).await?;
+    world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
+    world.time.advance(365 * 24 * 3_600_000).await?;
+    assert_eq!(put(world, 5, due(0, b"v5")).await?, PutAnswer::Applied, "done, and remembered until it is forgotten");
+    assert!(world.claimable(10).await?.is_empty());
+    assert!(world.queue.put(&world.shard, &[Put { id, version: 0, change: WITHDRAWN }]).await.is_err());
+    Ok(())
+}
+
+/// The revocation overtook the enqueue it revokes.
+pub async fn a_withdrawal_comes_before_its_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let id = job("reminder").id;
+    assert_eq!(put(world, 2, WITHDRAWN).await?, PutAnswer::Applied);
+    assert_eq!(put(world, 1, due(0, b"v1")).await?, PutAnswer::Superseded);
+    assert!(world.claimable(10).await?.is_empty());
+    assert_eq!(world.enqueue(job("reminder")).await?, Enqueued::Ended(End::Revoked));
+    assert_eq!(world.queue.revoke(&world.shard, &[id]).await?, [Revoked::Revoked]);
+    Ok(())
+}
+
+/// The newer version is new work: it is neither lost behind the running delivery nor undone by its late ack.
+pub async fn a_newer_version_supersedes_a_running_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let id = job("reminder").id;
+    let unique = Unique { key: UniqueKey::new(b"k"), window_ms: 60_000 };
+    let mut enqueued = job("reminder");
+    enqueued.spec.unique = Some(unique);
+    world.given(&[enqueued]).await?;
+    let mut consumer = Consumer::default();
+    let running = world.claim_one(&mut consumer).await?;
+    assert_eq!(put(world, 1, due(1_000, b"v1")).await?, PutAnswer::Applied);
+    assert!(!world.beat(&consumer, running.receipt, true).await?, "its worker is told");
+    assert_eq!(world.settle(&mut consumer, running.receipt, Outcome::Done).await?, Verdict::Lost);
+    assert_eq!(world.state(id).await?, Some(State::Waiting(Priority::Normal)));
+    world.time.advance(1_000).await?;
+    let second = world.claim_one(&mut consumer).await?;
+    assert!(second.receipt.fence > running.receipt.fence);
+    assert_eq!(put(world, 2, WITHDRAWN).await?, PutAnswer::Applied);
+    assert_eq!(world.queue.revoke(&world.shard, &[id]).await?, [Revoked::RevokedAfterLapse]);
+    assert_eq!(world.settle(&mut consumer, second.receipt, Outcome::Released).await?, Verdict::Lost);
+    // A dead letter gives way too.
+    assert_eq!(put(world, 3, due(0, b"v3")).await?, PutAnswer::Applied);
+    world.kill(&mut consumer).await?;
+    assert_eq!(put(world, 4, due(0, b"v4")).await?, PutAnswer::Applied);
+    assert_eq!(world.claimable(10).await?, ["v4"]);
+    let stats = world.queue.stats(&world.shard).await?;
+    assert_eq!((stats.leased, stats.dead), (1, 0));
+    // The key of the job that was replaced is free.
+    let mut other = job("other");
+    other.spec.unique = Some(unique);
+    assert_eq!(world.enqueue(other).await?, Enqueued::Created);
+    Ok(())
+}
+
+/// Lua's numbers are exact to 2^53; versions that a database counts may be larger.
+pub async fn a_version_beyond_what_lua_counts_is_compared_exactly<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let large = (1 << 53) + 1;
+    assert_eq!(put(world, large, due(0, b"newer")).await?, PutAnswer::Applied);
+    assert_eq!(put(world, large - 1, due(0, b"older")).await?, PutAnswer::Superseded);
+    assert_eq!(put(world, large + 1, due(0, b"newest")).await?, PutAnswer::Applied);
+    assert_eq!(world.live(job("reminder").id).await?.spec.version, Some(large + 1));
+    assert_eq!(put(world, 1 << 52, WITHDRAWN).await?, PutAnswer::Superseded);
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Dead letters, sent back.
+
+use super::world::{Consumer, World, job};
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use evenkeel::queue::job::{ErrorClass, JobId, JobSpec, Note};
+use evenkeel::queue::steps::{NewJob, QueueSteps, Redrive, RedriveVerdict, Redriven, State};
+
+async fn redrive<Q: QueueSteps>(world: &World<Q>, redrive: u8, ids: &[JobId]) -> Result<Redriven> {
+    let filter = Bytes::from(format!("filter {redrive}"));
+    let call = Redrive { redrive: [redrive; 16], filter, ids: ids.to_vec(), delay_ms: 0 };
+    Ok(world.queue.redrive(&world.shard, &call).await?)
+}
+
+/// A redrive that was started twice, or repeated after a lost answer, ran every letter twice; one that died again in between
+/// went round for ever.
+pub async fn a_redrive_takes_each_dead_letter_once<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let mut consumer = Consumer::default();
+    world.given(&[job("a"), job("b")]).await?;
+    world.kill(&mut consumer).await?;
+    world.kill(&mut consumer).await?;
+    let ids = [job("a").id, job("b").id, job("never seen").id];
+    let first = redrive(world, 1, &ids[..1]).await?;
+    assert_eq!(first.verdicts, [RedriveVerdict::Taken]);
+    assert_eq!((first.taken, first.cutoff), (1, world.time.now()));
+    // It dies again, in the same millisecond, so that only the letter itself can tell.
+    world.kill(&mut consumer).await?;
+    let second = redrive(world, 1, &ids).await?;
+    assert_eq!(second.verdicts, [RedriveVerdict::TakenBefore, RedriveVerdict::Taken, RedriveVerdict::NotDead]);
+    assert_eq!(second.taken, 2);
+    assert_eq!(redrive(world, 1, &ids[..2]).await?.taken, 2);
+    assert_eq!(world.claimable(10).await?, ["b"]);
+    // Another redrive is another decision.
+    assert_eq!(redrive(world, 2, &ids[..1]).await?.verdicts, [RedriveVerdict::Taken]);
+    Ok(())
+}
+
+/// What dies while the redrive runs is not what somebody looked at when they started it.
+pub async fn a_redrive_leaves_what_died_later<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let mut consumer = Consumer::default();
+    let begun = redrive(world, 1, &[]).await?;
+    world.time.advance(1).await?;
+    world.given(&[job("later")]).await?;
+    world.kill(&mut consumer).await?;
+    world.time.advance(60_000).await?;
+    let call = Redrive {
+        redrive: [1; 16],
+        filter: Bytes::from_static(b"another filter"),
+        ids: vec![job("later").id],
+        delay_ms: 0,
+    };
+    let went_on = world.queue.redrive(&world.shard, &call).await?;
+    assert_eq!((went_on.cutoff, &went_on.filter), (begun.cutoff, &begun.filter), "the first call fixed them");
+    assert_eq!(went_on.verdicts, [RedriveVerdict::DiedLater]);
+    assert_eq!(world.state(job("later").id).await?, Some(State::Dead));
+    Ok(())
+}
+
+/// A letter that comes back has its attempts again, and its history still.
+pub async fn a_redrive_keeps_its_history<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let mut consumer = Consumer::default();
+    let spec = JobSpec { late_ms_max: Some(500), ..job("a").spec };
+    world.given(&[NewJob { spec, ..job("a") }]).await?;
+    world.kill(&mut consumer).await?;
+    world.time.advance(3_600_000).await?;
+    let call = Redrive { redrive: [7; 16], filter: Bytes::new(), ids: vec![job("a").id], delay_ms: 2_000 };
+    world.queue.redrive(&world.shard, &call).await?;
+    assert_eq!(world.next().await?.due, Some(world.time.now() + 2_000));
+    world.time.advance(2_500).await?;
+    let back = world.claim_one(&mut consumer).await?.job?;
+    assert_eq!((back.errors, &back.spec.body[..]), (0, &b"a"[..]), "not expired, and with all its attempts");
+    let error = back.error_notes().next().context("no error")?;
+    assert_eq!((error.class, error.attempt), (ErrorClass::Dead, 1));
+    let noted = |note: &Note| matches!(note, Note::Redriven { redrive: [7, ..], errors: 1, .. });
+    assert!(back.spec.notes.iter().any(noted), "{:?}", back.spec.notes);
+    Ok(())
+}

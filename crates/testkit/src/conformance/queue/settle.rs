@@ -1,0 +1,148 @@
+//! How deliveries end.
+
+use super::world::{Consumer, World, job};
+use anyhow::Result;
+use bytes::Bytes;
+use evenkeel::queue::job::{ERRORS_KEPT_MAX, End, ErrorClass, JobSpec, Keep, Priority, Retries};
+use evenkeel::queue::steps::{Found, NewJob, Outcome, QueueSteps, Receipt, SettleAndClaim, State, Verdict};
+
+const NORMAL: Option<State> = Some(State::Waiting(Priority::Normal));
+
+fn with_retries(name: &str, retries: Retries) -> NewJob {
+    NewJob { spec: JobSpec { retries, ..job(name).spec }, ..job(name) }
+}
+
+/// (A4, asynq) A worker that was silent past its lease came back: its late nack put a finished job into the list of running
+/// ones again, its late ack removed the next worker's claim. Whatever is not current changes nothing.
+pub async fn a_late_settlement_changes_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    let (mut slow, mut next) = (Consumer::default(), Consumer::default());
+    let lapsed = world.claim_one(&mut slow).await?;
+    world.lapse().await?;
+    assert_eq!(world.settle(&mut slow, lapsed.receipt, Outcome::Done).await?, Verdict::Lost, "it waits");
+    let current = world.claim_one(&mut next).await?;
+    for outcome in [Outcome::Done, Outcome::Released, Outcome::Dead { reason: Bytes::new() }] {
+        assert_eq!(world.settle(&mut slow, lapsed.receipt, outcome).await?, Verdict::Lost, "it runs elsewhere");
+    }
+    assert!(!world.beat(&slow, lapsed.receipt, true).await?);
+    assert_eq!(world.settle(&mut next, current.receipt, Outcome::Done).await?, Verdict::Settled);
+    assert_eq!(world.fail(&mut slow, lapsed.receipt, 0).await?, Verdict::Lost, "it is done");
+    assert_eq!(world.queue.job(&world.shard, lapsed.receipt.id).await?, None);
+    let stats = world.queue.stats(&world.shard).await?;
+    assert_eq!((stats.leased, stats.waiting, stats.dead, stats.bytes), (0, [0; 4], 0, 0));
+    Ok(())
+}
+
+/// Two processes restored from one snapshot draw the same random bits. Fences tell their deliveries apart.
+pub async fn a_token_that_returns_is_told_apart_by_its_fence<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    let mut consumer = Consumer::default();
+    let first = world.claim_one(&mut consumer).await?;
+    world.lapse().await?;
+    let mut twin = Consumer::default();
+    let call = SettleAndClaim { token: first.receipt.token, ..twin.call(1) };
+    let second = world.settle_and_claim(&call).await?.deliveries[0].receipt;
+    assert_eq!(world.settle(&mut consumer, first.receipt, Outcome::Done).await?, Verdict::Lost);
+    assert!(!world.beat(&consumer, first.receipt, false).await?);
+    assert_eq!(world.settle(&mut twin, second, Outcome::Done).await?, Verdict::Settled);
+    Ok(())
+}
+
+/// (A11) "Dead" meant deleted. A dead letter is whole: body, errors, attempts.
+pub async fn a_failed_job_is_retried_and_then_dead<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[with_retries("a", Retries::Limited(1))]).await?;
+    let mut consumer = Consumer::default();
+    let first = world.claim_one(&mut consumer).await?;
+    assert_eq!(world.fail(&mut consumer, first.receipt, 5_000).await?, Verdict::Settled);
+    world.time.advance(4_999).await?;
+    assert!(world.claim(&mut consumer, 1).await?.is_empty());
+    world.time.advance(1).await?;
+    let second = world.claim_one(&mut consumer).await?;
+    assert_eq!(second.job.clone()?.errors, 1);
+    assert_eq!(world.fail(&mut consumer, second.receipt, 5_000).await?, Verdict::Died);
+    world.time.advance(365 * 24 * 3_600_000).await?;
+    assert_eq!(world.state(first.receipt.id).await?, Some(State::Dead));
+    assert!(world.claimable(10).await?.is_empty());
+    let dead = world.live(first.receipt.id).await?;
+    assert_eq!((&dead.spec.body[..], dead.errors), (&b"a"[..], 2));
+    let errors: Vec<_> = dead.error_notes().map(|error| (error.class, error.attempt, &error.text[..])).collect();
+    let text = &b"no route to host"[..];
+    assert_eq!(errors, [(ErrorClass::Failed, 1, text), (ErrorClass::Failed, 2, text)]);
+    Ok(())
+}
+
+/// Work that must succeed is tried for as long as it takes.
+pub async fn a_job_with_unlimited_retries_never_dies<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[with_retries("a", Retries::Unlimited)]).await?;
+    let mut consumer = Consumer::default();
+    for _ in 0..40 {
+        let delivered = world.claim_one(&mut consumer).await?;
+        assert_eq!(world.fail(&mut consumer, delivered.receipt, 0).await?, Verdict::Settled);
+    }
+    assert_eq!(world.live(job("a").id).await?.errors, 40);
+    Ok(())
+}
+
+/// What nobody wants to look at is counted and gone.
+pub async fn an_exhausted_job_may_be_discarded<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let spec =
+        JobSpec { retries: Retries::Limited(0), discard_exhausted: true, keep: Keep::AfterEnd(1_000), ..job("a").spec };
+    world.given(&[NewJob { spec, ..job("a") }]).await?;
+    let mut consumer = Consumer::default();
+    let delivered = world.claim_one(&mut consumer).await?;
+    assert_eq!(world.fail(&mut consumer, delivered.receipt, 0).await?, Verdict::Discarded);
+    let found = world.queue.job(&world.shard, delivered.receipt.id).await?;
+    assert!(matches!(found, Some(Found::Ended(stamp)) if stamp.end == End::Discarded), "{found:?}");
+    assert_eq!(world.queue.stats(&world.shard).await?.totals.discarded, 1);
+    Ok(())
+}
+
+/// A handler that says "dead" wants somebody to look, whatever happens to jobs that are merely out of retries.
+pub async fn a_dead_job_is_kept_even_if_exhausted_ones_are_not<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[NewJob { spec: JobSpec { discard_exhausted: true, ..job("a").spec }, ..job("a") }]).await?;
+    let delivered = world.kill(&mut Consumer::default()).await?;
+    let dead = world.live(delivered.receipt.id).await?;
+    let errors: Vec<_> = dead.error_notes().map(|error| (error.class, &error.text[..])).collect();
+    assert_eq!(errors, [(ErrorClass::Dead, &b"no such customer"[..])]);
+    Ok(())
+}
+
+/// (asynq #1124) Waiting for something is not failing.
+pub async fn snoozing_and_releasing_use_no_attempt<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[with_retries("a", Retries::Limited(0))]).await?;
+    let mut consumer = Consumer::default();
+    let first = world.claim_one(&mut consumer).await?;
+    let snooze = Outcome::Snoozed { after_ms: 1_000 };
+    assert_eq!(world.settle(&mut consumer, first.receipt, snooze).await?, Verdict::Settled);
+    assert_eq!(world.next().await?.due, Some(world.time.now() + 1_000));
+    world.time.advance(1_000).await?;
+    let second = world.claim_one(&mut consumer).await?;
+    assert_eq!(world.settle(&mut consumer, second.receipt, Outcome::Released).await?, Verdict::Settled);
+    assert_eq!(world.state(first.receipt.id).await?, NORMAL);
+    let third = world.claim_one(&mut consumer).await?;
+    let job = third.job?;
+    assert_eq!((job.errors, job.spec.notes.len()), (0, 0));
+    // The same delivery twice in one call: the second finds nothing to settle.
+    let settlements = vec![(third.receipt, Outcome::Done), (third.receipt, Outcome::Released)];
+    let call = SettleAndClaim { settlements, ..consumer.call(0) };
+    assert_eq!(world.settle_and_claim(&call).await?.verdicts, [Verdict::Settled, Verdict::Lost]);
+    Ok(())
+}
+
+/// A history that grows with every attempt of a job that is retried for ever would fill Redis.
+pub async fn the_newest_errors_are_kept<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[with_retries("a", Retries::Unlimited)]).await?;
+    let mut consumer = Consumer::default();
+    let attempts = ERRORS_KEPT_MAX + 3;
+    for attempt in 1..=attempts {
+        let receipt: Receipt = world.claim_one(&mut consumer).await?.receipt;
+        let error = Bytes::from(format!("{attempt:0attempt$}"));
+        world.settle(&mut consumer, receipt, Outcome::Failed { retry_ms: 0, error }).await?;
+    }
+    let kept = world.live(job("a").id).await?;
+    let numbers: Vec<usize> = kept.error_notes().map(|error| usize::from(error.attempt)).collect();
+    assert_eq!(numbers, (4..=attempts).collect::<Vec<_>>());
+    assert!(kept.error_notes().all(|error| error.text.len() == usize::from(error.attempt)));
+    assert_eq!(&kept.spec.body[..], b"a");
+    Ok(())
+}

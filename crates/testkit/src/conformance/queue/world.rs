@@ -1,0 +1,261 @@
+//! A backend, a clock that stands still until a test moves it, and the few calls most tests make.
+
+use crate::park::{self, SharedRedis};
+use anyhow::{Context, Result, bail};
+use bytes::Bytes;
+use evenkeel::Token;
+use evenkeel::clock::{Clock, TestClock};
+use evenkeel::link::{Link, LinkOptions};
+use evenkeel::queue::job::{Job, JobId, JobSpec};
+use evenkeel::queue::steps::{
+    Beat, Claimed, Delivered, Enqueued, Found, NewJob, Next, Outcome, QueueSteps, Receipt, Rescue, Rescued,
+    SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
+};
+use evenkeel::queue::{MemoryQueue, RedisQueue};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The lease all tests use unless they say otherwise.
+const LEASE_MS: u64 = 30_000;
+
+/// One backend under test.
+pub struct World<Q> {
+    /// The steps.
+    pub queue: Q,
+    /// The server's clock.
+    pub time: ServerTime,
+    /// The shard this test has for itself.
+    pub shard: Shard,
+    _redis: Option<SharedRedis>,
+}
+
+/// The server's clock; it stands still until a test moves it.
+pub enum ServerTime {
+    /// Of the model.
+    Model(TestClock),
+    /// Of the scripts: the key their prelude reads.
+    Redis {
+        /// Over which it is set.
+        link: Link,
+        /// The key.
+        key: String,
+        /// What it holds.
+        now: AtomicU64,
+    },
+}
+
+impl World<MemoryQueue> {
+    /// The model.
+    pub async fn memory() -> Result<Self> {
+        let clock = TestClock::default();
+        let queue = MemoryQueue::new(clock.clock());
+        Ok(Self { queue, time: ServerTime::Model(clock), shard: Shard::new("t", "mail", 0), _redis: None })
+    }
+}
+
+impl World<RedisQueue> {
+    /// The scripts, on the run's shared Redis.
+    pub async fn redis() -> Result<Self> {
+        let redis = park::redis().await?;
+        let mut world = Self::on(&redis.url, &redis.prefix).await?;
+        world._redis = Some(redis);
+        Ok(world)
+    }
+
+    /// The scripts on the Redis at `url`, under `prefix`.
+    pub async fn on(url: &str, prefix: &str) -> Result<Self> {
+        let link = Link::connect(LinkOptions::from_url(url)?, Clock::system()).await?;
+        let start = TestClock::default().clock().unix_ms();
+        let time =
+            ServerTime::Redis { link: link.clone(), key: format!("{prefix}:test:now_ms"), now: AtomicU64::new(start) };
+        time.set(start).await?;
+        Ok(Self { queue: RedisQueue::new(link), time, shard: Shard::new(prefix, "mail", 0), _redis: None })
+    }
+}
+
+impl ServerTime {
+    /// What the server's clock says, in ms.
+    pub fn now(&self) -> u64 {
+        match self {
+            Self::Model(clock) => clock.clock().unix_ms(),
+            Self::Redis { now, .. } => now.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Lets time pass.
+    pub async fn advance(&self, ms: u64) -> Result<()> {
+        if let Self::Model(clock) = self {
+            clock.advance(Duration::from_millis(ms));
+        }
+        self.set(self.now() + ms).await
+    }
+
+    /// Sets the clock back.
+    pub async fn set_back(&self, ms: u64) -> Result<()> {
+        if let Self::Model(clock) = self {
+            clock.set_back(Duration::from_millis(ms));
+        }
+        self.set(self.now() - ms).await
+    }
+
+    async fn set(&self, ms: u64) -> Result<()> {
+        if let Self::Redis { link, key, now } = self {
+            link.command(key.as_bytes(), redis::cmd("SET").arg(key).arg(ms)).await?;
+            now.store(ms, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// A worker, and the sequence of its next call.
+#[derive(Debug)]
+pub struct Consumer {
+    /// Its name.
+    pub worker: Worker,
+    /// Of its latest call.
+    pub sequence: u64,
+    /// The token of its latest call.
+    pub token: Token,
+}
+
+impl Default for Consumer {
+    fn default() -> Self {
+        Self { worker: Worker(*Token::random().as_bytes()), sequence: 0, token: Token::random() }
+    }
+}
+
+impl Consumer {
+    /// A call that only claims.
+    pub fn call(&mut self, want: usize) -> SettleAndClaim {
+        self.sequence += 1;
+        self.token = Token::random();
+        SettleAndClaim {
+            worker: self.worker,
+            sequence: self.sequence,
+            settlements: Vec::new(),
+            want,
+            lease_ms: LEASE_MS,
+            token: self.token,
+            fence_floor: 0,
+        }
+    }
+}
+
+/// A job that is due now, with its name as id and body, and not remembered after its end. Names of up to 16 bytes sort like ids.
+pub fn job(name: &str) -> NewJob {
+    let mut id = [0; 16];
+    id.iter_mut().zip(name.bytes()).for_each(|(id, byte)| *id = byte);
+    NewJob { id: JobId(id), when: When::In(0), spec: JobSpec::new(Bytes::copy_from_slice(name.as_bytes())) }
+}
+
+/// The name a job was given by [`job`].
+pub fn plain(delivered: &Delivered) -> String {
+    delivered.job.as_ref().map_or_else(ToString::to_string, |job| String::from_utf8_lossy(&job.spec.body).into_owned())
+}
+
+impl<Q: QueueSteps> World<Q> {
+    /// Enqueues one job.
+    pub async fn enqueue(&self, job: NewJob) -> Result<Enqueued> {
+        let answers = self.queue.enqueue(&self.shard, &[job]).await?;
+        answers.first().copied().context("no answer")
+    }
+
+    /// Enqueues jobs that must be created.
+    pub async fn given(&self, jobs: &[NewJob]) -> Result<()> {
+        let answers = self.queue.enqueue(&self.shard, jobs).await?;
+        assert!(answers.iter().all(|answer| *answer == Enqueued::Created), "{answers:?}");
+        Ok(())
+    }
+
+    /// A call that is not stale.
+    pub async fn settle_and_claim(&self, call: &SettleAndClaim) -> Result<Claimed> {
+        match self.queue.settle_and_claim(&self.shard, call).await? {
+            Settled::Done(claimed) => Ok(claimed),
+            Settled::Stale => bail!("the call is stale"),
+        }
+    }
+
+    /// Claims up to `want` jobs.
+    pub async fn claim(&self, consumer: &mut Consumer, want: usize) -> Result<Vec<Delivered>> {
+        Ok(self.settle_and_claim(&consumer.call(want)).await?.deliveries)
+    }
+
+    /// Claims one job that must be there.
+    pub async fn claim_one(&self, consumer: &mut Consumer) -> Result<Delivered> {
+        self.claim(consumer, 1).await?.pop().context("nothing to claim")
+    }
+
+    /// The names of the jobs a new consumer is given, and of those only.
+    pub async fn claimable(&self, want: usize) -> Result<Vec<String>> {
+        Ok(self.claim(&mut Consumer::default(), want).await?.iter().map(plain).collect())
+    }
+
+    /// Settles one delivery.
+    pub async fn settle(&self, consumer: &mut Consumer, receipt: Receipt, outcome: Outcome) -> Result<Verdict> {
+        let call = SettleAndClaim { settlements: vec![(receipt, outcome)], ..consumer.call(0) };
+        self.settle_and_claim(&call).await?.verdicts.pop().context("no verdict")
+    }
+
+    /// A failure with this delay before the next attempt.
+    pub async fn fail(&self, consumer: &mut Consumer, receipt: Receipt, retry_ms: u64) -> Result<Verdict> {
+        let error = Bytes::from_static(b"no route to host");
+        self.settle(consumer, receipt, Outcome::Failed { retry_ms, error }).await
+    }
+
+    /// Claims one job and lets it die.
+    pub async fn kill(&self, consumer: &mut Consumer) -> Result<Delivered> {
+        let delivered = self.claim_one(consumer).await?;
+        let reason = Bytes::from_static(b"no such customer");
+        let verdict = self.settle(consumer, delivered.receipt, Outcome::Dead { reason }).await?;
+        assert_eq!(verdict, Verdict::Died);
+        Ok(delivered)
+    }
+
+    /// Extends one lease.
+    pub async fn beat(&self, consumer: &Consumer, receipt: Receipt, started: bool) -> Result<bool> {
+        let beat = Beat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries: vec![(receipt, started)] };
+        Ok(self.queue.beat(&self.shard, &beat).await? == [true])
+    }
+
+    /// Takes lapsed leases back: three crashes are deadly, the first wait is a second.
+    pub async fn rescue(&self) -> Result<Rescued> {
+        let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000 };
+        Ok(self.queue.rescue(&self.shard, rescue).await?)
+    }
+
+    /// Lets every lease lapse and takes it back.
+    pub async fn lapse(&self) -> Result<Rescued> {
+        self.time.advance(LEASE_MS).await?;
+        self.rescue().await
+    }
+
+    /// Where a job is, if it lives.
+    pub async fn state(&self, id: JobId) -> Result<Option<State>> {
+        Ok(match self.queue.job(&self.shard, id).await? {
+            Some(Found::Live { state, .. }) => Some(state),
+            _ => None,
+        })
+    }
+
+    /// A live job.
+    pub async fn live(&self, id: JobId) -> Result<Job> {
+        match self.queue.job(&self.shard, id).await? {
+            Some(Found::Live { job, .. }) => Ok(*job),
+            other => bail!("not alive: {other:?}"),
+        }
+    }
+
+    /// When there is something to claim.
+    pub async fn next(&self) -> Result<Next> {
+        Ok(self.settle_and_claim(&Consumer::default().call(0)).await?.next)
+    }
+
+    /// How many markers there are; takes them.
+    pub async fn markers(&self) -> Result<u64> {
+        let mut markers = 0;
+        while self.queue.pop_marker(&self.shard).await? {
+            markers += 1;
+        }
+        Ok(markers)
+    }
+}
