@@ -9,7 +9,7 @@ async fn main() -> Result<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["park"] => testkit::park::serve(std::io::stdin(), std::io::stdout()).await,
         ["demo", "stale", seed, json] => demo_stale(seed.parse()?, json == &"json").await,
-        ["mutants"] => Ok(serde_json::to_writer_pretty(std::io::stdout(), testkit::mutants::TABLE)?),
+        ["mutants"] => Ok(serde_json::to_writer_pretty(std::io::stdout(), &testkit::mutants::all())?),
         _ => bail!("usage: evenkeel-testkit park | mutants | demo stale SEED text|json"),
     }
 }

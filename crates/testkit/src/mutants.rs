@@ -3,6 +3,8 @@
 //! A guard is `guard("name")` in Rust, or a line of a script that ends in `-- guard: name`; the environment variable
 //! `EVENKEEL_MUTANT=name` removes it. `cargo xtask mutants` runs the table, which `evenkeel-testkit mutants` prints as JSON.
 
+mod queue;
+
 use serde::Serialize;
 
 /// One guard and one test. A guard that needs several tests (the model's and the script's, say) has several rows.
@@ -17,8 +19,14 @@ pub struct Mutant {
     pub test: &'static str,
 }
 
-/// Every guard, in the order of the sources. Those of the model are called `model_` and the name of the script's.
-pub const TABLE: &[Mutant] = &[
+/// Every guard of every capability.
+#[must_use]
+pub fn all() -> Vec<Mutant> {
+    [TABLE, queue::ROWS].concat()
+}
+
+/// The cache's guards, in the order of the sources. Those of the model are called `model_` and the name of the script's.
+const TABLE: &[Mutant] = &[
     mutant(
         "lease_window",
         "A load is granted while a writer is between its statement and its commit, and caches the row as it was.",

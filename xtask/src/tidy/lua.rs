@@ -35,7 +35,9 @@ fn check_script(file: &File) -> Vec<Finding> {
     match named {
         None => find(1, "the file name does not end in the number of keys (`name-1.lua`)".to_owned()),
         Some(named) => {
-            let used = code.iter().filter_map(|(_, text)| highest(text, "KEYS[")).max().unwrap_or(0);
+            // A script whose shared part touches the keys names them in its header only.
+            let used = code.iter().filter_map(|(_, text)| highest(text, "KEYS[")).max();
+            let used = used.or_else(|| highest(&header, "KEYS ")).unwrap_or(0);
             if used != named {
                 find(1, format!("the file name promises {named} keys, the script uses {used}"));
             }
@@ -93,7 +95,7 @@ fn without_comment(line: &str) -> &str {
 /// The highest number that follows `opening`, as in `KEYS[2]`.
 fn highest(text: &str, opening: &str) -> Option<usize> {
     let numbers = text.match_indices(opening).map(|(at, _)| &text[at + opening.len()..]);
-    numbers.filter_map(|rest| rest.split(']').next()?.parse().ok()).max()
+    numbers.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).max()
 }
 
 fn is_word(c: char) -> bool {
@@ -121,6 +123,9 @@ mod tests {
         assert_eq!(found("release-2.lua", GOOD), ["the file name promises 2 keys, the script uses 1"]);
         assert_eq!(found("release.lua", GOOD), ["the file name does not end in the number of keys (`name-1.lua`)"]);
         assert_eq!(found("release-1.lua", &GOOD.replace("Cost", "")), ["the header does not say `Cost`"]);
+        assert_eq!(found("release-1.lua", &GOOD.replace("KEYS[1]", "lock")), Vec::<String>::new());
+        let two = found("release-2.lua", &GOOD.replace("KEYS[1]", "lock"));
+        assert_eq!(two, ["the file name promises 2 keys, the script uses 1"]);
     }
 
     #[test]

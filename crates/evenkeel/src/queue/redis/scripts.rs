@@ -4,7 +4,7 @@ use crate::link::Script;
 
 macro_rules! part {
     ($name:literal) => {
-        include_str!(concat!("../scripts/shared/", $name, ".lua"))
+        include_str!(concat!("../shared/", $name, ".lua"))
     };
 }
 
@@ -14,14 +14,14 @@ macro_rules! script {
     };
 }
 
-const SHARD: &str = part!("shard-1");
-const RECORD: &str = part!("record-0");
-const LEASE: &str = part!("lease-0");
-const PLACE: &str = part!("place-0");
-const END: &str = part!("end-0");
-const NOTES: &str = part!("notes-0");
-const WAKE: &str = part!("wake-0");
-const ACCEPT: &str = part!("accept-0");
+const SHARD: &str = part!("shard");
+const RECORD: &str = part!("record");
+const LEASE: &str = part!("lease");
+const PLACE: &str = part!("place");
+const END: &str = part!("end");
+const NOTES: &str = part!("notes");
+const WAKE: &str = part!("wake");
+const ACCEPT: &str = part!("accept");
 
 // Refused as a whole by a Redis that is out of memory: they make it fuller.
 pub(super) static ENQUEUE: Script = script!("enqueue-1", "", [SHARD, RECORD, PLACE, WAKE, ACCEPT]);
@@ -34,12 +34,12 @@ pub(super) static REDRIVE: Script = script!("redrive-1", "", [SHARD, RECORD, PLA
 pub(super) static SETTLE_AND_CLAIM: Script = script!(
     "settle_and_claim-1",
     "allow-oom",
-    [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, part!("settle-0"), part!("claim-0"), part!("answer-0")]
+    [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, part!("settle"), part!("claim"), part!("answer")]
 );
 pub(super) static BEAT: Script = script!("beat-1", "allow-oom", [SHARD, RECORD, LEASE]);
 pub(super) static REVOKE: Script = script!("revoke-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, END]);
 pub(super) static RESCUE: Script =
-    script!("rescue-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, part!("silent-0")]);
+    script!("rescue-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, part!("silent")]);
 pub(super) static FORGET: Script = script!("forget-1", "allow-oom", [SHARD, RECORD]);
 pub(super) static DELETE: Script = script!("delete-1", "allow-oom", [SHARD, RECORD, PLACE, END]);
 pub(super) static PURGE: Script = script!("purge-1", "allow-oom", [SHARD, RECORD, PLACE, END]);

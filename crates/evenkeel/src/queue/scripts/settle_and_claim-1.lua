@@ -1,6 +1,6 @@
 -- Settles a worker's deliveries, then leases what is due to it. The answer is kept until the worker's next call.
--- KEYS 1 shard    ARGV 1 worker, 2 sequence, 3 lease ms, 4 want, 5 token, 6 fence floor, then settlements (see settle-0.lua)
--- Replies nothing: stale, a later sequence came first; or verdicts (a byte each), now, next due (-1 none), deliveries (see claim-0.lua)
+-- KEYS 1 shard    ARGV 1 worker, 2 sequence, 3 lease ms, 4 want, 5 token, 6 fence floor, then settlements (shared/settle.lua)
+-- Replies nothing: stale, a later sequence came first; or verdicts (a byte each), now, next due (-1 none), deliveries (shared/claim.lua)
 -- Cost O((settlements + want) log n). The same sequence gets the same answer.
 local worker, sequence, want, token = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5]
 local kept = call('HGET', ANSWERS, worker)

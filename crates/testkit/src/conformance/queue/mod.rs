@@ -45,7 +45,8 @@ macro_rules! queue_suite {
             a_lost_reply_is_repeated, a_stale_call_changes_nothing, fences_rise_within_one_millisecond,
             fences_rise_above_what_sql_has_seen, what_was_sent_is_delivered,
             // settle
-            a_late_settlement_changes_nothing, a_token_that_returns_is_told_apart_by_its_fence,
+            a_late_settlement_changes_nothing, a_repeated_ack_leaves_the_next_job_of_that_id_alone,
+            a_token_that_returns_is_told_apart_by_its_fence,
             a_failed_job_is_retried_and_then_dead, a_job_with_unlimited_retries_never_dies,
             an_exhausted_job_may_be_discarded, a_dead_job_is_kept_even_if_exhausted_ones_are_not,
             snoozing_and_releasing_use_no_attempt, the_newest_errors_are_kept,

@@ -33,6 +33,22 @@ pub async fn a_late_settlement_changes_nothing<Q: QueueSteps>(world: &World<Q>) 
     Ok(())
 }
 
+/// An ack that was sent twice arrived again after its job was done, enqueued anew and given to somebody else: in the same
+/// millisecond, so that even the fences are equal.
+pub async fn a_repeated_ack_leaves_the_next_job_of_that_id_alone<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let (mut first, mut second) = (Consumer::default(), Consumer::default());
+    world.given(&[job("a")]).await?;
+    let done = world.claim_one(&mut first).await?;
+    assert_eq!(world.settle(&mut first, done.receipt, Outcome::Done).await?, Verdict::Settled);
+    world.given(&[job("a")]).await?;
+    let running = world.claim_one(&mut second).await?;
+    assert_eq!(running.receipt.fence, done.receipt.fence);
+    assert_eq!(world.settle(&mut first, done.receipt, Outcome::Done).await?, Verdict::Lost);
+    assert!(!world.beat(&first, done.receipt, false).await?);
+    assert_eq!(world.settle(&mut second, running.receipt, Outcome::Done).await?, Verdict::Settled);
+    Ok(())
+}
+
 /// Two processes restored from one snapshot draw the same random bits. Fences tell their deliveries apart.
 pub async fn a_token_that_returns_is_told_apart_by_its_fence<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;

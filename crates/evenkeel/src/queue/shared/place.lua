@@ -1,5 +1,5 @@
 -- Finds a job's index, and moves jobs to where they wait or end.
--- KEYS none    ARGV none    Replies nothing: shared by the steps    Cost O(log n) a job
+-- Cost O(log n) a job.
 local TOTALS = { 'done', 'expired', 'discarded', 'deleted', 'revoked', 'revoked' }
 local DONE, EXPIRED, DISCARDED, DELETED, REVOKED, REVOKED_AFTER_LAPSE = 1, 2, 3, 4, 5, 6
 local REVOKE_MS = 600000

@@ -1,5 +1,5 @@
 -- Keeps a worker's last answer, so that a lost reply can be asked for again.
--- KEYS none    ARGV none    Replies nothing: shared by settle_and_claim    Cost O(deliveries)
+-- Cost O(deliveries).
 local ANSWERS = tag .. ':answers'
 
 -- sequence (8), token (16), number of verdicts (2), verdicts, ids (16 each)

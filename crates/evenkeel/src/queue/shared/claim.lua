@@ -1,5 +1,5 @@
 -- Leases waiting jobs whose time has come: urgent ones first, then by due time, then by id.
--- KEYS none    ARGV none    Replies id, fence, due, lease left, record of each    Cost O(want log n)
+-- Answers id, fence, due, lease left, record of each. Cost O(want log n).
 local function give(id, j, due, raw, lease, out)
   local old = j.fence
   j.fence = NOW * 1000

@@ -1,5 +1,5 @@
 -- Names a shard's keys, reads its settings and the time, and gathers what a call adds to the totals.
--- KEYS 1 the shard's tag, the beginning of all its keys    ARGV none    Replies nothing: shared by the steps    Cost O(1)
+-- Cost O(1).
 local call, tag = redis.call, KEYS[1]
 local DUE = { [0] = tag .. ':due:0', tag .. ':due:1', tag .. ':due:2', tag .. ':due:3' }
 local LEASED, DEAD, JOB, META = tag .. ':leased', tag .. ':dead', tag .. ':job:', tag .. ':meta'

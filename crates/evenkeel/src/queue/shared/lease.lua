@@ -1,5 +1,5 @@
 -- The clock of leases, and who holds a job.
--- KEYS none    ARGV none    Replies nothing: shared by the steps that know leases    Cost O(1)
+-- Cost O(1).
 
 -- Raw time plus every backward step seen, so that a clock set back does not prolong a lease.
 local function lease_clock()

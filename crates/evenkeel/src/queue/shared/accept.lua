@@ -1,5 +1,5 @@
 -- Writes a new record as the server accepts it: time, fence and expiry are not the sender's to say.
--- KEYS none    ARGV none    Replies nothing: shared by enqueue and put    Cost O(log n)
+-- Cost O(log n).
 
 -- "+5" means in 5 ms, "5" means at 5.
 local function due_at(when)

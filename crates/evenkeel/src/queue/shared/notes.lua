@@ -1,5 +1,5 @@
 -- The notes at the end of a record: entries of kind (1), length (2), bytes; then the length of all (4).
--- KEYS none    ARGV none    Replies nothing: shared by the steps    Cost O(notes); the body is copied only when an old error is dropped
+-- Cost O(notes); the body is copied only when an old error is dropped.
 local ERROR, REDRIVEN = 1, 5
 local ERRORS_MAX = 16
 

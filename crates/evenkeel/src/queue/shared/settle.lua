@@ -1,5 +1,5 @@
 -- Settles one delivery, if it is current.
--- KEYS none    ARGV none    Replies a verdict: 0 lost · 1 settled · 2 died · 3 discarded    Cost O(log n)
+-- Answers a verdict: 0 lost · 1 settled · 2 died · 3 discarded. Cost O(log n).
 local ACK, FAIL, SNOOZE, RELEASE, KILL = 0, 1, 2, 3, 4
 local FAILED, KILLED = 1, 4
 

@@ -1,5 +1,5 @@
 -- When there is something to claim, and the markers that wake whoever may.
--- KEYS none    ARGV none    Replies nothing: shared by the steps    Cost O(log n)
+-- Cost O(log n).
 local WAKE, MARKERS_MAX = tag .. ':wake', 8
 
 local function earliest()

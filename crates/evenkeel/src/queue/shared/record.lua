@@ -1,5 +1,5 @@
 -- Reads and writes heads of records and stamps; docs/spec/queue.md has the tables of offsets.
--- KEYS none    ARGV none    Replies nothing: shared by the steps    Cost O(1), the body is never copied
+-- Cost O(1), the body is never copied.
 local NOBODY, NO_VERSION = string.rep('\0', 16), string.rep('\0', 8)
 local STARTED, DISCARD, NOTES, LAPSED = 4, 8, 16, 32
 local HEAD_LAST = 87

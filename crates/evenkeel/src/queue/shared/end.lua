@@ -1,5 +1,5 @@
 -- Puts a job that has left its index back to wait, among the dead, or ends it.
--- KEYS none    ARGV none    Replies nothing: shared by the steps    Cost O(log n) a job
+-- Cost O(log n) a job.
 local function settle_head(id, j)
   j.token = NOBODY
   j.flags = bit.band(j.flags, bit.bnot(STARTED))

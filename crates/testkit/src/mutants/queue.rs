@@ -1,0 +1,137 @@
+//! The delay queue's guards: lines of its scripts.
+
+use super::{Mutant, mutant};
+
+/// In the order of the steps.
+pub(super) const ROWS: &[Mutant] = &[
+    mutant(
+        "queue_lease_clock",
+        "A clock that is set back prolongs every lease by as much.",
+        "queue::scripts::a_clock_set_back_does_not_prolong_a_lease",
+    ),
+    mutant(
+        "queue_token",
+        "An ack that arrives twice ends the next job of that id.",
+        "queue::scripts::a_repeated_ack_leaves_the_next_job_of_that_id_alone",
+    ),
+    mutant(
+        "queue_fence",
+        "Two workers that drew the same token settle each other's deliveries.",
+        "queue::scripts::a_token_that_returns_is_told_apart_by_its_fence",
+    ),
+    mutant(
+        "queue_enqueue_id",
+        "A repeated enqueue puts a job that runs back to wait, and its worker is not current any more.",
+        "queue::scripts::a_callers_id_makes_enqueueing_idempotent",
+    ),
+    mutant(
+        "queue_enqueue_dead",
+        "An enqueue is answered as a duplicate of a job that will never run.",
+        "queue::scripts::a_callers_id_makes_enqueueing_idempotent",
+    ),
+    mutant(
+        "queue_enqueue_stamp",
+        "A repeated enqueue runs a job again that is done.",
+        "queue::scripts::a_callers_id_makes_enqueueing_idempotent",
+    ),
+    mutant(
+        "queue_enqueue_unique",
+        "A unique key deduplicates nothing.",
+        "queue::scripts::a_unique_key_deduplicates_within_its_window",
+    ),
+    mutant("queue_jobs_max", "A topic takes more jobs than its limit.", "queue::scripts::a_full_topic_says_so_per_job"),
+    mutant(
+        "queue_bytes_max",
+        "A topic takes more bytes than its limit.",
+        "queue::scripts::a_full_topic_says_so_per_job",
+    ),
+    mutant(
+        "queue_put_version",
+        "A late replay of an old effect undoes a newer one.",
+        "queue::scripts::the_newest_version_wins",
+    ),
+    mutant(
+        "queue_sequence_stale",
+        "A call that was overtaken settles and claims for a worker that has moved on.",
+        "queue::scripts::a_stale_call_changes_nothing",
+    ),
+    mutant(
+        "queue_answer_kept",
+        "What a lost reply had leased is leased to nobody until its lease runs out.",
+        "queue::scripts::a_lost_reply_is_repeated",
+    ),
+    mutant("queue_paused", "A paused topic gives jobs.", "queue::scripts::a_paused_topic_gives_nothing"),
+    mutant("queue_never_early", "Jobs start before they are due.", "queue::scripts::a_job_is_never_early"),
+    mutant("queue_expired", "A job runs that is later than it may be.", "queue::scripts::a_late_job_expires"),
+    mutant(
+        "queue_alone",
+        "A job that kills its worker takes its neighbours to the dead letters.",
+        "queue::scripts::a_crashed_job_is_claimed_alone",
+    ),
+    mutant(
+        "queue_fence_rises",
+        "Two deliveries of a job have the same fence, and SQL accepts the older one's writes.",
+        "queue::scripts::fences_rise_within_one_millisecond",
+    ),
+    mutant(
+        "queue_fence_floor",
+        "After a failover to an older clock every delivery is refused by SQL.",
+        "queue::scripts::fences_rise_above_what_sql_has_seen",
+    ),
+    mutant(
+        "queue_retries",
+        "A job that always fails is tried for ever.",
+        "queue::scripts::a_failed_job_is_retried_and_then_dead",
+    ),
+    mutant(
+        "queue_done_stamp",
+        "What a caller named is forgotten as soon as it is done, and a resent enqueue runs it again.",
+        "queue::scripts::a_callers_id_makes_enqueueing_idempotent",
+    ),
+    mutant(
+        "queue_revoke_stamp",
+        "A repeated revocation is answered as unknown, and a late enqueue brings the job back.",
+        "queue::scripts::a_repeated_revoke_says_the_same",
+    ),
+    mutant("queue_revoke_dead", "A revocation removes a dead letter.", "queue::scripts::revoke_says_what_happened"),
+    mutant(
+        "queue_revoke_running",
+        "A revocation is answered as a success while the job runs.",
+        "queue::scripts::revoke_says_what_happened",
+    ),
+    mutant(
+        "queue_reschedule_running",
+        "A job that runs is moved, and runs twice.",
+        "queue::scripts::a_running_job_is_not_moved",
+    ),
+    mutant(
+        "queue_rescue_deadline",
+        "A rescue takes jobs from workers that are well.",
+        "queue::scripts::a_rescue_takes_only_what_has_lapsed",
+    ),
+    mutant(
+        "queue_rescue_exhausted",
+        "A job that kills its worker is given out for ever.",
+        "queue::scripts::a_job_that_crashes_too_often_is_dead",
+    ),
+    mutant(
+        "queue_redrive_kept",
+        "A redrive that goes on begins anew, with another cutoff and filter.",
+        "queue::scripts::a_redrive_leaves_what_died_later",
+    ),
+    mutant(
+        "queue_redrive_once",
+        "A letter that dies again goes round for ever.",
+        "queue::scripts::a_redrive_takes_each_dead_letter_once",
+    ),
+    mutant(
+        "queue_redrive_cutoff",
+        "A redrive takes what died after somebody decided on it.",
+        "queue::scripts::a_redrive_leaves_what_died_later",
+    ),
+    mutant(
+        "queue_wake_markers",
+        "Work that is due waits until somebody looks.",
+        "queue::scripts::claimable_work_leaves_markers",
+    ),
+];
