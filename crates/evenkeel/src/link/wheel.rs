@@ -14,25 +14,42 @@ use tokio::sync::futures::Notified;
 const PERIODS: u32 = 8;
 /// More than `PERIODS + 1`, so that a spoke has fired before it is used again.
 const SPOKES: usize = 16;
+/// Threads that share nothing here. Without it two busy threads spend more time on the lock of a spoke than on the command.
+const SHARDS: usize = 8;
 
 /// The spokes that waiting commands hang on.
 #[derive(Default)]
 pub(super) struct Wheel {
     period: AtomicUsize,
+    shards: [Shard; SHARDS],
+}
+
+/// One thread's spokes, on cache lines of their own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Shard {
     spokes: [Notify; SPOKES],
 }
 
 impl Wheel {
     /// Ready when the time-out of a command that begins now has passed.
     pub(super) fn expiry(&self) -> Notified<'_> {
-        self.spokes[self.period.load(Relaxed) % SPOKES].notified()
+        self.shards[shard()].spokes[self.period.load(Relaxed) % SPOKES].notified()
     }
 
     /// Ends one period: wakes the commands that began before the last `PERIODS` ones.
     pub(super) fn turn(&self) {
         let period = self.period.fetch_add(1, Relaxed).wrapping_add(1);
-        self.spokes[period.wrapping_sub(PERIODS as usize + 1) % SPOKES].notify_waiters();
+        let due = period.wrapping_sub(PERIODS as usize + 1) % SPOKES;
+        self.shards.iter().for_each(|shard| shard.spokes[due].notify_waiters());
     }
+}
+
+/// The shard of this thread: threads take them in turn.
+fn shard() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static MINE: usize = NEXT.fetch_add(1, Relaxed) % SHARDS);
+    MINE.with(|mine| *mine)
 }
 
 /// Turns `wheel` for as long as its connection lives.
