@@ -31,11 +31,10 @@ pub(super) async fn open(shared: &Shared) -> Result<Blocking, LinkError> {
     let epoch = shared.epoch()?;
     let health = Arc::new(Health::default());
     let connector = shared.topology.primary();
-    let down = |reason| LinkError::Down { address: connector.address(), reason };
     let Connected { connection, driver } = connector
         .connect(Arc::clone(&health), shared.listeners.sender(epoch.number()))
         .await
-        .map_err(|error| error.lasting.unwrap_or_else(|| down(error.reason)))?;
+        .map_err(|error| error.into_link_error(shared))?;
     let open = Open { connection, health, driver };
     Ok(Blocking { epoch, open: Some(open), clock: shared.clock.clone(), slack: shared.options.response_timeout })
 }

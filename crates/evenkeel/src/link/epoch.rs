@@ -6,14 +6,18 @@ use super::identity::Identity;
 use super::lane::Lane;
 use super::route;
 use super::script::Script;
+use crate::guard::guard;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use std::sync::Arc;
+use tokio::sync::OnceCell;
 
 /// One life of the link. What ran on an epoch that has ended is in doubt at most for the commands that had no answer.
 pub struct Epoch {
     pub(super) number: u64,
     pub(super) identity: Identity,
     pub(super) lanes: Box<[Lane]>,
+    /// For subscriptions, once there are any.
+    pub(super) listening: OnceCell<Lane>,
     pub(super) health: Arc<Health>,
 }
 
@@ -90,7 +94,7 @@ impl Epoch {
         let call = evalsha(script, keys, args);
         let answer = match lane.call(&call).await {
             // Somebody ran SCRIPT FLUSH. Nothing of the script was executed, so calling again is not a repetition.
-            Err(LinkError::Refused { code, .. }) if code == "NOSCRIPT" => {
+            Err(LinkError::Refused { code, .. }) if code == "NOSCRIPT" && guard("link_noscript") => {
                 lane.call(redis::cmd("SCRIPT").arg("LOAD").arg(script.text())).await?;
                 lane.call(&call).await?
             }
@@ -105,6 +109,11 @@ impl Epoch {
         self.lanes.iter().map(Lane::in_flight).sum()
     }
 
+    /// Every connection of the epoch.
+    pub(super) fn all_lanes(&self) -> impl Iterator<Item = &Lane> {
+        self.lanes.iter().chain(self.listening.get())
+    }
+
     /// The connection that `route` belongs to.
     pub(super) fn lane(&self, route: &[u8]) -> &Lane {
         &self.lanes[route::index(route, self.lanes.len())]
@@ -113,7 +122,7 @@ impl Epoch {
     /// Ends the epoch: what is on its way gets no answer, what comes later is refused.
     pub(super) fn end(&self, reason: EndReason) {
         self.health.end(reason);
-        self.lanes.iter().for_each(Lane::close);
+        self.all_lanes().for_each(Lane::close);
     }
 }
 

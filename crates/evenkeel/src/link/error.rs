@@ -100,3 +100,28 @@ impl From<ServerError> for LinkError {
         Self::Refused { code: error.code().to_owned(), message: error.details().unwrap_or_default().to_owned() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::LinkError;
+
+    fn refused(code: &str) -> LinkError {
+        LinkError::Refused { code: code.to_owned(), message: String::new() }
+    }
+
+    #[test]
+    fn only_a_sent_command_without_an_answer_is_in_doubt() {
+        let down = LinkError::Down { address: "localhost:6379".to_owned(), reason: "refused".to_owned() };
+        assert!(LinkError::SILENT.outcome_unknown() && LinkError::BROKEN.outcome_unknown());
+        for certain in [down, LinkError::EpochOver, LinkError::Busy { limit: 1 }, refused("OOM")] {
+            assert!(!certain.outcome_unknown() && certain.is_retryable(), "{certain}");
+        }
+    }
+
+    #[test]
+    fn what_lasts_is_not_worth_repeating() {
+        for lasting in [refused("WRONGTYPE"), refused("NOPERM"), LinkError::Unexpected(String::new())] {
+            assert!(!lasting.is_retryable(), "{lasting}");
+        }
+    }
+}

@@ -6,6 +6,7 @@ use super::health::EndReason;
 use super::open::ask_identity;
 use super::shared::Shared;
 use super::state::LinkState;
+use super::subscribe;
 use crate::clock::Moment;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,10 +79,10 @@ async fn run_once(shared: &Shared, epoch: &Arc<Epoch>) -> Beat {
     let silent_max = shared.options.silent_timeouts_max;
     let asked = shared.server_clock.asked();
     let mut probes = JoinSet::new();
-    for index in 0..epoch.lanes.len() {
+    for index in 0..epoch.all_lanes().count() {
         let epoch = Arc::clone(epoch);
         probes.spawn(async move {
-            let lane = &epoch.lanes[index];
+            let lane = epoch.all_lanes().nth(index).unwrap_or(&epoch.lanes[0]);
             let suspect = lane.silent_timeouts() >= silent_max;
             (suspect, lane.probe(&redis::cmd("TIME")).await)
         });
@@ -95,6 +96,11 @@ async fn run_once(shared: &Shared, epoch: &Arc<Epoch>) -> Beat {
         }
     }
     shared.metrics.in_flight.set(epoch.in_flight() as f64);
+    if let Some(lane) = epoch.listening.get()
+        && subscribe::tidy(shared, lane).await.is_err()
+    {
+        beat = Beat::Doubtful { loading: false };
+    }
     match ask_identity(&epoch.lanes[0]).await {
         Ok(now) if !now.primary => epoch.end(EndReason::NotPrimary),
         Ok(now) if !now.is_same_server(&epoch.identity) => epoch.end(EndReason::OtherServer),

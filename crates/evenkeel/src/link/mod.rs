@@ -26,6 +26,7 @@ mod server_clock;
 mod shared;
 mod state;
 mod stream;
+mod subscribe;
 mod supervisor;
 mod target;
 #[cfg(feature = "tls")]
@@ -42,6 +43,7 @@ pub use options::LinkOptions;
 pub use push::{Push, PushListener};
 pub use script::Script;
 pub use state::LinkState;
+pub use subscribe::{Heard, Subscription};
 
 use crate::background::Background;
 use crate::clock::Clock;
@@ -113,7 +115,7 @@ impl Link {
     /// If the program's clock is a test's, that clock's time is what Redis is taken to have.
     #[must_use]
     pub fn server_now_ms(&self) -> u64 {
-        self.shared().server_clock.now_ms()
+        self.shared().server_now_ms()
     }
 
     /// `GET key`, the hot path: one command, no script.
@@ -171,6 +173,17 @@ impl Link {
     /// [`LinkError::Down`] if there is no epoch, or no connection can be made.
     pub async fn blocking(&self) -> Result<Blocking, LinkError> {
         blocking::open(self.shared()).await
+    }
+
+    /// Hears what is published on a channel (`SPUBLISH`), over all epochs to come.
+    ///
+    /// Guaranteed: after a message was lost that the link could know of, a [`Heard::Reset`] follows.
+    /// Not guaranteed: that a message arrives at all; check by a timer, too.
+    ///
+    /// # Errors
+    /// As [`command`](Self::command); nothing is subscribed then.
+    pub async fn subscribe(&self, channel: &[u8]) -> Result<Subscription, LinkError> {
+        subscribe::subscribe(self.shared(), channel).await
     }
 
     /// Registers what must happen on every new epoch before it is published. It does not run for the present one.

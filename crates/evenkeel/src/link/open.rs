@@ -8,17 +8,20 @@ use super::health::Health;
 use super::identity::Identity;
 use super::lane::Lane;
 use super::shared::Shared;
+use super::subscribe;
 use super::wheel::{Wheel, keep_turning};
-use redis::{Pipeline, RedisError, Value};
+use crate::guard::guard;
+use redis::{Pipeline, PushInfo, RedisError, Value};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::time::Duration;
+use tokio::sync::OnceCell;
 
 /// How long all hooks together may take. Each command in them has its own time-out; this ends what waits for something else.
 const HOOKS_MAX: Duration = Duration::from_secs(30);
 
-/// Why an epoch could not be opened.
+/// Why an epoch, or one connection of it, could not be opened.
 #[derive(Debug)]
 pub(super) struct OpenError {
     pub(super) reason: String,
@@ -29,6 +32,12 @@ pub(super) struct OpenError {
 impl OpenError {
     pub(super) fn says(reason: String) -> Self {
         Self { reason, lasting: None }
+    }
+
+    /// For a caller who asked for a connection.
+    pub(super) fn into_link_error(self, shared: &Shared) -> LinkError {
+        let down = |reason| LinkError::Down { address: shared.topology.address(), reason };
+        self.lasting.unwrap_or_else(|| down(self.reason))
     }
 }
 
@@ -58,15 +67,20 @@ pub(super) async fn open(shared: &Shared) -> Result<Arc<Epoch>, OpenError> {
     let health = Arc::new(Health::default());
     let mut lanes = Vec::with_capacity(shared.options.connections);
     for _ in 0..shared.options.connections {
-        lanes.push(lane(shared, &connector, &health, number).await?);
+        lanes.push(lane(shared, &connector, &health, shared.listeners.sender(number)).await?);
     }
     let identity = ask_identity(&lanes[0]).await?;
     identity.check()?;
     load_scripts(shared, &lanes[0]).await?;
     let asked = shared.server_clock.asked();
     shared.server_clock.learn(asked, &lanes[0].probe(&redis::cmd("TIME")).await?);
-    let epoch = Arc::new(Epoch { number, identity, lanes: lanes.into(), health });
-    run_hooks(shared, &epoch).await?;
+    let epoch = Arc::new(Epoch { number, identity, lanes: lanes.into(), listening: OnceCell::new(), health });
+    if !shared.subscriptions.is_empty() {
+        subscribe::renew(shared, listening(shared, &epoch).await?).await?;
+    }
+    if guard("link_hooks_first") {
+        run_hooks(shared, &epoch).await?;
+    }
     Ok(epoch)
 }
 
@@ -75,10 +89,9 @@ pub(super) async fn lane(
     shared: &Shared,
     connector: &Connector,
     health: &Arc<Health>,
-    number: u64,
+    push: impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static,
 ) -> Result<Lane, OpenError> {
-    let Connected { connection, driver } =
-        connector.connect(Arc::clone(health), shared.listeners.sender(number)).await?;
+    let Connected { connection, driver } = connector.connect(Arc::clone(health), push).await?;
     let wheel = Arc::new(Wheel::default());
     let turning = keep_turning(Arc::clone(&wheel), shared.clock.clone(), shared.options.response_timeout);
     Ok(Lane {
@@ -92,6 +105,19 @@ pub(super) async fn lane(
         silent: AtomicU32::new(0),
         silent_max: shared.options.silent_timeouts_max,
     })
+}
+
+/// The epoch's connection for subscriptions, opened when it is first needed.
+pub(super) async fn listening<'a>(shared: &Shared, epoch: &'a Epoch) -> Result<&'a Lane, OpenError> {
+    let open = || async {
+        let (subscriptions, listeners) = (Arc::clone(&shared.subscriptions), shared.listeners.sender(epoch.number));
+        let push = move |info| {
+            subscriptions.heard(&info);
+            listeners(info)
+        };
+        lane(shared, &shared.topology.primary(), &epoch.health, push).await
+    };
+    epoch.listening.get_or_try_init(open).await
 }
 
 /// Asks the server who it is.

@@ -19,7 +19,8 @@ pub struct LinkOptions {
     pub connections: usize,
     /// How long one connection attempt may take. Default 2 s.
     pub connect_timeout: Duration,
-    /// How long a command may go without an answer. Default 500 ms; a time-out fires between this and 9/8 of it.
+    /// How long a command may go without an answer. Default 1 s, more than a busy machine keeps a process waiting; a time-out
+    /// fires between this and 9/8 of it.
     pub response_timeout: Duration,
     /// After this many silent time-outs in a row the link probes, and replaces the epoch if the probe is silent too. Default 3.
     pub silent_timeouts_max: u32,
@@ -58,7 +59,7 @@ impl LinkOptions {
             prefix: "evenkeel".to_owned(),
             connections: 1,
             connect_timeout: Duration::from_secs(2),
-            response_timeout: Duration::from_millis(500),
+            response_timeout: Duration::from_secs(1),
             silent_timeouts_max: 3,
             in_flight_max: 10_000,
             heartbeat: Duration::from_secs(1),

@@ -36,10 +36,6 @@ impl ServerClock {
 
     /// Redis's time in ms since 1970.
     pub(super) fn now_ms(&self) -> u64 {
-        #[cfg(feature = "testing")]
-        if self.clock.is_manual() {
-            return self.clock.unix_ms();
-        }
         u64::try_from((micros(self.clock.now().on_clock()) + self.ahead_us.load(Relaxed)) / 1000).unwrap_or(0)
     }
 
@@ -78,4 +74,66 @@ fn told(answer: &Value) -> Option<Duration> {
 
 fn micros(span: Duration) -> i64 {
     i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::ServerClock;
+    use crate::clock::TestClock;
+    use redis::Value;
+    use std::time::Duration;
+
+    const ROUND_TRIP: Duration = Duration::from_millis(10);
+
+    fn time(ms: u64) -> Value {
+        let text = |number: u64| Value::BulkString(number.to_string().into_bytes());
+        Value::Array(vec![text(ms / 1000), text(ms % 1000 * 1000)])
+    }
+
+    /// Asks, lets the round trip pass, and learns `ms`, which the server had in the middle of it.
+    fn ask(clock: &ServerClock, hand: &TestClock, round_trip: Duration, ms: u64) {
+        let asked = clock.asked();
+        hand.advance(round_trip);
+        clock.learn(asked, &time(ms));
+    }
+
+    #[test]
+    fn the_server_ahead_of_us_is_followed() {
+        let hand = TestClock::default();
+        let clock = ServerClock::new(hand.clock());
+        ask(&clock, &hand, ROUND_TRIP, 5_000_000);
+        assert_eq!(clock.now_ms(), 5_000_005, "half the round trip has passed since the server looked at its clock");
+        hand.advance(Duration::from_secs(100));
+        assert_eq!(clock.now_ms(), 5_100_005);
+    }
+
+    #[test]
+    fn a_sharper_answer_wins_and_a_blurred_one_does_not() {
+        let hand = TestClock::default();
+        let clock = ServerClock::new(hand.clock());
+        ask(&clock, &hand, Duration::from_millis(400), 5_000_000);
+        assert_eq!(clock.now_ms(), 5_000_200);
+        ask(&clock, &hand, Duration::from_millis(2), 5_000_101);
+        assert_eq!(clock.now_ms(), 5_000_102, "within the doubt of the first, and sharper");
+        ask(&clock, &hand, Duration::from_millis(300), 5_000_350);
+        assert_eq!(clock.now_ms(), 5_000_402, "the blurred answer could be true, so the sharp one stands");
+    }
+
+    #[test]
+    fn a_server_whose_clock_was_set_is_believed() {
+        let hand = TestClock::default();
+        let clock = ServerClock::new(hand.clock());
+        ask(&clock, &hand, Duration::from_millis(2), 5_000_000);
+        ask(&clock, &hand, Duration::from_millis(400), 4_000_000);
+        assert_eq!(clock.now_ms(), 4_000_200);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_time_changes_nothing() {
+        let hand = TestClock::default();
+        let clock = ServerClock::new(hand.clock());
+        ask(&clock, &hand, ROUND_TRIP, 5_000_000);
+        clock.learn(clock.asked(), &Value::Okay);
+        assert_eq!(clock.now_ms(), 5_000_005);
+    }
 }

@@ -10,6 +10,7 @@ use super::options::LinkOptions;
 use super::push::Listeners;
 use super::server_clock::ServerClock;
 use super::state::LinkState;
+use super::subscribe::Subscriptions;
 use super::topology::Topology;
 use crate::clock::Clock;
 use arc_swap::ArcSwapOption;
@@ -27,7 +28,10 @@ pub(super) struct Shared {
     pub(super) current: ArcSwapOption<Epoch>,
     pub(super) state: watch::Sender<LinkState>,
     pub(super) listeners: Arc<Listeners>,
+    pub(super) subscriptions: Arc<Subscriptions>,
     pub(super) metrics: Arc<Metrics>,
+    #[cfg(feature = "testing")]
+    program_clock: Clock,
     hooks: Mutex<Vec<Weak<dyn EpochHook>>>,
     published: AtomicU64,
 }
@@ -41,10 +45,13 @@ impl Shared {
         Ok(Self {
             topology: Topology::Standalone(connector),
             clock: system,
+            #[cfg(feature = "testing")]
+            program_clock: clock.clone(),
             server_clock: ServerClock::new(clock),
             current: ArcSwapOption::empty(),
             state: watch::Sender::new(LinkState::Down { reason: "not connected yet".into() }),
             listeners: Arc::default(),
+            subscriptions: Arc::default(),
             metrics: Arc::new(Metrics::register()),
             hooks: Mutex::default(),
             published: AtomicU64::new(0),
@@ -55,6 +62,15 @@ impl Shared {
     /// The epoch commands run on now, or why there is none.
     pub(super) fn epoch(&self) -> Result<Arc<Epoch>, LinkError> {
         self.current.load_full().ok_or_else(|| self.down())
+    }
+
+    /// See [`Link::server_now_ms`](super::Link::server_now_ms).
+    pub(super) fn server_now_ms(&self) -> u64 {
+        #[cfg(feature = "testing")]
+        if self.program_clock.is_manual() {
+            return self.program_clock.unix_ms();
+        }
+        self.server_clock.now_ms()
     }
 
     /// Number of the epoch that would be published next.
@@ -80,6 +96,8 @@ impl Shared {
         self.metrics.epoch.set(epoch.number as f64);
         tracing::info!(epoch = epoch.number, address = %self.topology.address(), "link is up");
         self.state.send_replace(LinkState::Up { epoch: epoch.number });
+        // Last: who is told to look for himself finds the epoch.
+        self.subscriptions.reset();
     }
 
     /// Turns commands away. Those on their way get `NoAnswer`.

@@ -53,6 +53,7 @@ const DRAIN_STEP: Duration = Duration::from_millis(5);
 pub(super) async fn shut_down(shared: &Shared, deadline: Duration) {
     let epoch = shared.current.swap(None);
     shared.state.send_replace(LinkState::Closed);
+    shared.subscriptions.close();
     let Some(epoch) = epoch else { return };
     let drained = async {
         while epoch.in_flight() > 0 && !epoch.is_over() {
@@ -66,6 +67,7 @@ pub(super) async fn shut_down(shared: &Shared, deadline: Duration) {
 
 /// The same at once: the last handle is gone, so nobody waits. Needs no runtime.
 pub(super) fn close(shared: &Shared) {
+    shared.subscriptions.close();
     shared.state.send_replace(LinkState::Closed);
     if let Some(epoch) = shared.current.swap(None) {
         shared.retire(&epoch, EndReason::Shutdown);

@@ -18,6 +18,12 @@ const KNOWN: &str = "prefix, connections, connect_timeout_ms, response_timeout_m
 pub(super) fn parse(text: &str) -> Result<LinkOptions, LinkError> {
     // The parser's own words may repeat a part of the URL, and a part may be the password: they are not passed on.
     let url = Url::parse(text).map_err(|_| wrong(&format!("the Redis URL cannot be read; it has the form {FORM}")))?;
+    // Behind an unescaped `/`, `?` or `#` the rest of a password would pass for something else, and be repeated in a message.
+    if [url.path(), url.query().unwrap_or_default()].iter().any(|part| part.contains('@')) || url.fragment().is_some() {
+        return Err(wrong(
+            "the Redis URL has an `@` after the host or a `#`; write special characters of a password as %XX",
+        ));
+    }
     let mut target = match url.scheme() {
         "redis" | "valkey" => Target { tls: None, ..over_tcp(&url)? },
         "rediss" | "valkeys" => Target { tls: Some(TlsFiles::default()), ..over_tcp(&url)? },
@@ -110,4 +116,79 @@ fn decoded(text: &str, what: &str) -> Result<String, LinkError> {
 
 fn wrong(text: &str) -> LinkError {
     LinkError::Options(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::link::target::Address;
+    use std::time::Duration;
+
+    fn refused(url: &str) -> String {
+        parse(url).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn every_part_of_a_url_is_read() -> Result<(), crate::link::LinkError> {
+        let options =
+            parse("redis://app:p%40ss%2Fword@cache.example:7000/3?prefix=shop&connections=4&response_timeout_ms=250")?;
+        assert_eq!(options.target.address, Address::Tcp { host: "cache.example".to_owned(), port: 7000 });
+        assert_eq!(options.target.user.as_deref(), Some("app"));
+        assert_eq!(options.target.password.as_deref(), Some("p@ss/word"));
+        assert_eq!((options.target.database, options.connections), (3, 4));
+        assert_eq!((options.prefix.as_str(), options.response_timeout), ("shop", Duration::from_millis(250)));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_default() -> Result<(), crate::link::LinkError> {
+        let options = parse("redis://localhost")?;
+        assert_eq!(options.target.to_string(), "localhost:6379");
+        assert_eq!((options.target.database, options.prefix.as_str(), options.connections), (0, "evenkeel", 1));
+        assert_eq!(parse("valkey://:secret@[::1]:6380/")?.target.to_string(), "[::1]:6380");
+        let socket = parse("unix:///run/redis.sock?db=2&password=secret")?;
+        assert_eq!((socket.target.to_string().as_str(), socket.target.database), ("/run/redis.sock", 2));
+        Ok(())
+    }
+
+    #[test]
+    fn what_cannot_work_is_named() {
+        assert!(refused("localhost:6379").contains("begins with `localhost://`"));
+        assert!(refused("http://localhost").contains("begins with `http://`"));
+        assert!(refused("redis://localhost/mine").contains("the database `mine`"));
+        assert!(refused("redis://localhost/-1").contains("the database `-1`"));
+        assert!(refused("redis://localhost?color=red").contains("unknown option `color`"));
+        assert!(refused("redis://localhost?connections=many").contains("`connections` to `many`"));
+        assert!(refused("redis://localhost?connections=0").contains("between 1 and 64"));
+        assert!(refused("redis://localhost?prefix=").contains("prefix"));
+        assert!(refused("redis://localhost?prefix=a%7Bb").contains("braces"));
+        assert!(refused("redis://localhost?response_timeout_ms=1").contains("10 ms"));
+        assert!(refused("redis://app@localhost").contains("without a password"));
+        assert!(refused("redis://localhost?tls_ca_file=x").contains("rediss://"));
+    }
+
+    #[test]
+    fn no_message_shows_the_password() {
+        for url in [
+            "redis://:hush@localhost/x",
+            "redis://:hush@local host/",
+            "redis://:hush@:6379:1/",
+            "rediss://:hush@localhost?nothing",
+            "unix:///socket?password=hush&db=one",
+            "redis://user:12/hush@localhost",
+            "redis://user:12?hush@localhost",
+            "redis://user:12#hush@localhost",
+        ] {
+            let text = refused(url);
+            assert!(!text.is_empty() && !text.contains("hush"), "{url}: {text}");
+        }
+        let shown = parse("redis://app:hush@localhost").map(|options| format!("{options:?}")).unwrap_or_default();
+        assert!(!shown.contains("hush") && shown.contains("localhost:6379"), "{shown}");
+    }
+
+    #[test]
+    #[cfg(not(feature = "tls"))]
+    fn tls_without_the_feature_is_refused() {
+        assert!(refused("rediss://localhost").contains("cargo feature `tls`"));
+    }
 }

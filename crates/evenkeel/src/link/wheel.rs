@@ -60,3 +60,42 @@ pub(super) async fn keep_turning(wheel: Arc<Wheel>, clock: Clock, timeout: Durat
         wheel.turn();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{PERIODS, Wheel};
+    use std::future::Future;
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Waker};
+
+    fn is_ready(future: Pin<&mut impl Future>) -> bool {
+        future.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn a_command_expires_after_all_periods_that_follow_its_own() {
+        let wheel = Wheel::default();
+        // From every position of the wheel, so also where the spokes begin anew.
+        for _ in 0..40 {
+            let mut expiry = pin!(wheel.expiry());
+            for _ in 0..PERIODS {
+                wheel.turn();
+                assert!(!is_ready(expiry.as_mut()));
+            }
+            wheel.turn();
+            assert!(is_ready(expiry.as_mut()));
+        }
+    }
+
+    #[test]
+    fn each_command_has_its_own_time() {
+        let wheel = Wheel::default();
+        let mut early = pin!(wheel.expiry());
+        wheel.turn();
+        let mut late = pin!(wheel.expiry());
+        (0..PERIODS).for_each(|_| wheel.turn());
+        assert!(is_ready(early.as_mut()) && !is_ready(late.as_mut()));
+        wheel.turn();
+        assert!(is_ready(late.as_mut()));
+    }
+}

@@ -2,11 +2,15 @@
 
 use super::harness::{cmd, link, server};
 use anyhow::Result;
-use evenkeel::link::{LinkError, Script};
+use evenkeel::clock::{Clock, TestClock};
+use evenkeel::link::{Link, LinkError, LinkOptions, Script};
 use redis::{Pipeline, Value};
+use std::time::Duration;
 
 static COUNT: Script = Script::new("count-1", "return redis.call('INCRBY', KEYS[1], ARGV[1])");
 static NOW: Script = Script::new("now-1", "return now_ms()");
+static BROKEN: Script = Script::new("broken-1", "return redis.call('NOSUCH', KEYS[1])");
+static WORDS: Script = Script::new("words-1", "return {'a', 'b'}");
 
 #[tokio::test]
 async fn a_value_is_read_as_it_was_written() -> Result<()> {
@@ -22,12 +26,35 @@ async fn a_value_is_read_as_it_was_written() -> Result<()> {
 }
 
 #[tokio::test]
+async fn scripts_are_there_before_they_are_called() -> Result<()> {
+    let redis = server().await?;
+    let options = LinkOptions::from_url(&redis.url())?.with_scripts([&COUNT, &NOW]);
+    let _link = Link::connect(options, Clock::system()).await?;
+    let stats: String = redis.command(&["INFO", "memory"]).await?;
+    assert!(stats.contains("number_of_cached_scripts:2"), "{stats}");
+    Ok(())
+}
+
+/// `SCRIPT FLUSH` by an operator makes the server forget what every client loaded; without the second call everything built on
+/// scripts fails until the next reconnect.
+#[tokio::test]
 async fn a_script_survives_a_script_flush() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     assert_eq!(link.run::<i64>(&COUNT, &[b"n"], &[b"2"]).await?, 2);
     redis.command::<()>(&["SCRIPT", "FLUSH"]).await?;
     assert_eq!(link.run::<i64>(&COUNT, &[b"n"], &[b"3"]).await?, 5);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_script_that_fails_says_so() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let error = link.run::<i64>(&BROKEN, &[b"n"], &[]).await.unwrap_err();
+    assert!(matches!(&error, LinkError::Refused { .. }) && !error.is_retryable(), "{error}");
+    let error = link.run::<i64>(&WORDS, &[b"n"], &[]).await.unwrap_err();
+    assert!(matches!(&error, LinkError::Unexpected(text) if text.contains("words-1")), "{error}");
     Ok(())
 }
 
@@ -40,6 +67,8 @@ async fn a_pipeline_answers_each_command() -> Result<()> {
     let answers = link.pipeline(b"a", &pipeline).await?;
     assert!(matches!(&answers[..], [Value::Okay, Value::ServerError(_), Value::Int(2)]), "{answers:?}");
     assert!(link.pipeline(b"a", &Pipeline::new()).await?.is_empty());
+    pipeline.atomic();
+    assert!(matches!(link.pipeline(b"a", &pipeline).await, Err(LinkError::Options(_))));
     Ok(())
 }
 
@@ -52,5 +81,38 @@ async fn scripts_take_time_from_the_key_that_a_test_sets() -> Result<()> {
     redis.command::<()>(&["SET", "suite:test:now_ms", "1234567890123"]).await?;
     assert_eq!(link.run::<u64>(&NOW, &[b"suite:x"], &[]).await?, 1_234_567_890_123);
     assert_ne!(link.run::<u64>(&NOW, &[b"other:x"], &[]).await?, 1_234_567_890_123);
+    Ok(())
+}
+
+/// The estimate may be off by the round trip; the bounds here are those of the test's own questions before and after.
+#[tokio::test]
+async fn the_servers_time_is_known_without_asking() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let before: u64 = link.run(&NOW, &[b"x"], &[]).await?;
+    let estimated = link.server_now_ms();
+    let after: u64 = link.run(&NOW, &[b"x"], &[]).await?;
+    let slack = 2 * (after - before) + 500;
+    assert!(estimated.abs_diff(before) <= slack, "{before} {estimated} {after}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn with_a_tests_clock_redis_is_taken_to_have_its_time() -> Result<()> {
+    let redis = server().await?;
+    let hand = TestClock::default();
+    let link = Link::connect(LinkOptions::from_url(&redis.url())?, hand.clock()).await?;
+    let start = hand.clock().unix_ms();
+    assert_eq!(link.server_now_ms(), start);
+    hand.advance(Duration::from_secs(60));
+    assert_eq!(link.server_now_ms(), start + 60_000);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_prefix_is_the_urls() -> Result<()> {
+    let redis = server().await?;
+    assert_eq!(link(&redis.url()).await?.prefix(), "evenkeel");
+    assert_eq!(link(&format!("{}?prefix=shop", redis.url())).await?.prefix(), "shop");
     Ok(())
 }

@@ -2,9 +2,12 @@
 
 use anyhow::{Context, Result};
 use evenkeel::clock::Clock;
-use evenkeel::link::{Epoch, Link, LinkOptions, LinkState};
+use evenkeel::link::{Epoch, Link, LinkError, LinkOptions, LinkState};
 use redis::Cmd;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
 use tokio::time::timeout;
@@ -19,12 +22,25 @@ pub(super) async fn server() -> Result<Redis> {
 
 /// A link with quick time-outs, so that tests of silence are short.
 pub(super) async fn quick_link(redis: &Redis) -> Result<Link> {
-    link(&format!("{}?response_timeout_ms=100&connect_timeout_ms=200&heartbeat_ms=100", redis.url())).await
+    link(&format!("{}?response_timeout_ms=200&connect_timeout_ms=300&heartbeat_ms=100", redis.url())).await
+}
+
+/// A link that finds out nothing by its heartbeat, only by what callers see.
+pub(super) async fn link_without_heartbeat(redis: &Redis) -> Result<Link> {
+    link(&format!("{}?heartbeat_ms=600000", redis.url())).await
 }
 
 /// A link opened by URL.
 pub(super) async fn link(url: &str) -> Result<Link> {
     Ok(Link::connect(LinkOptions::from_url(url)?, Clock::system()).await?)
+}
+
+/// Why no link can be opened by this URL.
+pub(super) async fn refusal(url: &str) -> LinkError {
+    match LinkOptions::from_url(url) {
+        Ok(options) => Link::connect(options, Clock::system()).await.err().expect("the link was opened"),
+        Err(error) => error,
+    }
 }
 
 /// The first epoch above `number`.
@@ -35,14 +51,25 @@ pub(super) async fn epoch_after(link: &Link, number: u64) -> Result<Arc<Epoch>> 
     link.epoch().context("the epoch was gone again")
 }
 
-/// Waits until the link is down and returns why.
-pub(super) async fn down(link: &Link) -> Result<String> {
+/// Waits until the link is down for a reason that contains `words`.
+pub(super) async fn down(link: &Link, words: &str) -> Result<()> {
     let mut state = link.state();
-    let state = timeout(PATIENCE, state.wait_for(|state| !state.is_up())).await.context("the link stayed up")??;
-    match &*state {
-        LinkState::Down { reason } => Ok(reason.to_string()),
-        other => anyhow::bail!("{other:?}"),
-    }
+    let told = |state: &LinkState| matches!(state, LinkState::Down { reason } if reason.contains(words));
+    let seen = timeout(PATIENCE, state.wait_for(told)).await.map(|seen| seen.map(|_| ()));
+    seen.with_context(|| format!("not down with `{words}`: {:?}", *link.state().borrow()))??;
+    Ok(())
+}
+
+/// Makes the server close the link's connections.
+pub(super) async fn cut(redis: &Redis) -> Result<()> {
+    redis.command::<i64>(&["CLIENT", "KILL", "TYPE", "normal"]).await?;
+    Ok(())
+}
+
+/// Lets a future take its first step, in which a call to the link sends its command. (The answer comes later: the tests' runtime
+/// has one thread, which this does not give back.)
+pub(super) fn begin<F: Future>(future: Pin<&mut F>) -> bool {
+    future.poll(&mut std::task::Context::from_waker(Waker::noop())).is_ready()
 }
 
 /// A command from its words.

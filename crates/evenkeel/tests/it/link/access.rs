@@ -1,0 +1,87 @@
+//! Who may in: passwords, users, databases, TLS, sockets; and what is said to those who may not.
+
+use super::harness::{cmd, link, refusal, server};
+use anyhow::Result;
+use evenkeel::link::LinkError;
+use testkit::servers::{Redis, RedisOptions};
+
+#[tokio::test]
+async fn a_wrong_password_is_told_without_showing_it() -> Result<()> {
+    let redis = Redis::start(RedisOptions::new().password("secret")).await?;
+    link(&redis.url()).await?;
+    let wrong = redis.url().replace("secret", "guessed");
+    let error = refusal(&wrong).await;
+    assert!(matches!(&error, LinkError::Refused { code, .. } if code == "WRONGPASS"), "{error}");
+    assert!(!error.is_retryable() && !error.to_string().contains("guessed"), "{error}");
+    let error = refusal(&format!("redis://127.0.0.1:{}", redis.port())).await;
+    assert!(matches!(&error, LinkError::Refused { code, .. } if code == "NOAUTH"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_user_may_what_its_rules_say() -> Result<()> {
+    let rules = "~app:* &* +@all -@dangerous +info";
+    let redis = Redis::start(RedisOptions::new().user("app", "secret", rules)).await?;
+    let link = link(&redis.url()).await?;
+    link.command(b"app:k", &cmd(&["SET", "app:k", "v"])).await?;
+    let error = link.command(b"other:k", &cmd(&["SET", "other:k", "v"])).await.unwrap_err();
+    assert!(matches!(&error, LinkError::Refused { code, .. } if code == "NOPERM"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_ask_for_the_role_is_told_so() -> Result<()> {
+    let redis = Redis::start(RedisOptions::new().user("app", "secret", "~* &* +@all -info")).await?;
+    let error = refusal(&redis.url()).await;
+    assert!(error.to_string().contains("'info'") && !error.is_retryable(), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_database_of_the_url_is_used() -> Result<()> {
+    let redis = server().await?;
+    let third = link(&format!("{}/3", redis.url())).await?;
+    third.command(b"k", &cmd(&["SET", "k", "third"])).await?;
+    assert_eq!(link(&redis.url()).await?.get(b"k").await?, None);
+    assert_eq!(link(&format!("{}/3", redis.url())).await?.get(b"k").await?.as_deref(), Some(&b"third"[..]));
+    let error = refusal(&format!("{}/99", redis.url())).await;
+    assert!(error.to_string().contains("DB index is out of range") && !error.is_retryable(), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn tls_trusts_the_authority_it_is_given_and_no_other() -> Result<()> {
+    let redis = Redis::start(RedisOptions::new().tls()).await?;
+    let trusting = format!("{}?tls_ca_file={}", redis.url(), redis.tls_authority().display());
+    let link = link(&trusting).await?;
+    link.command(b"k", &cmd(&["SET", "k", "v"])).await?;
+    assert_eq!(link.get(b"k").await?.as_deref(), Some(&b"v"[..]));
+    let error = refusal(&redis.url()).await;
+    assert!(matches!(&error, LinkError::Down { reason, .. } if reason.contains("certificate")), "{error}");
+    let error = refusal(&format!("{}?tls_ca_file=/no/such/file", redis.url())).await;
+    assert!(matches!(&error, LinkError::Options(text) if text.contains("/no/such/file")), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_local_socket_will_do() -> Result<()> {
+    let redis = Redis::start(RedisOptions::new().password("secret")).await?;
+    let socket = redis.folder().join("socket");
+    let link = link(&format!("unix://{}?password=secret&db=1", socket.display())).await?;
+    link.command(b"k", &cmd(&["SET", "k", "v"])).await?;
+    assert_eq!(link.get(b"k").await?.as_deref(), Some(&b"v"[..]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn nobody_there_is_one_sentence() -> Result<()> {
+    let mut redis = server().await?;
+    redis.kill()?;
+    let error = refusal(&redis.url()).await;
+    assert!(
+        matches!(&error, LinkError::Down { address, .. } if address.contains(&redis.port().to_string())),
+        "{error}"
+    );
+    assert!(error.to_string().contains("refused"), "{error}");
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! What happens on a new epoch before anybody may use it.
+
+use super::harness::{cmd, cut, down, epoch_after, link, server};
+use anyhow::Result;
+use evenkeel::link::{Epoch, EpochHook, Link, LinkError, LinkState};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use tokio::sync::watch;
+
+/// Writes a key on the new epoch and notes the link's state at that time; fails the first `failures` times.
+struct Hook {
+    state: watch::Receiver<LinkState>,
+    failures: AtomicU32,
+    seen: std::sync::Mutex<Vec<LinkState>>,
+}
+
+impl Hook {
+    fn on(link: &Link, failures: u32) -> Arc<Self> {
+        let failures = AtomicU32::new(failures);
+        let hook = Arc::new(Self { state: link.state(), failures, seen: std::sync::Mutex::default() });
+        link.before_open(&hook);
+        hook
+    }
+
+    fn seen(&self) -> Vec<LinkState> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl EpochHook for Hook {
+    fn open<'a>(&'a self, epoch: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>> {
+        Box::pin(async move {
+            self.seen.lock().unwrap().push(self.state.borrow().clone());
+            epoch.command(b"hook", &cmd(&["SET", "hook", &epoch.number().to_string()])).await?;
+            match self.failures.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
+                Ok(_) => Err(LinkError::Unexpected("not yet".to_owned())),
+                Err(_) => Ok(()),
+            }
+        })
+    }
+}
+
+/// The cache drives its recent invalidations again here. Were the epoch open before, a hit could serve what they ended.
+#[tokio::test]
+async fn a_hook_is_done_before_anybody_is_let_in() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let hook = Hook::on(&link, 0);
+    assert!(hook.seen().is_empty(), "the first epoch was open before the hook was registered");
+    cut(&redis).await?;
+    epoch_after(&link, 1).await?;
+    assert_eq!(link.get(b"hook").await?.as_deref(), Some(&b"2"[..]));
+    assert!(matches!(&hook.seen()[..], [LinkState::Down { .. }]), "{:?}", hook.seen());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_hook_that_fails_keeps_the_link_closed_until_it_does_not() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let hook = Hook::on(&link, 3);
+    cut(&redis).await?;
+    down(&link, "a step before opening failed").await?;
+    assert!(matches!(link.get(b"k").await, Err(LinkError::Down { .. })));
+    epoch_after(&link, 1).await?;
+    let seen = hook.seen();
+    assert!(seen.len() == 4 && seen.iter().all(|state| !state.is_up()), "{seen:?}");
+    Ok(())
+}
+
+/// Panics on the first new epoch.
+struct Panicking(AtomicU32);
+
+impl EpochHook for Panicking {
+    fn open<'a>(&'a self, _: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>> {
+        assert!(self.0.fetch_add(1, SeqCst) > 0, "a bug in a hook");
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_panics_does_not_end_supervision() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let hook = Arc::new(Panicking(AtomicU32::new(0)));
+    link.before_open(&hook);
+    cut(&redis).await?;
+    epoch_after(&link, 1).await?;
+    assert_eq!(hook.0.load(SeqCst), 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_hook_that_was_dropped_does_not_run() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    drop(Hook::on(&link, 1000));
+    cut(&redis).await?;
+    epoch_after(&link, 1).await?;
+    assert_eq!(link.get(b"hook").await?, None);
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! What the server says unasked: invalidations in order, and messages that outlive connections.
+
+use super::harness::{cmd, cut, epoch_after, link, server};
+use anyhow::{Context, Result};
+use evenkeel::link::{Heard, Link, LinkError, Push, PushListener, Subscription};
+use redis::{PushKind, Value};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use testkit::eventually;
+use testkit::servers::Redis;
+use tokio::time::timeout;
+
+/// Notes the keys of invalidations.
+#[derive(Default)]
+struct Invalidated(Mutex<Vec<String>>);
+
+impl PushListener for Invalidated {
+    fn heard(&self, push: &Push<'_>) {
+        if let (PushKind::Invalidate, [Value::Array(keys)]) = (push.kind, push.data) {
+            let keys = keys.iter().map(|key| redis::from_redis_value_ref::<String>(key).unwrap());
+            self.0.lock().unwrap().extend(keys);
+        }
+    }
+}
+
+async fn tracking(link: &Link) -> Result<Arc<Invalidated>> {
+    let invalidated = Arc::new(Invalidated::default());
+    link.listen(&invalidated);
+    link.command(b"", &cmd(&["CLIENT", "TRACKING", "ON"])).await?;
+    Ok(invalidated)
+}
+
+#[tokio::test]
+async fn pushes_are_heard_in_the_order_of_the_writes() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let invalidated = tracking(&link).await?;
+    let keys: Vec<String> = (0..200).map(|number| format!("k{number}")).collect();
+    for key in &keys {
+        link.get(key.as_bytes()).await?;
+    }
+    for key in &keys {
+        redis.command::<()>(&["SET", key, "v"]).await?;
+    }
+    eventually("all invalidations are heard", async || (invalidated.0.lock().unwrap().len() == 200).then_some(()))
+        .await?;
+    assert_eq!(*invalidated.0.lock().unwrap(), keys);
+    Ok(())
+}
+
+/// A near cache that read the answer first could put the old value in after the push that should have kept it out.
+#[tokio::test]
+async fn a_push_is_heard_before_an_answer_that_follows_it() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let invalidated = tracking(&link).await?;
+    for round in 1..=50 {
+        link.get(b"k").await?;
+        redis.command::<()>(&["SET", "k", &round.to_string()]).await?;
+        assert_eq!(link.get(b"k").await?.as_deref(), Some(round.to_string().as_bytes()));
+        assert_eq!(invalidated.0.lock().unwrap().len(), round);
+    }
+    Ok(())
+}
+
+async fn publish(redis: &Redis, channel: &str, message: &str) -> Result<i64> {
+    redis.command(&["SPUBLISH", channel, message]).await
+}
+
+async fn next(subscription: &mut Subscription) -> Result<Heard> {
+    timeout(Duration::from_secs(30), subscription.next()).await.context("nothing was heard")?.context("closed")
+}
+
+fn message(text: &str) -> Heard {
+    Heard::Message(text.to_owned().into())
+}
+
+#[tokio::test]
+async fn messages_arrive_in_order_at_everybody_who_listens() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let mut first = link.subscribe(b"news").await?;
+    let mut second = link.subscribe(b"news").await?;
+    let _other = link.subscribe(b"other").await?;
+    for text in ["a", "b", "c"] {
+        assert_eq!(publish(&redis, "news", text).await?, 1, "one connection, however many listen");
+    }
+    for text in ["a", "b", "c"] {
+        assert_eq!(next(&mut first).await?, message(text));
+        assert_eq!(next(&mut second).await?, message(text));
+    }
+    assert_eq!(link.get(b"k").await?, None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_subscription_outlives_its_connection_and_says_so() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let mut news = link.subscribe(b"news").await?;
+    publish(&redis, "news", "before").await?;
+    assert_eq!(next(&mut news).await?, message("before"));
+    cut(&redis).await?;
+    epoch_after(&link, 1).await?;
+    assert_eq!(next(&mut news).await?, Heard::Reset);
+    assert_eq!(publish(&redis, "news", "after").await?, 1);
+    assert_eq!(next(&mut news).await?, message("after"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_subscriber_who_is_too_slow_is_told() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let mut news = link.subscribe(b"news").await?;
+    let flood = "for i = 1, 3000 do redis.call('SPUBLISH', 'news', i) end";
+    redis.command::<()>(&["EVAL", flood, "0"]).await?;
+    let mut messages = 0;
+    while next(&mut news).await? != Heard::Reset {
+        messages += 1;
+        assert!(messages < 3000, "more was delivered than a subscriber may be behind");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_stops_listening_is_taken_off_the_server() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&format!("{}?heartbeat_ms=50", redis.url())).await?;
+    let left = link.subscribe(b"left").await?;
+    let _stays = link.subscribe(b"stays").await?;
+    drop(left);
+    eventually("the channel is given back", async || {
+        let channels: Vec<String> = redis.command(&["PUBSUB", "SHARDCHANNELS"]).await.ok()?;
+        (channels == ["stays"]).then_some(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_link_that_is_down_subscribes_to_nothing() -> Result<()> {
+    let mut redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let mut news = link.subscribe(b"news").await?;
+    redis.kill()?;
+    super::harness::down(&link, "").await?;
+    assert!(matches!(link.subscribe(b"news").await, Err(LinkError::Down { .. })));
+    redis.restart().await?;
+    assert_eq!(next(&mut news).await?, Heard::Reset);
+    link.shutdown(Duration::from_secs(1)).await;
+    assert_eq!(news.next().await, None);
+    Ok(())
+}
