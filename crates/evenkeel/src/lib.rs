@@ -7,6 +7,11 @@
 //!
 //! [`link`] is the one supervised way to reach Redis; [`clock`] is the only place that reads a clock.
 
+/// The example of the README, compiled and run.
+#[cfg(all(doctest, feature = "cache"))]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
+
 mod background;
 #[cfg(feature = "cache")]
 pub mod cache;

@@ -4,18 +4,21 @@ use super::Park;
 use crate::shell::{self, cargo};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const FOLDER: &str = "crates/evenkeel/examples";
-const PACKAGE: &str = "evenkeel";
 
 pub(crate) fn run(park: &Park) -> Result<()> {
     let folder = shell::root().join(FOLDER);
     let examples = names(&folder)?;
+    // Together with everything else, so that they share what is built already.
+    shell::run(&mut cargo(&["build", "--workspace", "--examples"]))?;
+    let built = shell::target()?.join("debug/examples");
     for name in &examples {
         let wanted = folder.join(name).with_extension("out");
         let wanted = std::fs::read_to_string(&wanted)
             .with_context(|| format!("an example has its output beside it, and {FOLDER}/{name}.out is missing"))?;
-        let mut command = cargo(&["run", "--quiet", "--package", PACKAGE, "--all-features", "--example", name]);
+        let mut command = Command::new(built.join(name));
         println!("$ {}", shell::line(&command));
         let output = command.envs(park.addresses()).output()?;
         let printed = String::from_utf8_lossy(&output.stdout);
