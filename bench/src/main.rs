@@ -4,11 +4,13 @@
 //! reported is the median of the per-round ratios, and their spread.
 
 mod cache;
+mod generator;
 mod load;
 mod pin;
 mod results;
 mod rounds;
 mod row;
+mod shortlink;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -32,6 +34,14 @@ struct Arguments {
 enum Bench {
     /// Cache over Redis against plain commands through the same client
     Cache,
+    /// Redirects by tier, links made, lines imported, against a constant redirect of the same HTTP server
+    Shortlink,
+    /// The load generator, as a process of its own
+    #[command(hide = true)]
+    Generate,
+    /// The constant redirect, as a process of its own
+    #[command(hide = true)]
+    Constant,
 }
 
 fn main() -> Result<()> {
@@ -39,6 +49,9 @@ fn main() -> Result<()> {
     let plan = if arguments.quick { Plan::quick() } else { Plan::full() };
     let (name, rows) = match arguments.bench {
         Bench::Cache => ("cache", cache::run(&plan)?),
+        Bench::Shortlink => ("shortlink", shortlink::run(&plan)?),
+        Bench::Generate => return generator::main(),
+        Bench::Constant => return shortlink::constant::main(),
     };
     if arguments.json {
         rows.iter().try_for_each(|row| row.print_json())?;

@@ -19,6 +19,11 @@ impl Plan {
     pub(crate) fn quick() -> Self {
         Self { rounds: 5, span: Duration::from_millis(500), quick: true }
     }
+
+    /// For measurements that take seconds by themselves.
+    pub(crate) fn shortened(&self) -> Self {
+        Self { rounds: self.rounds.div_ceil(3), ..*self }
+    }
 }
 
 /// What a comparison found.
@@ -57,12 +62,24 @@ where
     Ok(compared(&rounds))
 }
 
+/// Median and spread of a measurement without a peer.
+pub(crate) fn repeat(plan: &Plan, mut ours: impl FnMut(Duration) -> Result<f64>) -> Result<(f64, f64)> {
+    ours(plan.span / 2)?;
+    let values = (0..plan.rounds).map(|_| ours(plan.span)).collect::<Result<Vec<f64>>>()?;
+    let middle = median(values.clone());
+    Ok((middle, distance(&values) / middle))
+}
+
+/// From the lowest to the highest.
+fn distance(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::MIN, f64::max) - values.iter().copied().fold(f64::MAX, f64::min)
+}
+
 fn compared(rounds: &[(f64, f64)]) -> Compared {
     let column = |value: fn(&(f64, f64)) -> f64| median(rounds.iter().map(value).collect());
     let ratios: Vec<f64> = rounds.iter().map(|(ours, peer)| ours / peer).collect();
     let ratio = median(ratios.clone());
-    let spread =
-        (ratios.iter().copied().fold(f64::MIN, f64::max) - ratios.iter().copied().fold(f64::MAX, f64::min)) / ratio;
+    let spread = distance(&ratios) / ratio;
     Compared { ours: column(|round| round.0), peer: column(|round| round.1), ratio, spread }
 }
 

@@ -13,6 +13,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.words.iter().any(|word| word == "shortlink") {
+        shell::run_silently(&mut cargo(&["build", "--release", "--quiet", "--package", "shortlink"]))?;
+    }
     let mut command = cargo(&["run", "--release", "--quiet", "--package", "evenkeel-bench", "--"]);
     command.args(&arguments.words);
     shell::run_silently(&mut command)

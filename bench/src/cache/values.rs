@@ -43,8 +43,8 @@ pub(crate) fn bytes() -> Loaded<Bytes> {
 
 /// The database's answer for a row.
 pub(crate) fn user() -> Loaded<User> {
-    let (name, mail) = ("Ada Lovelace".to_owned(), "ada.lovelace@example.org".to_owned());
-    ready(Ok(Some(User { id: 1_234_567_890, name: format!("{name:13}"), mail, active: true })))
+    let (name, mail) = ("Augusta Ada King Lovelace".to_owned(), "ada.lovelace@example.org".to_owned());
+    ready(Ok(Some(User { id: 1_234_567_890, name, mail, active: true })))
 }
 
 /// A loader for reads that must hit.

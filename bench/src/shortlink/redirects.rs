@@ -1,0 +1,66 @@
+//! Redirects by tier.
+
+use super::BENCH;
+use super::program::{Behind, Program};
+use crate::generator::{Found, Pace, Task, Work, generate};
+use crate::rounds::{Plan, compare};
+use crate::row::Row;
+use anyhow::Result;
+use std::future::ready;
+use std::time::Duration;
+
+const PEER: &str = "a constant redirect";
+
+/// Latency is measured at this part of the rate the service reaches: a queue that only grows has no percentile.
+const LOAD: f64 = 0.5;
+
+/// Rate and tail of redirects that the cache serves.
+pub(crate) async fn hits(plan: &Plan, tier: &str, behind: &Behind, codes: &[String]) -> Result<Vec<Row>> {
+    let (service, constant) = (behind.serve()?, Program::constant()?);
+    once(&service, codes)?;
+    let closed = |program: &Program, span: Duration| {
+        let ms = millis(span);
+        Ok(redirects(program, codes, Pace::Closed { ms })?.rate())
+    };
+    let rate = compare(plan, |span| ready(closed(&service, span)), |span| ready(closed(&constant, span))).await?;
+    let per_second = rate.ours * LOAD;
+    let open = |program: &Program, span: Duration| {
+        let ms = millis(span);
+        Ok(redirects(program, codes, Pace::Open { ms, per_second })?.p99_us as f64 / 1_000.0)
+    };
+    let tail = compare(plan, |span| ready(open(&service, span)), |span| ready(open(&constant, span))).await?;
+    Ok(vec![
+        Row::compared(BENCH, format!("redirects from the {tier}"), "redirects/s", PEER, rate),
+        Row::compared(BENCH, format!("p99 of redirects from the {tier} at {per_second:.0}/s"), "ms", PEER, tail),
+    ])
+}
+
+/// Rate of redirects that nobody has asked for since the service was started and its cache was emptied: each loads its row.
+pub(crate) async fn misses(plan: &Plan, database: &str, behind: &Behind, codes: &[String]) -> Result<Row> {
+    let constant = Program::constant()?;
+    let fresh = || {
+        behind.empty()?;
+        Ok(once(&behind.serve()?, codes)?.rate())
+    };
+    let peer = || Ok(once(&constant, codes)?.rate());
+    let found = compare(plan, |_| ready(fresh()), |_| ready(peer())).await?;
+    Ok(Row::compared(
+        BENCH,
+        format!("redirects from {database}, each code for the first time"),
+        "redirects/s",
+        PEER,
+        found,
+    ))
+}
+
+fn once(program: &Program, codes: &[String]) -> Result<Found> {
+    redirects(program, codes, Pace::Once)
+}
+
+fn redirects(program: &Program, codes: &[String], pace: Pace) -> Result<Found> {
+    generate(&Task { address: program.address.clone(), work: Work::Redirects(codes.to_vec()), pace })
+}
+
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
