@@ -108,6 +108,13 @@ impl Keel {
         Self(Arc::new(Inner { backend: self.0.backend.clone(), clock: self.0.clock.clone(), caches }))
     }
 
+    /// The entries of a keel in memory, to be touched as the world touches those of a Redis.
+    #[cfg(all(feature = "testing", feature = "cache"))]
+    #[must_use]
+    pub fn entries(&self) -> &crate::cache::memory::EntryStore {
+        &self.0.caches.entries
+    }
+
     fn open(backend: Backend, clock: Clock) -> Self {
         #[cfg(feature = "cache")]
         let caches = Caches::new(match &backend {

@@ -311,6 +311,64 @@ const TABLE: &[Mutant] = &[
         "model_version_protocol_compare",
         "Under Protocol::Version an older row replaces a newer one (in memory).",
         "cache::published::under_version_an_old_load_is_not_stored_in_memory",
+        "flight_cut_at_send",
+        "A reader that starts when an invalidation was sent joins the load that read the row before the write.",
+        "cache::reads::flights::memory::nor_does_one_that_starts_while_it_is_on_its_way",
+    ),
+    mutant(
+        "flight_cut_at_answer",
+        "It joins a load that was told of an older value while the invalidation was on its way.",
+        "cache::reads::flights::memory::a_reader_after_an_invalidation_joins_no_load_that_was_told_of_an_older_value",
+    ),
+    mutant(
+        "flight_rerun",
+        "It is given what a load brought that another process's invalidation overtook.",
+        "cache::reads::flights::memory::a_reader_that_joined_a_load_overtaken_by_another_process_loads_again",
+    ),
+    mutant(
+        "load_budget",
+        "A load is stored although it took longer than anybody had reckoned with.",
+        "cache::reads::fences::memory::a_load_beyond_its_budget_is_returned_and_not_stored",
+    ),
+    mutant(
+        "fill_epoch",
+        "A load from before a failover is stored after it, where the invalidation that beats it is lost.",
+        "cache::reads::fences::redis::a_load_from_before_a_new_epoch_is_returned_and_not_stored",
+    ),
+    mutant(
+        "dropped_fill_gives_lease_back",
+        "Readers wait for the end of a lease whose value will not be stored.",
+        "cache::reads::values::memory::a_value_above_the_cap_is_returned_and_not_stored",
+    ),
+    mutant(
+        "failed_load_asks_for_patience",
+        "Every waiter repeats the load that has just failed, one after another.",
+        "cache::reads::failures::memory::loads_that_keep_failing_are_given_up",
+    ),
+    mutant(
+        "loader_deadline",
+        "A load that hangs holds its readers for ever.",
+        "cache::reads::failures::memory::a_load_that_takes_too_long_is_an_error",
+    ),
+    mutant(
+        "loader_panic_is_an_error",
+        "A panic in the loader is cached as a row that does not exist.",
+        "cache::reads::failures::memory::a_panic_is_an_error",
+    ),
+    mutant(
+        "admission_bound",
+        "A flushed cache asks the database for every key at once.",
+        "cache::reads::limits::memory::no_more_loads_run_at_once_than_allowed",
+    ),
+    mutant(
+        "owed_is_not_read",
+        "A process serves the value that it knows it has failed to invalidate.",
+        "cache::reads::flights::memory::an_invalidation_that_failed_is_done_later_and_not_read_past",
+    ),
+    mutant(
+        "invalidation_is_owed",
+        "An invalidation whose answer never came, or whose caller went away, is forgotten.",
+        "cache::reads::flights::memory::an_invalidation_whose_caller_went_away_is_done_later",
     ),
     mutant(
         "link_noscript",

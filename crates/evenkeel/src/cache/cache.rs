@@ -135,6 +135,12 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         &self.core.name
     }
 
+    /// Waits until no load of this process is under way, those in the background included.
+    #[cfg(feature = "testing")]
+    pub async fn until_idle(&self) {
+        self.core.flights.until_none().await;
+    }
+
     async fn read<Q, F, Load, E>(&self, key: &Q, freshness: Freshness, load: F) -> Result<Found<V>, CacheError>
     where
         Q: CacheKey + ?Sized,

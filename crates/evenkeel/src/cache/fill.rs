@@ -11,39 +11,48 @@ use crate::guard::guard;
 use crate::link::LinkError;
 use bytes::Bytes;
 
+/// What became of a loaded value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Stored,
+    /// An invalidation is known to have come during the load.
+    Overtaken,
+    /// It was not stored, and its lease may still be there.
+    Dropped,
+}
+
 impl<V: 'static> Core<V> {
-    /// Stores a value, or not. The answer is whether the value may be given to readers that began after its load did; it
-    /// may not if an invalidation is known to have come between.
-    pub(super) async fn fill(&self, lease: &Leasehold, landing: &Landing<V>, value: Option<&V>) -> bool {
+    /// Stores a value, or says why not.
+    pub(super) async fn fill(&self, lease: &Leasehold, landing: &Landing<V>, value: Option<&V>) -> Fate {
         if landing.is_cut() {
-            return self.refused("invalidated", false);
+            return self.refused("invalidated", Fate::Overtaken);
         }
         if guard("load_budget") && self.clock.now().since(lease.sent) > self.settings.load_budget {
-            return self.refused("over_budget", true);
+            return self.refused("over_budget", Fate::Dropped);
         }
         let packed = match value.map(|value| self.payloads.pack(value)).transpose() {
             Ok(packed) => packed,
             Err(error) => {
                 tracing::warn!(cache = %self.name, %error, "a loaded value cannot be stored");
-                return self.refused("codec", true);
+                return self.refused("codec", Fate::Dropped);
             }
         };
         let version = value.zip(self.version.as_ref()).map(|(value, version)| version(value));
         // A failover may have lost the invalidation that beats this fill, and kept the lease.
         let epoch = lease.epoch.as_ref().filter(|_| guard("fill_epoch"));
         if guard("fill_epoch") && !epoch.is_some_and(|epoch| epoch.is_current(&self.store)) {
-            return self.refused("epoch", true);
+            return self.refused("epoch", Fate::Dropped);
         }
         match self.store.fill(epoch, landing.key(), &self.filling(lease, version, packed)).await {
             Ok(Filled::Stored) => {
                 self.metrics.fills.increment(1);
-                true
+                Fate::Stored
             }
-            Ok(Filled::Superseded) => self.refused("superseded", false),
-            Ok(Filled::BelowFloor) => self.refused("below_floor", false),
-            Ok(Filled::Gone) => self.refused("gone", true),
-            Err(CacheError::Link(LinkError::EpochOver)) => self.refused("epoch", true),
-            Err(_) => self.refused("store_away", true),
+            Ok(Filled::Superseded) => self.refused("superseded", Fate::Overtaken),
+            Ok(Filled::BelowFloor) => self.refused("below_floor", Fate::Overtaken),
+            Ok(Filled::Gone) => self.refused("gone", Fate::Dropped),
+            Err(CacheError::Link(LinkError::EpochOver)) => self.refused("epoch", Fate::Dropped),
+            Err(_) => self.refused("store_away", Fate::Dropped),
         }
     }
 
@@ -66,8 +75,8 @@ impl<V: 'static> Core<V> {
         }
     }
 
-    fn refused(&self, reason: &'static str, settled: bool) -> bool {
+    fn refused(&self, reason: &'static str, fate: Fate) -> Fate {
         self.metrics.fill_refused(reason);
-        settled
+        fate
     }
 }

@@ -40,6 +40,9 @@ impl<V> Clone for Outcome<V> {
 /// The loads of one cache that are under way in this process.
 pub(crate) struct Flights<V> {
     table: Mutex<Table<V>>,
+    /// Those that are cut included.
+    #[cfg(feature = "testing")]
+    in_the_air: watch::Sender<usize>,
 }
 
 type Table<V> = HashMap<Box<[u8]>, Arc<Flight<V>>>;
@@ -70,7 +73,11 @@ pub(crate) struct Landing<V> {
 
 impl<V> Flights<V> {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { table: Mutex::new(HashMap::new()) })
+        Arc::new(Self {
+            table: Mutex::new(HashMap::new()),
+            #[cfg(feature = "testing")]
+            in_the_air: watch::Sender::new(0),
+        })
     }
 
     /// Joins the flight of `key`, or starts one.
@@ -81,6 +88,8 @@ impl<V> Flights<V> {
         }
         let flight = Arc::new(Flight { outcome: watch::Sender::new(None), is_cut: AtomicBool::new(false) });
         table.insert(key.into(), Arc::clone(&flight));
+        #[cfg(feature = "testing")]
+        self.in_the_air.send_modify(|flights| *flights += 1);
         let ticket = Ticket(flight.outcome.subscribe());
         Boarding::Lead(Landing { flights: Arc::clone(self), flight, key: key.into(), has_landed: false }, ticket)
     }
@@ -98,6 +107,12 @@ impl<V> Flights<V> {
         if let Some(flight) = self.table().remove(key) {
             flight.is_cut.store(true, Ordering::Release);
         }
+    }
+
+    /// Waits until every flight has landed.
+    #[cfg(feature = "testing")]
+    pub(crate) async fn until_none(&self) {
+        let _ = self.in_the_air.subscribe().wait_for(|flights| *flights == 0).await;
     }
 
     fn table(&self) -> MutexGuard<'_, Table<V>> {
@@ -139,6 +154,8 @@ impl<V> Landing<V> {
         }
         drop(table);
         self.flight.outcome.send_replace(Some(outcome));
+        #[cfg(feature = "testing")]
+        self.flights.in_the_air.send_modify(|flights| *flights -= 1);
     }
 }
 

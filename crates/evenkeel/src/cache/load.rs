@@ -5,6 +5,7 @@
 
 use super::core::Core;
 use super::error::CacheError;
+use super::fill::Fate;
 use super::flight::{Boarding, Landing, Outcome};
 use super::found::{Found, Tier};
 use super::loader::{self, Loader};
@@ -139,7 +140,8 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Asked::Later { retry_after, is_failing } => (retry_after, is_failing),
             };
             let waited = self.clock.now().since(began);
-            if waited >= self.settings.wait_max {
+            let left = self.settings.wait_max.saturating_sub(waited);
+            if left.is_zero() {
                 if is_failing {
                     return Outcome::Failed(CacheError::Failing { waited });
                 }
@@ -149,7 +151,7 @@ impl<V: Send + Sync + 'static> Core<V> {
             self.metrics.waits.increment(1);
             // A load may land at any moment, patience after a failure only ends.
             let pause = if is_failing { retry_after } else { ASK_AGAIN.delay(attempt).min(retry_after) };
-            self.clock.sleep(pause.max(Duration::from_millis(1))).await;
+            self.clock.sleep(pause.max(Duration::from_millis(1)).min(left)).await;
             attempt += 1;
         }
     }
@@ -200,14 +202,27 @@ impl<V: Send + Sync + 'static> Core<V> {
     async fn load_under(&self, lease: &Leasehold, landing: &Landing<V>, loader: Loader<V>) -> Outcome<V> {
         match self.run(loader).await {
             Ok(value) => {
-                let settled = self.fill(lease, landing, value.as_deref()).await;
-                Outcome::Found { found: loaded(value), settled }
+                let fate = self.fill(lease, landing, value.as_deref()).await;
+                if fate == Fate::Dropped && guard("dropped_fill_gives_lease_back") {
+                    // Nobody needs to wait for what will not come.
+                    self.give_back(lease, landing, Duration::ZERO).await;
+                }
+                Outcome::Found { found: loaded(value), settled: fate != Fate::Overtaken }
             }
             Err(error) => {
-                // Best effort: a lease that is not given back lapses.
-                let _ = self.store.abandon(landing.key(), lease.token, span_ms(self.settings.retry_after)).await;
+                let patience =
+                    if guard("failed_load_asks_for_patience") { self.settings.retry_after } else { Duration::ZERO };
+                self.give_back(lease, landing, patience).await;
                 Outcome::Failed(error)
             }
+        }
+    }
+
+    /// Best effort: a lease that is not given back lapses.
+    async fn give_back(&self, lease: &Leasehold, landing: &Landing<V>, retry_after: Duration) {
+        let given_back = self.store.abandon(landing.key(), lease.token, span_ms(retry_after)).await;
+        if let Err(error) = given_back {
+            tracing::debug!(cache = %self.name, %error, "a lease was not given back; it lapses");
         }
     }
 

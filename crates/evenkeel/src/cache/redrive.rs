@@ -156,7 +156,7 @@ impl Underway {
 
 impl Drop for Underway {
     fn drop(&mut self) {
-        if !self.is_done {
+        if !self.is_done && guard("invalidation_is_owed") {
             self.redrive.ledger.failed(&self.duty);
             self.redrive.tell_owed();
             self.redrive.owing.notify_one();

@@ -2,6 +2,10 @@
 
 mod conformance;
 mod header;
+<<<<<<< HEAD
 mod published;
 mod side_by_side;
+=======
+mod reads;
+>>>>>>> 792ffd4 (Cache: the stories of reads, flights, failures and refreshes on both backends, and their guards)
 mod store;

@@ -1,0 +1,69 @@
+//! How many loads run at once, and who is turned away.
+
+use super::db::Db;
+use super::rig::{Rig, Rows, find, some};
+use evenkeel::cache::CacheError;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+on_both! {
+    no_more_loads_run_at_once_than_allowed
+    a_reader_whose_turn_does_not_come_is_turned_away
+    a_refresh_does_not_wait_for_a_turn
+}
+
+type Reader = JoinHandle<Result<Option<Arc<String>>, CacheError>>;
+
+/// A reader of row `key`.
+fn reader_of(rows: &Rows, db: &Db, key: u64) -> Reader {
+    let (rows, db) = (rows.clone(), db.clone());
+    tokio::spawn(async move { rows.get(&key, |key| db.find(*key)).await })
+}
+
+/// A flushed cache asks the database for every key at once.
+async fn no_more_loads_run_at_once_than_allowed(rig: Rig) {
+    let (rows, db) = (rig.rows_with(|builder| builder.loads_max(4)).await, Db::new());
+    let held: Vec<_> = (0..12).map(|_| db.hold()).collect();
+    let readers: Vec<Reader> = (0..12).map(|key| reader_of(&rows, &db, key)).collect();
+    db.until_loads(4).await;
+    for mut load in held {
+        load.reached().await;
+        load.release();
+    }
+    for reader in readers {
+        assert_eq!(reader.await.unwrap().unwrap(), None);
+    }
+    assert_eq!((db.loads(), db.peak()), (12, 4));
+}
+
+async fn a_reader_whose_turn_does_not_come_is_turned_away(rig: Rig) {
+    let rows = rig.rows_with(|builder| builder.loads_max(1).wait_max(Duration::from_secs(1))).await;
+    let db = Db::new();
+    let mut load = db.hold();
+    let first = reader_of(&rows, &db, 1);
+    load.reached().await;
+    let second = reader_of(&rows, &db, 2);
+    let error = rig.while_time_passes(second).await.unwrap().unwrap_err();
+    assert!(matches!(error, CacheError::Overloaded { limit: 1, .. }), "{error:?}");
+    assert!(error.is_retryable());
+    assert_eq!(db.loads(), 1, "the database was not asked");
+    load.release();
+    first.await.unwrap().unwrap();
+}
+
+/// A database that is busy with readers who wait is not asked for those who do not.
+async fn a_refresh_does_not_wait_for_a_turn(rig: Rig) {
+    let rows = rig.rows_with(|builder| builder.loads_max(1)).await;
+    let db = Db::with("a");
+    super::rig::get(&rows, &db).await;
+    rig.advance(Duration::from_secs(599)).await;
+    let mut load = db.hold();
+    let other = reader_of(&rows, &db, 2);
+    load.reached().await;
+    assert_eq!(find(&rows, &db).await.unwrap().value.as_deref(), some("a").as_ref());
+    load.release();
+    other.await.unwrap().unwrap();
+    rows.until_idle().await;
+    assert_eq!(db.loads(), 2, "no refresh ran");
+}

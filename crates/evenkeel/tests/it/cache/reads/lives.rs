@@ -1,0 +1,110 @@
+//! How long values live.
+
+use super::db::{Db, DbError};
+use super::rig::{Rig, find, get, some};
+use evenkeel::cache::{CacheError, Stale, Tier};
+use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+on_both! {
+    a_value_ends_with_its_ttl_however_often_it_is_read
+    absence_ends_with_its_own_ttl
+    a_ttl_below_a_second_is_what_it_says
+    a_ttl_counts_from_before_the_load
+    a_purged_value_is_never_served_again
+    an_invalidated_value_is_not_served_unless_kept
+    a_kept_value_is_not_renewed_by_loads_that_fail
+}
+
+/// A value that lives on by being read never ends on the hottest keys, and a lost invalidation there lasts for ever.
+async fn a_value_ends_with_its_ttl_however_often_it_is_read(rig: Rig) {
+    let rows = rig.rows_with(|builder| builder.refresh_window(Duration::ZERO)).await;
+    let db = Db::with("a");
+    get(&rows, &db).await;
+    db.write(1, "b");
+    for _ in 0..9 {
+        rig.advance(MINUTE).await;
+        assert_eq!(get(&rows, &db).await, some("a"));
+    }
+    rig.advance(MINUTE).await;
+    assert_eq!(get(&rows, &db).await, some("b"));
+}
+
+async fn absence_ends_with_its_own_ttl(rig: Rig) {
+    let rows = rig.rows_with(|builder| builder.absent_ttl(MINUTE).refresh_window(Duration::ZERO)).await;
+    let db = Db::new();
+    assert_eq!(get(&rows, &db).await, None);
+    db.write(1, "a");
+    rig.advance(MINUTE - Duration::from_millis(1)).await;
+    assert_eq!(get(&rows, &db).await, None);
+    rig.advance(Duration::from_millis(1)).await;
+    assert_eq!(get(&rows, &db).await, some("a"));
+}
+
+/// H6: whole seconds, or a ttl that jitter takes below zero, made a cache that silently never caches.
+async fn a_ttl_below_a_second_is_what_it_says(rig: Rig) {
+    let rows = rig.rows_with(|builder| builder.ttl(Duration::from_millis(400)).refresh_window(Duration::ZERO)).await;
+    let db = Db::with("a");
+    get(&rows, &db).await;
+    rig.advance(Duration::from_millis(399)).await;
+    assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
+    rig.advance(Duration::from_millis(1)).await;
+    assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Loader);
+}
+
+async fn a_ttl_counts_from_before_the_load(rig: Rig) {
+    let rows = rig
+        .rows_with(|builder| builder.load_budget(MINUTE).load_timeout(2 * MINUTE).refresh_window(Duration::ZERO))
+        .await;
+    let db = Db::with("a");
+    let mut load = db.hold();
+    let reader = super::rig::reader(&rows, &db);
+    load.reached().await;
+    rig.advance(MINUTE).await;
+    load.release();
+    super::rig::row(reader).await;
+    assert_eq!(find(&rows, &db).await.unwrap().age, MINUTE);
+    rig.advance(9 * MINUTE).await;
+    assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Loader);
+}
+
+async fn an_invalidated_value_is_not_served_unless_kept(rig: Rig) {
+    let (rows, db) = (rig.rows().await, Db::with("a"));
+    get(&rows, &db).await;
+    db.write(1, "b");
+    rows.invalidate(&1).await.unwrap();
+    assert_eq!(get(&rows, &db).await, some("b"));
+}
+
+/// H20: a fail-safe that serves what was to be seen no more (a revoked permission) is none.
+async fn a_purged_value_is_never_served_again(rig: Rig) {
+    let rows = rig.rows_with(|builder| builder.keep(MINUTE)).await;
+    let db = Db::with("a");
+    get(&rows, &db).await;
+    db.delete(1);
+    rows.purge(&1).await.unwrap();
+    db.fail(Some(DbError("away")));
+    let error = find(&rows, &db).await.unwrap_err();
+    assert_eq!(error.loader_error::<DbError>(), Some(&DbError("away")));
+}
+
+/// H10: a failed load that prolongs the stale value makes it immortal while the database is down.
+async fn a_kept_value_is_not_renewed_by_loads_that_fail(rig: Rig) {
+    let rows = rig.rows_with(|builder| builder.keep(MINUTE)).await;
+    let db = Db::with("a");
+    get(&rows, &db).await;
+    rows.invalidate(&1).await.unwrap();
+    db.fail(Some(DbError("away")));
+    for loads in 1..=6 {
+        assert_eq!(db.loads(), loads);
+        let stale = find(&rows, &db).await.unwrap();
+        assert_eq!(stale.stale, Some(Stale::Invalidated));
+        rows.until_idle().await;
+        rig.advance(Duration::from_secs(10)).await;
+    }
+    match find(&rows, &db).await {
+        Err(CacheError::Loader(_)) => {}
+        other => panic!("{other:?}"),
+    }
+}

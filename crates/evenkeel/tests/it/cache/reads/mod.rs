@@ -1,0 +1,32 @@
+//! The user's side of the cache, on both backends. Time stands still unless a test moves it, and loads end when a test says so.
+
+/// Each story as a test on the embedded store and on Redis.
+macro_rules! on_both {
+    ($($story:ident)+) => {
+        mod memory {
+            $(#[tokio::test]
+            async fn $story() {
+                use crate::cache::reads::rig::{Rig, told};
+                told(super::$story(Rig::memory())).await;
+            })+
+        }
+
+        mod redis {
+            $(#[tokio::test]
+            async fn $story() {
+                use crate::cache::reads::rig::{Rig, told};
+                told(super::$story(Rig::redis().await)).await;
+            })+
+        }
+    };
+}
+
+mod db;
+mod failures;
+mod fences;
+mod flights;
+mod limits;
+mod lives;
+mod refresh;
+mod rig;
+mod values;
