@@ -3,6 +3,7 @@
 mod export;
 mod folder;
 mod import;
+mod open;
 mod serve;
 
 use crate::config::{Command, Config, Flags};

@@ -1,9 +1,8 @@
 //! `shortlink import`.
 
 use super::folder::hold;
-use super::serve::open_store;
+use super::open::open;
 use crate::config::{Config, Import, Place, Serving};
-use crate::domain::TargetRules;
 use crate::transfer::{Destination, Format, ImportSource, Remote, Report, import};
 use anyhow::Result;
 use evenkeel::clock::Clock;
@@ -26,10 +25,9 @@ pub(super) async fn run(flags: Import, place: &Place) -> Result<()> {
     let file = source.file.display();
     let instead = |address: &str| format!("shortlink import {file} --server {address} imports into it while it runs");
     let _hold = hold(&config, "import into it", instead)?;
-    let store = open_store(&config, Clock::system()).await?;
-    let own: Vec<String> = config.public_url.into_iter().collect();
-    let mut destination = Destination::Store(store.clone(), TargetRules::new(&own, config.refuse_private));
+    let opened = open(&config, None).await?;
+    let mut destination = Destination::Service(opened.service.clone());
     let result = import(&source, &mut destination, &mut report).await;
-    store.close().await;
+    opened.close().await;
     result.map(drop)
 }

@@ -16,7 +16,7 @@ pub struct Link {
     pub created_at: Timestamp,
     /// When it was last changed, likewise.
     pub updated_at: Timestamp,
-    /// From this moment on it leads nowhere; `None`: never.
+    /// From this moment on it leads nowhere, to the millisecond; `None`: never.
     pub expires_at: Option<Timestamp>,
     /// Grows with every change, also across a delete and a new link of the same code (as long as the instances' clocks agree
     /// to within the time between): microseconds since 1970, or one more than before, whichever is more. Below 2^53.

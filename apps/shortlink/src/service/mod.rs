@@ -183,14 +183,19 @@ impl Service {
         let service = self.clone();
         self.to_the_end(async move {
             let outcomes = service.store().import(&rows).await?;
-            let made = outcomes.iter().filter_map(|outcome| match outcome {
-                RowOutcome::Created(code) => Some(service.0.redirects.forget(code)),
-                RowOutcome::Present | RowOutcome::Taken(_) => None,
-            });
-            let consistency = join_all(made).await.into_iter().fold(Consistency::Consistent, Consistency::and);
+            let consistency = service.tell_cache(&outcomes).await;
             Ok((outcomes, consistency))
         })
         .await
+    }
+
+    /// Tells the cache of the links that an import made: it may know that there were none.
+    pub async fn tell_cache(&self, outcomes: &[RowOutcome]) -> Consistency {
+        let made = outcomes.iter().filter_map(|outcome| match outcome {
+            RowOutcome::Created(code) => Some(self.0.redirects.forget(code)),
+            RowOutcome::Present | RowOutcome::Taken(_) => None,
+        });
+        join_all(made).await.into_iter().fold(Consistency::Consistent, Consistency::and)
     }
 
     /// What can be said of Redis: `up`, `down`, or `embedded` where there is none.

@@ -1,6 +1,7 @@
 //! Rows of an import: which are new, which are there already, which cannot be.
 
 use super::database::{Database, Transaction};
+use super::rows::whole_ms;
 use super::{CODE_ATTEMPTS_MAX, Checkpoint, Store, StoreError, version_after};
 use crate::codes::CODES;
 use crate::domain::{Code, Link, Target};
@@ -140,14 +141,14 @@ async fn free_codes(
 }
 
 fn link(row: &ImportRow, code: Code, now: Timestamp) -> Link {
-    let created_at = row.created_at.unwrap_or(now);
+    let created_at = row.created_at.map_or(now, whole_ms);
     Link {
         alias: row.code.is_some() && row.alias,
         code,
         target: row.target.clone(),
         created_at,
-        updated_at: row.updated_at.unwrap_or(created_at),
-        expires_at: row.expires_at,
+        updated_at: row.updated_at.map_or(created_at, whole_ms),
+        expires_at: row.expires_at.map(whole_ms),
         version: row.version.unwrap_or_else(|| version_after(None, now)),
     }
 }

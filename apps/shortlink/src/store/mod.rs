@@ -26,6 +26,7 @@ use database::{Database, Transaction};
 use evenkeel::clock::Clock;
 use jiff::Timestamp;
 use numbers::Numbers;
+use rows::whole_ms;
 use schema::Schema;
 use std::sync::Arc;
 
@@ -247,7 +248,7 @@ impl Store {
             target: new.target,
             created_at: now,
             updated_at: now,
-            expires_at: new.expires_at,
+            expires_at: new.expires_at.map(whole_ms),
             version: version_after(None, now),
         };
         for _ in 0..CODE_ATTEMPTS_MAX {
@@ -276,7 +277,7 @@ impl Store {
         }
         let now = self.now();
         link.target = patch.target.unwrap_or(link.target);
-        link.expires_at = patch.expires_at.unwrap_or(link.expires_at);
+        link.expires_at = patch.expires_at.unwrap_or(link.expires_at).map(whole_ms);
         link.version = version_after(Some(link.version), now);
         link.updated_at = now;
         transaction.update(&link).await?;

@@ -54,6 +54,11 @@ fn time(row: i64, ms: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_millisecond(ms).map_err(|_| StoreError::Corrupt(format!("row {row}: {ms} ms is no time")))
 }
 
+/// The moment as it will be read back.
+pub(super) fn whole_ms(time: Timestamp) -> Timestamp {
+    Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time)
+}
+
 /// What targets are looked up by: addresses are too long for an index. 128 bits of SHA-256; equality is checked on top.
 pub(super) fn target_hash(target: &str) -> Vec<u8> {
     Sha256::digest(target.as_bytes())[..16].to_vec()

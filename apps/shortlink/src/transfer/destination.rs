@@ -2,15 +2,15 @@
 
 use super::remote::Remote;
 use super::row::TransferRow;
-use crate::domain::TargetRules;
-use crate::store::{Checkpoint, ImportLog, ImportRow, RowOutcome, Store};
+use crate::service::{Consistency, Service};
+use crate::store::{Checkpoint, ImportLog, ImportRow, RowOutcome};
 use anyhow::{Context, Result};
 use std::io;
 
 /// Where an import goes.
 pub enum Destination {
-    /// Into a database.
-    Store(Store, TargetRules),
+    /// Into a database, with the cache before it told.
+    Service(Service),
     /// To a running service. It keeps no checkpoints: a repeated import is read again from the beginning, and adds nothing twice.
     Server(Box<Remote>),
 }
@@ -40,8 +40,8 @@ impl Destination {
     /// Where an interrupted import of `source` stood.
     pub(super) async fn checkpoint(&self, source: &str) -> Result<Option<Checkpoint>> {
         match self {
-            Self::Store(store, _) => {
-                store.checkpoint(source).await.context("cannot read where an earlier import stopped")
+            Self::Service(service) => {
+                service.store().checkpoint(source).await.context("cannot read where an earlier import stopped")
             }
             Self::Server(_) => Ok(None),
         }
@@ -50,26 +50,27 @@ impl Destination {
     /// The import of `source` is complete.
     pub(super) async fn forget(&self, source: &str) -> Result<()> {
         match self {
-            Self::Store(store, _) => Ok(store.forget_checkpoint(source).await?),
+            Self::Service(service) => Ok(service.store().forget_checkpoint(source).await?),
             Self::Server(_) => Ok(()),
         }
     }
 
     /// Takes the rows of one batch.
-    pub(super) async fn take(&mut self, rows: Vec<TransferRow>, log: Log<'_>) -> Result<()> {
+    pub(super) async fn take(&mut self, rows: Vec<TransferRow>, log: Log<'_>) -> Result<Consistency> {
         match self {
-            Self::Store(store, rules) => {
-                let checked: Vec<_> = rows.iter().map(|row| row.check(rules, None)).collect();
+            Self::Service(service) => {
+                let checked: Vec<_> = rows.iter().map(|row| row.check(service.rules(), None)).collect();
                 let good: Vec<ImportRow> = checked.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
                 let mut log = Merged { checked: &checked, log };
-                store.import_logged(&good, &mut log).await?;
+                let outcomes = service.store().import_logged(&good, &mut log).await?;
+                Ok(service.tell_cache(&outcomes).await)
             }
             Self::Server(remote) => {
                 let answers = remote.import(rows).await?;
                 log(&answers)?;
+                Ok(Consistency::Consistent)
             }
         }
-        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@ use super::records::{Record, Records};
 use super::rejected::{BadLine, Rejected};
 use super::report::Report;
 use super::row::TransferRow;
+use crate::service::Consistency;
 use crate::store::Checkpoint;
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
@@ -47,7 +48,7 @@ pub async fn import(source: &ImportSource, destination: &mut Destination, report
     let (records, progress) = open(source, destination, &name, report).await?;
     report.start(&source.file, bytes, progress.position.line);
     let rejected = Rejected::beside(&source.file, file, records.header(), progress.rejected_bytes);
-    let mut run = Run { name, destination, report, rejected, progress, unknown_told: 0 };
+    let mut run = Run { name, destination, report, rejected, progress, unknown_told: 0, cache_told: false };
 
     let mut batches = read_ahead(records);
     while let Some(batch) = batches.recv().await {
@@ -108,6 +109,7 @@ struct Run<'r> {
     rejected: Rejected,
     progress: Progress,
     unknown_told: usize,
+    cache_told: bool,
 }
 
 impl Run<'_> {
@@ -126,9 +128,13 @@ impl Run<'_> {
             let state = serde_json::to_string(&after).map_err(std::io::Error::from)?;
             Ok(Checkpoint { source: name.clone(), state })
         };
-        self.destination.take(rows, &mut log).await?;
+        let consistency = self.destination.take(rows, &mut log).await?;
         self.rejected.keep(after.rejected_bytes);
         self.progress = after;
+        if consistency != Consistency::Consistent && !self.cache_told {
+            self.cache_told = true;
+            self.report.note("the cache could not be told; for some seconds it may say that a new code leads nowhere");
+        }
         for line in &bad {
             self.report.rejected(line.line, &line.why);
         }

@@ -1,5 +1,6 @@
 //! Codes, stores, configuration, import and export: everything that needs no HTTP.
 
+mod addresses;
 mod hermetic;
 mod program;
 mod store_suite;
