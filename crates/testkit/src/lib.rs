@@ -17,6 +17,7 @@ pub mod browser;
 pub mod conformance;
 pub mod demo;
 mod eventually;
+mod folder;
 pub mod history;
 pub mod mutants;
 pub mod park;

@@ -2,12 +2,12 @@
 //!
 //! Chromium is started here and not by the driver, so that it too dies with the test process.
 
+use crate::folder::Folder;
 use crate::process::{Child, Launch};
 use crate::servers::{Port, Program, until_ready};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
-use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 /// No sandbox because tests run as root; the rest keeps Chromium from asking the network or the desktop for anything.
@@ -36,12 +36,12 @@ pub(super) struct Programs {
     _driver: Child,
     _browser: Child,
     _port: Port,
-    _folder: TempDir,
+    _folder: Folder,
 }
 
 impl Programs {
     pub(super) async fn start() -> Result<Programs> {
-        let folder = tempfile::Builder::new().prefix("evenkeel-browser-").tempdir()?;
+        let folder = Folder::temporary("browser", None)?;
         let (browser, browser_port) = start_browser(folder.path()).await?;
         let (driver, port) = start_driver(folder.path()).await?;
         Ok(Programs {

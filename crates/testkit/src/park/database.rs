@@ -1,10 +1,10 @@
 //! A test's own database on a shared server.
 
 use super::{MARIADB_VARIABLE, POSTGRES_VARIABLE, own_name};
+use crate::folder::Folder;
 use crate::servers::{MariaDb, MariaDbOptions, Postgres, PostgresOptions, mariadb, postgres};
 use anyhow::Result;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// A tidy server matters less than a test that ends.
 const DROP_TIMEOUT: Duration = Duration::from_secs(3);
@@ -20,7 +20,7 @@ pub struct Database {
 /// What has to go when the test is done. A server of the test's own takes its databases with it.
 #[derive(Debug)]
 enum Place {
-    Folder(#[expect(dead_code, reason = "kept for its Drop")] TempDir),
+    Folder(#[expect(dead_code, reason = "kept for its Drop")] Folder),
     OwnMariaDb(#[expect(dead_code, reason = "kept for its Drop")] MariaDb),
     OwnPostgres(#[expect(dead_code, reason = "kept for its Drop")] Postgres),
     SharedMariaDb { server: String, name: String },
@@ -69,7 +69,7 @@ pub async fn postgres_database() -> Result<Database> {
 
 /// A SQLite file in a temporary folder that goes with the value; made when the first client opens it.
 pub fn sqlite_database() -> Result<Database> {
-    let folder = tempfile::Builder::new().prefix("evenkeel-sqlite-").tempdir()?;
+    let folder = Folder::temporary("sqlite", None)?;
     let file = folder.path().join("data.sqlite");
     Ok(Database { url: format!("sqlite:{}?mode=rwc", file.display()), place: Place::Folder(folder) })
 }

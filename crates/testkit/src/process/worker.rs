@@ -23,13 +23,13 @@
 //! ```
 
 use super::{Child, Launch};
+use crate::folder::Folder;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::ChildStdin;
 use std::time::Duration;
-use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// Tells an ignored test that it is wanted as a worker.
@@ -48,7 +48,7 @@ pub struct Worker {
     input: Option<ChildStdin>,
     lines: UnboundedReceiver<String>,
     child: Child,
-    _folder: TempDir,
+    _folder: Folder,
 }
 
 impl Worker {
@@ -59,7 +59,7 @@ impl Worker {
 
     /// [`Worker::start`] with more environment variables.
     pub fn start_with(test: &str, environment: &[(&str, &str)]) -> Result<Worker> {
-        let folder = tempfile::Builder::new().prefix("evenkeel-worker-").tempdir()?;
+        let folder = Folder::temporary("worker", None)?;
         let program = std::env::current_exe().context("this test binary does not know where it is")?;
         let mut launch = Launch::new(program, folder.path().join("log"))
             .arguments(["--exact", test, "--ignored", "--nocapture"])

@@ -2,10 +2,10 @@
 
 use super::port::Port;
 use super::readiness;
+use crate::folder::Folder;
 use crate::process::{Child, Launch};
 use anyhow::Result;
 use std::path::Path;
-use tempfile::TempDir;
 
 /// One started server. The fields are dropped in this order: the child is gone before its folder is.
 #[derive(Debug)]
@@ -13,11 +13,11 @@ pub(super) struct Instance {
     pub(super) child: Child,
     launch: Launch,
     pub(super) port: Port,
-    pub(super) folder: TempDir,
+    pub(super) folder: Folder,
 }
 
 impl Instance {
-    pub(super) fn start(launch: Launch, port: Port, folder: TempDir) -> Result<Instance> {
+    pub(super) fn start(launch: Launch, port: Port, folder: Folder) -> Result<Instance> {
         Ok(Instance { child: launch.start()?, launch, port, folder })
     }
 

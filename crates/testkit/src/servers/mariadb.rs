@@ -3,7 +3,8 @@
 use super::instance::{Instance, control_methods};
 use super::port::Port;
 use super::program::Program;
-use super::{folder, readiness, template};
+use super::{readiness, template};
+use crate::folder::Folder;
 use anyhow::{Result, ensure};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection};
 use std::path::Path;
@@ -67,7 +68,7 @@ impl MariaDb {
     }
 
     async fn start_on(program: &Program, flavour: Flavour, options: &MariaDbOptions, port: Port) -> Result<MariaDb> {
-        let folder = folder::temporary("mariadb", program.root.as_deref())?;
+        let folder = Folder::temporary("mariadb", program.root.as_deref())?;
         let data = folder.path().join("data");
         template::copy(program, "1", &data, |into| flavour.initialise(program, into))?;
         let launch = program

@@ -12,7 +12,6 @@
 //! | `EVENKEEL_POSTGRES_SERVER` | `postgres`, the newest under `/usr/lib/postgresql` if it is not on the `PATH` |
 
 mod certificates;
-mod folder;
 mod instance;
 pub(crate) mod mariadb;
 mod port;

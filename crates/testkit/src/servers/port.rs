@@ -21,7 +21,7 @@ pub(crate) struct Port {
 impl Port {
     /// Takes a free port.
     pub(crate) fn reserve() -> Result<Port> {
-        let folder = super::folder::common("ports", None)?;
+        let folder = crate::folder::common("ports", None)?;
         for _ in 0..ATTEMPTS {
             let number = rand::rng().random_range(PORTS);
             let file = folder.join(number.to_string());
@@ -46,7 +46,7 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        if let Ok(folder) = super::folder::common("ports", None) {
+        if let Ok(folder) = crate::folder::common("ports", None) {
             fs::remove_file(folder.join(self.number.to_string())).ok();
         }
     }

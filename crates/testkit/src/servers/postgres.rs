@@ -4,7 +4,8 @@ use super::instance::{Instance, control_methods};
 use super::port::Port;
 use super::program::Program;
 use super::user::{User, let_through};
-use super::{folder, readiness, template};
+use super::{readiness, template};
+use crate::folder::Folder;
 use crate::process::Launch;
 use anyhow::{Result, ensure};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -71,7 +72,7 @@ impl Postgres {
 
     async fn start_on(program: &Program, options: &PostgresOptions, port: Port) -> Result<Postgres> {
         let user = User::unprivileged(program.root.as_deref())?;
-        let folder = folder::temporary("postgres", program.root.as_deref())?;
+        let folder = Folder::temporary("postgres", program.root.as_deref())?;
         let_through(folder.path())?;
         let data = folder.path().join("data");
         template::copy(program, "1", &data, |into| initialise(program, user, into))?;

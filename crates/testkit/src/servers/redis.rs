@@ -4,7 +4,8 @@ use super::instance::{Instance, control_methods};
 use super::port::Port;
 use super::program::Program;
 use super::redis_options::RedisOptions;
-use super::{certificates, folder, readiness};
+use super::{certificates, readiness};
+use crate::folder::Folder;
 use crate::process::Launch;
 use anyhow::{Context, Result};
 use redis::aio::MultiplexedConnection;
@@ -82,7 +83,7 @@ impl Redis {
     }
 
     async fn start_on(program: &Program, options: &RedisOptions, port: Port) -> Result<Redis> {
-        let folder = folder::temporary("redis", program.root.as_deref())?;
+        let folder = Folder::temporary("redis", program.root.as_deref())?;
         if options.tls {
             certificates::make(folder.path())?;
         }

@@ -1,7 +1,7 @@
 //! Data folders that are initialised once and copied for each server.
 
-use super::folder;
 use super::program::Program;
+use crate::folder;
 use anyhow::{Context, Result, ensure};
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -55,7 +55,7 @@ async fn server_owner() {
     let start = || tokio::runtime::Runtime::new().unwrap().block_on(Redis::start(RedisOptions::new())).unwrap();
     let redis = std::thread::spawn(start).join().unwrap();
     redis.command::<()>(&["PING"]).await.unwrap();
-    station.say(&redis.url()).unwrap();
+    station.say(&(redis.url(), redis.folder())).unwrap();
     station.until_finish().await;
 }
 
@@ -64,7 +64,7 @@ async fn server_owner() {
 #[tokio::test]
 async fn servers_die_with_the_process_that_started_them() {
     let mut worker = Worker::start("process::server_owner").unwrap();
-    let url: String = worker.hear().await.unwrap();
+    let (url, folder): (String, std::path::PathBuf) = worker.hear().await.unwrap();
     let client = redis::Client::open(url).unwrap();
     client.get_multiplexed_async_connection().await.unwrap();
     worker.process().kill_alone().unwrap();
@@ -72,6 +72,11 @@ async fn servers_die_with_the_process_that_started_them() {
         client.get_multiplexed_async_connection().await.err().filter(redis::RedisError::is_connection_refusal)
     });
     gone.await.unwrap();
+    // A process that was killed cleans up nothing; the next one that makes a folder does.
+    assert!(folder.exists());
+    let mut next = Worker::start("process::server_owner").unwrap();
+    next.hear::<(String, std::path::PathBuf)>().await.unwrap();
+    assert!(!folder.exists());
 }
 
 #[tokio::test]
