@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
 
 mod browser;
+mod client;
 mod databases;
 mod demo;
 mod eventually;

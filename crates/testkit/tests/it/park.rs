@@ -1,5 +1,6 @@
 //! A test's own corner of the shared servers.
 
+use crate::client::ping;
 use sqlx::Connection;
 use std::io::{BufRead, BufReader};
 use testkit::park::{self, Database};
@@ -9,10 +10,7 @@ use testkit::process::Launch;
 async fn two_tests_on_one_redis_have_different_prefixes() {
     let (first, second) = (park::redis().await.unwrap(), park::redis().await.unwrap());
     assert_ne!(first.prefix, second.prefix);
-    let client = redis::Client::open(first.url.as_str()).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-    let answer: String = redis::cmd("PING").query_async(&mut connection).await.unwrap();
-    assert_eq!(answer, "PONG");
+    assert_eq!(ping(&first.url).await.unwrap(), "PONG");
 }
 
 #[tokio::test]
@@ -66,8 +64,7 @@ async fn a_park_tells_its_addresses_and_ends_with_its_input() {
     assert_eq!(lines.len(), 3, "{lines:?} {}", park.log_tail());
     let url = |name: &str| lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).unwrap().to_owned();
 
-    let client = redis::Client::open(url(park::REDIS_VARIABLE)).unwrap();
-    client.get_multiplexed_async_connection().await.unwrap();
+    ping(&url(park::REDIS_VARIABLE)).await.unwrap();
     let mariadb = Database::on_mariadb(&url(park::MARIADB_VARIABLE)).await.unwrap();
     let postgres = Database::on_postgres(&url(park::POSTGRES_VARIABLE)).await.unwrap();
     let (mariadb_url, postgres_url) = (mariadb.url.clone(), postgres.url.clone());
@@ -82,6 +79,6 @@ async fn a_park_tells_its_addresses_and_ends_with_its_input() {
 
     drop(park.take_input());
     assert!(park.wait().await.unwrap().success());
-    assert!(client.get_multiplexed_async_connection().await.is_err());
+    assert!(ping(&url(park::REDIS_VARIABLE)).await.is_err());
     assert!(sqlx::PgConnection::connect(&url(park::POSTGRES_VARIABLE)).await.is_err());
 }

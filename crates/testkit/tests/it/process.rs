@@ -1,5 +1,6 @@
 //! Children end with their parent, and workers are processes of their own.
 
+use crate::client::ping;
 use testkit::process::{Launch, Station, Worker};
 use testkit::servers::{Redis, RedisOptions};
 
@@ -65,11 +66,10 @@ async fn server_owner() {
 async fn servers_die_with_the_process_that_started_them() {
     let mut worker = Worker::start("process::server_owner").unwrap();
     let (url, folder): (String, std::path::PathBuf) = worker.hear().await.unwrap();
-    let client = redis::Client::open(url).unwrap();
-    client.get_multiplexed_async_connection().await.unwrap();
+    ping(&url).await.unwrap();
     worker.process().kill_alone().unwrap();
     let gone = testkit::eventually("the server of the killed process is gone", || async {
-        client.get_multiplexed_async_connection().await.err().filter(redis::RedisError::is_connection_refusal)
+        ping(&url).await.err().filter(redis::RedisError::is_connection_refusal)
     });
     gone.await.unwrap();
     // A process that was killed cleans up nothing; the next one that makes a folder does.

@@ -1,5 +1,6 @@
 //! The fault proxy in front of a real Redis: each fault is what it says, seen from the client.
 
+use crate::client::connect;
 use redis::aio::MultiplexedConnection;
 use std::time::{Duration, Instant};
 use testkit::proxy::{Act, Direction, Flow, Proxy, Schedule};
@@ -21,9 +22,7 @@ async fn setup() -> Setup {
 impl Setup {
     /// A client through the proxy; what it said to open the connection is not counted.
     async fn client(&self) -> MultiplexedConnection {
-        let client = redis::Client::open(self.proxy.url(&self.redis.url())).unwrap();
-        let config = redis::AsyncConnectionConfig::new().set_response_timeout(None);
-        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
+        let mut connection = connect(&self.proxy.url(&self.redis.url())).await.unwrap();
         redis::cmd("PING").query_async::<()>(&mut connection).await.unwrap();
         self.proxy.forget_commands();
         connection
@@ -121,8 +120,8 @@ async fn refused_connections_are_refused_and_open_ones_stay() {
     let setup = setup().await;
     let mut client = setup.client().await;
     setup.proxy.refuse(true).await.unwrap();
-    let new = redis::Client::open(setup.proxy.url(&setup.redis.url())).unwrap();
-    assert!(new.get_multiplexed_async_connection().await.unwrap_err().is_connection_refusal());
+    let refused = connect(&setup.proxy.url(&setup.redis.url())).await.unwrap_err();
+    assert!(refused.is_connection_refusal(), "{refused}");
     assert_eq!(increment(&mut client).await.unwrap(), 1);
     setup.proxy.refuse(false).await.unwrap();
     assert_eq!(increment(&mut setup.client().await).await.unwrap(), 2);
@@ -224,7 +223,6 @@ async fn a_proxy_in_front_of_nothing_accepts_and_closes() {
         let redis = Redis::start(RedisOptions::new()).await.unwrap();
         Proxy::start(redis.port(), 1).await.unwrap()
     };
-    let client = redis::Client::open(format!("redis://127.0.0.1:{}", proxy.port())).unwrap();
-    assert!(client.get_multiplexed_async_connection().await.is_err());
+    assert!(connect(&format!("redis://127.0.0.1:{}", proxy.port())).await.is_err());
     assert!(proxy.wait_for_connections(1).await.unwrap().accepted >= 1);
 }

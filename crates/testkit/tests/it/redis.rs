@@ -1,14 +1,8 @@
 //! Redis as a child: its options, its signals, its end.
 
+use crate::client::{connect_within, ping};
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
-
-async fn ping(url: &str) -> redis::RedisResult<String> {
-    let client = redis::Client::open(url)?;
-    let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_millis(300)));
-    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
-    redis::cmd("PING").query_async(&mut connection).await
-}
 
 #[tokio::test]
 async fn it_answers_on_its_url_as_soon_as_it_is_started() {
@@ -20,7 +14,7 @@ async fn it_answers_on_its_url_as_soon_as_it_is_started() {
 async fn a_paused_server_is_silent_and_answers_after_resuming() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     redis.pause().unwrap();
-    assert!(ping(&redis.url()).await.is_err());
+    assert!(connect_within(Duration::from_millis(200), &redis.url()).await.is_err());
     redis.resume().unwrap();
     assert_eq!(ping(&redis.url()).await.unwrap(), "PONG");
 }

@@ -1,16 +1,13 @@
 //! The trace shows every command of clients and scripts, and nothing of the kit's own.
 
+use crate::client::connect;
 use testkit::CommandTrace;
 use testkit::servers::{Redis, RedisOptions};
-
-async fn client(redis: &Redis) -> redis::aio::MultiplexedConnection {
-    redis::Client::open(redis.url()).unwrap().get_multiplexed_async_connection().await.unwrap()
-}
 
 #[tokio::test]
 async fn it_shows_what_clients_and_scripts_did_since_the_last_look() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
-    let mut client = client(&redis).await;
+    let mut client = connect(&redis.url()).await.unwrap();
     let mut trace = CommandTrace::start(&redis).await.unwrap();
     redis::cmd("GET").arg("ns:a").query_async::<()>(&mut client).await.unwrap();
     redis.command::<()>(&["SET", "ns:own", "1"]).await.unwrap();
@@ -33,7 +30,7 @@ async fn it_shows_what_clients_and_scripts_did_since_the_last_look() {
 async fn it_watches_a_protected_server() {
     let redis = Redis::start(RedisOptions::new().password("main")).await.unwrap();
     let mut trace = CommandTrace::start(&redis).await.unwrap();
-    let mut client = client(&redis).await;
+    let mut client = connect(&redis.url()).await.unwrap();
     redis::cmd("DBSIZE").query_async::<()>(&mut client).await.unwrap();
     assert_eq!(trace.take(&redis).await.unwrap().count("DBSIZE"), 1);
 }
