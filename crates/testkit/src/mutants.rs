@@ -311,6 +311,8 @@ const TABLE: &[Mutant] = &[
         "model_version_protocol_compare",
         "Under Protocol::Version an older row replaces a newer one (in memory).",
         "cache::published::under_version_an_old_load_is_not_stored_in_memory",
+    ),
+    mutant(
         "flight_cut_at_send",
         "A reader that starts when an invalidation was sent joins the load that read the row before the write.",
         "cache::reads::flights::memory::nor_does_one_that_starts_while_it_is_on_its_way",
