@@ -88,14 +88,17 @@ impl Shared {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Lets commands in.
+    /// Lets commands in, unless the link was closed while the epoch was being made.
     pub(super) fn publish(&self, epoch: &Arc<Epoch>) {
         self.published.store(epoch.number, Relaxed);
         self.current.store(Some(Arc::clone(epoch)));
+        if !self.move_to(LinkState::Up { epoch: epoch.number }) {
+            self.current.store(None);
+            return epoch.end(EndReason::Shutdown);
+        }
         self.metrics.up.set(1);
         self.metrics.epoch.set(epoch.number as f64);
         tracing::info!(epoch = epoch.number, address = %self.topology.address(), "link is up");
-        self.state.send_replace(LinkState::Up { epoch: epoch.number });
         // Last: who is told to look for himself finds the epoch.
         self.subscriptions.reset();
     }
@@ -103,11 +106,8 @@ impl Shared {
     /// Turns commands away. Those on their way get `NoAnswer`.
     pub(super) fn retire(&self, epoch: &Epoch, reason: EndReason) {
         // First the state, then the epoch: who sees no epoch also sees why.
-        let state = match reason {
-            EndReason::Shutdown => LinkState::Closed,
-            reason => LinkState::Down { reason: format!("the last connection ended ({})", reason.as_str()).into() },
-        };
-        self.state.send_replace(state);
+        let why = format!("the last connection ended ({})", reason.as_str());
+        self.move_to(LinkState::Down { reason: why.into() });
         self.current.store(None);
         epoch.end(reason);
         self.metrics.up.set(0);
@@ -118,14 +118,21 @@ impl Shared {
     /// Tells why the last attempt failed.
     pub(super) fn report(&self, reason: &str) {
         self.metrics.open_failures.increment(1);
-        self.state.send_if_modified(|state| match state {
-            LinkState::Down { reason: known } if **known == *reason => false,
-            LinkState::Closed => false,
-            state => {
-                *state = LinkState::Down { reason: reason.into() };
-                true
+        self.move_to(LinkState::Down { reason: reason.into() });
+    }
+
+    /// Changes the state; a closed link stays closed. Returns whether the link is in that state now.
+    fn move_to(&self, next: LinkState) -> bool {
+        let mut is_open = true;
+        self.state.send_if_modified(|state| {
+            is_open = *state != LinkState::Closed;
+            let is_news = is_open && *state != next;
+            if is_news {
+                *state = next;
             }
+            is_news
         });
+        is_open
     }
 
     /// The error of a call that finds no epoch.

@@ -24,7 +24,10 @@ pub(super) async fn supervise(shared: Arc<Shared>) {
 async fn run_once(shared: &Shared, failures: u32) -> u32 {
     if let Some(epoch) = shared.current.load_full() {
         let reason = epoch.over().await;
-        shared.retire(&epoch, reason);
+        // A shutdown has put the epoch away itself.
+        if reason != EndReason::Shutdown {
+            shared.retire(&epoch, reason);
+        }
         return 0;
     }
     match open(shared).await {
@@ -51,10 +54,10 @@ const DRAIN_STEP: Duration = Duration::from_millis(5);
 
 /// Turns new commands away, waits for those in flight, then closes.
 pub(super) async fn shut_down(shared: &Shared, deadline: Duration) {
-    let epoch = shared.current.swap(None);
+    // The state first: an epoch that is being made now is then put away by whoever made it.
     shared.state.send_replace(LinkState::Closed);
     shared.subscriptions.close();
-    let Some(epoch) = epoch else { return };
+    let Some(epoch) = shared.current.swap(None) else { return };
     let drained = async {
         while epoch.in_flight() > 0 && !epoch.is_over() {
             shared.clock.sleep(DRAIN_STEP).await;

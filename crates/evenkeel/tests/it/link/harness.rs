@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
+use testkit::eventually;
 use testkit::servers::{Redis, RedisOptions};
 use tokio::time::timeout;
 
@@ -64,6 +65,15 @@ pub(super) async fn down(link: &Link, words: &str) -> Result<()> {
 pub(super) async fn cut(redis: &Redis) -> Result<()> {
     redis.command::<i64>(&["CLIENT", "KILL", "TYPE", "normal"]).await?;
     Ok(())
+}
+
+/// Waits until the server has no client but the one that asks.
+pub(super) async fn no_clients(redis: &Redis) -> Result<()> {
+    eventually("all connections are closed", async || {
+        let clients: String = redis.command(&["CLIENT", "LIST"]).await.ok()?;
+        (clients.lines().filter(|line| !line.contains("cmd=client")).count() == 0).then_some(())
+    })
+    .await
 }
 
 /// Lets a future take its first step, in which a call to the link sends its command. (The answer comes later: the tests' runtime

@@ -1,13 +1,14 @@
 //! What happens on a new epoch before anybody may use it.
 
-use super::harness::{cmd, cut, down, epoch_after, link, server};
+use super::harness::{cmd, cut, down, epoch_after, link, no_clients, server};
 use anyhow::Result;
 use evenkeel::link::{Epoch, EpochHook, Link, LinkError, LinkState};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use tokio::sync::watch;
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
 
 /// Writes a key on the new epoch and notes the link's state at that time; fails the first `failures` times.
 struct Hook {
@@ -89,6 +90,40 @@ async fn a_hook_that_panics_does_not_end_supervision() -> Result<()> {
     cut(&redis).await?;
     epoch_after(&link, 1).await?;
     assert_eq!(hook.0.load(SeqCst), 2);
+    Ok(())
+}
+
+/// Waits in the hook until it is let on, and tells that it is there.
+#[derive(Default)]
+struct Waiting {
+    arrived: Notify,
+    go_on: Notify,
+}
+
+impl EpochHook for Waiting {
+    fn open<'a>(&'a self, _: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>> {
+        Box::pin(async {
+            self.arrived.notify_one();
+            self.go_on.notified().await;
+            Ok(())
+        })
+    }
+}
+
+/// Closed while an epoch was being made: it was published all the same, and the link was back for good.
+#[tokio::test]
+async fn a_link_that_was_shut_down_does_not_come_back() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let hook = Arc::new(Waiting::default());
+    link.before_open(&hook);
+    cut(&redis).await?;
+    hook.arrived.notified().await;
+    link.shutdown(Duration::ZERO).await;
+    hook.go_on.notify_one();
+    no_clients(&redis).await?;
+    assert_eq!(*link.state().borrow(), LinkState::Closed);
+    assert!(matches!(link.get(b"k").await, Err(LinkError::Down { .. })));
     Ok(())
 }
 

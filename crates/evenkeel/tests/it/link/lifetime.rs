@@ -1,22 +1,11 @@
 //! The end of a link: asked for, or because nobody holds it any more.
 
-use super::harness::{begin, cmd, link, server};
+use super::harness::{begin, cmd, link, no_clients, server};
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::link::{LinkError, LinkState};
 use std::pin::pin;
 use std::time::Duration;
-use testkit::eventually;
-use testkit::servers::Redis;
-
-/// Clients of the server but the one that asks.
-async fn no_clients(redis: &Redis) -> Result<()> {
-    eventually("all connections are closed", async || {
-        let clients: String = redis.command(&["CLIENT", "LIST"]).await.ok()?;
-        (clients.lines().filter(|line| !line.contains("cmd=client")).count() == 0).then_some(())
-    })
-    .await
-}
 
 #[tokio::test]
 async fn the_last_handle_takes_everything_with_it() -> Result<()> {

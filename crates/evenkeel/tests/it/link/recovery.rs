@@ -67,22 +67,45 @@ async fn one_closed_connection_of_several_replaces_all() -> Result<()> {
     Ok(())
 }
 
+/// A server that takes seconds to load what [`fill`] puts in, and answers meanwhile.
+async fn slow_to_load() -> Result<Redis> {
+    let slow =
+        ["--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024", "--rdbcompression", "no"];
+    Redis::start(RedisOptions::new().arguments(slow).arguments(["--enable-debug-command", "yes"])).await
+}
+
+async fn fill(redis: &Redis) -> Result<()> {
+    let fill = "for i = 1, 2000 do redis.call('SET', 'filler' .. i, string.rep('x', 100)) end";
+    redis.command(&["EVAL", fill, "0"]).await
+}
+
 /// A server that reads its file says `LOADING` to everything; an epoch opened then would hand that to every caller.
 #[tokio::test]
 async fn a_server_that_loads_its_data_is_waited_for() -> Result<()> {
-    let slow =
-        ["--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024", "--rdbcompression", "no"];
-    let options = RedisOptions::new().arguments(slow);
-    let mut redis = Redis::start(options).await?;
+    let mut redis = slow_to_load().await?;
     let link = quick_link(&redis).await?;
     link.command(b"k", &cmd(&["SET", "k", "v"])).await?;
-    let fill = "for i = 1, 2000 do redis.call('SET', 'filler' .. i, string.rep('x', 100)) end";
-    redis.command::<()>(&["EVAL", fill, "0"]).await?;
+    fill(&redis).await?;
     redis.command::<()>(&["SAVE"]).await?;
     let (restarted, waited) = tokio::join!(redis.restart(), down(&link, "loading"));
     restarted?;
     waited?;
     epoch_after(&link, 1).await?;
     assert_eq!(link.get(b"k").await?.as_deref(), Some(&b"v"[..]));
+    Ok(())
+}
+
+/// The same on an open connection, as on a server that takes over another one's data: the epoch is given up when it lasts.
+#[tokio::test]
+async fn an_epoch_whose_server_goes_on_loading_is_given_up() -> Result<()> {
+    let redis = slow_to_load().await?;
+    let link = quick_link(&redis).await?;
+    fill(&redis).await?;
+    let first = epoch_after(&link, 0).await?;
+    let (loaded, reason) = tokio::join!(redis.command::<()>(&["DEBUG", "RELOAD"]), first.over());
+    assert_eq!(reason, EndReason::Loading);
+    loaded?;
+    epoch_after(&link, 1).await?;
+    assert!(link.get(b"filler1").await?.is_some());
     Ok(())
 }
