@@ -2,10 +2,7 @@
 
 mod conformance;
 mod header;
-<<<<<<< HEAD
 mod published;
-mod side_by_side;
-=======
 mod reads;
->>>>>>> 792ffd4 (Cache: the stories of reads, flights, failures and refreshes on both backends, and their guards)
+mod side_by_side;
 mod store;
