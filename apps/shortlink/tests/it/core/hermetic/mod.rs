@@ -1,5 +1,6 @@
 //! What needs no server: SQLite, and the program on it.
 
+mod documents;
 mod memory;
 mod rows;
 mod schema;
