@@ -12,7 +12,7 @@ const MEMORY_MAX_BYTES: usize = 64 << 20;
 
 /// Where the capabilities keep their state.
 #[derive(Clone)]
-#[allow(dead_code, reason = "read by the capabilities, all of which are features")]
+#[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the capabilities, all of which are features"))]
 pub(crate) enum Backend {
     /// In this process; gone with it.
     Memory(MemoryOptions),
@@ -24,7 +24,7 @@ pub(crate) enum Backend {
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryOptions {
     /// Cache entries are evicted above this many bytes; nothing else ever is.
-    #[allow(dead_code, reason = "read by the cache")]
+    #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the cache"))]
     pub(crate) max_bytes: usize,
 }
 
@@ -34,7 +34,6 @@ pub struct Keel(Arc<Inner>);
 
 struct Inner {
     backend: Backend,
-    #[allow(dead_code, reason = "read by the capabilities, all of which are features")]
     clock: Clock,
     #[cfg(feature = "cache")]
     caches: Caches,
@@ -83,12 +82,18 @@ impl Keel {
         }
     }
 
-    #[allow(dead_code, reason = "read by the capabilities, all of which are features")]
+    #[cfg_attr(
+        not(feature = "cache"),
+        expect(dead_code, reason = "read by the capabilities, all of which are features")
+    )]
     pub(crate) fn backend(&self) -> &Backend {
         &self.0.backend
     }
 
-    #[allow(dead_code, reason = "read by the capabilities, all of which are features")]
+    #[cfg_attr(
+        not(feature = "cache"),
+        expect(dead_code, reason = "read by the capabilities, all of which are features")
+    )]
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
     }
