@@ -45,7 +45,7 @@ fn group(tag: &Value, document: &Value) -> Markup {
 fn operation(path: &str, method: &str, operation: &Value) -> Markup {
     html! {
         article.doc {
-            h3 { span.method { (method.to_uppercase()) } " " code { (path) } " — " (text(&operation["summary"])) }
+            h3 { span.method { (method.to_uppercase()) } code { (path) } span { (text(&operation["summary"])) } }
             p { (text(&operation["description"])) }
             table { tbody {
                 @for parameter in array(&operation["parameters"]) {

@@ -100,11 +100,11 @@ fn form(app: &App, host: &Host, typed: &Typed, problem: Option<&Problem>) -> Mar
             h1 id="make" { "Shorten an address" }
             (fields::general(problem))
             form method="post" action="/links" {
-                div.fields {
+                div.fields.three {
                     (fields::target(typed, problem))
                     (fields::alias(typed, problem, text::spoken(&prefix)))
                     (fields::end(typed, problem))
-                    div.actions.full { button.primary type="submit" { "Shorten" } }
+                    div.actions { button.primary type="submit" { "Shorten" } }
                 }
             }
         }
@@ -163,8 +163,8 @@ fn row(app: &App, host: &Host, link: &Link) -> Markup {
             }
             td.when data-label="Made" { (text::day(link.created_at)) }
             td { div.actions {
-                a.button.small href={ "/links/" (link.code) } aria-label={ "Edit " (link.code) } { "Edit" }
-                a.button.small.danger href={ "/links/" (link.code) "/delete" } aria-label={ "Delete " (link.code) } { "Delete" }
+                a.button.small.quiet href={ "/links/" (link.code) } aria-label={ "Edit " (link.code) } { "Edit" }
+                a.button.small.quiet.danger href={ "/links/" (link.code) "/delete" } aria-label={ "Delete " (link.code) } { "Delete" }
             } }
         }
     }

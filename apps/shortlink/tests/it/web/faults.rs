@@ -1,0 +1,197 @@
+//! Redis fails under load: visitors do not notice, and edits are never lost or taken back.
+
+use super::client::Client;
+use super::load::Load;
+use super::server::Server;
+use serde_json::{Value, json};
+use testkit::eventually;
+use testkit::park;
+use testkit::servers::{Redis, RedisOptions};
+
+/// How many answers show that visitors are served: every link a few times.
+const MANY: u64 = 600;
+
+/// Links that are visited; more than the cache loads at once.
+const LINKS: usize = 200;
+
+async fn start() -> (Redis, Server, Load) {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let server = Server::start_with(&["--redis", &redis.url()]);
+    let mut load = Load::start(&server.client, LINKS).await;
+    load.answered_more(MANY).await;
+    (redis, server, load)
+}
+
+/// Waits until the service says so of its Redis.
+async fn redis_is(client: &Client, state: &str) {
+    let what = format!("Redis is {state}");
+    let told = eventually(&what, || async {
+        let ready = client.get("/readyz").await;
+        assert_eq!(ready.status, 200, "without Redis the service is ready all the same");
+        (ready.value()["redis"] == state).then_some(())
+    });
+    told.await.unwrap();
+}
+
+/// The value of one line of `/metrics`.
+async fn metric(client: &Client, line: &str) -> f64 {
+    let metrics = client.get("/metrics").await;
+    let value = metrics.text().lines().find_map(|found| found.strip_prefix(line)?.trim().parse().ok());
+    value.unwrap_or_else(|| panic!("{line} is not in\n{}", metrics.text()))
+}
+
+/// Waits until entries of Redis are served again.
+async fn hits_again(client: &Client, load: &mut Load) {
+    const HITS: &str = r#"evenkeel_cache_hits_total{cache="link",state="fresh"}"#;
+    let before = metric(client, HITS).await;
+    let more = eventually("the cache serves again", || async { (metric(client, HITS).await > before).then_some(()) });
+    more.await.unwrap();
+    load.answered_more(MANY).await;
+}
+
+/// While Redis is away: visitors are served, with no more than 64 loads at once, and an edit is made at once.
+async fn life_without_redis(server: &Server, load: &mut Load) -> String {
+    load.answered_more(MANY).await;
+    for _ in 0..20 {
+        let loads = metric(&server.client, r#"evenkeel_cache_loads_in_progress{cache="link"}"#).await;
+        assert!(loads <= 64.0, "{loads} loads at once");
+    }
+    let code = load.code();
+    let consistency = load.edit(&server.client, &code, "https://example.com/edited/meanwhile").await;
+    assert_eq!(consistency, "eventual", "the database has it, the cache could not be told");
+    // This instance knows better than its cache from now on; so do the visitors of the load.
+    let followed = server.client.get(&format!("/{code}")).await;
+    assert_eq!(followed.header("location"), Some("https://example.com/edited/meanwhile"));
+    load.answered_more(MANY).await;
+    code
+}
+
+#[tokio::test]
+async fn redis_is_killed_and_comes_back_empty() {
+    let (mut redis, server, mut load) = start().await;
+    redis.kill().unwrap();
+    redis_is(&server.client, "down").await;
+    life_without_redis(&server, &mut load).await;
+    redis.restart().await.unwrap();
+    redis_is(&server.client, "up").await;
+    hits_again(&server.client, &mut load).await;
+}
+
+/// A paused Redis keeps its entries, the one from before the edit among them: the invalidation must come before the first hit.
+#[tokio::test]
+async fn redis_is_paused_and_goes_on_with_what_it_had() {
+    let (mut redis, server, mut load) = start().await;
+    redis.pause().unwrap();
+    redis_is(&server.client, "down").await;
+    let code = life_without_redis(&server, &mut load).await;
+    redis.resume().unwrap();
+    redis_is(&server.client, "up").await;
+    let followed = server.client.get(&format!("/{code}")).await;
+    assert_eq!(followed.header("location"), Some("https://example.com/edited/meanwhile"));
+    hits_again(&server.client, &mut load).await;
+    assert_eq!(load.edit(&server.client, &code, "https://example.com/edited/after").await, "consistent");
+    load.answered_more(MANY).await;
+}
+
+/// A demoted primary still answers reads, with entries that nobody can invalidate any more.
+#[tokio::test]
+async fn redis_becomes_a_replica_and_refuses_writes() {
+    let (redis, server, mut load) = start().await;
+    // Of a primary that does not exist: it keeps what it has and refuses writes.
+    redis.command::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await.unwrap();
+    let code = load.code();
+    let consistency = load.edit(&server.client, &code, "https://example.com/edited/first").await;
+    assert_eq!(consistency, "eventual");
+    redis_is(&server.client, "down").await;
+    life_without_redis(&server, &mut load).await;
+    redis.command::<()>(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
+    redis_is(&server.client, "up").await;
+    hits_again(&server.client, &mut load).await;
+}
+
+#[tokio::test]
+async fn redis_is_restarted_in_the_middle_of_the_work() {
+    let (mut redis, server, mut load) = start().await;
+    for turn in 0..3 {
+        redis.restart().await.unwrap();
+        let code = load.code();
+        load.edit(&server.client, &code, &format!("https://example.com/edited/{turn}")).await;
+        load.answered_more(MANY).await;
+    }
+    redis_is(&server.client, "up").await;
+    hits_again(&server.client, &mut load).await;
+}
+
+#[tokio::test]
+async fn redis_is_flushed_in_the_middle_of_the_work() {
+    let (redis, server, mut load) = start().await;
+    for turn in 0..5 {
+        redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+        let code = load.code();
+        let consistency = load.edit(&server.client, &code, &format!("https://example.com/edited/{turn}")).await;
+        assert_eq!(consistency, "consistent");
+        load.answered_more(MANY).await;
+    }
+    hits_again(&server.client, &mut load).await;
+}
+
+/// The other instance heard nothing of an edit that was made while Redis was away. It may serve the former target for a
+/// moment after Redis is back; then the edit reaches it, and stays.
+#[tokio::test]
+async fn an_edit_made_while_redis_was_away_reaches_the_other_instance() {
+    let database = park::postgres_database().await.unwrap();
+    let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let start = || Server::start_with(&["--database", &database.url, "--redis", &redis.url()]);
+    let (one, other) = (start(), start());
+    let code = one.client.make(&json!({ "target": "https://example.com/before" })).await;
+    let path = format!("/{code}");
+    assert_eq!(other.client.get(&path).await.header("location"), Some("https://example.com/before"));
+
+    redis.pause().unwrap();
+    let patch = json!({ "target": "https://example.com/after" });
+    let edited = one.client.json("PATCH", &format!("/api/links/{code}"), &patch).await;
+    assert_eq!((edited.status, edited.consistency()), (200, "eventual"));
+    assert_eq!(one.client.get(&path).await.header("location"), Some("https://example.com/after"));
+    redis.resume().unwrap();
+
+    let leads_to = async |server: &Server| server.client.get(&path).await.header("location").map(str::to_owned);
+    let arrived = eventually("the edit reaches the other instance", || async {
+        (leads_to(&other).await.as_deref() == Some("https://example.com/after")).then_some(())
+    });
+    arrived.await.unwrap();
+    redis_is(&one.client, "up").await;
+    redis_is(&other.client, "up").await;
+    for server in [&one, &other, &one, &other] {
+        assert_eq!(leads_to(server).await.as_deref(), Some("https://example.com/after"));
+    }
+}
+
+/// The database is away: what the cache has is still served, the rest says so and can be tried again.
+#[tokio::test]
+async fn without_its_database_the_service_serves_what_is_cached() {
+    let mut postgres = testkit::servers::Postgres::start(testkit::servers::PostgresOptions::new()).await.unwrap();
+    let server = Server::start_with(&["--database", &postgres.url()]);
+    let api = &server.client;
+    let code = api.make(&json!({ "target": "https://example.com/cached" })).await;
+    assert_eq!(api.get(&format!("/{code}")).await.status, 302);
+
+    postgres.kill().unwrap();
+    assert_eq!(api.get(&format!("/{code}")).await.header("location"), Some("https://example.com/cached"));
+    for path in ["/never-asked-for", "/api/links", "/readyz", "/api/export"] {
+        let answer = api.get(path).await;
+        answer.problem(503, "unavailable");
+        assert_eq!(answer.header("retry-after"), Some("1"), "{path}");
+    }
+    assert_eq!(api.get("/healthz").await.status, 200, "a restart of the service would not help");
+    let refused = api.json("POST", "/api/links", &json!({ "target": "https://example.com/" })).await;
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    let kinds = ["/docs#unavailable", "/docs#outcome-unknown"].map(Value::from);
+    assert!(kinds.contains(&refused.value()["type"]), "{}", refused.text());
+    let is_unknown = refused.value()["type"] == "/docs#outcome-unknown";
+    assert_eq!(refused.consistency() == "unknown", is_unknown);
+
+    postgres.restart().await.unwrap();
+    let back = eventually("the database is back", || async { (api.get("/readyz").await.status == 200).then_some(()) });
+    back.await.unwrap();
+    api.make(&json!({ "target": "https://example.com/back" })).await;
+}
