@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The largest version: beyond it JSON numbers lose digits in many languages.
-const VERSION_MAX: i64 = 1 << 53;
+/// The largest version that is taken. Every change adds to it, and beyond 2^53 JSON numbers lose digits in many languages.
+const VERSION_MAX: i64 = 1 << 52;
 
 /// A link on its way from one place to another. An export gives every field; an import needs only `target`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

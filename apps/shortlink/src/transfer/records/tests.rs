@@ -1,7 +1,8 @@
 //! Files as people have them.
 
-use super::{LINE_BYTES_MAX, Records};
+use super::{LINE_BYTES_MAX, Record, Records};
 use crate::transfer::Format;
+use crate::transfer::progress::Position;
 
 /// All rows of a file: line number, and code, target and alias (or the reason).
 fn rows(format: Format, columns: Option<&str>, text: &[u8]) -> Vec<(u64, String)> {
@@ -156,4 +157,39 @@ fn reading_goes_on_where_it_was_if_the_file_is_the_same() {
     assert!(!changed.skip_to(&position).unwrap());
     let mut shorter = open("target,note\nhttp://a/,1\n");
     assert!(!shorter.skip_to(&position).unwrap());
+}
+
+/// Everything a file says, as its reader tells it, and where the reader stood after each row.
+fn told(format: Format, columns: &[String], bytes: &[u8], from: Option<&Position>) -> Vec<(Position, Record)> {
+    let mut records = Records::new(bytes, format, Some(columns), "file").unwrap();
+    if let Some(position) = from {
+        assert!(records.skip_to(position).unwrap(), "a position of the same file is found again");
+    }
+    let mut rows = Vec::new();
+    while let Some(record) = records.next().unwrap() {
+        rows.push((records.position().clone(), record));
+    }
+    rows
+}
+
+proptest::proptest! {
+    /// Whatever the bytes are: nothing is read twice or passed over, and reading can go on after any row as if it had not stopped.
+    #[test]
+    fn any_bytes_are_read_once_from_wherever_it_goes_on(
+        text in "([a-z,\"#{}:\t\r]|\n|\"target\"|http://a/){0,60}",
+        noise in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..20),
+        format in proptest::sample::select(vec![Format::Tsv, Format::Csv, Format::JsonLines]),
+    ) {
+        let bytes = [text.as_bytes(), &noise].concat();
+        let columns = ["target".to_owned(), "code".to_owned()];
+        let columns = if format == Format::JsonLines { &columns[..0] } else { &columns[..] };
+        let all = told(format, columns, &bytes, None);
+        let mut end = 0;
+        for (index, (position, record)) in all.iter().enumerate() {
+            proptest::prop_assert!(record.span.0 >= end && record.span.1 == position.offset);
+            end = record.span.1;
+            let rest = told(format, columns, &bytes, Some(position));
+            proptest::prop_assert_eq!(format!("{:?}", &all[index + 1..]), format!("{rest:?}"));
+        }
+    }
 }

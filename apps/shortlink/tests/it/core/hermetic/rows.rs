@@ -29,7 +29,7 @@ fn an_export_is_an_import_that_changes_nothing() {
     place.write("in.jsonl", concat!(
         "{\"target\": \"https://example.com/?a=1,2&b=\\\"x\\\"\", \"alias\": \"quoted\"}\n",
         "{\"target\": \"https://例え.jp/パス#é\", \"expires_at\": \"2020-01-01T00:00:00.001Z\"}\n",
-        "{\"target\": \"HTTP://EXAMPLE.com:80/%7e/../x\", \"code\": \"Ab_-9\", \"alias\": false, \"version\": 9007199254740992}\n",
+        "{\"target\": \"HTTP://EXAMPLE.com:80/%7e/../x\", \"code\": \"Ab_-9\", \"alias\": false, \"version\": 4503599627370496}\n",
         "{\"target\": \"https://example.com/\", \"code\": \"true\", \"created_at\": \"1999-12-31T23:59:59Z\"}\n",
     ));
     place.succeed(&["import", "in.jsonl"]);
