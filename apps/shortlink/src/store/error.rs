@@ -44,7 +44,7 @@ pub enum StoreError {
     #[error("the database cannot be used: {0}")]
     Unavailable(sqlx::Error),
     /// The outcome of an import could not be noted, so it was not taken.
-    #[error("what became of the rows cannot be noted: {0}")]
+    #[error("nothing was taken, since what becomes of the rows cannot be noted: {0}")]
     Log(std::io::Error),
     /// A code is taken. Never leaves the store.
     #[error("a code is taken")]

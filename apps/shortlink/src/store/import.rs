@@ -40,7 +40,7 @@ pub enum RowOutcome {
 
 /// Told what became of rows just before they commit; what it answers commits with them.
 pub trait ImportLog: Send {
-    /// The outcomes are in the order of the rows. Called again, with other outcomes, if the transaction had to begin again.
+    /// The outcomes are in the order of the rows. Called once; whether the commit that follows succeeds, it does not learn.
     ///
     /// # Errors
     /// Whatever keeps it from noting them: the rows are not taken then.

@@ -119,10 +119,8 @@ impl Run<'_> {
         let (rows, slots) = sort(records);
         let mut after = Progress { position, ..self.progress.clone() };
         let mut bad = Vec::new();
-        let (name, rejected, before) = (&self.name, &mut self.rejected, &self.progress);
+        let (name, rejected) = (&self.name, &self.rejected);
         let mut log = |answers: &[Answer]| {
-            // The store may ask again if it had to begin the transaction again: everything here starts from what was before.
-            after.counts = before.counts;
             bad = count(&slots, answers, &mut after.counts);
             after.rejected_bytes = rejected.write(&bad)?;
             let state = serde_json::to_string(&after).map_err(std::io::Error::from)?;

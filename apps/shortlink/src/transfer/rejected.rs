@@ -35,10 +35,16 @@ impl Rejected {
 
     /// Writes `lines` behind those that are kept, down to the disk, and answers how long the file is with them. They are kept
     /// once [`Rejected::keep`] is told so; until then, writing again replaces them.
-    pub(super) fn write(&mut self, lines: &[BadLine]) -> io::Result<u64> {
+    pub(super) fn write(&self, lines: &[BadLine]) -> io::Result<u64> {
         if lines.is_empty() {
             return Ok(self.kept_bytes);
         }
+        let named =
+            |error: io::Error| io::Error::new(error.kind(), format!("cannot write {}: {error}", self.path.display()));
+        self.append(lines).map_err(named)
+    }
+
+    fn append(&self, lines: &[BadLine]) -> io::Result<u64> {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)?;
         // Shorter than it was: somebody took the lines away. What is there stays.
         let start = self.kept_bytes.min(file.metadata()?.len());
@@ -77,10 +83,11 @@ impl Rejected {
     }
 
     /// Copies a part of the source, whatever its size, and ends it with a line end.
-    fn copy(&mut self, (start, end): (u64, u64), out: &mut impl Write) -> io::Result<()> {
-        self.source.seek(SeekFrom::Start(start))?;
+    fn copy(&self, (start, end): (u64, u64), out: &mut impl Write) -> io::Result<()> {
+        let mut source = &self.source;
+        source.seek(SeekFrom::Start(start))?;
         let mut last = Last(out, b'\n');
-        io::copy(&mut Read::by_ref(&mut self.source).take(end - start), &mut last)?;
+        io::copy(&mut source.take(end - start), &mut last)?;
         if last.1 == b'\n' { Ok(()) } else { out.write_all(b"\n") }
     }
 }
