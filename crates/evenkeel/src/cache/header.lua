@@ -11,11 +11,12 @@ local function unpack_entry(bytes)
   local needed = 48 + (has(32) and 28 or 0) + (has(64) and 16 or 0) + (has(128) and 13 or 0)
   local count = has(128) and #bytes >= needed and string.byte(bytes, needed) or 0
   if count > 4 or #bytes < needed + count * 28 then return nil, 'corrupt' end
-  local e = { value = has(1), absent = has(2), stale = has(4), cold = has(8), floor = NO_VERSION,
-    guard_until = 0, suspect_until = 0, windows = {} }
-  local _
-  _, _, e.codec, e.compression, e.schema, e.generation, e.granted, e.filled,
-    e.loaded_at, e.soft_until, e.hard_until, e.ends_at = struct.unpack(HEAD, bytes)
+  local _, _, codec, compression, schema, generation, granted, filled, loaded_at, soft_until, hard_until, ends_at
+    = struct.unpack(HEAD, bytes)
+  local e = { value = has(1), absent = has(2), stale = has(4), cold = has(8), version = nil, lease = nil,
+    codec = codec, compression = compression, schema = schema, generation = generation, granted = granted,
+    filled = filled, loaded_at = loaded_at, soft_until = soft_until, hard_until = hard_until, ends_at = ends_at,
+    floor = NO_VERSION, guard_until = 0, suspect_until = 0, windows = {}, payload = '' }
   if has(32) then
     e.lease = { struct.unpack('>c16I6I6', bytes, at) }
     at = at + 28
@@ -38,20 +39,20 @@ local function unpack_entry(bytes)
 end
 
 local function pack_entry(e)
-  local floors = e.floor ~= NO_VERSION or e.version ~= nil
-  local windows = e.guard_until > 0 or e.suspect_until > 0 or #e.windows > 0
-  local flags = (e.value and 1 or 0) + (e.absent and 2 or 0) + (e.stale and 4 or 0) + (e.cold and 8 or 0)
-    + (e.version and 16 or 0) + (e.lease and 32 or 0) + (floors and 64 or 0) + (windows and 128 or 0)
-  local parts = { struct.pack(HEAD, 0xF9, flags, e.codec, e.compression, e.schema, e.generation, e.granted, e.filled,
-    e.loaded_at, e.soft_until, e.hard_until, e.ends_at) }
-  if e.lease then parts[#parts + 1] = struct.pack('>c16I6I6', e.lease[1], e.lease[2], e.lease[3]) end
-  if floors then parts[#parts + 1] = e.floor .. (e.version or NO_VERSION) end
-  if windows then parts[#parts + 1] = struct.pack('>I6I6B', e.guard_until, e.suspect_until, #e.windows) end
-  for _, window in ipairs(e.windows) do
-    parts[#parts + 1] = struct.pack('>c16I6I6', window[1], window[2], window[3])
+  local lease, floors, windows = '', '', ''
+  if e.lease then lease = struct.pack('>c16I6I6', e.lease[1], e.lease[2], e.lease[3]) end
+  if e.floor ~= NO_VERSION or e.version then floors = e.floor .. (e.version or NO_VERSION) end
+  if e.guard_until > 0 or e.suspect_until > 0 or #e.windows > 0 then
+    windows = struct.pack('>I6I6B', e.guard_until, e.suspect_until, #e.windows)
+    for _, window in ipairs(e.windows) do
+      windows = windows .. struct.pack('>c16I6I6', window[1], window[2], window[3])
+    end
   end
-  parts[#parts + 1] = e.payload
-  return table.concat(parts)
+  local flags = (e.value and 1 or 0) + (e.absent and 2 or 0) + (e.stale and 4 or 0) + (e.cold and 8 or 0)
+    + (e.version and 16 or 0) + (e.lease and 32 or 0) + (floors ~= '' and 64 or 0) + (windows ~= '' and 128 or 0)
+  local head = struct.pack(HEAD, 0xF9, flags, e.codec, e.compression, e.schema, e.generation, e.granted, e.filled,
+    e.loaded_at, e.soft_until, e.hard_until, e.ends_at)
+  return head .. lease .. floors .. windows .. e.payload
 end
 
 -- Whether version `a` is older than version `b`. (Lua compares strings by the locale, so by numbers.)
