@@ -153,6 +153,11 @@ const TABLE: &[Mutant] = &[
         "cache::conformance::redis::fences::a_load_that_began_before_an_invalidation_is_not_stored",
     ),
     mutant(
+        "invalidate_without_memory",
+        "A full Redis refuses to mark an old value as stale, and goes on serving it.",
+        "cache::on_redis::an_invalidation_is_done_although_redis_is_out_of_memory",
+    ),
+    mutant(
         "hard_never_renewed",
         "Each invalidation prolongs the stale value, which never ends.",
         "cache::conformance::redis::lives::a_stale_value_is_never_renewed",

@@ -62,3 +62,12 @@ end
 local function save_entry(key, e, now)
   redis.call('SET', key, pack_entry(e), 'PX', e.ends_at - now)
 end
+
+-- Leaves an invalidated entry. Where Redis is out of memory it is deleted instead, which ends every load too; but not with
+-- another writer's window in it. Answers the refusal if neither could be done.
+local function save_invalidated(key, e, now)
+  local answer = redis.pcall('SET', key, pack_entry(e), 'PX', e.ends_at - now)
+  if not answer.err then return nil end
+  if #e.windows > 0 then return answer end
+  redis.call('DEL', key) -- guard: invalidate_without_memory
+end

@@ -352,9 +352,9 @@ impl Entry {
         match invalidation.floor {
             Some(floor) => self.header.floor = self.header.floor.max(floor),
             None if invalidation.lag_ms_max > 0 => {
-                let guard_until_ms = now_ms + span(invalidation.lag_ms_max);
-                self.header.guard_until_ms = self.header.guard_until_ms.max(guard_until_ms);
-                self.lives_until(guard_until_ms);
+                let until_ms = self.header.guard_until_ms.max(now_ms + span(invalidation.lag_ms_max));
+                self.header.guard_until_ms = until_ms;
+                self.lives_until(until_ms);
             }
             None => {}
         }

@@ -17,5 +17,4 @@ for _, window in ipairs(e.windows) do
 end
 e.windows = others
 invalidate_entry(e, now, ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
-save_entry(KEYS[1], e, now)
-return closed
+return save_invalidated(KEYS[1], e, now) or closed

@@ -7,7 +7,8 @@ local now = now_ms()
 local e, why = open_entry(KEYS[1], now)
 if e then
   invalidate_entry(e, now, ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]))
-  save_entry(KEYS[1], e, now)
+  local refused = save_invalidated(KEYS[1], e, now)
+  if refused then return refused end
 elseif why ~= 'nothing' then
   redis.call('DEL', KEYS[1])
 end

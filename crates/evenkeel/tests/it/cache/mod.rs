@@ -2,6 +2,7 @@
 
 mod conformance;
 mod header;
+mod on_redis;
 mod published;
 mod reads;
 mod side_by_side;

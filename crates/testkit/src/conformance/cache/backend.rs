@@ -91,19 +91,27 @@ pub struct OnRedis {
     link: Link,
     keys: CacheKeys,
     clock: TestClock,
-    server: SharedRedis,
+    /// Kept alive, if it is this test's own.
+    server: Option<SharedRedis>,
 }
 
 impl OnRedis {
     /// A backend of its own on the run's Redis.
     pub async fn start() -> Result<Self> {
         let server = redis().await?;
+        let mut backend = Self::on(&server.url, &server.prefix).await?;
+        backend.server = Some(server);
+        Ok(backend)
+    }
+
+    /// A backend on a server that the caller keeps, under a prefix that nobody else uses.
+    pub async fn on(url: &str, prefix: &str) -> Result<Self> {
         let clock = TestClock::default();
-        let mut options = LinkOptions::from_url(&server.url)?;
-        options.prefix.clone_from(&server.prefix);
+        let mut options = LinkOptions::from_url(url)?;
+        prefix.clone_into(&mut options.prefix);
         let link = Link::connect(options, clock.clock()).await?;
-        let keys = CacheKeys::new(&server.prefix, CACHE);
-        let backend = Self { steps: RedisCache::new(link.clone(), keys.clone()), link, keys, clock, server };
+        let keys = CacheKeys::new(prefix, CACHE);
+        let backend = Self { steps: RedisCache::new(link.clone(), keys.clone()), link, keys, clock, server: None };
         backend.hold_time_still().await;
         Ok(backend)
     }
@@ -113,14 +121,19 @@ impl OnRedis {
         self.send(::redis::cmd(name).arg(self.keys.key(key))).await
     }
 
+    /// Puts a list where the entry would be.
+    pub async fn push(&self, key: &[u8]) {
+        self.send(::redis::cmd("RPUSH").arg(self.keys.key(key)).arg("something else")).await;
+    }
+
     async fn hold_time_still(&self) {
-        let key = format!("{}:test:now_ms", self.server.prefix);
+        let key = format!("{}:test:now_ms", self.link.prefix());
         self.send(::redis::cmd("SET").arg(key).arg(self.now_ms())).await;
     }
 
     async fn send(&self, command: &::redis::Cmd) -> ::redis::Value {
         let answer = self.link.command(b"", command).await;
-        answer.unwrap_or_else(|error| panic!("{}: {error}", self.server.url))
+        answer.unwrap_or_else(|error| panic!("{}: {error}", self.link.address()))
     }
 }
 

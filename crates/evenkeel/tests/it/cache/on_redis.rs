@@ -1,0 +1,109 @@
+//! What only a real Redis can show: expiry of its keys, keys of another type, no memory.
+
+use evenkeel::Token;
+use evenkeel::cache::CacheError;
+use evenkeel::cache::steps::{CacheSteps, Ended, Filled, Leased, Why};
+use evenkeel::link::LinkError;
+use redis::Value;
+use testkit::conformance::cache::player::{LIFE_MS, Player, asked, expiring, granted, loaded, opening};
+use testkit::conformance::cache::{Backend, OnRedis};
+use testkit::servers::{Redis, RedisOptions};
+
+const KEY: &[u8] = b"user/42";
+
+/// rockscache creates its key without an expiry: when the loader dies, the key stays for ever. Whatever a step leaves here
+/// ends by itself, and not later than its header says.
+#[tokio::test]
+async fn no_step_leaves_a_key_without_an_expiry() {
+    let redis = OnRedis::start().await.unwrap();
+    let cache = Player::new(&redis);
+    let expires = async |after: &str| {
+        let Value::Int(left_ms) = redis.command("PTTL", KEY).await else { panic!("no number") };
+        let left_ms = u64::try_from(left_ms).unwrap_or_else(|_| panic!("no expiry after {after}"));
+        let ends_ms = cache.header().await.ends_at_ms - redis.now_ms();
+        assert!(left_ms <= ends_ms, "after {after}: {left_ms} ms are left, the header says {ends_ms}");
+    };
+    let ask = asked(Why::Miss);
+    let grant = granted(cache.lease_with(&ask).await);
+    expires("lease").await;
+    cache.abandon(ask.token, 1_000).await;
+    expires("abandon").await;
+    cache.fill(grant, "v1").await;
+    expires("fill").await;
+    cache.expire().await;
+    expires("invalidate").await;
+    let writer = Token::random();
+    cache.begin(writer).await;
+    expires("begin_write").await;
+    cache.renew(writer).await;
+    expires("renew_write").await;
+    cache.end(writer).await;
+    expires("end_write").await;
+}
+
+/// A list lies where the entry should be. The loader is told (and loads without storing), and so is the writer: an
+/// invalidation that changed nothing must not look like one that did.
+#[tokio::test]
+async fn a_key_of_another_type_is_an_error_and_not_a_silent_success() {
+    let redis = OnRedis::start().await.unwrap();
+    redis.push(KEY).await;
+    let refused = |error: CacheError| match error {
+        CacheError::Link(LinkError::Refused { code, .. }) => assert_eq!(code, "WRONGTYPE"),
+        other => panic!("{other:?}"),
+    };
+    refused(redis.steps().read(KEY).await.unwrap_err());
+    refused(redis.steps().lease(KEY, &asked(Why::Miss)).await.unwrap_err());
+    refused(redis.steps().invalidate(KEY, &expiring()).await.unwrap_err());
+    refused(redis.steps().begin_write(KEY, &opening(Token::random())).await.unwrap_err());
+}
+
+async fn without_memory() -> (Redis, OnRedis) {
+    let server = Redis::start(RedisOptions::new()).await.unwrap();
+    let backend = OnRedis::on(&server.url(), "full").await.unwrap();
+    (server, backend)
+}
+
+async fn set_memory(server: &Redis, bytes: &str) {
+    server.command::<()>(&["CONFIG", "SET", "maxmemory", bytes]).await.unwrap();
+}
+
+/// Redis is full and refuses every write. A load can wait; an invalidation cannot: the old value would be served on and on,
+/// and a load from before it would be stored once there is room again.
+#[tokio::test]
+async fn an_invalidation_is_done_although_redis_is_out_of_memory() {
+    let (server, redis) = without_memory().await;
+    let cache = Player::new(&redis);
+    cache.load("v1").await;
+    cache.advance(LIFE_MS).await;
+    let slow = granted(cache.lease(Why::Below(1)).await);
+    set_memory(&server, "1").await;
+    cache.expire().await;
+    assert_eq!(cache.bytes().await, None);
+    let refused = redis.steps().lease(KEY, &asked(Why::Miss)).await.unwrap_err();
+    let CacheError::Link(refused) = refused else { panic!("{refused:?}") };
+    assert!(refused.is_retryable(), "{refused}");
+    set_memory(&server, "0").await;
+    assert_eq!(cache.fill(slow, "v1").await, Filled::Gone);
+}
+
+/// The entry holds another writer's window: deleting it would let readers load before that writer commits.
+#[tokio::test]
+async fn out_of_memory_no_window_is_lost() {
+    let (server, redis) = without_memory().await;
+    let cache = Player::new(&redis);
+    let [first, second] = [Token::random(), Token::random()];
+    cache.begin(first).await;
+    cache.begin(second).await;
+    set_memory(&server, "1").await;
+    assert!(redis.steps().invalidate(KEY, &expiring()).await.is_err());
+    assert!(redis.steps().end_write(KEY, first, &expiring()).await.is_err());
+    assert_eq!(cache.header().await.windows.len(), 2);
+    set_memory(&server, "0").await;
+    assert_eq!(cache.end(first).await, Ended::Closed);
+    set_memory(&server, "1").await;
+    assert_eq!(cache.end(second).await, Ended::Closed);
+    assert_eq!(cache.bytes().await, None);
+    set_memory(&server, "0").await;
+    let Leased::Granted(grant) = cache.lease(Why::Miss).await else { panic!("nobody writes any more") };
+    assert_eq!(cache.fill_with(loaded(grant, "v2")).await, Filled::Stored);
+}
