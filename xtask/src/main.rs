@@ -5,6 +5,7 @@
 mod bench;
 mod check;
 mod demo;
+mod fuzz;
 mod mutants;
 mod setup;
 mod shell;
@@ -37,6 +38,8 @@ enum Task {
     Mutants(mutants::Arguments),
     /// Demonstrations that count instead of claiming
     Demo(demo::Arguments),
+    /// Feed damaged bytes to everything that parses bytes
+    Fuzz(fuzz::Arguments),
     /// Comparisons with raw commands and with peers; results go to bench/RESULTS.md
     Bench(bench::Arguments),
 }
@@ -60,6 +63,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Task::Tidy) => tidy::run(),
         Some(Task::Mutants(arguments)) => mutants::run(&arguments),
         Some(Task::Demo(arguments)) => demo::run(&arguments),
+        Some(Task::Fuzz(arguments)) => fuzz::run(&arguments),
         Some(Task::Bench(arguments)) => bench::run(&arguments),
     }
 }

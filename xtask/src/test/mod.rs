@@ -4,6 +4,7 @@ mod examples;
 mod matrix;
 mod park;
 
+use crate::fuzz;
 use crate::mutants;
 use crate::setup;
 use crate::shell::{self, Steps, cargo};
@@ -41,6 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if filters.is_empty() {
         steps.step("documentation tests", || shell::run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"])))?;
         steps.step("examples", || examples::run(&park))?;
+        steps.step("fuzz", fuzz::briefly)?;
         steps.step("mutants", || mutants::run_on(&park, None))?;
     }
     steps.finish();

@@ -15,6 +15,8 @@ const BANNED: &[(&str, &str)] = &[
     (concat!("FIX", "ME"), "fix it, or open an issue"),
     (concat!("XX", "X:"), "say what it is"),
     (concat!("dbg", "!("), "left over from debugging"),
+    (concat!("<<<<", "<<< "), "a merge that was not resolved"),
+    (concat!(">>>>", ">>> "), "a merge that was not resolved"),
     (concat!("/ho", "me/"), "a folder of one machine"),
     (concat!("/ro", "ot/"), "a folder of one machine"),
     (concat!("/Use", "rs/"), "a folder of one machine"),
