@@ -373,6 +373,11 @@ const TABLE: &[Mutant] = &[
         "cache::reads::flights::memory::an_invalidation_that_failed_is_done_later_and_not_read_past",
     ),
     mutant(
+        "redrive_before_publish",
+        "A Redis that was restarted from a snapshot serves what was invalidated since.",
+        "cache::reads::outage::an_invalidation_that_redis_forgot_is_driven_again_before_hits_are_served",
+    ),
+    mutant(
         "invalidation_is_owed",
         "An invalidation whose answer never came, or whose caller went away, is forgotten.",
         "cache::reads::flights::memory::an_invalidation_whose_caller_went_away_is_done_later",

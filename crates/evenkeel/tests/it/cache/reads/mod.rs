@@ -21,12 +21,15 @@ macro_rules! on_both {
     };
 }
 
+mod costs;
+mod crowd;
 mod db;
 mod failures;
 mod fences;
 mod flights;
 mod limits;
 mod lives;
+mod outage;
 mod refresh;
 mod rig;
 mod values;

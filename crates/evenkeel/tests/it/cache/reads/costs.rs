@@ -1,0 +1,39 @@
+//! What reads cost, as Redis itself tells it.
+
+use super::db::Db;
+use super::rig::{find, get, some};
+use evenkeel::Keel;
+use evenkeel::cache::Tier;
+use std::time::Duration;
+use testkit::servers::{Redis, RedisOptions};
+use testkit::{CommandTrace, Trace};
+
+/// What the clients sent about entries, without the link's own heartbeat.
+async fn sent(trace: &mut CommandTrace, redis: &Redis) -> Trace {
+    trace.take(redis).await.unwrap().from_clients().on_prefix("evenkeel:c:row:{")
+}
+
+/// C4: a script for every hit costs Redis several times what a `GET` does, and a second key for the lock doubles the commands.
+#[tokio::test]
+async fn a_hit_is_one_get_and_a_miss_two_scripts_more() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    let rows = keel.cache("row").ttl(Duration::from_secs(600)).build().unwrap();
+    let db = Db::with("a");
+    let mut trace = CommandTrace::start(&redis).await.unwrap();
+
+    assert_eq!(get(&rows, &db).await, some("a"));
+    assert_eq!(sent(&mut trace, &redis).await.names(), ["GET", "EVALSHA", "EVALSHA"], "read, lease, fill");
+
+    assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
+    assert_eq!(sent(&mut trace, &redis).await.names(), ["GET"]);
+
+    rows.invalidate(&1).await.unwrap();
+    assert_eq!(sent(&mut trace, &redis).await.names(), ["EVALSHA"]);
+
+    db.delete(1);
+    assert_eq!(get(&rows, &db).await, None);
+    assert_eq!(sent(&mut trace, &redis).await.names(), ["GET", "EVALSHA", "EVALSHA"]);
+    assert_eq!(get(&rows, &db).await, None);
+    assert_eq!(sent(&mut trace, &redis).await.names(), ["GET"], "absence costs no more than a value");
+}
