@@ -4,6 +4,7 @@ use super::{Finding, Rule, Tree, markdown};
 use std::collections::BTreeMap;
 
 const PAGE: &str = "docs/metrics.md";
+const ADVICE: &str = "docs/operations.md";
 const INSIDE: &[&str] = &["crates/evenkeel/src/", "crates/server/src/", "apps/"];
 const PREFIXES: &[&str] = &["evenkeel_", "shortlink_"];
 const MACROS: &[&str] = &["counter!(\"\"", "gauge!(\"\"", "histogram!(\"\""];
@@ -43,10 +44,22 @@ fn check(tree: &Tree) -> Vec<Finding> {
     for (name, (path, line)) in used.iter().filter(|(name, _)| !listed.iter().any(|(_, row)| row == *name)) {
         findings.push(Finding::new(path, *line, format!("`{name}` has no row in {PAGE}")));
     }
+    for (line, name) in advised(tree).into_iter().filter(|(_, name)| !used.contains_key(name)) {
+        findings.push(Finding::new(ADVICE, line, format!("there is no metric `{name}`")));
+    }
     for (line, name) in listed.iter().filter(|(_, name)| !used.contains_key(name)) {
         findings.push(Finding::new(PAGE, *line, format!("no source mentions `{name}`")));
     }
     findings
+}
+
+/// The metrics the operators' page speaks of, inside expressions too.
+fn advised(tree: &Tree) -> Vec<(usize, &str)> {
+    let lines = tree.file(ADVICE).into_iter().flat_map(|page| page.lines());
+    let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    lines
+        .flat_map(|(line, text)| text.split(word).filter(|name| is_metric(name)).map(move |name| (line, name)))
+        .collect()
 }
 
 fn is_metric(text: &str) -> bool {
@@ -62,11 +75,16 @@ mod tests {
     fn sources_and_page_say_the_same() {
         let source = "let a = counter!(\"evenkeel_cache_hits_total\", \"cache\" => name);\nlet b = gauge!(\"open\");\nconst C: &str = \"evenkeel_link_epoch\";\n";
         let page = "| name | kind |\n|---|---|\n| `evenkeel_link_epoch` | gauge |\n| `evenkeel_gone` | gauge |\n";
-        let tree = Tree::of([("crates/evenkeel/src/cache/metrics.rs", source), (PAGE, page)]);
+        let tree = Tree::of([
+            ("crates/evenkeel/src/cache/metrics.rs", source),
+            (PAGE, page),
+            (ADVICE, "alert: `rate(evenkeel_nothing_total[5m]) > 0`\n"),
+        ]);
         let found: Vec<_> = check(&tree).into_iter().map(|finding| finding.what).collect();
         let expected = [
             "a metric without a known prefix: `let b = gauge!(\"\");`",
             "`evenkeel_cache_hits_total` has no row in docs/metrics.md",
+            "there is no metric `evenkeel_nothing_total`",
             "no source mentions `evenkeel_gone`",
         ];
         assert_eq!(found, expected);
