@@ -15,6 +15,8 @@ pub(super) struct Client {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
+    /// Status line and headers as they came.
+    pub(super) head: Vec<u8>,
     headers: Vec<(String, Vec<u8>)>,
     pub(super) body: Vec<u8>,
 }
@@ -105,7 +107,7 @@ pub(super) async fn read_answer(stream: &mut TcpStream, is_head: bool) -> std::i
             (name, line[colon + 1..].trim_ascii_start().to_vec())
         })
         .collect();
-    let mut answer = Answer { status, headers, body };
+    let mut answer = Answer { status, head: bytes[..end].to_vec(), headers, body };
     if answer.header("transfer-encoding") == Some("chunked") {
         answer.body = dechunked(&answer.body).ok_or(std::io::ErrorKind::UnexpectedEof)?;
     } else if !is_head && let Some(length) = answer.header("content-length") {

@@ -10,6 +10,7 @@ mod hosts;
 mod load;
 mod openapi;
 mod problems;
+mod readme;
 mod redirects;
 mod server;
 mod shared;

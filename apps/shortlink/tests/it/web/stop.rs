@@ -3,7 +3,9 @@
 use super::client::read_answer;
 use super::server::Server;
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::AsyncWriteExt;
+use serde_json::json;
+use testkit::proxy::{Direction, Flow, Proxy};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 const BODY: &[u8] = br#"{"target":"https://example.com/","alias":"late"}"#;
@@ -19,7 +21,7 @@ async fn begin(server: &Server) -> TcpStream {
     stream.write_all(head.as_bytes()).await.unwrap();
     // The service asks for the body once a handler wants it: from here on the request is under way.
     let mut said = [0; 25];
-    tokio::io::AsyncReadExt::read_exact(&mut stream, &mut said).await.unwrap();
+    stream.read_exact(&mut said).await.unwrap();
     assert_eq!(&said, b"HTTP/1.1 100 Continue\r\n\r\n");
     stream
 }
@@ -66,4 +68,39 @@ async fn the_second_signal_does_not_wait() {
     assert!(server.child.ended().unwrap().is_none(), "it waits for the request");
     ask_to_stop(&server, Signal::TERM);
     assert_eq!(server.child.wait().await.unwrap().code(), Some(130));
+}
+
+/// A client hung up while its write was under way, and the write went with it: where that was between the commit and the
+/// invalidation, the entry from before was served until its ttl ended. The write has a task of its own since.
+#[tokio::test]
+async fn a_write_whose_client_hangs_up_goes_on_to_its_end() {
+    let database = testkit::park::postgres_database().await.unwrap();
+    let port = url::Url::parse(&database.url).unwrap().port().unwrap();
+    let proxy = Proxy::start(port, 1).await.unwrap();
+    let server = Server::start_with(&["--database", &proxy.url(&database.url)]);
+    let code = server.client.make(&json!({ "target": "https://example.com/before" })).await;
+    let path = format!("/{code}");
+    assert_eq!(server.client.get(&path).await.header("location"), Some("https://example.com/before"));
+
+    // The write begins, and waits for the database.
+    let sent = proxy.counters().bytes_to_server;
+    proxy.set(Direction::ToClient, Flow::Stall);
+    let body = r#"{"target":"https://example.com/after"}"#;
+    let head = "host: localhost\r\ncontent-type: application/json\r\ncontent-length";
+    let request = format!("PATCH /api/links/{code} HTTP/1.1\r\n{head}: {}\r\n\r\n{body}", body.len());
+    let mut client = TcpStream::connect(&server.client.address).await.unwrap();
+    client.write_all(request.as_bytes()).await.unwrap();
+    proxy.wait_until("the write has reached the database", |now| now.bytes_to_server > sent).await.unwrap();
+
+    // The client hangs up, and the service has noticed when it hangs up, too.
+    client.shutdown().await.unwrap();
+    let mut answer = Vec::new();
+    let ended = client.read_to_end(&mut answer).await;
+    assert!(ended.is_err() || answer.is_empty(), "{answer:?}");
+    proxy.heal();
+    let arrived = testkit::eventually("the edit shows", || async {
+        let followed = server.client.get(&path).await;
+        (followed.header("location") == Some("https://example.com/after")).then_some(())
+    });
+    arrived.await.unwrap();
 }
