@@ -1,5 +1,6 @@
 //! Lua as source: loaded on every epoch, called by hash.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// Gives every script `now_ms()`, Redis's own time in milliseconds. One line, so that line numbers in errors are off by one only.
@@ -95,13 +96,13 @@ impl Script {
 }
 
 #[cfg(not(feature = "testing"))]
-fn without_removed_guard(source: &str) -> &str {
-    source
+fn without_removed_guard(source: &str) -> Cow<'_, str> {
+    source.into()
 }
 
 /// Drops the lines of the guard that `EVENKEEL_MUTANT` names; see the mutant table of the test kit.
 #[cfg(feature = "testing")]
-fn without_removed_guard(source: &str) -> String {
+fn without_removed_guard(source: &str) -> Cow<'_, str> {
     source.lines().filter(|line| guard_of(line).is_none_or(crate::guard::guard)).flat_map(|line| [line, "\n"]).collect()
 }
 
