@@ -24,9 +24,8 @@ pub(super) enum Fate {
 impl<V: 'static> Core<V> {
     /// Stores a value, or says why not.
     pub(super) async fn fill(&self, lease: &Leasehold, landing: &Landing<V>, value: Option<&V>) -> Fate {
-        if landing.is_cut() {
-            return self.refused("invalidated", Fate::Overtaken);
-        }
+        // Also if an invalidation of this process has cut the flight: whether it came before the lease or after is for the store
+        // to judge. A load that began between an invalidation and its answer is a good one, and everybody waits for it.
         if guard("load_budget") && self.clock.now().since(lease.sent) > self.settings.load_budget {
             return self.refused("over_budget", Fate::Dropped);
         }

@@ -7,7 +7,6 @@
 use super::error::CacheError;
 use super::found::Found;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -49,7 +48,6 @@ type Table<V> = HashMap<Box<[u8]>, Arc<Flight<V>>>;
 
 struct Flight<V> {
     outcome: watch::Sender<Option<Outcome<V>>>,
-    is_cut: AtomicBool,
 }
 
 /// What a reader that needs a load finds.
@@ -86,7 +84,7 @@ impl<V> Flights<V> {
         if let Some(flight) = table.get(key) {
             return Boarding::Join(Ticket(flight.outcome.subscribe()));
         }
-        let flight = Arc::new(Flight { outcome: watch::Sender::new(None), is_cut: AtomicBool::new(false) });
+        let flight = Arc::new(Flight { outcome: watch::Sender::new(None) });
         table.insert(key.into(), Arc::clone(&flight));
         #[cfg(feature = "testing")]
         self.in_the_air.send_modify(|flights| *flights += 1);
@@ -102,11 +100,9 @@ impl<V> Flights<V> {
         }
     }
 
-    /// Lets nobody join the flight of `key` any more, and keeps it from storing what it brings.
+    /// Lets nobody join the flight of `key` any more. Whether what it brings may be stored, the store judges.
     pub(crate) fn cut(&self, key: &[u8]) {
-        if let Some(flight) = self.table().remove(key) {
-            flight.is_cut.store(true, Ordering::Release);
-        }
+        self.table().remove(key);
     }
 
     /// Waits until every flight has landed.
@@ -133,11 +129,6 @@ impl<V> Ticket<V> {
 impl<V> Landing<V> {
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
-    }
-
-    /// Whether an invalidation of this process came during the flight.
-    pub(crate) fn is_cut(&self) -> bool {
-        self.flight.is_cut.load(Ordering::Acquire)
     }
 
     /// Ends the flight.
