@@ -16,7 +16,8 @@ pub(crate) fn run() -> Result<()> {
         shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
         // The library as its users build it: without what only tests switch on, with and without its capabilities.
         shell::run(&mut cargo(&["clippy", "--package", "evenkeel", "--lib", "--", "-D", "warnings"]))?;
-        let all = ["clippy", "--package", "evenkeel", "--lib", "--features", "cache,tls", "--", "-D", "warnings"];
+        let features = capabilities()?.join(",");
+        let all = ["clippy", "--package", "evenkeel", "--lib", "--features", &features, "--", "-D", "warnings"];
         shell::run(&mut cargo(&all))
     })?;
     steps.step("documentation", || {
@@ -28,6 +29,13 @@ pub(crate) fn run() -> Result<()> {
     })?;
     steps.finish();
     Ok(())
+}
+
+/// The features a user of the library switches on.
+fn capabilities() -> Result<Vec<String>> {
+    let manifest = std::fs::read_to_string(shell::root().join("crates/evenkeel/Cargo.toml"))?.parse::<toml::Table>()?;
+    let features = manifest.get("features").and_then(toml::Value::as_table).into_iter().flatten();
+    Ok(features.map(|(name, _)| name.clone()).filter(|name| name != "testing").collect())
 }
 
 /// cargo-deny is an extra: a machine without it, or without the advisory database, says so and goes on.
