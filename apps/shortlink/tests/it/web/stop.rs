@@ -4,7 +4,6 @@ use super::client::read_answer;
 use super::server::Server;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use testkit::proxy::{Direction, Flow, Proxy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -75,29 +74,34 @@ async fn the_second_signal_does_not_wait() {
 #[tokio::test]
 async fn a_write_whose_client_hangs_up_goes_on_to_its_end() {
     let database = testkit::park::postgres_database().await.unwrap();
-    let port = url::Url::parse(&database.url).unwrap().port().unwrap();
-    let proxy = Proxy::start(port, 1).await.unwrap();
-    let server = Server::start_with(&["--database", &proxy.url(&database.url)]);
+    let server = Server::start_with(&["--database", &database.url]);
     let code = server.client.make(&json!({ "target": "https://example.com/before" })).await;
     let path = format!("/{code}");
     assert_eq!(server.client.get(&path).await.header("location"), Some("https://example.com/before"));
 
-    // The write begins, and waits for the database.
-    let sent = proxy.counters().bytes_to_server;
-    proxy.set(Direction::ToClient, Flow::Stall);
+    // Somebody else holds the row, so the write begins and waits for it.
+    let pool = sqlx::PgPool::connect(&database.url).await.unwrap();
+    let mut somebody = pool.begin().await.unwrap();
+    sqlx::query("SELECT 1 FROM links WHERE code = $1 FOR UPDATE").bind(&code).execute(&mut *somebody).await.unwrap();
     let body = r#"{"target":"https://example.com/after"}"#;
     let head = "host: localhost\r\ncontent-type: application/json\r\ncontent-length";
     let request = format!("PATCH /api/links/{code} HTTP/1.1\r\n{head}: {}\r\n\r\n{body}", body.len());
     let mut client = TcpStream::connect(&server.client.address).await.unwrap();
     client.write_all(request.as_bytes()).await.unwrap();
-    proxy.wait_until("the write has reached the database", |now| now.bytes_to_server > sent).await.unwrap();
+    let waits = testkit::eventually("the write waits for the row", || async {
+        let waiting =
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&pool).await.ok()?;
+        (waiting > 0).then_some(())
+    });
+    waits.await.unwrap();
 
     // The client hangs up, and the service has noticed when it hangs up, too.
     client.shutdown().await.unwrap();
     let mut answer = Vec::new();
     let ended = client.read_to_end(&mut answer).await;
     assert!(ended.is_err() || answer.is_empty(), "{answer:?}");
-    proxy.heal();
+    somebody.rollback().await.unwrap();
     let arrived = testkit::eventually("the edit shows", || async {
         let followed = server.client.get(&path).await;
         (followed.header("location") == Some("https://example.com/after")).then_some(())
