@@ -143,6 +143,11 @@ const TABLE: &[Mutant] = &[
         "cache::conformance::redis::versions::a_created_entry_wants_the_primary",
     ),
     mutant(
+        "creation_ordinals",
+        "A late duplicate of a lease creates an evicted entry again, and an old load fits.",
+        "cache::conformance::redis::fences::a_late_duplicate_of_a_lease_brings_no_permission_back",
+    ),
+    mutant(
         "void_ordinals",
         "A late duplicate of an invalidation brings the permission of an old load back.",
         "cache::conformance::redis::fences::a_late_duplicate_of_an_invalidation_brings_no_permission_back",
@@ -276,6 +281,11 @@ const TABLE: &[Mutant] = &[
         "model_cold_rule",
         "The same in the model.",
         "cache::conformance::memory::versions::a_created_entry_wants_the_primary",
+    ),
+    mutant(
+        "model_creation_ordinals",
+        "The same in the model.",
+        "cache::conformance::memory::fences::a_late_duplicate_of_a_lease_brings_no_permission_back",
     ),
     mutant(
         "model_void_ordinals",

@@ -28,10 +28,13 @@ local function open_entry(key, now)
   return e, stored
 end
 
--- An entry without a value. What it knew of older versions, if it existed before, is forgotten.
-local function create_entry(generation, schema, lag, ends_at)
+-- An entry without a value. What it knew of older versions, if it existed before, is forgotten. Its ordinals begin at the
+-- time: should a late copy of a lease bring a generation back, the ordinals of its first life are not those of its second.
+local function create_entry(now, generation, schema, lag, ends_at)
   local e = { schema = schema, generation = generation, granted = 0, filled = 0, ends_at = ends_at, cold = false,
     floor = NO_VERSION, guard_until = 0, suspect_until = 0, windows = {} }
+  e.granted = now % 0x80000000 -- guard: creation_ordinals
+  e.filled = e.granted
   e.cold = lag > 0 -- guard: cold_rule
   drop_value(e)
   return e

@@ -7,7 +7,7 @@
 //!  3 compression 1   of the payload
 //!  4 schema      4   fingerprint of the value's schema
 //!  8 generation  8   random; a fill must bring the one its lease saw
-//! 16 granted     4   ordinals used up, by leases and by invalidations
+//! 16 granted     4   ordinals used up, by leases and by invalidations; they begin at the time of creation, modulo 2^31 ms
 //! 20 filled      4   the last of them that was stored or ended; earlier ones are refused
 //! 24 loaded_at   6   time of that lease
 //! 30 soft_until  6   from here on a refresh is due
@@ -119,7 +119,7 @@ pub struct Header {
     pub schema: u32,
     /// Changes with every creation and every invalidation.
     pub generation: Generation,
-    /// Ordinals used up: each lease gets the next one, and each invalidation takes one.
+    /// Ordinals used up: each lease gets the next one, and each invalidation takes one. They begin at the time of creation.
     pub granted: u32,
     /// The last ordinal whose value was stored, or which an invalidation ended. A fill with an earlier one is refused.
     pub filled: u32,

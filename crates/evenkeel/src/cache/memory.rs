@@ -114,8 +114,8 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
     let (mut entry, stored) = match found {
         Found::NewerFormat => return keep(Leased::OtherSchema),
         Found::Nothing | Found::Corrupt => {
-            let entry = Entry::create(ask.generation, ask.schema, ask.lag_ms_max, now_ms + span(ask.life_ms));
-            (entry, Bytes::new())
+            let ends_at_ms = now_ms + span(ask.life_ms);
+            (Entry::create(now_ms, ask.generation, ask.schema, ask.lag_ms_max, ends_at_ms), Bytes::new())
         }
         Found::Entry { entry, stored } => (entry, stored),
     };
@@ -246,7 +246,10 @@ fn invalidate(found: Found, now_ms: u64, invalidation: &Invalidation) -> Outcome
 fn begin_write(found: Found, now_ms: u64, begin: &BeginWrite) -> Outcome<Begun> {
     let mut entry = match found {
         Found::Entry { entry, .. } => entry,
-        _ => Entry::create(begin.invalidation.generation, begin.schema, begin.invalidation.lag_ms_max, now_ms),
+        _ => {
+            let Invalidation { generation, lag_ms_max, .. } = begin.invalidation;
+            Entry::create(now_ms, generation, begin.schema, lag_ms_max, now_ms)
+        }
     };
     let windows = &entry.header.windows;
     if let Some(own) = windows.iter().find(|window| guard("model_begin_repeat") && window.token == begin.token) {
@@ -292,13 +295,16 @@ fn end_write(found: Found, now_ms: u64, token: Token, invalidation: &Invalidatio
 
 /// What the steps share.
 impl Entry {
-    /// An entry without a value. What it knew of older versions, if it existed before, is forgotten.
-    fn create(generation: Generation, schema: u32, lag_ms_max: u64, ends_at_ms: u64) -> Self {
+    /// An entry without a value. What it knew of older versions, if it existed before, is forgotten. Its ordinals begin at
+    /// the time: should a late copy of a lease bring a generation back, the ordinals of its first life are not those of its
+    /// second.
+    fn create(now_ms: u64, generation: Generation, schema: u32, lag_ms_max: u64, ends_at_ms: u64) -> Self {
+        let first = if guard("model_creation_ordinals") { u32::try_from(now_ms % (1 << 31)).unwrap_or(0) } else { 0 };
         let header = Header {
             schema,
             generation,
-            granted: 0,
-            filled: 0,
+            granted: first,
+            filled: first,
             ends_at_ms,
             value: None,
             lease: None,

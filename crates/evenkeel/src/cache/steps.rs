@@ -70,7 +70,7 @@ pub struct Lease {
 pub struct Grant {
     /// The entry's generation as the lease saw it.
     pub generation: Generation,
-    /// Ordinal of the lease within the life of the entry, from 1. An invalidation takes one too.
+    /// Ordinal of the lease within the life of the entry. Each lease takes the next one, and each invalidation too.
     pub ordinal: u32,
     /// The store's time of the lease. The value's life counts from here, before the database was read, so that a ttl
     /// bounds how old a served value is however long the load took.

@@ -11,7 +11,7 @@ local lease_until, life_until = now + ARGV[3], now + ARGV[4]
 local function grant(e, at) return { 1, e.generation, e.granted, at, (e.cold or e.guard_until > now) and 1 or 0 } end
 local e, stored = open_entry(KEYS[1], now)
 if stored == 'newer' then return { 6 } end
-e = e or create_entry(generation, schema, lag, life_until)
+e = e or create_entry(now, generation, schema, lag, life_until)
 local last = 0
 for _, window in ipairs(e.windows) do last = math.max(last, window[2]) end
 if last > 0 then return { 5, last - now } end -- guard: lease_window

@@ -50,6 +50,9 @@ stories! {
         a_repeated_fill_is_stored
         a_grant_that_a_failover_took_back_is_refused
         a_late_duplicate_of_an_invalidation_brings_no_permission_back
+        a_late_duplicate_of_a_lease_brings_no_permission_back
+        an_invalidation_driven_again_after_a_failover_ends_the_load_it_had_ended
+        an_insert_ends_the_absence_of_its_row
         an_invalidation_creates_no_entry
         a_refresh_that_began_before_an_invalidation_is_not_stored;
     leases:

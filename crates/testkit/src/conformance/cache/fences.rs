@@ -1,8 +1,8 @@
 //! No load beats an invalidation that came after its beginning (C1).
 
 use super::Backend;
-use super::player::{Player, Served, asked, expiring, granted, hit, stale};
-use evenkeel::cache::steps::{Filled, Why};
+use super::player::{Player, Served, asked, expiring, granted, hit, loaded, stale};
+use evenkeel::cache::steps::{Fill, Filled, Why};
 
 /// The classical stale fill: a reader reads the row and pauses; a writer commits and invalidates; the reader stores what it
 /// read. The old value is then served until its ttl, with nobody left to correct it.
@@ -96,6 +96,46 @@ pub async fn a_late_duplicate_of_an_invalidation_brings_no_permission_back<B: Ba
     assert_ne!(next.ordinal, slow.ordinal);
     assert_eq!(cache.fill(slow, "v2").await, Filled::Superseded);
     assert_eq!(cache.fill(next, "v3").await, Filled::Stored);
+}
+
+/// A lease is sent again after a time-out, and the second copy arrives when the entry has been evicted and the writer found
+/// nothing to invalidate: it creates the entry again, under the same generation, and the load of the first copy fits.
+pub async fn a_late_duplicate_of_a_lease_brings_no_permission_back<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let sent_twice = asked(Why::Miss);
+    let slow = granted(cache.lease_with(&sent_twice).await);
+    cache.advance(1_000).await;
+    cache.evict().await;
+    cache.expire().await;
+    let again = granted(cache.lease_with(&sent_twice).await);
+    assert_eq!(again.generation, slow.generation);
+    assert_eq!(cache.fill(slow, "v1").await, Filled::Superseded);
+    assert_eq!(cache.fill(again, "v2").await, Filled::Stored);
+}
+
+/// A failover loses an invalidation and keeps the lease before it: the entry accepts the old load again. (A presence-only
+/// fence cannot see that.) The process drives its recent invalidations again before anything else, and that ends the load.
+pub async fn an_invalidation_driven_again_after_a_failover_ends_the_load_it_had_ended<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let slow = cache.grant().await;
+    let replicated = cache.bytes().await.unwrap();
+    cache.expire().await;
+    cache.put(replicated).await;
+    cache.expire().await;
+    assert_eq!(cache.fill(slow, "v1").await, Filled::Superseded);
+}
+
+/// A row was absent, that is cached, and then the row is inserted: the insert must end the absence like any other value.
+pub async fn an_insert_ends_the_absence_of_its_row<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let absent = |grant| Fill { absent: true, payload: bytes::Bytes::new(), ..loaded(grant, "") };
+    let grant = cache.grant().await;
+    assert_eq!(cache.fill_with(absent(grant)).await, Filled::Stored);
+    cache.advance(super::player::SOFT_MS).await;
+    let slow = granted(cache.lease(Why::Refresh).await);
+    cache.purge().await;
+    assert_eq!(cache.fill_with(absent(slow)).await, Filled::Superseded);
+    assert_eq!(cache.read().await, Served::Miss);
 }
 
 /// Tombstones for keys that nobody caches fill a cache with nothing. A load needs its entry to store anything, so an
