@@ -5,5 +5,6 @@ mod header;
 mod on_redis;
 mod published;
 mod reads;
+mod schedules;
 mod side_by_side;
 mod store;

@@ -1,0 +1,288 @@
+//! The row, the network, and what happens next.
+
+use super::Writing;
+use super::actors::{Call, Loader, Message, Writer};
+use crate::conformance::cache::Backend;
+use crate::conformance::cache::player::{
+    KEEP_MS, LEASE_MS, LIFE_MS, SOFT_MS, SUSPECT_MS, WINDOW_MS, asked, expiring, loaded, opening,
+};
+use bytes::Bytes;
+use evenkeel::Token;
+use evenkeel::cache::header::{Entry, Verdict};
+use evenkeel::cache::steps::{Begun, CacheSteps, Generation, Invalidation, Leased, Mode, Why};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::collections::VecDeque;
+
+const KEY: &[u8] = b"row";
+const LOADERS: usize = 4;
+const WRITERS: usize = 3;
+/// More messages than this are not on the way at once.
+const MESSAGES_MAX: usize = 12;
+/// What a failure shows of the past.
+const REMEMBERED: usize = 60;
+
+pub(super) struct World<'a, B> {
+    backend: &'a B,
+    writing: Writing,
+    seed: u64,
+    random: StdRng,
+    /// The version of the row, in the database.
+    row: u64,
+    /// The newest version of which a writer was answered that it is known.
+    known: u64,
+    loaders: [Loader; LOADERS],
+    writers: [Writer; WRITERS],
+    network: Vec<Message>,
+    /// Bytes as they were, for a failover to bring back.
+    replicated: Option<Bytes>,
+    served: usize,
+    past: VecDeque<String>,
+}
+
+impl<'a, B: Backend> World<'a, B> {
+    pub(super) fn new(backend: &'a B, writing: Writing, seed: u64) -> Self {
+        Self {
+            backend,
+            writing,
+            seed,
+            random: StdRng::seed_from_u64(seed),
+            row: 1,
+            known: 0,
+            loaders: std::array::from_fn(|_| Loader::Idle),
+            writers: std::array::from_fn(|_| Writer::Idle),
+            network: Vec::new(),
+            replicated: None,
+            served: 0,
+            past: VecDeque::new(),
+        }
+    }
+
+    pub(super) async fn play(mut self, steps: usize) -> usize {
+        for _ in 0..steps {
+            let full = self.network.len() >= MESSAGES_MAX;
+            match self.random.random_range(0..100) {
+                0..30 if !full => self.load(),
+                30..38 if !full => self.write(),
+                38..90 => self.deliver().await,
+                90..96 => self.pass_time().await,
+                _ => self.disturb().await,
+            }
+            self.look().await;
+        }
+        self.served
+    }
+
+    /// One loader goes on.
+    fn load(&mut self) {
+        let from = self.random.random_range(0..LOADERS);
+        self.loaders[from] = match self.loaders[from].clone() {
+            Loader::Idle => {
+                let why = [Why::Miss, Why::Refresh, Why::Stale][self.random.random_range(0..3)];
+                let mut lease = asked(why);
+                (lease.token, lease.generation) = (self.token(), self.generation());
+                self.send(from, Call::Lease(lease.clone()));
+                Loader::Asking(lease.token)
+            }
+            asking @ Loader::Asking(_) => asking,
+            Loader::Granted(token, grant) => {
+                self.note(format!("loader {from} reads version {}", self.row));
+                Loader::Loaded(token, grant, self.row)
+            }
+            Loader::Loaded(token, ..) if self.random.random_bool(0.1) => {
+                self.send(from, Call::Abandon(token));
+                Loader::Idle
+            }
+            Loader::Loaded(_, grant, version) => {
+                self.send(from, Call::Fill(loaded(grant, &version.to_string())));
+                Loader::Idle
+            }
+        };
+    }
+
+    /// One writer goes on.
+    fn write(&mut self) {
+        let from = self.random.random_range(0..WRITERS);
+        self.writers[from] = match self.writers[from].clone() {
+            Writer::Idle if self.writing == Writing::Invalidate => self.commit(from, None),
+            Writer::Idle => {
+                let mut begin = opening(self.token());
+                begin.invalidation = self.invalidation();
+                self.send(from, Call::Begin(begin.clone()));
+                Writer::Beginning(begin.token)
+            }
+            Writer::Open(token, until_ms) if self.backend.now_ms() < until_ms && self.random.random_bool(0.8) => {
+                self.commit(from, Some(token))
+            }
+            Writer::Open(token, _) => Writer::RolledBack(token),
+            Writer::Committed(window, version) => {
+                let invalidation = self.invalidation();
+                self.send(
+                    from,
+                    window.map_or(Call::Invalidate(invalidation.clone()), |token| Call::End(token, invalidation)),
+                );
+                Writer::Telling(Some(version))
+            }
+            Writer::RolledBack(token) => {
+                let invalidation = self.invalidation();
+                self.send(from, Call::End(token, invalidation));
+                Writer::Telling(None)
+            }
+            waiting @ (Writer::Beginning(_) | Writer::Telling(_)) => waiting,
+        };
+    }
+
+    fn commit(&mut self, from: usize, window: Option<Token>) -> Writer {
+        self.row += 1;
+        self.note(format!("writer {from} commits version {}", self.row));
+        Writer::Committed(window, self.row)
+    }
+
+    /// One message arrives. A copy may stay on the way; the answer may be lost, and then the sender sends it again.
+    async fn deliver(&mut self) {
+        if self.network.is_empty() {
+            return;
+        }
+        let at = self.random.random_range(0..self.network.len());
+        let message = self.network[at].clone();
+        if !self.random.random_bool(0.1) {
+            self.network.swap_remove(at);
+        }
+        let answered = !self.random.random_bool(0.1);
+        let Message { from, call } = message;
+        let words = self.call(from, &call, answered).await;
+        self.note(format!("arrives from {from}{}: {call:?} -> {words}", if answered { "" } else { ", answer lost" }));
+        if !answered {
+            self.network.push(Message { from, call });
+        }
+    }
+
+    async fn call(&mut self, from: usize, call: &Call, answered: bool) -> String {
+        let steps = self.backend.steps();
+        match call {
+            Call::Lease(lease) => {
+                let leased = steps.lease(KEY, lease).await.unwrap();
+                if answered && matches!(&self.loaders[from], Loader::Asking(token) if *token == lease.token) {
+                    self.loaders[from] = match leased {
+                        Leased::Granted(grant) => Loader::Granted(lease.token, grant),
+                        _ => Loader::Idle,
+                    };
+                }
+                format!("{leased:?}")
+            }
+            Call::Fill(fill) => format!("{:?}", steps.fill(KEY, fill).await.unwrap()),
+            Call::Abandon(token) => format!("{:?}", steps.abandon(KEY, *token, LEASE_MS / 2).await.unwrap()),
+            Call::Invalidate(invalidation) => {
+                steps.invalidate(KEY, invalidation).await.unwrap();
+                self.told(from, answered);
+                "done".to_owned()
+            }
+            Call::Begin(begin) => {
+                let begun = steps.begin_write(KEY, begin).await.unwrap();
+                if answered && matches!(&self.writers[from], Writer::Beginning(token) if *token == begin.token) {
+                    self.writers[from] = match begun {
+                        Begun::Open { remaining_ms } => Writer::Open(begin.token, self.backend.now_ms() + remaining_ms),
+                        Begun::Busy { .. } => Writer::Idle,
+                    };
+                }
+                format!("{begun:?}")
+            }
+            Call::End(token, invalidation) => {
+                let ended = steps.end_write(KEY, *token, invalidation).await.unwrap();
+                self.told(from, answered);
+                format!("{ended:?}")
+            }
+        }
+    }
+
+    /// A writer's answer has come. (A copy of an older call of its own tells it nothing wrong: its invalidation is sent once
+    /// per version, after the commit.)
+    fn told(&mut self, from: usize, answered: bool) {
+        let Writer::Telling(version) = self.writers[from] else { return };
+        let own_is_on_the_way = self
+            .network
+            .iter()
+            .any(|message| message.from == from && matches!(message.call, Call::Invalidate(_) | Call::End(..)));
+        if answered && !own_is_on_the_way {
+            self.known = self.known.max(version.unwrap_or(0));
+            self.writers[from] = Writer::Idle;
+        }
+    }
+
+    async fn pass_time(&mut self) {
+        let spans = [1_000, LEASE_MS / 2, LEASE_MS, WINDOW_MS, KEEP_MS, SUSPECT_MS, LIFE_MS, SOFT_MS];
+        // Short spans are the usual ones: what is on the way must arrive in the middle of everything.
+        let most = if self.random.random_bool(0.8) { 2 } else { spans.len() };
+        let span_ms = spans[self.random.random_range(0..most)];
+        self.backend.advance(span_ms).await;
+        self.note(format!("{span_ms} ms pass"));
+    }
+
+    async fn disturb(&mut self) {
+        if self.writing == Writing::Window {
+            return;
+        }
+        match self.random.random_range(0..3) {
+            0 => {
+                self.backend.evict(KEY).await;
+                self.note("evicted".to_owned());
+            }
+            1 => self.replicated = self.backend.steps().read(KEY).await.unwrap(),
+            _ => self.fail_over().await,
+        }
+    }
+
+    /// What was written last is lost; the invalidations that were answered are driven again before anybody reads.
+    async fn fail_over(&mut self) {
+        match self.replicated.take() {
+            Some(bytes) => self.backend.put(KEY, bytes).await,
+            None => self.backend.evict(KEY).await,
+        }
+        self.note("failed over".to_owned());
+        let driven_again = self.invalidation();
+        self.backend.steps().invalidate(KEY, &driven_again).await.unwrap();
+    }
+
+    /// What a reader would be served now.
+    async fn look(&mut self) {
+        let Some(bytes) = self.backend.steps().read(KEY).await.unwrap() else { return };
+        let entry = Entry::parse(bytes).unwrap();
+        if !matches!(entry.header.verdict(self.backend.now_ms()), Verdict::Hit | Verdict::Due) {
+            return;
+        }
+        self.served += 1;
+        let version: u64 = std::str::from_utf8(&entry.payload).unwrap().parse().unwrap();
+        let oldest = if self.writing == Writing::Window { self.row } else { self.known };
+        assert!(
+            version >= oldest,
+            "{:?}, seed {}: version {version} is served, {oldest} is known\n{}",
+            self.writing,
+            self.seed,
+            self.past.make_contiguous().join("\n")
+        );
+    }
+
+    fn send(&mut self, from: usize, call: Call) {
+        self.network.push(Message { from, call });
+    }
+
+    fn invalidation(&mut self) -> Invalidation {
+        let mode = if self.random.random_bool(0.3) { Mode::Purge } else { expiring().mode };
+        Invalidation { generation: self.generation(), mode, ..expiring() }
+    }
+
+    fn token(&mut self) -> Token {
+        Token::from(self.random.random::<[u8; 16]>())
+    }
+
+    fn generation(&mut self) -> Generation {
+        Generation(self.random.random())
+    }
+
+    fn note(&mut self, what: String) {
+        if self.past.len() == REMEMBERED {
+            self.past.pop_front();
+        }
+        self.past.push_back(what);
+    }
+}
