@@ -81,7 +81,12 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         let read = self.read(key, freshness, load);
         if tracing::enabled!(tracing::Level::DEBUG) {
             let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
-            return Box::pin(read.instrument(span)).await;
+            let told = async {
+                let found = read.await?;
+                tracing::Span::current().record("tier", tracing::field::debug(found.tier));
+                Ok(found)
+            };
+            return Box::pin(told.instrument(span)).await;
         }
         read.await
     }

@@ -21,7 +21,7 @@ pub(crate) enum Outcome<V> {
     },
     /// It failed, for everybody.
     Failed(CacheError),
-    /// A load ahead of need gave up; whoever needs the value loads it.
+    /// The load gave up, or went away with its runtime or its caller. Whoever needs the value loads it.
     Nothing,
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum Boarding<V> {
 /// A place on a flight.
 pub(crate) struct Ticket<V>(watch::Receiver<Option<Outcome<V>>>);
 
-/// The duty to end a flight. Dropped without [`land`](Self::land), it tells everybody that the load is gone.
+/// The duty to end a flight. Dropped without [`land`](Self::land), it tells those who wait that they must load for themselves.
 pub(crate) struct Landing<V> {
     flights: Arc<Flights<V>>,
     flight: Arc<Flight<V>>,
@@ -121,7 +121,7 @@ impl<V> Ticket<V> {
     pub(crate) async fn outcome(mut self) -> Outcome<V> {
         match self.0.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(outcome)) => outcome.clone(),
-            _ => Outcome::Failed(CacheError::LoaderDropped),
+            _ => Outcome::Nothing,
         }
     }
 }
@@ -153,7 +153,7 @@ impl<V> Landing<V> {
 impl<V> Drop for Landing<V> {
     fn drop(&mut self) {
         if !self.has_landed {
-            self.end(Outcome::Failed(CacheError::LoaderDropped));
+            self.end(Outcome::Nothing);
         }
     }
 }

@@ -21,7 +21,8 @@ use std::time::Duration;
 use tracing::Instrument;
 
 /// How often somebody else's load is asked after. The end of its lease is the latest time; a load usually ends long before.
-const ASK_AGAIN: Backoff = Backoff { delay_min: Duration::from_millis(4), delay_max: Duration::from_millis(64) };
+pub(super) const ASK_AGAIN: Backoff =
+    Backoff { delay_min: Duration::from_millis(4), delay_max: Duration::from_millis(64) };
 
 /// How a load is to be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub(super) struct Leasehold {
 }
 
 /// What came of asking for a lease.
-enum Asked<V> {
+pub(super) enum Asked<V> {
     Granted(Leasehold),
     Landed(Found<V>),
     /// Ask again, at the latest after this.
@@ -176,7 +177,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    async fn ask(&self, key: &[u8], why: Why) -> Asked<V> {
+    pub(super) async fn ask(&self, key: &[u8], why: Why) -> Asked<V> {
         let token = Token::random();
         let lease = Lease {
             token,
@@ -200,14 +201,25 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 
     async fn load_under(&self, lease: &Leasehold, landing: &Landing<V>, loader: Loader<V>) -> Outcome<V> {
-        match self.run(loader).await {
+        let loaded = self.run(loader).await;
+        self.settle(lease, landing, loaded).await
+    }
+
+    /// Stores what a lease brought, or gives the lease back.
+    pub(super) async fn settle(
+        &self,
+        lease: &Leasehold,
+        landing: &Landing<V>,
+        loaded: Result<Option<Arc<V>>, CacheError>,
+    ) -> Outcome<V> {
+        match loaded {
             Ok(value) => {
                 let fate = self.fill(lease, landing, value.as_deref()).await;
                 if fate == Fate::Dropped && guard("dropped_fill_gives_lease_back") {
                     // Nobody needs to wait for what will not come.
                     self.give_back(lease, landing, Duration::ZERO).await;
                 }
-                Outcome::Found { found: loaded(value), settled: fate != Fate::Overtaken }
+                Outcome::Found { found: just_loaded(value), settled: fate != Fate::Overtaken }
             }
             Err(error) => {
                 let patience =
@@ -229,28 +241,35 @@ impl<V: Send + Sync + 'static> Core<V> {
     async fn load_alone(&self, reason: Alone, loader: Loader<V>) -> Outcome<V> {
         self.metrics.bypassed(reason.as_str());
         match self.run(loader).await {
-            Ok(value) => Outcome::Found { found: loaded(value), settled: true },
+            Ok(value) => Outcome::Found { found: just_loaded(value), settled: true },
             Err(error) => Outcome::Failed(error),
         }
     }
 
     async fn run(&self, loader: Loader<V>) -> Result<Option<Arc<V>>, CacheError> {
+        let loaded = self.timed(loader::run(loader, &self.clock, self.settings.load_timeout)).await?;
+        let counter = if loaded.is_some() { &self.metrics.loaded } else { &self.metrics.loaded_absent };
+        counter.increment(1);
+        Ok(loaded.map(Arc::new))
+    }
+
+    /// Measures a run of the loader, and counts it if it failed.
+    pub(super) async fn timed<T>(&self, run: impl Future<Output = Result<T, CacheError>>) -> Result<T, CacheError> {
         let began = self.clock.now();
-        let loaded = loader::run(loader, &self.clock, self.settings.load_timeout).await;
+        let ended = run.await;
         self.metrics.load_seconds.record(self.clock.now().since(began).as_secs_f64());
-        match &loaded {
-            Ok(Some(_)) => self.metrics.loaded.increment(1),
-            Ok(None) => self.metrics.loaded_absent.increment(1),
+        match &ended {
+            Ok(_) => {}
             Err(CacheError::LoaderPanicked(_)) => self.metrics.load_failed("panic"),
             Err(CacheError::LoaderTimedOut { .. }) => self.metrics.load_failed("timeout"),
             Err(_) => self.metrics.load_failed("error"),
         }
-        Ok(loaded?.map(Arc::new))
+        ended
     }
 }
 
 impl Alone {
-    fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::StoreAway => "store_away",
             Self::InvalidationOwed => "invalidation_owed",
@@ -261,6 +280,7 @@ impl Alone {
     }
 }
 
-fn loaded<V>(value: Option<Arc<V>>) -> Found<V> {
+/// What this process has just read from the database.
+pub(super) fn just_loaded<V>(value: Option<Arc<V>>) -> Found<V> {
     Found { value, tier: Tier::Loader, age: Duration::ZERO, stale: None }
 }

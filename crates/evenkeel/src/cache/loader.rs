@@ -1,32 +1,59 @@
 //! The user's loader: in a task of its own, with a deadline, and never mistaken for a value when it fails.
 
 use super::error::CacheError;
+use super::key::{CacheKey, KeyBytes};
 use crate::clock::Clock;
 use crate::guard::guard;
 use std::any::Any;
+use std::collections::HashMap;
 use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// A load that has not begun. Dropped unpolled, it asked nothing of the database.
-pub(crate) type Loader<V> = Pin<Box<dyn Future<Output = Result<Option<V>, CacheError>> + Send>>;
+/// The load of one row that has not begun. Dropped unpolled, it asked nothing of the database.
+pub(crate) type Loader<V> = Load<Option<V>>;
+
+/// The load of several rows, by the bytes of their keys. Those that it does not bring do not exist.
+pub(crate) type BatchLoader<V> = Load<Rows<V>>;
+
+/// Rows by the bytes of their keys.
+pub(crate) type Rows<V> = HashMap<Box<[u8]>, V>;
+
+type Load<T> = Pin<Box<dyn Future<Output = Result<T, CacheError>> + Send>>;
 
 /// The user's future with its error made ours.
 pub(crate) fn loader<V, E>(load: impl Future<Output = Result<Option<V>, E>> + Send + 'static) -> Loader<V>
 where
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    Box::pin(async move { load.await.map_err(|error| CacheError::Loader(Arc::from(error.into()))) })
+    Box::pin(async move { load.await.map_err(own_error) })
+}
+
+/// The same for many rows.
+pub(crate) fn batch_loader<K, V, R, E>(load: impl Future<Output = Result<R, E>> + Send + 'static) -> BatchLoader<V>
+where
+    K: CacheKey,
+    R: IntoIterator<Item = (K, V)>,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    Box::pin(async move {
+        let rows = load.await.map_err(own_error)?;
+        Ok(rows.into_iter().map(|(key, row)| (KeyBytes::new(&key).as_slice().into(), row)).collect())
+    })
+}
+
+fn own_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> CacheError {
+    CacheError::Loader(Arc::from(error.into()))
 }
 
 /// Runs a load to its end, for at most `limit`. What a panic or a deadline leaves behind is an error.
-pub(crate) async fn run<V: Send + 'static>(
-    loader: Loader<V>,
+pub(crate) async fn run<T: Default + Send + 'static>(
+    loader: Load<T>,
     clock: &Clock,
     limit: Duration,
-) -> Result<Option<V>, CacheError> {
+) -> Result<T, CacheError> {
     // A task of its own, so that a panic ends there and not in the flight that others wait for.
     let mut task = tokio::spawn(loader.in_current_span());
     let ended = if guard("loader_deadline") { clock.timeout(limit, &mut task).await } else { Ok((&mut task).await) };
@@ -36,7 +63,7 @@ pub(crate) async fn run<V: Send + 'static>(
             if guard("loader_panic_is_an_error") {
                 Err(panicked(error.into_panic().as_ref()))
             } else {
-                Ok(None)
+                Ok(T::default())
             }
         }
         Ok(Err(_)) => Err(CacheError::LoaderDropped),

@@ -1,13 +1,18 @@
 //! What a reader makes of what it finds under its key: one plain read, and the entry's header decides.
 
 use super::core::Core;
+use super::error::CacheError;
 use super::found::{Found, Stale, Tier};
 use super::header::{Entry, HeaderError, Verdict};
+use super::key::KeyBytes;
 use super::load::{Alone, Plan};
 use super::steps::Why;
 use crate::guard::guard;
 use bytes::Bytes;
 use std::time::Duration;
+
+/// Entries read in one write: enough to make the way worth it, few enough not to hold others up.
+const READ_BATCH_MAX: usize = 500;
 
 /// What to do now.
 pub(crate) enum Look<V> {
@@ -22,18 +27,29 @@ pub(crate) enum Look<V> {
 impl<V: 'static> Core<V> {
     /// Looks once. A hit costs this one command.
     pub(super) async fn look(&self, key: &[u8]) -> Look<V> {
-        // An invalidation that is known to have failed: what the store has of this key must not be believed.
-        if self.redrive.ledger.owes(key) && guard("owed_is_not_read") {
-            return Look::Load(Plan::Alone(Alone::InvalidationOwed));
+        if let Some(plan) = self.owed(key) {
+            return Look::Load(plan);
         }
-        match self.store.read(key).await {
-            Ok(Some(bytes)) => self.judge(bytes),
-            Ok(None) => self.miss(Why::Miss),
-            Err(error) => {
-                tracing::debug!(cache = %self.name, %error, "read failed; asking the loader");
-                Look::Load(Plan::Alone(Alone::StoreAway))
-            }
+        self.judge(self.store.read(key).await)
+    }
+
+    /// Looks at several keys in one write.
+    pub(super) async fn look_at_many(&self, keys: &[KeyBytes]) -> Vec<Look<V>> {
+        let mut looks = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(READ_BATCH_MAX) {
+            let keys: Vec<&[u8]> = keys.iter().map(KeyBytes::as_slice).collect();
+            let answers = self.store.read_many(&keys).await;
+            looks.extend(keys.iter().zip(answers).map(|(key, answer)| match self.owed(key) {
+                Some(plan) => Look::Load(plan),
+                None => self.judge(answer),
+            }));
         }
+        looks
+    }
+
+    /// How to load a key whose invalidation is known to have failed: what the store has of it must not be believed.
+    fn owed(&self, key: &[u8]) -> Option<Plan> {
+        (self.redrive.ledger.owes(key) && guard("owed_is_not_read")).then_some(Plan::Alone(Alone::InvalidationOwed))
     }
 
     /// An entry that the store says may be served, whatever this process thinks of the time.
@@ -44,7 +60,15 @@ impl<V: 'static> Core<V> {
         Some(self.found(unpacked, value.loaded_at_ms, value.stale))
     }
 
-    fn judge(&self, bytes: Bytes) -> Look<V> {
+    fn judge(&self, answer: Result<Option<Bytes>, CacheError>) -> Look<V> {
+        let bytes = match answer {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return self.miss(Why::Miss),
+            Err(error) => {
+                tracing::debug!(cache = %self.name, %error, "read failed; asking the loader");
+                return Look::Load(Plan::Alone(Alone::StoreAway));
+            }
+        };
         let Entry { header, payload } = match Entry::parse(bytes) {
             Ok(entry) => entry,
             // A lease overwrites it.

@@ -53,6 +53,7 @@
 //! happen; `store` is the seam to `redis` and `memory`.
 
 mod admission;
+mod batch;
 mod builder;
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]
 mod cache;
@@ -71,6 +72,7 @@ mod ledger;
 mod load;
 mod loader;
 mod look;
+mod many;
 pub mod memory;
 mod metrics;
 mod payload;
@@ -81,6 +83,7 @@ mod registry;
 mod settings;
 pub mod steps;
 mod store;
+mod together;
 
 pub use builder::CacheBuilder;
 pub use cache::{Cache, Invalidated};
@@ -90,6 +93,7 @@ pub use freshness::Freshness;
 #[cfg(feature = "testing")]
 pub use gate::{Held, Side, Step, StepGate};
 pub use key::{CacheKey, KeyWriter, key_text};
+pub use many::Incomplete;
 pub use protocol::Protocol;
 pub(crate) use protocol::scripts as protocol_scripts;
 pub(crate) use registry::Caches;

@@ -9,7 +9,7 @@ use super::steps::{
 use crate::link::{Epoch, Link, LinkError, Script};
 use crate::token::Token;
 use bytes::Bytes;
-use redis::{FromRedisValue, Value};
+use redis::{FromRedisValue, Pipeline, Value};
 
 /// What every script begins with.
 const SHARED: &[&str] = &[include_str!("header.lua"), include_str!("entry.lua")];
@@ -39,6 +39,17 @@ impl RedisCache {
     #[must_use]
     pub fn new(link: Link, keys: CacheKeys) -> Self {
         Self { link, keys }
+    }
+
+    /// [`read`](CacheSteps::read) for several keys in one write.
+    pub(crate) async fn read_many(&self, keys: &[&[u8]]) -> Result<Vec<Result<Option<Bytes>, CacheError>>, CacheError> {
+        let mut pipeline = Pipeline::with_capacity(keys.len());
+        let full: Vec<Vec<u8>> = keys.iter().map(|key| self.keys.key(key)).collect();
+        for key in &full {
+            pipeline.cmd("GET").arg(key);
+        }
+        let answers = self.link.pipeline(full.first().map_or(&[], Vec::as_slice), &pipeline).await?;
+        Ok(answers.into_iter().map(entry_of).collect())
     }
 
     /// [`fill`](CacheSteps::fill) on this epoch or not at all: the permission of a lease is worth nothing on a later one.
@@ -218,6 +229,15 @@ fn leased(reply: &[Value]) -> Option<Leased> {
         [Value::Int(6)] => Leased::OtherSchema,
         _ => return None,
     })
+}
+
+/// What `GET` said.
+fn entry_of(answer: Value) -> Result<Option<Bytes>, CacheError> {
+    match answer {
+        Value::BulkString(bytes) => Ok(Some(bytes.into())),
+        Value::Nil => Ok(None),
+        other => Err(unexpected("read", &[other])),
+    }
 }
 
 fn unexpected(step: &str, reply: &[Value]) -> CacheError {

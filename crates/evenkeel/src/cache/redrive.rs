@@ -5,6 +5,7 @@ use super::error::CacheError;
 use super::ledger::{Demand, Duty, Ledger};
 use super::metrics::CacheMetrics;
 use super::store::Store;
+use super::together::together;
 use crate::background::Background;
 use crate::clock::Clock;
 use crate::guard::guard;
@@ -162,26 +163,6 @@ impl Drop for Underway {
             self.redrive.owing.notify_one();
         }
     }
-}
-
-/// Runs futures at once in this task, so that their commands travel together; the answers keep their order.
-async fn together<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut running: Vec<_> = futures.map(Box::pin).collect();
-    let mut ended: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
-    std::future::poll_fn(move |context| {
-        for (future, ended) in running.iter_mut().zip(&mut ended) {
-            if ended.is_none()
-                && let std::task::Poll::Ready(output) = future.as_mut().poll(context)
-            {
-                *ended = Some(output);
-            }
-        }
-        if ended.iter().all(Option::is_some) {
-            return std::task::Poll::Ready(ended.iter_mut().filter_map(Option::take).collect());
-        }
-        std::task::Poll::Pending
-    })
-    .await
 }
 
 fn seconds(unix_ms: u64) -> f64 {

@@ -7,6 +7,7 @@ use super::memory::MemoryCache;
 use super::protocol::PublishedCache;
 use super::redis::RedisCache;
 use super::steps::{CacheSteps, Fill, Filled, Invalidation, Lease, Leased};
+use super::together::together;
 use crate::clock::Clock;
 use crate::link::{Epoch, EpochHook, Link};
 use crate::token::Token;
@@ -119,6 +120,22 @@ impl Store {
 
     pub(crate) async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
         step!(self, Read, steps => steps.read(key))
+    }
+
+    /// What [`read`](Self::read) says, for each of `keys`. On Redis in one write.
+    pub(crate) async fn read_many(&self, keys: &[&[u8]]) -> Vec<Result<Option<Bytes>, CacheError>> {
+        #[cfg(feature = "testing")]
+        if let Err(error) = self.pass(Step::Read, Side::BeforeSend).await {
+            return keys.iter().map(|_| Err(error.clone())).collect();
+        }
+        match &self.backend {
+            Backend::Redis { steps, .. } => match steps.read_many(keys).await {
+                Ok(answers) => answers,
+                Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
+            },
+            Backend::Memory(steps) => together(keys.iter().map(|key| steps.read(key))).await,
+            Backend::Published { steps, .. } => together(keys.iter().map(|key| steps.read(key))).await,
+        }
     }
 
     pub(crate) async fn lease(&self, key: &[u8], lease: &Lease) -> Result<Leased, CacheError> {

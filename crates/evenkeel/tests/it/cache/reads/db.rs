@@ -89,15 +89,25 @@ impl Db {
         self.0.loads.subscribe().wait_for(|begun| *begun >= loads).await.unwrap();
     }
 
-    /// The loader.
+    /// The loader of one row.
     pub(super) fn find(&self, key: u64) -> impl Future<Output = Result<Option<String>, DbError>> + Send + use<> {
+        let rows = self.find_many(vec![key]);
+        async move { Ok(rows.await?.remove(&key)) }
+    }
+
+    /// The loader of many rows.
+    pub(super) fn find_many(
+        &self,
+        keys: Vec<u64>,
+    ) -> impl Future<Output = Result<HashMap<u64, String>, DbError>> + Send + use<> {
         let db = self.clone();
         async move {
-            let (row, failure, hold) = {
+            let (rows, failure, hold) = {
                 let mut state = db.0.state.lock().unwrap();
                 state.running += 1;
                 state.running_peak = state.running_peak.max(state.running);
-                (state.rows.get(&key).cloned(), state.failure.clone(), state.holds.pop_front())
+                let rows = keys.iter().filter_map(|key| Some((*key, state.rows.get(key)?.clone()))).collect();
+                (rows, state.failure.clone(), state.holds.pop_front())
             };
             db.0.loads.send_modify(|loads| *loads += 1);
             if let Some((reached, go)) = hold {
@@ -105,7 +115,7 @@ impl Db {
                 let _ = go.await;
             }
             db.0.state.lock().unwrap().running -= 1;
-            failure.map_or(Ok(row), Err)
+            failure.map_or(Ok(rows), Err)
         }
     }
 }

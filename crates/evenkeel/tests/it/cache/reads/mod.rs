@@ -21,6 +21,7 @@ macro_rules! on_both {
     };
 }
 
+mod batches;
 mod costs;
 mod crowd;
 mod db;

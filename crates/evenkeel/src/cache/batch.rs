@@ -1,0 +1,262 @@
+//! Many keys at once: one read for all, one run of the loader for those that this batch owns, then patience for the others.
+//!
+//! Each key keeps its own flight, lease and fill, so a batch and a single reader of the same key wait for each other, and an
+//! invalidation cuts off one key and not the batch.
+
+use super::admission::Admitted;
+use super::core::Core;
+use super::error::CacheError;
+use super::flight::{Boarding, Landing, Outcome, Ticket};
+use super::found::Found;
+use super::key::KeyBytes;
+use super::load::{ASK_AGAIN, Alone, Asked, Leasehold, Plan, just_loaded};
+use super::loader::{self, BatchLoader, Rows};
+use super::look::Look;
+use super::together::together;
+use crate::clock::Moment;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::Instrument;
+
+/// How the caller's loader is called: with the places of the keys that are wanted.
+type LoadMany<'a, V> = dyn Fn(&[usize]) -> BatchLoader<V> + Send + Sync + 'a;
+
+/// A key that has no answer yet.
+struct Open {
+    at: usize,
+    plan: Plan,
+    has_rerun: bool,
+}
+
+/// A key whose flight this batch leads.
+struct Led<V> {
+    key: Open,
+    landing: Landing<V>,
+    ticket: Ticket<V>,
+}
+
+/// What to do with a key that was asked for.
+enum Decided<V> {
+    Load(Option<Leasehold>, Option<Alone>),
+    Landed(Found<V>),
+    Again(Duration),
+    GiveUp,
+}
+
+/// A key that this batch loads.
+struct Own<V> {
+    landing: Landing<V>,
+    /// `None` for a load that goes past the store.
+    lease: Option<Leasehold>,
+}
+
+/// One batch on its way.
+struct Batch<'a, V> {
+    core: &'a Arc<Core<V>>,
+    keys: &'a [KeyBytes],
+    load: &'a LoadMany<'a, V>,
+    answers: Vec<Option<Result<Found<V>, CacheError>>>,
+    began: Moment,
+}
+
+impl<V: Send + Sync + 'static> Core<V> {
+    /// Reads all `keys`, which are distinct; the answers keep their order.
+    pub(super) async fn get_many(
+        self: &Arc<Self>,
+        keys: &[KeyBytes],
+        load: &LoadMany<'_, V>,
+    ) -> Vec<Result<Found<V>, CacheError>> {
+        let mut answers: Vec<Option<Result<Found<V>, CacheError>>> = Vec::with_capacity(keys.len());
+        let mut open = Vec::new();
+        for (at, look) in self.look_at_many(keys).await.into_iter().enumerate() {
+            answers.push(match look {
+                Look::Serve(found) => Some(Ok(found)),
+                Look::ServeAndLoad(found, why) => {
+                    self.load_ahead(keys[at].as_slice(), why, || only(&keys[at], load(&[at])));
+                    Some(Ok(found))
+                }
+                Look::Load(plan) => {
+                    open.push(Open { at, plan, has_rerun: false });
+                    None
+                }
+            });
+        }
+        if !open.is_empty() {
+            let mut batch = Batch { core: self, keys, load, answers, began: self.clock.now() };
+            Box::pin(batch.settle(open)).await;
+            answers = batch.answers;
+        }
+        answers.into_iter().map(|answer| answer.unwrap_or(Err(CacheError::LoaderDropped))).collect()
+    }
+}
+
+impl<V: Send + Sync + 'static> Batch<'_, V> {
+    /// Goes round until every key has an answer: first the own loads, then those of others.
+    async fn settle(&mut self, mut open: Vec<Open>) {
+        let mut attempt = 0;
+        while !open.is_empty() {
+            let (mut joined, mut led) = (Vec::new(), Vec::new());
+            for key in open {
+                match self.core.flights.board(self.keys[key.at].as_slice()) {
+                    Boarding::Join(ticket) => joined.push((key, ticket)),
+                    Boarding::Lead(landing, ticket) => led.push(Led { key, landing, ticket }),
+                }
+            }
+            let (mut again, pause) = self.load_own(led).await;
+            for (key, ticket) in joined {
+                self.core.metrics.joined.increment(1);
+                again.extend(self.join(key, ticket).await);
+            }
+            if let Some(pause) = pause {
+                self.core.metrics.waits.increment(1);
+                self.core.clock.sleep(ASK_AGAIN.delay(attempt).min(pause).max(Duration::from_millis(1))).await;
+                attempt += 1;
+            }
+            open = again;
+        }
+    }
+
+    /// Waits for somebody else's load of this process. Gives the key back if it must be asked for once more.
+    async fn join(&mut self, key: Open, ticket: Ticket<V>) -> Option<Open> {
+        match ticket.outcome().await {
+            Outcome::Found { found, settled } if settled || key.has_rerun => self.answer(key.at, Ok(found)),
+            Outcome::Found { .. } => Some(Open { has_rerun: true, ..key }),
+            Outcome::Failed(error) => self.answer(key.at, Err(error)),
+            Outcome::Nothing => Some(key),
+        }
+    }
+
+    fn answer(&mut self, at: usize, answer: Result<Found<V>, CacheError>) -> Option<Open> {
+        self.answers[at] = Some(answer);
+        None
+    }
+
+    /// Asks for a lease of each key and loads those that were granted in one run. Gives back those that others are loading,
+    /// and how long to leave them in peace.
+    async fn load_own(&mut self, led: Vec<Led<V>>) -> (Vec<Open>, Option<Duration>) {
+        if led.is_empty() {
+            return (Vec::new(), None);
+        }
+        let waited = self.core.clock.now().since(self.began);
+        let left = self.core.settings.wait_max.saturating_sub(waited);
+        let turn = match self.core.admission.enter(left).await {
+            Ok(turn) => turn,
+            Err(error) => {
+                for Led { key, landing, .. } in led {
+                    landing.land(Outcome::Failed(error.clone()));
+                    self.answer(key.at, Err(error.clone()));
+                }
+                return (Vec::new(), None);
+            }
+        };
+        let asked = together(led.iter().map(|led| self.ask(led.key.plan, &led.landing))).await;
+        let (mut own, mut tickets, mut again) = (Vec::new(), Vec::new(), Vec::new());
+        let mut pause: Option<Duration> = None;
+        for (Led { key, landing, ticket }, asked) in led.into_iter().zip(asked) {
+            match decide(asked, left.is_zero()) {
+                Decided::Load(lease, past_the_store) => {
+                    if let Some(reason) = past_the_store {
+                        self.core.metrics.bypassed(reason.as_str());
+                    }
+                    own.push(Own { landing, lease });
+                    tickets.push((key.at, ticket));
+                }
+                Decided::Landed(found) => {
+                    landing.land(Outcome::Found { found: found.clone(), settled: true });
+                    self.answer(key.at, Ok(found));
+                }
+                Decided::GiveUp => {
+                    landing.land(Outcome::Failed(CacheError::Failing { waited }));
+                    self.answer(key.at, Err(CacheError::Failing { waited }));
+                }
+                Decided::Again(after) => {
+                    // Other readers of this process may lead meanwhile.
+                    landing.land(Outcome::Nothing);
+                    pause = Some(pause.map_or(after, |pause| pause.min(after)));
+                    again.push(key);
+                }
+            }
+        }
+        self.run(own, tickets, turn).await;
+        (again, pause)
+    }
+
+    /// Loads the own keys in a task of its own: others may wait for them when this caller goes away.
+    async fn run(&mut self, own: Vec<Own<V>>, tickets: Vec<(usize, Ticket<V>)>, turn: Admitted) {
+        if own.is_empty() {
+            return;
+        }
+        let places: Vec<usize> = tickets.iter().map(|(at, _)| *at).collect();
+        let (core, loader) = (Arc::clone(self.core), (self.load)(&places));
+        let flight = async move {
+            core.fly_many(own, loader).await;
+            drop(turn);
+        };
+        tokio::spawn(flight.in_current_span());
+        for (at, ticket) in tickets {
+            match ticket.outcome().await {
+                Outcome::Found { found, .. } => self.answer(at, Ok(found)),
+                Outcome::Failed(error) => self.answer(at, Err(error)),
+                Outcome::Nothing => self.answer(at, Err(CacheError::LoaderDropped)),
+            };
+        }
+    }
+
+    async fn ask(&self, plan: Plan, landing: &Landing<V>) -> Asked<V> {
+        match plan {
+            Plan::Fill(why) | Plan::Ahead(why) => self.core.ask(landing.key(), why).await,
+            Plan::Alone(reason) => Asked::Alone(reason),
+        }
+    }
+}
+
+impl<V: Send + Sync + 'static> Core<V> {
+    /// One run of the loader for all, then each key's own fill and landing.
+    async fn fly_many(&self, own: Vec<Own<V>>, loader: BatchLoader<V>) {
+        let loaded = self.timed(loader::run(loader, &self.clock, self.settings.load_timeout)).await;
+        let mut rows = match loaded {
+            Ok(rows) => {
+                self.metrics.loaded.increment(1);
+                Ok(rows)
+            }
+            Err(error) => Err(error),
+        };
+        together(own.into_iter().map(|Own { landing, lease }| {
+            let loaded = take(&mut rows, &landing);
+            async move {
+                let outcome = match (lease, loaded) {
+                    (Some(lease), loaded) => self.settle(&lease, &landing, loaded).await,
+                    (None, Ok(value)) => Outcome::Found { found: just_loaded(value), settled: true },
+                    (None, Err(error)) => Outcome::Failed(error),
+                };
+                landing.land(outcome);
+            }
+        }))
+        .await;
+    }
+}
+
+fn decide<V>(asked: Asked<V>, has_waited_enough: bool) -> Decided<V> {
+    match asked {
+        Asked::Granted(lease) => Decided::Load(Some(lease), None),
+        Asked::Alone(reason) => Decided::Load(None, Some(reason)),
+        Asked::Landed(found) => Decided::Landed(found),
+        Asked::Later { retry_after, .. } if !has_waited_enough => Decided::Again(retry_after),
+        Asked::Later { is_failing: true, .. } => Decided::GiveUp,
+        Asked::Later { .. } => Decided::Load(None, Some(Alone::WaitedTooLong)),
+    }
+}
+
+/// The row of one key, or the error of all.
+fn take<V>(rows: &mut Result<Rows<V>, CacheError>, landing: &Landing<V>) -> Result<Option<Arc<V>>, CacheError> {
+    match rows {
+        Ok(rows) => Ok(rows.remove(landing.key()).map(Arc::new)),
+        Err(error) => Err(error.clone()),
+    }
+}
+
+/// A batch of one, as the load of a single row.
+fn only<V: Send + 'static>(key: &KeyBytes, load: BatchLoader<V>) -> loader::Loader<V> {
+    let key: Box<[u8]> = key.as_slice().into();
+    Box::pin(async move { Ok(load.await?.remove(&key)) })
+}

@@ -1,0 +1,106 @@
+//! The batch side of [`Cache`]: many keys in one call.
+
+use super::cache::{Cache, Invalidated};
+use super::error::CacheError;
+use super::key::{CacheKey, KeyBytes};
+use super::loader::batch_loader;
+use super::together::together;
+use std::collections::{HashMap, HashSet};
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Invalidations on the way at once.
+const INVALIDATE_BATCH_MAX: usize = 500;
+
+/// A batch in which some keys failed.
+///
+/// `?` turns it into a [`CacheError`] (the first of `failed`); whoever can live with a part takes `found`.
+#[derive(Debug)]
+pub struct Incomplete<K, V> {
+    /// The keys that have an answer; `None` says that the row does not exist.
+    pub found: HashMap<K, Option<Arc<V>>>,
+    /// The keys that have none, and why.
+    pub failed: HashMap<K, CacheError>,
+}
+
+impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, V> {
+    /// The values under `keys`, as [`get`](Self::get) gives each of them, with one read of the store and one run of `load` for
+    /// all that are missing. `load` returns the rows it finds with their keys; those that it does not return do not exist, and
+    /// that is cached too.
+    ///
+    /// Each key stands for itself: a batch waits for loads of its keys that are under way instead of repeating them (after
+    /// its own loads have ended; `load` is then called again if such a load brought nothing), and an invalidation of one key
+    /// costs that key's fill alone. A value due for refresh is served, and refreshed in the background by a run of its own.
+    ///
+    /// The loader's failure is the failure of those keys that it was called with. It counts as one load of `loads_max`.
+    ///
+    /// # Errors
+    /// [`Incomplete`] if any key failed, with the answers of all others.
+    pub async fn get_many<'k, F, Load, Rows, E>(
+        &self,
+        keys: impl IntoIterator<Item = &'k K>,
+        load: F,
+    ) -> Result<HashMap<K, Option<Arc<V>>>, Incomplete<K, V>>
+    where
+        K: 'k,
+        F: Fn(Vec<K>) -> Load + Send + Sync,
+        Load: Future<Output = Result<Rows, E>> + Send + 'static,
+        Rows: IntoIterator<Item = (K, V)>,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let mut seen = HashSet::new();
+        let keys: Vec<&K> = keys.into_iter().filter(|key| seen.insert(*key)).collect();
+        let bytes: Vec<KeyBytes> = keys.iter().map(|key| KeyBytes::new(*key)).collect();
+        let load = |places: &[usize]| batch_loader(load(places.iter().map(|at| keys[*at].clone()).collect()));
+        let answers = self.core.get_many(&bytes, &load).await;
+        let mut found = HashMap::with_capacity(keys.len());
+        let mut failed = HashMap::new();
+        for (key, answer) in keys.iter().copied().cloned().zip(answers) {
+            match answer {
+                Ok(answer) => _ = found.insert(key, answer.value),
+                Err(error) => _ = failed.insert(key, error),
+            }
+        }
+        if failed.is_empty() { Ok(found) } else { Err(Incomplete { found, failed }) }
+    }
+
+    /// Invalidates all `keys`, as [`invalidate`](Self::invalidate) does each of them. The commands travel together.
+    ///
+    /// # Errors
+    /// As [`invalidate`](Self::invalidate), the first one. The others were tried all the same, and those that failed are driven
+    /// again.
+    pub async fn invalidate_many<'k>(&self, keys: impl IntoIterator<Item = &'k K>) -> Result<Invalidated, CacheError>
+    where
+        K: 'k,
+    {
+        let keys: Vec<&K> = keys.into_iter().collect();
+        let mut first_error = None;
+        for keys in keys.chunks(INVALIDATE_BATCH_MAX) {
+            for answer in together(keys.iter().map(|key| self.invalidate(*key))).await {
+                if let Err(error) = answer {
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        first_error.map_or(Ok(Invalidated::Done), Err)
+    }
+}
+
+impl<K, V> fmt::Display for Incomplete<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (failed, all) = (self.failed.len(), self.failed.len() + self.found.len());
+        write!(f, "{failed} of {all} keys failed")?;
+        self.failed.values().next().map_or(Ok(()), |error| write!(f, ", one of them because {error}"))
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> Error for Incomplete<K, V> {}
+
+impl<K, V> From<Incomplete<K, V>> for CacheError {
+    fn from(incomplete: Incomplete<K, V>) -> Self {
+        incomplete.failed.into_values().next().unwrap_or(Self::LoaderDropped)
+    }
+}
