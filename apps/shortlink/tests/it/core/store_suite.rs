@@ -27,6 +27,7 @@ pub(super) async fn run(url: &DatabaseUrl) {
     a_checkpoint_is_kept_with_its_rows(&store).await;
     a_code_in_the_way_is_passed_over(&store).await;
     instances_share_one_sequence(&store, url, &clock).await;
+    one_of_many_wins(&store).await;
     imports_at_once_add_nothing_twice(&store, url, &clock).await;
     store.close().await;
 }
@@ -315,6 +316,39 @@ async fn instances_share_one_sequence(store: &Store, url: &DatabaseUrl, clock: &
     let found = store.find_many(&codes.into_iter().collect::<Vec<_>>()).await.unwrap();
     assert_eq!(found.len(), MAKERS * LINKS_EACH);
     other.close().await;
+}
+
+/// Of those who want the same alias, or change the same version, exactly one succeeds; the others are told.
+async fn one_of_many_wins(store: &Store) {
+    let tries = (0..MAKERS).map(|number| {
+        let store = store.clone();
+        tokio::spawn(async move { make(&store, Some("wanted"), &format!("https://race.example/{number}")).await })
+    });
+    let mut winners = Vec::new();
+    for outcome in tries.collect::<Vec<_>>() {
+        match outcome.await.unwrap() {
+            Ok(link) => winners.push(link),
+            Err(error) => assert!(matches!(error, StoreError::AliasTaken(_)), "{error:?}"),
+        }
+    }
+    let [link] = &winners[..] else { panic!("{winners:?}") };
+    assert_eq!(store.find(&link.code).await.unwrap().as_ref(), Some(link));
+
+    let tries = (0..MAKERS).map(|number| {
+        let (store, link) = (store.clone(), link.clone());
+        let patch =
+            LinkPatch { target: Some(target(&format!("https://race.example/moved/{number}"))), expires_at: None };
+        tokio::spawn(async move { store.patch(&link.code, patch, Some(link.version)).await })
+    });
+    let mut winners = Vec::new();
+    for outcome in tries.collect::<Vec<_>>() {
+        match outcome.await.unwrap() {
+            Ok(link) => winners.push(link.unwrap()),
+            Err(error) => assert!(matches!(error, StoreError::VersionConflict { .. }), "{error:?}"),
+        }
+    }
+    let [moved] = &winners[..] else { panic!("{winners:?}") };
+    assert_eq!(store.find(&link.code).await.unwrap().as_ref(), Some(moved));
 }
 
 async fn imports_at_once_add_nothing_twice(store: &Store, url: &DatabaseUrl, clock: &TestClock) {
