@@ -1,0 +1,38 @@
+//! The guards of the link to Redis.
+
+use super::{Mutant, mutant};
+
+/// In the order of the sources.
+pub(super) const ROWS: &[Mutant] = &[
+    mutant(
+        "link_noscript",
+        "After a SCRIPT FLUSH every script fails until the next reconnect.",
+        "link::commands::a_script_survives_a_script_flush",
+    ),
+    mutant("link_role", "A replica is taken for the primary.", "link::roles::a_replica_is_no_primary_to_begin_with"),
+    mutant(
+        "link_other_server",
+        "Demoted and promoted again between two beats, a server with other data passes for the one that was written to.",
+        "link::roles::another_history_of_the_data_is_another_epoch",
+    ),
+    mutant(
+        "link_over",
+        "A command is handed to an epoch that is over, and its outcome is in doubt for nothing.",
+        "link::recovery::an_epoch_that_is_over_sends_nothing",
+    ),
+    mutant(
+        "link_probe",
+        "One slow command costs everybody their connection.",
+        "link::silence::a_slow_server_keeps_its_epoch",
+    ),
+    mutant(
+        "link_readonly",
+        "A demoted primary refuses every write for ever.",
+        "link::roles::a_demoted_primary_is_left_at_the_first_refused_write",
+    ),
+    mutant(
+        "link_hooks_first",
+        "The epoch is open before the recent invalidations were driven again.",
+        "link::hooks::a_hook_is_done_before_anybody_is_let_in",
+    ),
+];
