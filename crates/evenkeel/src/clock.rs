@@ -35,6 +35,17 @@ impl Add<Duration> for Moment {
     }
 }
 
+/// A time on the wall clock, in ms since 1970: when something is due. A time before 1970 counts as 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnixMs(pub u64);
+
+impl From<SystemTime> for UnixMs {
+    fn from(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
 /// The time ran out before the future was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("timed out")]
@@ -78,8 +89,7 @@ impl Clock {
         if let Some(hand) = &self.manual {
             return hand.unix_ms();
         }
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        UnixMs::from(SystemTime::now()).0
     }
 
     /// Waits for `span`.

@@ -4,6 +4,8 @@
 use crate::cache::Caches;
 use crate::clock::Clock;
 use crate::link::{Link, LinkError, LinkOptions, Script};
+#[cfg(feature = "queue")]
+use crate::queue::{QueueStore, Queues};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +14,10 @@ const MEMORY_MAX_BYTES: usize = 64 << 20;
 
 /// Where the capabilities keep their state.
 #[derive(Clone)]
-#[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "read by the capabilities, all of which are features"))]
+#[cfg_attr(
+    not(any(feature = "cache", feature = "queue")),
+    expect(dead_code, reason = "read by the capabilities, all of which are features")
+)]
 pub(crate) enum Backend {
     /// In this process; gone with it.
     Memory(MemoryOptions),
@@ -28,7 +33,7 @@ pub(crate) struct MemoryOptions {
     pub(crate) max_bytes: usize,
 }
 
-/// The one handle a program opens; cheap to clone. It hands out caches (and, later, queues, locks and streams).
+/// The one handle a program opens; cheap to clone. It hands out caches and queues (and, later, locks and streams).
 #[derive(Clone)]
 pub struct Keel(Arc<Inner>);
 
@@ -37,6 +42,8 @@ struct Inner {
     clock: Clock,
     #[cfg(feature = "cache")]
     caches: Caches,
+    #[cfg(feature = "queue")]
+    queues: Queues,
 }
 
 impl Keel {
@@ -83,7 +90,7 @@ impl Keel {
     }
 
     #[cfg_attr(
-        not(feature = "cache"),
+        not(any(feature = "cache", feature = "queue")),
         expect(dead_code, reason = "read by the capabilities, all of which are features")
     )]
     pub(crate) fn backend(&self) -> &Backend {
@@ -91,7 +98,7 @@ impl Keel {
     }
 
     #[cfg_attr(
-        not(feature = "cache"),
+        not(any(feature = "cache", feature = "queue")),
         expect(dead_code, reason = "read by the capabilities, all of which are features")
     )]
     pub(crate) fn clock(&self) -> &Clock {
@@ -103,6 +110,18 @@ impl Keel {
         &self.0.caches
     }
 
+    /// What the queues of this keel share.
+    #[cfg(feature = "queue")]
+    pub(crate) fn queues(&self) -> &Queues {
+        &self.0.queues
+    }
+
+    /// Where the jobs of all queues are.
+    #[cfg(feature = "queue")]
+    pub(crate) fn queue_store(&self) -> QueueStore {
+        self.0.queues.store(&self.0.backend)
+    }
+
     /// A keel over the same store that knows nothing of this one's loads and caches, as another process would.
     ///
     /// For a keel in memory only: on Redis, connect once more.
@@ -110,7 +129,13 @@ impl Keel {
     #[must_use]
     pub fn another_process(&self) -> Self {
         let caches = Caches::over(Arc::clone(&self.0.caches.entries), Arc::clone(&self.0.caches.plain));
-        Self(Arc::new(Inner { backend: self.0.backend.clone(), clock: self.0.clock.clone(), caches }))
+        Self(Arc::new(Inner {
+            backend: self.0.backend.clone(),
+            clock: self.0.clock.clone(),
+            caches,
+            #[cfg(feature = "queue")]
+            queues: self.0.queues.another_process(),
+        }))
     }
 
     /// The entries of a keel in memory, to be touched as the world touches those of a Redis.
@@ -126,11 +151,15 @@ impl Keel {
             Backend::Memory(options) => options.max_bytes,
             Backend::Redis(_) => 0,
         });
+        #[cfg(feature = "queue")]
+        let queues = Queues::new(clock.clone());
         Self(Arc::new(Inner {
             backend,
             clock,
             #[cfg(feature = "cache")]
             caches,
+            #[cfg(feature = "queue")]
+            queues,
         }))
     }
 }

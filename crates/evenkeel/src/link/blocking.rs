@@ -1,13 +1,15 @@
 //! A connection of its own for commands that block: on a shared one they would hold up everybody behind them.
 
 use super::connect::Connected;
-use super::epoch::Epoch;
+use super::epoch::{Epoch, evalsha};
 use super::error::LinkError;
 use super::health::Health;
+use super::script::Script;
 use super::shared::Shared;
 use crate::clock::Clock;
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, Value};
+use redis::{Cmd, Pipeline, RedisResult, Value};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::AbortHandle;
@@ -46,21 +48,64 @@ impl Blocking {
     /// [`LinkError::EpochOver`] if the connection is gone (nothing was sent): open another one.
     /// [`LinkError::NoAnswer`] if it went under the command: what the command took from Redis may be lost with the answer.
     pub async fn command(&mut self, cmd: &Cmd, block: Duration) -> Result<Value, LinkError> {
-        // Taken out for the time of the call: whoever drops this future closes the connection with it.
-        let mut open = self.open.take().ok_or(LinkError::EpochOver)?;
-        if self.epoch.is_over() || open.health.is_over() {
-            return Err(LinkError::EpochOver);
-        }
-        let request = self.clock.timeout(block + self.slack, open.connection.send_packed_command(cmd));
-        let answer = tokio::select! {
-            biased;
-            answer = request => answer.map_err(|_| LinkError::SILENT)?.map_err(|error| LinkError::from_request(&error))?,
-            _ = self.epoch.over() => return Err(LinkError::BROKEN),
-        };
+        let mut open = self.take()?;
+        let answer = self.answer(open.connection.send_packed_command(cmd), block).await?;
         self.open = Some(open);
         match answer {
             Value::ServerError(error) => Err(error.into()),
             answer => Ok(answer),
+        }
+    }
+
+    /// Runs a script and, in the same write, a command that waits for what the script wrote (`WAIT`, `WAITAOF`). Answers
+    /// both; a refusal of the second is an answer, since the first has happened.
+    ///
+    /// # Errors
+    /// As [`command`](Self::command); after `NoAnswer` the script may have run.
+    pub async fn run_and_wait(
+        &mut self,
+        script: &'static Script,
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        wait: &Cmd,
+        block: Duration,
+    ) -> Result<(Value, Value), LinkError> {
+        let mut calls = Pipeline::new();
+        calls.add_command(evalsha(script, keys, args)).add_command(wait.clone());
+        for attempt in 0..2 {
+            let mut open = self.take()?;
+            let answers = self.answer(open.connection.send_packed_commands(&calls, 0, 2), block).await?;
+            self.open = Some(open);
+            let [ran, waited] = <[Value; 2]>::try_from(answers)
+                .map_err(|answers| LinkError::Unexpected(format!("{} answers to two commands", answers.len())))?;
+            match ran {
+                // Somebody ran SCRIPT FLUSH. Nothing of the script was executed.
+                Value::ServerError(error) if error.code() == "NOSCRIPT" && attempt == 0 => {
+                    self.command(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), Duration::ZERO).await?;
+                }
+                Value::ServerError(error) => return Err(error.into()),
+                ran => return Ok((ran, waited)),
+            }
+        }
+        Err(LinkError::Unexpected(format!("{} is not known right after it was loaded", script.name())))
+    }
+
+    /// Taken out for the time of a call: whoever drops its future closes the connection with it.
+    fn take(&mut self) -> Result<Open, LinkError> {
+        let open = self.open.take().ok_or(LinkError::EpochOver)?;
+        if self.epoch.is_over() || open.health.is_over() {
+            return Err(LinkError::EpochOver);
+        }
+        Ok(open)
+    }
+
+    async fn answer<T>(&self, request: impl Future<Output = RedisResult<T>>, block: Duration) -> Result<T, LinkError> {
+        tokio::select! {
+            biased;
+            answer = self.clock.timeout(block + self.slack, request) => {
+                answer.map_err(|_| LinkError::SILENT)?.map_err(|error| LinkError::from_request(&error))
+            }
+            _ = self.epoch.over() => Err(LinkError::BROKEN),
         }
     }
 

@@ -126,7 +126,7 @@ impl Epoch {
     }
 }
 
-fn evalsha(script: &Script, keys: &[&[u8]], args: &[&[u8]]) -> Cmd {
+pub(super) fn evalsha(script: &Script, keys: &[&[u8]], args: &[&[u8]]) -> Cmd {
     let bytes: usize = keys.iter().chain(args).map(|part| part.len()).sum();
     let mut cmd = Cmd::with_capacity(3 + keys.len() + args.len(), bytes + 64);
     cmd.arg("EVALSHA").arg(script.sha1()).arg(keys.len());

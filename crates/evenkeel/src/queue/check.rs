@@ -88,6 +88,7 @@ fn spec(spec: &JobSpec) -> Checked {
         Note::Error(error) => text(&error.text),
         Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) => text(bytes),
         Note::Redriven { .. } => Ok(()),
+        Note::RetryDelay(delay) => span(delay.ms_max()),
     })
 }
 

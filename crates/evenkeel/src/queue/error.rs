@@ -1,6 +1,8 @@
 //! What can go wrong with a queue, and what to do about it.
 
+use super::job::JobId;
 use super::record::Unreadable;
+use crate::codec::CodecError;
 use crate::link::LinkError;
 
 /// Why a queue call failed.
@@ -10,6 +12,35 @@ pub enum QueueError {
     /// Redis did not do it, or did not say so.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// The queue cannot be opened like this. Nothing was changed.
+    #[error("queue {queue}: {reason}")]
+    Settings {
+        /// Its name.
+        queue: String,
+        /// What cannot work, and what to change.
+        reason: String,
+    },
+    /// The body has no form in the queue's codec. Nothing was sent.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    /// The queue has reached its limit of jobs or bytes, and stayed there for as long as the call may wait. The job was not
+    /// taken: try later, or turn your own caller away.
+    #[error("queue {queue} is full (jobs_max or bytes_max); the job was not taken, try again later")]
+    Full {
+        /// Its name.
+        queue: String,
+    },
+    /// Redis has taken the jobs, but fewer copies were confirmed in time than were asked for. They run, unless the server is
+    /// lost before its copies catch up. Sending a job again under the same id does no harm.
+    #[error("the jobs are accepted, but only {reached} of {wanted} copies were confirmed in time")]
+    NotDurable {
+        /// The jobs that were accepted.
+        ids: Vec<JobId>,
+        /// How many copies were asked for.
+        wanted: u32,
+        /// How many were confirmed.
+        reached: u32,
+    },
     /// The call has more items than a step takes. Nothing was sent.
     #[error("{items} items in one call, at most {limit} are taken; split the call")]
     TooMany {
@@ -38,12 +69,16 @@ impl QueueError {
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, QueueError::Link(error) if error.is_retryable())
+        match self {
+            Self::Link(error) => error.is_retryable(),
+            Self::Full { .. } => true,
+            _ => false,
+        }
     }
 
     /// Whether the call may have happened although it failed here.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
-        matches!(self, QueueError::Link(error) if error.outcome_unknown())
+        matches!(self, Self::Link(error) if error.outcome_unknown())
     }
 }

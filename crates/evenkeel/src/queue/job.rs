@@ -1,5 +1,6 @@
 //! What a job is: its name, what its sender asked for, and what has happened to it so far.
 
+use super::retry_delay::RetryDelay;
 use crate::token::Token;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -124,6 +125,12 @@ pub enum Retries {
     Limited(u16),
     /// As many as it takes: for work that must succeed.
     Unlimited,
+}
+
+impl From<u16> for Retries {
+    fn from(retries: u16) -> Self {
+        Self::Limited(retries)
+    }
 }
 
 /// For how long an ended job is remembered, so that sending it again does not run it again.
@@ -255,6 +262,8 @@ pub enum Note {
     Headers(Bytes),
     /// The caller's own name for the job.
     Name(Bytes),
+    /// How long to wait between its attempts, instead of as long as its queue says.
+    RetryDelay(RetryDelay),
     /// It was dead and was sent back.
     Redriven {
         /// By which redrive.

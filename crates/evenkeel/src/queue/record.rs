@@ -5,6 +5,7 @@
 use super::job::{
     End, ErrorClass, ErrorNote, FORGET_MS, Job, JobSpec, Keep, Note, Priority, Retries, Stamp, Unique, UniqueKey,
 };
+use super::retry_delay::RetryDelay;
 use crate::token::Token;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -34,6 +35,7 @@ const NOTE_TRACE: u8 = 2;
 const NOTE_HEADERS: u8 = 3;
 const NOTE_NAME: u8 = 4;
 const NOTE_REDRIVEN: u8 = 5;
+const NOTE_RETRY_DELAY: u8 = 6;
 
 /// Bytes that are not a record of this format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -160,6 +162,7 @@ fn note_len(note: &Note) -> usize {
         Note::Error(error) => 9 + error.text.len(),
         Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) => bytes.len(),
         Note::Redriven { .. } => 24,
+        Note::RetryDelay(_) => 13,
     }
 }
 
@@ -170,6 +173,7 @@ fn put_note(out: &mut BytesMut, note: &Note) {
         Note::Headers(_) => NOTE_HEADERS,
         Note::Name(_) => NOTE_NAME,
         Note::Redriven { .. } => NOTE_REDRIVEN,
+        Note::RetryDelay(_) => NOTE_RETRY_DELAY,
     });
     out.put_u16(u16::try_from(note_len(note)).unwrap_or(u16::MAX));
     match note {
@@ -184,6 +188,15 @@ fn put_note(out: &mut BytesMut, note: &Note) {
             out.put_slice(redrive);
             put_u48(out, *at);
             out.put_u16(*errors);
+        }
+        Note::RetryDelay(delay) => {
+            let (kind, first, max) = match delay {
+                RetryDelay::Fixed { ms } => (0, *ms, *ms),
+                RetryDelay::Exponential { first_ms, max_ms } => (1, *first_ms, *max_ms),
+            };
+            out.put_u8(kind);
+            put_u48(out, first);
+            put_u48(out, max);
         }
     }
 }
@@ -286,6 +299,15 @@ fn decode_note(kind: u8, mut bytes: Bytes) -> Result<Note, Unreadable> {
             let (redrive, at) = (get_16(&mut bytes)?, get_u48(&mut bytes)?);
             let errors = bytes.try_get_u16().map_err(|_| Unreadable("a redrive without errors"))?;
             Note::Redriven { redrive, at, errors }
+        }
+        NOTE_RETRY_DELAY => {
+            let kind = bytes.try_get_u8().map_err(|_| Unreadable("a delay without kind"))?;
+            let (first_ms, max_ms) = (get_u48(&mut bytes)?, get_u48(&mut bytes)?);
+            Note::RetryDelay(match kind {
+                0 => RetryDelay::Fixed { ms: first_ms },
+                1 => RetryDelay::Exponential { first_ms, max_ms },
+                _ => return Err(Unreadable("unknown kind of delay")),
+            })
         }
         _ => return Err(Unreadable("unknown kind of note")),
     })

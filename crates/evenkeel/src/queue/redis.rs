@@ -13,9 +13,10 @@ use super::steps::{
     Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
     Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats,
 };
-use crate::link::{Link, Script};
+use crate::link::{Blocking, Link, Script};
 use call::Args;
 use redis::Value;
+use std::time::Duration;
 
 /// The steps on Redis. Cheap to clone.
 #[derive(Clone)]
@@ -28,6 +29,27 @@ impl RedisQueue {
     #[must_use]
     pub fn new(link: Link) -> Self {
         Self { link }
+    }
+
+    /// The link the steps go over.
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// [`QueueSteps::enqueue`] on a connection of its own, with `wait` (`WAIT`, `WAITAOF`) in the same write. Answers what
+    /// became of the jobs, and what `wait` said.
+    pub(crate) async fn enqueue_and_wait(
+        connection: &mut Blocking,
+        shard: &Shard,
+        jobs: &[NewJob],
+        wait: &redis::Cmd,
+        block: Duration,
+    ) -> Result<(Vec<Enqueued>, Value), QueueError> {
+        check::new_jobs(jobs)?;
+        let args = call::enqueue(jobs);
+        let tag = shard.tag().as_bytes();
+        let (ran, waited) = connection.run_and_wait(&scripts::ENQUEUE, &[tag], &args.slices(), wait, block).await?;
+        Ok((reply::enqueue(ran)?, waited))
     }
 
     async fn run(&self, script: &'static Script, shard: &Shard, args: Args) -> Result<Value, QueueError> {

@@ -1,0 +1,176 @@
+//! Opening a queue.
+
+use super::error::QueueError;
+use super::job::Retries;
+use super::metrics::QueueMetrics;
+use super::queue::{Core, Queue};
+use super::register::TopicRecord;
+use super::retry_delay::{RetryDelay, ms};
+use super::server;
+use super::settings::{Durability, Settings, WhenFull};
+use super::steps::{Limits, QueueSteps};
+use crate::codec::{Codec, Json};
+use crate::keel::Keel;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What may be said about a queue before it is opened. All of it has defaults.
+#[must_use = "a builder does nothing until `build`"]
+pub struct QueueBuilder<T, C = Json> {
+    keel: Keel,
+    name: String,
+    settings: Settings,
+    codec: C,
+    body: PhantomData<fn() -> T>,
+}
+
+impl Keel {
+    /// Begins a queue called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same in every process of the fleet.
+    pub fn queue<T>(&self, name: &str) -> QueueBuilder<T> {
+        QueueBuilder {
+            keel: self.clone(),
+            name: name.to_owned(),
+            settings: Settings::default(),
+            codec: Json,
+            body: PhantomData,
+        }
+    }
+}
+
+impl<T, C> QueueBuilder<T, C> {
+    /// Over how many shards the jobs are spread: hash slots of a cluster, and scripts that run apart. Default: as many as the
+    /// topic was first opened with, else 1. It cannot be changed later: whoever opens the topic with another number is
+    /// refused.
+    pub fn shards(mut self, shards: u16) -> Self {
+        self.settings.shards = Some(shards);
+        self
+    }
+
+    /// How many attempts follow a failed first one, or [`Retries::Unlimited`]. Default 5. A job may have its own.
+    pub fn retries(mut self, retries: impl Into<Retries>) -> Self {
+        self.settings.retries = retries.into();
+        self
+    }
+
+    /// How long to wait between attempts. Default: a random time below 2 s that doubles with every failure, up to an hour. A
+    /// job may have its own, and a handler may say it itself.
+    pub fn retry_delay(mut self, delay: RetryDelay) -> Self {
+        self.settings.retry_delay = delay;
+        self
+    }
+
+    /// A job that is out of retries is counted and gone, instead of becoming a dead letter.
+    pub fn discard_exhausted(mut self) -> Self {
+        self.settings.discard_exhausted = true;
+        self
+    }
+
+    /// How long a job stays with a worker that has fallen silent. Default 30 s. It does not bound how long a handler may take:
+    /// the consumer extends its leases while it lives.
+    pub fn visibility(mut self, lease: Duration) -> Self {
+        self.settings.visibility = lease;
+        self
+    }
+
+    /// For how long after its end a job with a caller's id is remembered, so that sending it again does not run it again.
+    /// Default 24 h.
+    pub fn id_window(mut self, window: Duration) -> Self {
+        self.settings.id_window = window;
+        self
+    }
+
+    /// Larger encoded bodies are refused with [`QueueError::TooLarge`]. Default 1 MiB.
+    pub fn body_bytes_max(mut self, bytes: usize) -> Self {
+        self.settings.body_bytes_max = bytes;
+        self
+    }
+
+    /// At most so many jobs wait and run; more are refused, or wait for room ([`when_full`](Self::when_full)). Spread evenly
+    /// over the shards. Default: no limit, or what was last set.
+    pub fn jobs_max(mut self, jobs: u64) -> Self {
+        self.settings.limits.jobs_max = Some(jobs);
+        self
+    }
+
+    /// Like [`jobs_max`](Self::jobs_max), for the bytes of all jobs, dead letters included.
+    pub fn bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.limits.bytes_max = Some(bytes);
+        self
+    }
+
+    /// What happens to a job that finds the queue full. Default: refused at once.
+    pub fn when_full(mut self, when_full: WhenFull) -> Self {
+        self.settings.when_full = when_full;
+        self
+    }
+
+    /// Who must have taken a job before its sender is told that it is accepted. Default [`Durability::Memory`].
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.settings.durability = durability;
+        self
+    }
+
+    /// Opens the queue on a Redis that may evict keys, which loses jobs without a word.
+    pub fn allow_eviction(mut self) -> Self {
+        self.settings.may_evict = true;
+        self
+    }
+
+    /// How bodies become bytes. Default [`Json`].
+    pub fn codec<D: Codec<T>>(self, codec: D) -> QueueBuilder<T, D> {
+        QueueBuilder { keel: self.keel, name: self.name, settings: self.settings, codec, body: PhantomData }
+    }
+}
+
+impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
+    /// Opens the queue: looks at the server, enters the topic in the register, sets its limits.
+    ///
+    /// # Errors
+    /// [`QueueError::Settings`]: one sentence that says what cannot work and what to change, among them: the server evicts
+    /// keys, it cannot do the durability that was asked for, the topic has another number of shards.
+    /// [`QueueError::Link`]: the server could not be asked.
+    pub async fn build(self) -> Result<Queue<T>, QueueError> {
+        let settings = self.settings;
+        settings.check(&self.name)?;
+        let store = self.keel.queue_store();
+        server::check(&store, &self.name, &settings).await?;
+        let wanted = TopicRecord {
+            shards: settings.shards.unwrap_or(1),
+            codec: self.codec.id(),
+            retries: match settings.retries {
+                Retries::Limited(retries) => Some(retries),
+                Retries::Unlimited => None,
+            },
+            discard_exhausted: settings.discard_exhausted,
+            id_window_ms: ms(settings.id_window),
+        };
+        let held = store.register(&self.name, &wanted).await?;
+        if settings.shards.is_some_and(|shards| shards != held.shards) {
+            return Err(QueueError::Settings {
+                queue: self.name,
+                reason: format!(
+                    "it has {} shards since it was first opened, and that cannot change; say `shards({0})` or nothing",
+                    held.shards
+                ),
+            });
+        }
+        let shards = store.shards(&self.name, held.shards);
+        if settings.limits != Limits::default() {
+            let limits = settings.limits_of_a_shard(shards.count());
+            for shard in shards.iter() {
+                store.set_limits(shard, limits).await?;
+            }
+        }
+        Ok(Queue::new(Core {
+            metrics: Arc::new(QueueMetrics::register(&self.name)),
+            name: self.name.into(),
+            store,
+            shards,
+            codec: Arc::new(self.codec),
+            settings,
+            clock: self.keel.clock().clone(),
+            keel: self.keel,
+        }))
+    }
+}

@@ -1,0 +1,173 @@
+//! [`Queue`]: what a program holds.
+
+use super::error::QueueError;
+use super::job::JobId;
+use super::metrics::QueueMetrics;
+use super::order::{Order, Sent};
+use super::retry_delay::ms;
+use super::send;
+use super::settings::{Durability, Settings};
+use super::shards::Shards;
+use super::steps::{QueueSteps, Reschedule, Rescheduled, Revoked, When};
+use super::store::QueueStore;
+use crate::clock::{Clock, UnixMs};
+use crate::codec::Codec;
+use crate::keel::Keel;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A handle on one queue; cheap to clone.
+///
+/// Guarantee: a job that was accepted is delivered until it is acknowledged or dead (at least once), never before it is due.
+/// Not guaranteed: that it is delivered once only, or in any order between shards; docs/spec/queue.md says what else.
+pub struct Queue<T> {
+    core: Arc<Core<T>>,
+    durability: Durability,
+}
+
+/// What all handles of one queue share.
+pub(crate) struct Core<T> {
+    pub(super) name: Arc<str>,
+    pub(super) store: QueueStore,
+    pub(super) shards: Shards,
+    pub(super) codec: Arc<dyn Codec<T>>,
+    pub(super) settings: Settings,
+    pub(super) metrics: Arc<QueueMetrics>,
+    pub(super) clock: Clock,
+    pub(super) keel: Keel,
+}
+
+impl<T> Clone for Queue<T> {
+    fn clone(&self) -> Self {
+        Self { core: Arc::clone(&self.core), durability: self.durability }
+    }
+}
+
+impl<T: Send + Sync + 'static> Queue<T> {
+    pub(super) fn new(core: Core<T>) -> Self {
+        Self { durability: core.settings.durability, core: Arc::new(core) }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Sends a job that is due at once.
+    ///
+    /// # Errors
+    /// [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent. [`QueueError::Full`]: it was not taken.
+    /// [`QueueError::Link`] with `outcome_unknown`: it may have been taken, and sending it again may duplicate it; a job with
+    /// an id of yours ([`Order::id`]) may be sent again without harm.
+    pub async fn now(&self, body: &T) -> Result<JobId, QueueError> {
+        self.job(body).enqueue().await.map(|sent| sent.id)
+    }
+
+    /// Sends a job that is due at `due`: a `SystemTime`, a `jiff::Timestamp`, or ms since 1970. A time that has passed means now.
+    ///
+    /// # Errors
+    /// As [`now`](Self::now).
+    pub async fn at(&self, due: impl Into<UnixMs>, body: &T) -> Result<JobId, QueueError> {
+        self.job(body).at(due).enqueue().await.map(|sent| sent.id)
+    }
+
+    /// Sends a job that is due `delay` after the server has taken it.
+    ///
+    /// # Errors
+    /// As [`now`](Self::now).
+    pub async fn delay(&self, delay: Duration, body: &T) -> Result<JobId, QueueError> {
+        self.job(body).delay(delay).enqueue().await.map(|sent| sent.id)
+    }
+
+    /// Begins a job about which there is more to say; see [`Order`]. The body is encoded at once.
+    pub fn job(&self, body: &T) -> Order<'_, T> {
+        Order::new(self, body)
+    }
+
+    /// Sends many jobs, in one round trip a shard for each 500. Answers each, in order; one that found the queue full says so
+    /// in its answer ([`Sent::answer`]).
+    ///
+    /// # Errors
+    /// As [`now`](Self::now), for the whole: after an error any of them may have been taken.
+    pub async fn enqueue_all<'a>(
+        &'a self,
+        orders: impl IntoIterator<Item = Order<'a, T>>,
+    ) -> Result<Vec<Sent>, QueueError> {
+        let jobs = orders.into_iter().map(|order| order.into_job(self)).collect::<Result<Vec<_>, _>>()?;
+        send::send(self, jobs).await
+    }
+
+    /// A handle whose jobs are accepted under another durability than the queue was opened with.
+    ///
+    /// # Errors
+    /// [`QueueError::Settings`] if the server cannot do it.
+    pub async fn with_durability(&self, durability: Durability) -> Result<Self, QueueError> {
+        let settings = Settings { durability, ..self.core.settings.clone() };
+        settings.check(&self.core.name)?;
+        super::server::check(&self.core.store, &self.core.name, &settings).await?;
+        Ok(Self { core: Arc::clone(&self.core), durability })
+    }
+
+    /// Takes a job back that is not running. [`Revoked`] says exactly what was found.
+    ///
+    /// # Errors
+    /// [`QueueError::Link`]; repeating the call does no harm.
+    pub async fn revoke(&self, id: &JobId) -> Result<Revoked, QueueError> {
+        let answers = self.core.store.revoke(self.core.shards.of(*id), &[*id]).await?;
+        Ok(answers.first().copied().unwrap_or(Revoked::Unknown))
+    }
+
+    /// Gives a waiting job another due time. [`Rescheduled`] says exactly what was found.
+    ///
+    /// # Errors
+    /// [`QueueError::Link`]; repeating the call does no harm.
+    pub async fn reschedule(&self, id: &JobId, due: impl Into<UnixMs>) -> Result<Rescheduled, QueueError> {
+        self.change(*id, Some(When::At(due.into().0)), None).await
+    }
+
+    /// Gives a waiting job another due time, counted from the server's now.
+    ///
+    /// # Errors
+    /// As [`reschedule`](Self::reschedule).
+    pub async fn reschedule_in(&self, id: &JobId, delay: Duration) -> Result<Rescheduled, QueueError> {
+        self.change(*id, Some(When::In(ms(delay))), None).await
+    }
+
+    /// Gives a waiting job another body.
+    ///
+    /// # Errors
+    /// As [`reschedule`](Self::reschedule); [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent.
+    pub async fn edit(&self, id: &JobId, body: &T) -> Result<Rescheduled, QueueError> {
+        let body = self.core.encode(body)?;
+        self.change(*id, None, Some(body)).await
+    }
+
+    async fn change(&self, id: JobId, when: Option<When>, body: Option<Bytes>) -> Result<Rescheduled, QueueError> {
+        let answers = self.core.store.reschedule(self.core.shards.of(id), &[Reschedule { id, when, body }]).await?;
+        Ok(answers.first().copied().unwrap_or(Rescheduled::Unknown))
+    }
+
+    pub(super) fn core(&self) -> &Arc<Core<T>> {
+        &self.core
+    }
+
+    pub(super) fn durability_wanted(&self) -> Durability {
+        self.durability
+    }
+}
+
+impl<T: 'static> Core<T> {
+    /// The bytes of a body, if they are not too many.
+    pub(super) fn encode(&self, body: &T) -> Result<Bytes, QueueError> {
+        let mut out = Vec::new();
+        self.codec.encode(body, &mut out)?;
+        let limit = self.settings.body_bytes_max;
+        if out.len() > limit {
+            return Err(QueueError::TooLarge { bytes: out.len(), limit });
+        }
+        self.metrics.body_bytes.record(out.len() as f64);
+        Ok(out.into())
+    }
+}

@@ -1,0 +1,109 @@
+//! The register of topics: which there are, over how many shards, and what the command line must know of them.
+
+use super::error::QueueError;
+use crate::link::{Link, LinkError};
+use redis::Value;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is known of a topic. Written as JSON, so that an operator can read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TopicRecord {
+    /// How many shards its jobs are spread over.
+    pub(crate) shards: u16,
+    /// The codec of its bodies ([`Codec::id`](crate::codec::Codec::id)).
+    pub(crate) codec: u8,
+    /// How many attempts follow a failed first one; none: as many as it takes.
+    pub(crate) retries: Option<u16>,
+    /// Out of retries a job is gone instead of dead.
+    pub(crate) discard_exhausted: bool,
+    /// For how long a job with a caller's id is remembered after its end.
+    pub(crate) id_window_ms: u64,
+}
+
+/// The register in Redis: one hash, topic → record.
+pub(super) struct RedisTopics<'a> {
+    link: &'a Link,
+    key: String,
+}
+
+impl<'a> RedisTopics<'a> {
+    pub(super) fn new(link: &'a Link) -> Self {
+        Self { link, key: format!("{}:q:topics", link.prefix()) }
+    }
+
+    /// Enters a topic unless it is there. Two that enter it at once agree on what the first one wrote.
+    pub(super) async fn register(&self, topic: &str, record: &TopicRecord) -> Result<TopicRecord, QueueError> {
+        let text = write(record)?;
+        self.command(redis::cmd("HSETNX").arg(&self.key).arg(topic).arg(&text)).await?;
+        let held = self.get(topic).await?.unwrap_or_else(|| record.clone());
+        let wanted = TopicRecord { shards: held.shards, ..record.clone() };
+        if wanted != held {
+            self.command(redis::cmd("HSET").arg(&self.key).arg(topic).arg(write(&wanted)?)).await?;
+        }
+        Ok(wanted)
+    }
+
+    pub(super) async fn get(&self, topic: &str) -> Result<Option<TopicRecord>, QueueError> {
+        match self.command(redis::cmd("HGET").arg(&self.key).arg(topic)).await? {
+            Value::Nil => Ok(None),
+            Value::BulkString(text) => read(topic, &text).map(Some),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    pub(super) async fn all(&self) -> Result<Vec<(String, TopicRecord)>, QueueError> {
+        let answer = self.command(redis::cmd("HGETALL").arg(&self.key)).await?;
+        let rows: BTreeMap<String, Vec<u8>> =
+            redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("HGETALL: {error}")))?;
+        rows.into_iter().map(|(topic, text)| read(&topic, &text).map(|record| (topic, record))).collect()
+    }
+
+    async fn command(&self, cmd: &redis::Cmd) -> Result<Value, QueueError> {
+        Ok(self.link.command(self.key.as_bytes(), cmd).await?)
+    }
+}
+
+fn write(record: &TopicRecord) -> Result<String, QueueError> {
+    serde_json::to_string(record).map_err(|error| QueueError::Invalid(error.to_string()))
+}
+
+fn read(topic: &str, text: &[u8]) -> Result<TopicRecord, QueueError> {
+    serde_json::from_slice(text).map_err(|error| QueueError::Settings {
+        queue: topic.to_owned(),
+        reason: format!(
+            "its entry in the register of topics cannot be read ({error}); was it written by a newer program?"
+        ),
+    })
+}
+
+fn unexpected(value: &Value) -> QueueError {
+    QueueError::Link(LinkError::Unexpected(format!("the register of topics: {value:?}")))
+}
+
+/// The register of an embedded store.
+#[derive(Default)]
+pub(super) struct MemoryTopics(Mutex<BTreeMap<String, TopicRecord>>);
+
+impl MemoryTopics {
+    pub(super) fn register(&self, topic: &str, record: &TopicRecord) -> TopicRecord {
+        let mut topics = self.topics();
+        let shards = topics.get(topic).map_or(record.shards, |held| held.shards);
+        let record = TopicRecord { shards, ..record.clone() };
+        topics.insert(topic.to_owned(), record.clone());
+        record
+    }
+
+    pub(super) fn get(&self, topic: &str) -> Option<TopicRecord> {
+        self.topics().get(topic).cloned()
+    }
+
+    pub(super) fn all(&self) -> Vec<(String, TopicRecord)> {
+        self.topics().iter().map(|(topic, record)| (topic.clone(), record.clone())).collect()
+    }
+
+    fn topics(&self) -> MutexGuard<'_, BTreeMap<String, TopicRecord>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

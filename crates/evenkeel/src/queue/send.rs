@@ -1,0 +1,72 @@
+//! The way of jobs into a queue: split over the shards, sent in as few calls as the steps allow, kept waiting while it is full.
+
+use super::durable;
+use super::error::QueueError;
+use super::job::JobId;
+use super::order::Sent;
+use super::queue::Queue;
+use super::settings::{Durability, WhenFull};
+use super::steps::{Enqueued, ITEMS_MAX, NewJob, QueueSteps, Shard};
+use crate::retry::Backoff;
+use std::time::Duration;
+
+/// How often a sender that waits for room asks.
+const FULL: Backoff = Backoff { delay_min: Duration::from_millis(10), delay_max: Duration::from_millis(500) };
+
+/// Sends jobs and answers each, in order. Those that found the queue full for as long as they may wait say so.
+pub(super) async fn send<T: Send + Sync + 'static>(
+    queue: &Queue<T>,
+    jobs: Vec<NewJob>,
+) -> Result<Vec<Sent>, QueueError> {
+    let core = queue.core();
+    let patience = match core.settings.when_full {
+        WhenFull::Reject => Duration::ZERO,
+        WhenFull::Wait(patience) => patience,
+    };
+    let until = core.clock.now() + patience;
+    let mut sent: Vec<Sent> = jobs.iter().map(|job| Sent { id: job.id, answer: Enqueued::Full }).collect();
+    let mut left: Vec<usize> = (0..jobs.len()).collect();
+    let mut attempt = 0;
+    let mut short = None;
+    loop {
+        for share in core.shards.split(left, |place| jobs[*place].id) {
+            for places in share.items.chunks(ITEMS_MAX) {
+                let part: Vec<NewJob> = places.iter().map(|place| jobs[*place].clone()).collect();
+                let (answers, reached) = enqueue(queue, &share.shard, &part).await?;
+                short = short.or(reached);
+                places.iter().zip(answers).for_each(|(place, answer)| sent[*place].answer = answer);
+            }
+        }
+        left = (0..sent.len()).filter(|place| sent[*place].answer == Enqueued::Full).collect();
+        if left.is_empty() || core.clock.now() >= until {
+            break;
+        }
+        let pause = FULL.delay(attempt).min(until.since(core.clock.now()));
+        core.clock.sleep(pause).await;
+        attempt += 1;
+    }
+    sent.iter().for_each(|sent| core.metrics.sent(sent.answer));
+    match short {
+        Some((wanted, reached)) => {
+            let accepted = sent.iter().filter(|sent| sent.answer != Enqueued::Full);
+            let ids: Vec<JobId> = accepted.map(|sent| sent.id).collect();
+            Err(QueueError::NotDurable { ids, wanted, reached })
+        }
+        None => Ok(sent),
+    }
+}
+
+/// Copies that were wanted and copies that were confirmed, where these were fewer.
+type Short = Option<(u32, u32)>;
+
+async fn enqueue<T: Send + Sync + 'static>(
+    queue: &Queue<T>,
+    shard: &Shard,
+    jobs: &[NewJob],
+) -> Result<(Vec<Enqueued>, Short), QueueError> {
+    let core = queue.core();
+    match (queue.durability_wanted(), core.store.link()) {
+        (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(shard, jobs).await?, None)),
+        (durability, Some(link)) => durable::enqueue(core.keel.queues(), link, shard, jobs, durability).await,
+    }
+}

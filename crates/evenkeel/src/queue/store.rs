@@ -1,0 +1,185 @@
+//! The steps of all queues of a keel, over whatever it keeps its state in; and the register of its topics.
+
+use super::error::QueueError;
+use super::job::JobId;
+use super::memory::MemoryQueue;
+use super::redis::RedisQueue;
+use super::register::{MemoryTopics, RedisTopics, TopicRecord};
+use super::shards::Shards;
+use super::steps::{
+    Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
+    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats,
+};
+use crate::clock::Clock;
+use crate::link::Link;
+use std::sync::Arc;
+
+/// The namespace of keys in an embedded store, where there is nobody to be apart from.
+const MEMORY_PREFIX: &str = "evenkeel";
+
+/// Where the jobs of a keel are. Cheap to clone.
+#[derive(Clone)]
+pub(crate) enum QueueStore {
+    /// In this process.
+    Memory(Arc<Embedded>),
+    /// On Redis.
+    Redis(RedisQueue),
+}
+
+/// The embedded store of one keel: all of its queues share it.
+pub(crate) struct Embedded {
+    pub(super) steps: MemoryQueue,
+    topics: MemoryTopics,
+    clock: Clock,
+}
+
+impl Embedded {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { steps: MemoryQueue::new(clock.clone()), topics: MemoryTopics::default(), clock }
+    }
+}
+
+impl QueueStore {
+    /// The link to Redis, if that is where the jobs are.
+    pub(crate) fn link(&self) -> Option<&Link> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Redis(redis) => Some(redis.link()),
+        }
+    }
+
+    /// The store's own time in ms, as well as it is known here.
+    pub(crate) fn now_ms(&self) -> u64 {
+        match self {
+            Self::Memory(embedded) => embedded.clock.unix_ms(),
+            Self::Redis(redis) => redis.link().server_now_ms(),
+        }
+    }
+
+    /// What all keys begin with.
+    pub(crate) fn prefix(&self) -> &str {
+        self.link().map_or(MEMORY_PREFIX, Link::prefix)
+    }
+
+    /// The shards of a topic.
+    pub(crate) fn shards(&self, topic: &str, count: u16) -> Shards {
+        Shards::new(self.prefix(), topic, count)
+    }
+
+    /// Enters a topic, or finds it entered: its number of shards stays, the rest is as the last one to open it says.
+    pub(crate) async fn register(&self, topic: &str, record: &TopicRecord) -> Result<TopicRecord, QueueError> {
+        match self {
+            Self::Memory(embedded) => Ok(embedded.topics.register(topic, record)),
+            Self::Redis(redis) => RedisTopics::new(redis.link()).register(topic, record).await,
+        }
+    }
+
+    /// What is known of a topic; `None` if nobody has ever opened it.
+    pub(crate) async fn topic(&self, topic: &str) -> Result<Option<TopicRecord>, QueueError> {
+        match self {
+            Self::Memory(embedded) => Ok(embedded.topics.get(topic)),
+            Self::Redis(redis) => RedisTopics::new(redis.link()).get(topic).await,
+        }
+    }
+
+    /// Every topic that was ever opened, by name.
+    pub(crate) async fn topics(&self) -> Result<Vec<(String, TopicRecord)>, QueueError> {
+        match self {
+            Self::Memory(embedded) => Ok(embedded.topics.all()),
+            Self::Redis(redis) => RedisTopics::new(redis.link()).all().await,
+        }
+    }
+}
+
+/// One step on whichever backend there is.
+macro_rules! step {
+    ($self:ident, $steps:ident => $call:expr) => {
+        match $self {
+            QueueStore::Memory(embedded) => {
+                let $steps = &embedded.steps;
+                $call.await
+            }
+            QueueStore::Redis($steps) => $call.await,
+        }
+    };
+}
+
+impl QueueSteps for QueueStore {
+    async fn enqueue(&self, shard: &Shard, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
+        step!(self, steps => steps.enqueue(shard, jobs))
+    }
+
+    async fn put(&self, shard: &Shard, puts: &[Put]) -> Result<Vec<PutAnswer>, QueueError> {
+        step!(self, steps => steps.put(shard, puts))
+    }
+
+    async fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> Result<Settled, QueueError> {
+        step!(self, steps => steps.settle_and_claim(shard, call))
+    }
+
+    async fn beat(&self, shard: &Shard, beat: &Beat) -> Result<Vec<bool>, QueueError> {
+        step!(self, steps => steps.beat(shard, beat))
+    }
+
+    async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
+        step!(self, steps => steps.revoke(shard, ids))
+    }
+
+    async fn reschedule(&self, shard: &Shard, changes: &[Reschedule]) -> Result<Vec<Rescheduled>, QueueError> {
+        step!(self, steps => steps.reschedule(shard, changes))
+    }
+
+    async fn rescue(&self, shard: &Shard, rescue: Rescue) -> Result<Rescued, QueueError> {
+        step!(self, steps => steps.rescue(shard, rescue))
+    }
+
+    async fn redrive(&self, shard: &Shard, redrive: &Redrive) -> Result<Redriven, QueueError> {
+        step!(self, steps => steps.redrive(shard, redrive))
+    }
+
+    async fn forget(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<bool>, QueueError> {
+        step!(self, steps => steps.forget(shard, ids))
+    }
+
+    async fn delete(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<bool>, QueueError> {
+        step!(self, steps => steps.delete(shard, ids))
+    }
+
+    async fn purge(&self, shard: &Shard, state: State, limit: usize) -> Result<u64, QueueError> {
+        step!(self, steps => steps.purge(shard, state, limit))
+    }
+
+    async fn pause(&self, shard: &Shard, until: Option<u64>) -> Result<(), QueueError> {
+        step!(self, steps => steps.pause(shard, until))
+    }
+
+    async fn resume(&self, shard: &Shard) -> Result<(), QueueError> {
+        step!(self, steps => steps.resume(shard))
+    }
+
+    async fn set_limits(&self, shard: &Shard, limits: Limits) -> Result<(), QueueError> {
+        step!(self, steps => steps.set_limits(shard, limits))
+    }
+
+    async fn job(&self, shard: &Shard, id: JobId) -> Result<Option<Found>, QueueError> {
+        step!(self, steps => steps.job(shard, id))
+    }
+
+    async fn list(
+        &self,
+        shard: &Shard,
+        state: State,
+        after: Option<Listed>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, QueueError> {
+        step!(self, steps => steps.list(shard, state, after, limit))
+    }
+
+    async fn stats(&self, shard: &Shard) -> Result<Stats, QueueError> {
+        step!(self, steps => steps.stats(shard))
+    }
+
+    async fn pop_marker(&self, shard: &Shard) -> Result<bool, QueueError> {
+        step!(self, steps => steps.pop_marker(shard))
+    }
+}
