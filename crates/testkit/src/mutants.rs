@@ -5,6 +5,7 @@
 
 mod cache;
 mod link;
+mod protection;
 mod queue;
 
 use serde::Serialize;
@@ -24,7 +25,7 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [cache::ROWS, link::ROWS, queue::ROWS].concat()
+    [cache::ROWS, protection::ROWS, link::ROWS, queue::ROWS].concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

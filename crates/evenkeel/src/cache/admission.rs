@@ -1,8 +1,9 @@
 //! How many loads of one cache run at once: a flushed Redis must not become an outage of the database.
 
 use super::error::CacheError;
-use super::metrics::CacheMetrics;
-use crate::clock::Clock;
+use super::metrics::{CacheMetrics, Shed};
+use super::waiters::Waiters;
+use crate::clock::{Clock, Moment};
 use crate::guard::guard;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub(crate) struct Admission {
     permits: Arc<Semaphore>,
     limit: usize,
+    wait_max: Duration,
+    waiters: Arc<Waiters>,
     clock: Clock,
     metrics: Arc<CacheMetrics>,
 }
@@ -23,21 +26,33 @@ pub(crate) struct Admitted {
 }
 
 impl Admission {
-    pub(crate) fn new(limit: usize, clock: Clock, metrics: Arc<CacheMetrics>) -> Self {
-        Self { permits: Arc::new(Semaphore::new(limit)), limit, clock, metrics }
+    pub(crate) fn new(
+        limit: usize,
+        wait_max: Duration,
+        waiters: Arc<Waiters>,
+        clock: Clock,
+        metrics: Arc<CacheMetrics>,
+    ) -> Self {
+        Self { permits: Arc::new(Semaphore::new(limit)), limit, wait_max, waiters, clock, metrics }
     }
 
-    /// Waits for a turn, first come first served, for at most `patience`.
-    pub(crate) async fn enter(&self, patience: Duration) -> Result<Admitted, CacheError> {
+    /// Waits for a turn, first come first served, until a reader that has waited since `began` has waited for `wait_max`.
+    pub(crate) async fn enter(&self, began: Moment) -> Result<Admitted, CacheError> {
         if !guard("admission_bound") {
             return Ok(self.admit(None));
         }
+        if let Some(turn) = self.try_enter() {
+            return Ok(turn);
+        }
+        let _place = self.waiters.enter()?;
+        self.metrics.waited_for_turn.increment(1);
+        let patience = self.wait_max.saturating_sub(self.clock.now().since(began));
         match self.clock.timeout(patience, Arc::clone(&self.permits).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(self.admit(Some(permit))),
             // The semaphore is never closed, so this is the time that ran out.
             Ok(Err(_)) | Err(_) => {
-                self.metrics.shed.increment(1);
-                Err(CacheError::Overloaded { limit: self.limit, waited: patience })
+                self.metrics.shed(Shed::Turn);
+                Err(CacheError::Overloaded { limit: self.limit, waited: self.clock.now().since(began) })
             }
         }
     }

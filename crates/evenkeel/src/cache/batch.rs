@@ -12,8 +12,9 @@ use super::key::KeyBytes;
 use super::load::{ASK_AGAIN, Alone, Asked, Leasehold, Plan, just_loaded};
 use super::loader::{self, BatchLoader, Rows};
 use super::look::Look;
-use super::together::together;
+use super::together::in_groups;
 use crate::clock::Moment;
+use crate::guard::guard;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
@@ -40,7 +41,7 @@ enum Decided<V> {
     Load(Option<Leasehold>, Option<Alone>),
     Landed(Found<V>),
     Again(Duration),
-    GiveUp,
+    GiveUp(CacheError),
 }
 
 /// A key that this batch loads.
@@ -97,17 +98,26 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         while !open.is_empty() {
             let (mut joined, mut led) = (Vec::new(), Vec::new());
             for key in open {
+                if !guard("batch_joins_flights") {
+                    self.core.flights.cut(self.keys[key.at].as_slice());
+                }
                 match self.core.flights.board(self.keys[key.at].as_slice()) {
                     Boarding::Join(ticket) => joined.push((key, ticket)),
                     Boarding::Lead(landing, ticket) => led.push(Led { key, landing, ticket }),
                 }
             }
-            let (mut again, pause) = self.load_own(led).await;
-            for (key, ticket) in joined {
-                self.core.metrics.joined.increment(1);
-                again.extend(self.join(key, ticket).await);
+            let mut again = Vec::new();
+            if !guard("batch_loads_own_first") {
+                again.extend(self.join_all(std::mem::take(&mut joined)).await);
             }
+            let (later, pause) = self.load_own(led).await;
+            again.extend(later);
+            again.extend(self.join_all(joined).await);
             if let Some(pause) = pause {
+                let _place = match self.core.waiters.enter() {
+                    Ok(place) => place,
+                    Err(error) => return self.fail(again.iter().map(|key| key.at), &error),
+                };
                 self.core.metrics.waits.increment(1);
                 self.core.clock.sleep(ASK_AGAIN.delay(attempt).min(pause).max(Duration::from_millis(1))).await;
                 attempt += 1;
@@ -116,13 +126,59 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
     }
 
-    /// Waits for somebody else's load of this process. Gives the key back if it must be asked for once more.
-    async fn join(&mut self, key: Open, ticket: Ticket<V>) -> Option<Open> {
-        match ticket.outcome().await {
+    /// Waits for loads of this process that others began. Gives back the keys that must be asked for once more; those that it
+    /// has waited for long enough are loaded without storing.
+    async fn join_all(&mut self, joined: Vec<(Open, Ticket<V>)>) -> Vec<Open> {
+        let (mut again, mut late) = (Vec::new(), Vec::new());
+        for (key, ticket) in joined {
+            self.core.metrics.joined.increment(1);
+            match self.core.wait_for(ticket, self.began).await {
+                Ok(Some(outcome)) => again.extend(self.joined(key, outcome)),
+                Ok(None) => late.push(key.at),
+                Err(error) => _ = self.answer(key.at, Err(error)),
+            }
+        }
+        if !late.is_empty() {
+            self.load_late(late).await;
+        }
+        again
+    }
+
+    fn joined(&mut self, key: Open, outcome: Outcome<V>) -> Option<Open> {
+        match outcome {
             Outcome::Found { found, settled } if settled || key.has_rerun => self.answer(key.at, Ok(found)),
             Outcome::Found { .. } => Some(Open { has_rerun: true, ..key }),
             Outcome::Failed(error) => self.answer(key.at, Err(error)),
             Outcome::Nothing => Some(key),
+        }
+    }
+
+    /// One run of the loader for keys that others have been loading for too long.
+    async fn load_late(&mut self, late: Vec<usize>) {
+        if let Err(error) = self.core.may_load_after_waiting(self.began) {
+            return self.fail(late, &error);
+        }
+        let (core, loader, began) = (Arc::clone(self.core), (self.load)(&late), self.began);
+        let run = async move {
+            let _turn = core.admission.enter(began).await?;
+            core.metrics.bypassed(Alone::WaitedTooLong.as_str());
+            core.load_rows(loader).await
+        };
+        // In a task of its own, so that its turn ends with the load and not with this caller.
+        match tokio::spawn(run.in_current_span()).await.unwrap_or(Err(CacheError::LoaderDropped)) {
+            Ok(mut rows) => {
+                for at in late {
+                    let value = rows.remove(self.keys[at].as_slice()).map(Arc::new);
+                    self.answer(at, Ok(just_loaded(value)));
+                }
+            }
+            Err(error) => self.fail(late, &error),
+        }
+    }
+
+    fn fail(&mut self, keys: impl IntoIterator<Item = usize>, error: &CacheError) {
+        for at in keys {
+            self.answer(at, Err(error.clone()));
         }
     }
 
@@ -139,7 +195,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
         let waited = self.core.clock.now().since(self.began);
         let left = self.core.settings.wait_max.saturating_sub(waited);
-        let turn = match self.core.admission.enter(left).await {
+        let turn = match self.core.admission.enter(self.began).await {
             Ok(turn) => turn,
             Err(error) => {
                 for Led { key, landing, .. } in led {
@@ -149,11 +205,11 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                 return (Vec::new(), None);
             }
         };
-        let asked = together(led.iter().map(|led| self.ask(led.key.plan, &led.landing))).await;
+        let asked = in_groups(led.iter().map(|led| self.ask(led.key.plan, &led.landing))).await;
         let (mut own, mut tickets, mut again) = (Vec::new(), Vec::new(), Vec::new());
         let mut pause: Option<Duration> = None;
         for (Led { key, landing, ticket }, asked) in led.into_iter().zip(asked) {
-            match decide(asked, left.is_zero()) {
+            match self.decide(asked, left.is_zero()) {
                 Decided::Load(lease, past_the_store) => {
                     if let Some(reason) = past_the_store {
                         self.core.metrics.bypassed(reason.as_str());
@@ -165,9 +221,9 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                     landing.land(Outcome::Found { found: found.clone(), settled: true });
                     self.answer(key.at, Ok(found));
                 }
-                Decided::GiveUp => {
-                    landing.land(Outcome::Failed(CacheError::Failing { waited }));
-                    self.answer(key.at, Err(CacheError::Failing { waited }));
+                Decided::GiveUp(error) => {
+                    landing.land(Outcome::Failed(error.clone()));
+                    self.answer(key.at, Err(error));
                 }
                 Decided::Again(after) => {
                     // Other readers of this process may lead meanwhile.
@@ -177,12 +233,17 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                 }
             }
         }
-        self.run(own, tickets, turn).await;
+        let runs = if guard("batch_one_run") { 1 } else { own.len() };
+        let (mut own, mut tickets, turn) = (own.into_iter(), tickets.into_iter(), Arc::new(turn));
+        let size = own.len().div_ceil(runs.max(1));
+        for _ in 0..runs {
+            self.run(own.by_ref().take(size).collect(), tickets.by_ref().take(size).collect(), Arc::clone(&turn)).await;
+        }
         (again, pause)
     }
 
     /// Loads the own keys in a task of its own: others may wait for them when this caller goes away.
-    async fn run(&mut self, own: Vec<Own<V>>, tickets: Vec<(usize, Ticket<V>)>, turn: Admitted) {
+    async fn run(&mut self, own: Vec<Own<V>>, tickets: Vec<(usize, Ticket<V>)>, turn: Arc<Admitted>) {
         if own.is_empty() {
             return;
         }
@@ -202,6 +263,22 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
     }
 
+    fn decide(&self, asked: Asked<V>, has_waited_enough: bool) -> Decided<V> {
+        match asked {
+            Asked::Granted(lease) => Decided::Load(Some(lease), None),
+            Asked::Alone(reason) => Decided::Load(None, Some(reason)),
+            Asked::Landed(found) => Decided::Landed(found),
+            Asked::Later { retry_after, .. } if !has_waited_enough => Decided::Again(retry_after),
+            Asked::Later { is_failing: true, .. } => {
+                Decided::GiveUp(CacheError::Failing { waited: self.core.clock.now().since(self.began) })
+            }
+            Asked::Later { .. } => match self.core.may_load_after_waiting(self.began) {
+                Ok(()) => Decided::Load(None, Some(Alone::WaitedTooLong)),
+                Err(error) => Decided::GiveUp(error),
+            },
+        }
+    }
+
     async fn ask(&self, plan: Plan, landing: &Landing<V>) -> Asked<V> {
         match plan {
             Plan::Fill(why) | Plan::Ahead(why) => self.core.ask(landing.key(), why).await,
@@ -211,17 +288,17 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
+    /// One run of the loader for many.
+    async fn load_rows(&self, loader: BatchLoader<V>) -> Result<Rows<V>, CacheError> {
+        let rows = self.timed(loader::run(loader, &self.clock, self.settings.load_timeout)).await?;
+        self.metrics.loaded.increment(1);
+        Ok(rows)
+    }
+
     /// One run of the loader for all, then each key's own fill and landing.
     async fn fly_many(&self, own: Vec<Own<V>>, loader: BatchLoader<V>) {
-        let loaded = self.timed(loader::run(loader, &self.clock, self.settings.load_timeout)).await;
-        let mut rows = match loaded {
-            Ok(rows) => {
-                self.metrics.loaded.increment(1);
-                Ok(rows)
-            }
-            Err(error) => Err(error),
-        };
-        together(own.into_iter().map(|Own { landing, lease }| {
+        let mut rows = self.load_rows(loader).await;
+        in_groups(own.into_iter().map(|Own { landing, lease }| {
             let loaded = take(&mut rows, &landing);
             async move {
                 let outcome = match (lease, loaded) {
@@ -233,17 +310,6 @@ impl<V: Send + Sync + 'static> Core<V> {
             }
         }))
         .await;
-    }
-}
-
-fn decide<V>(asked: Asked<V>, has_waited_enough: bool) -> Decided<V> {
-    match asked {
-        Asked::Granted(lease) => Decided::Load(Some(lease), None),
-        Asked::Alone(reason) => Decided::Load(None, Some(reason)),
-        Asked::Landed(found) => Decided::Landed(found),
-        Asked::Later { retry_after, .. } if !has_waited_enough => Decided::Again(retry_after),
-        Asked::Later { is_failing: true, .. } => Decided::GiveUp,
-        Asked::Later { .. } => Decided::Load(None, Some(Alone::WaitedTooLong)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! [`CacheBuilder`]: what may be said about a cache before it is opened.
 
 use super::admission::Admission;
+use super::breaker::Breaker;
 use super::cache::Cache;
 use super::core::{Core, VersionOf, schema_fingerprint};
 use super::error::CacheError;
@@ -15,8 +16,10 @@ use super::payload::Payloads;
 use super::protocol::{PlainStore, Protocol, PublishedCache};
 use super::redis::RedisCache;
 use super::redrive::Redrive;
-use super::settings::{Draft, Settings};
+use super::settings::{AfterWait, Draft, Settings};
 use super::store::Store;
+use super::switches::Switches;
+use super::waiters::Waiters;
 use crate::codec::{Codec, Json};
 use crate::keel::{Backend, Keel};
 use std::marker::PhantomData;
@@ -123,10 +126,46 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
-    /// How long a reader waits for somebody else's load, or for its turn to load; then it loads for itself, or fails.
-    /// Default: the load timeout.
+    /// How long a reader waits for somebody else's load, or for its turn to load. What it does then, [`after_wait`](Self::after_wait)
+    /// says; a turn that did not come is [`CacheError::Overloaded`]. Default: the load timeout.
     pub fn wait_max(mut self, wait: Duration) -> Self {
         self.draft.wait_max = Some(wait);
+        self
+    }
+
+    /// What a reader does that has waited for somebody else's load for as long as `wait_max`. Default [`AfterWait::Load`].
+    pub fn after_wait(mut self, after_wait: AfterWait) -> Self {
+        self.draft.after_wait = after_wait;
+        self
+    }
+
+    /// Readers of this cache that may wait at once in this process: for somebody else's load, or for their turn to load. One
+    /// more is turned away with [`CacheError::Busy`] instead of waiting, and holding its request's memory, behind all of them.
+    /// Default 10,000. A batch is one reader.
+    pub fn waiters_max(mut self, readers: usize) -> Self {
+        self.draft.waiters_max = Some(readers);
+        self
+    }
+
+    /// How long a reader waits for an answer of Redis before it asks the loader instead. Default 500 ms; it fires between this
+    /// and 9/8 of it, and counts a process that was not running itself for little. The link's own response time-out goes first
+    /// if it is shorter. Invalidations are given all of that: they must get through.
+    ///
+    /// Make it longer than your Redis stands still by itself (the fork for a snapshot of many gigabytes, a long script), or
+    /// each such pause sends readers to the database, at most `loads_max` at once.
+    pub fn store_timeout(mut self, timeout: Duration) -> Self {
+        self.draft.store_timeout = Some(timeout);
+        self
+    }
+
+    /// After how many reads in a row without an answer Redis is left alone, and for how long; then one reader tries, and the
+    /// others follow if it got an answer. Meanwhile reads go to the loader at once, at most `loads_max` of them. Default 3,
+    /// 500 ms. An invalidation is always sent, whatever the breaker says.
+    ///
+    /// What counts is silence, and a server that says it is loading or busy. A connection that broke is the link's affair: it
+    /// turns callers away by itself until it has another, and a new connection closes the breaker.
+    pub fn breaker(mut self, failures: u32, pause: Duration) -> Self {
+        self.draft.breaker = Some((failures, pause));
         self
     }
 
@@ -225,7 +264,10 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
                     .to_owned(),
             });
         }
-        let store = self.store(schema);
+        let breaker =
+            Breaker::new(settings.breaker_failures, settings.breaker_pause, clock.clone(), Arc::clone(&metrics));
+        let store = self.store(schema, settings.store_timeout, breaker);
+        let waiters = Arc::new(Waiters::new(settings.waiters_max, Arc::clone(&metrics)));
         let ledger = Ledger::new(settings.recent, settings.recent_max);
         let redrive = Arc::new(Redrive::new(store.clone(), ledger, clock.clone(), Arc::clone(&metrics)));
         let handles = self.keel.caches().enter(&self.name, &redrive)?;
@@ -241,7 +283,15 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
                 value_bytes_max: settings.value_bytes_max,
             },
             flights: Flights::new(),
-            admission: Admission::new(settings.loads_max, clock.clone(), Arc::clone(&metrics)),
+            admission: Admission::new(
+                settings.loads_max,
+                settings.wait_max,
+                Arc::clone(&waiters),
+                clock.clone(),
+                Arc::clone(&metrics),
+            ),
+            waiters,
+            switches: Switches::default(),
             redrive,
             metrics,
             clock,
@@ -250,7 +300,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         Ok(Cache { core: Arc::new(core), handles, key: PhantomData })
     }
 
-    fn store(&self, schema: u32) -> Store {
+    fn store(&self, schema: u32, timeout: Duration, breaker: Breaker) -> Store {
         let clock = self.keel.clock().clone();
         let caches = self.keel.caches();
         let (plain, link) = match self.keel.backend() {
@@ -264,15 +314,16 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             }
         };
         let store = match (PublishedCache::new(self.protocol, plain, schema), link) {
-            (Some(steps), link) => Store::published(steps, link, clock),
+            (Some(steps), link) => Store::published(steps, link, clock, breaker),
             (None, None) => {
                 let keys = CacheKeys::new(MEMORY_PREFIX, &self.name);
                 let entries = Arc::clone(&caches.entries);
-                Store::memory(MemoryCache::new(entries, clock.clone(), keys), clock)
+                Store::memory(MemoryCache::new(entries, clock.clone(), keys), clock, breaker)
             }
             (None, Some(link)) => {
                 let keys = CacheKeys::new(link.prefix(), &self.name);
-                Store::redis(RedisCache::new(link.clone(), keys), link, clock)
+                let steps = RedisCache::new(link.clone(), keys).with_read_timeout(timeout);
+                Store::redis(steps, link, clock, breaker)
             }
         };
         #[cfg(feature = "testing")]

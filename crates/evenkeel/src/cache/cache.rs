@@ -134,6 +134,24 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.end(key, Mode::Purge.into()).await
     }
 
+    /// Lets all reads of this process go to the loader (at most `loads_max` at once), and nothing be read from the store or
+    /// written to it by them, until it is called again with `false`. For an operator who does not trust what is in Redis, or who
+    /// takes Redis out of service.
+    ///
+    /// Invalidations go on as always, so there is no order to keep between processes, and no moment after which it would be
+    /// wrong to switch back: what the store has then is as good as if the switch had never been touched. (A library that can
+    /// switch its invalidations off as well must have its reads off everywhere before, and on again last.)
+    pub fn bypass_reads(&self, bypass: bool) {
+        self.core.switches.set_reads(bypass);
+    }
+
+    /// Lets nothing that this process loads be stored, until it is called again with `false`; what the store has is served on
+    /// until it ends. For a Redis that is short of memory, or a program whose values are in doubt. Each miss then is a load of
+    /// its own in each process. Invalidations go on as always.
+    pub fn bypass_fills(&self, bypass: bool) {
+        self.core.switches.set_fills(bypass);
+    }
+
     /// The name that the keel knows this cache by.
     #[must_use]
     pub fn name(&self) -> &str {

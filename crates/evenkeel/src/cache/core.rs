@@ -7,6 +7,8 @@ use super::payload::Payloads;
 use super::redrive::Redrive;
 use super::settings::Settings;
 use super::store::Store;
+use super::switches::Switches;
+use super::waiters::Waiters;
 use crate::clock::Clock;
 use std::sync::Arc;
 
@@ -25,6 +27,8 @@ pub(crate) struct Core<V> {
     pub(super) payloads: Payloads<V>,
     pub(super) flights: Arc<Flights<V>>,
     pub(super) admission: Admission,
+    pub(super) waiters: Arc<Waiters>,
+    pub(super) switches: Switches,
     pub(super) redrive: Arc<Redrive>,
     pub(super) metrics: Arc<CacheMetrics>,
 }

@@ -48,6 +48,22 @@ pub enum CacheError {
         waited: Duration,
     },
 
+    /// As many readers of this cache are waiting as `waiters_max` allows, and this one would have been one more. The database was
+    /// not asked: shed the request, try later, or raise `waiters_max`.
+    #[error("{limit} readers of this cache are waiting already; shed the request, try later, or raise waiters_max")]
+    Busy {
+        /// `waiters_max` of the cache.
+        limit: usize,
+    },
+
+    /// Somebody else's load of this key had not ended after `wait_max`, and the cache was told to fail then
+    /// ([`AfterWait::Fail`](super::AfterWait::Fail)). Try later; look at why loads of this key take so long.
+    #[error("waited {waited:?} for a load of this key that somebody else began; try later")]
+    WaitedTooLong {
+        /// How long this reader waited.
+        waited: Duration,
+    },
+
     /// The builder was told something that cannot work. The sentence says what to change.
     #[error("cache `{cache}`: {reason}")]
     Settings {
@@ -68,7 +84,12 @@ impl CacheError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Link(error) => error.is_retryable(),
-            Self::Loader(_) | Self::LoaderTimedOut { .. } | Self::Overloaded { .. } | Self::Failing { .. } => true,
+            Self::Loader(_)
+            | Self::LoaderTimedOut { .. }
+            | Self::Overloaded { .. }
+            | Self::Failing { .. }
+            | Self::Busy { .. }
+            | Self::WaitedTooLong { .. } => true,
             Self::LoaderPanicked(_) | Self::LoaderDropped | Self::Settings { .. } | Self::Unsupported(_) => false,
         }
     }

@@ -19,6 +19,8 @@ pub(super) enum Fate {
     Overtaken,
     /// It was not stored, and its lease may still be there.
     Dropped,
+    /// Nobody knows; the store does not answer, so its lease is left to lapse.
+    Unanswered,
 }
 
 impl<V: 'static> Core<V> {
@@ -28,6 +30,9 @@ impl<V: 'static> Core<V> {
         // to judge. A load that began between an invalidation and its answer is a good one, and everybody waits for it.
         if guard("load_budget") && self.clock.now().since(lease.sent) > self.settings.load_budget {
             return self.refused("over_budget", Fate::Dropped);
+        }
+        if self.switches.bypass_fills() && guard("bypassed_fill") {
+            return self.refused("bypassed", Fate::Dropped);
         }
         let packed = match value.map(|value| self.payloads.pack(value)).transpose() {
             Ok(packed) => packed,
@@ -51,6 +56,9 @@ impl<V: 'static> Core<V> {
             Ok(Filled::BelowFloor) => self.refused("below_floor", Fate::Overtaken),
             Ok(Filled::Gone) => self.refused("gone", Fate::Dropped),
             Err(CacheError::Link(LinkError::EpochOver)) => self.refused("epoch", Fate::Dropped),
+            Err(CacheError::Link(LinkError::Down { .. } | LinkError::NoAnswer { .. })) => {
+                self.refused("store_away", Fate::Unanswered)
+            }
             Err(_) => self.refused("store_away", Fate::Dropped),
         }
     }

@@ -6,10 +6,11 @@
 use super::core::Core;
 use super::error::CacheError;
 use super::fill::Fate;
-use super::flight::{Boarding, Landing, Outcome};
+use super::flight::{Boarding, Landing, Outcome, Ticket};
 use super::found::{Found, Tier};
 use super::loader::{self, Loader};
-use super::settings::span_ms;
+use super::metrics::Shed;
+use super::settings::{AfterWait, span_ms};
 use super::steps::{Generation, Grant, Lease, Leased, Why};
 use super::store::StoreEpoch;
 use crate::clock::Moment;
@@ -43,6 +44,8 @@ pub(crate) enum Alone {
     OtherSchema,
     Undecodable,
     WaitedTooLong,
+    ReadsBypassed,
+    FillsBypassed,
 }
 
 /// A lease that was granted, and what its load must be measured by.
@@ -76,6 +79,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         plan: Plan,
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
+        let began = self.clock.now();
         let mut has_rerun = false;
         loop {
             let ticket = match self.flights.board(key) {
@@ -91,7 +95,10 @@ impl<V: Send + Sync + 'static> Core<V> {
                 }
             };
             self.metrics.joined.increment(1);
-            match ticket.outcome().await {
+            let Some(outcome) = self.wait_for(ticket, began).await? else {
+                return self.after_waiting(began, loader()).await;
+            };
+            match outcome {
                 Outcome::Found { found, settled } if settled || has_rerun || !guard("flight_rerun") => {
                     return Ok(found);
                 }
@@ -100,6 +107,40 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Outcome::Found { .. } => has_rerun = true,
                 Outcome::Failed(error) => return Err(error),
                 Outcome::Nothing => {}
+            }
+        }
+    }
+
+    /// Waits for somebody else's load of this process; `None` if a reader that began then has waited long enough.
+    pub(super) async fn wait_for(&self, ticket: Ticket<V>, began: Moment) -> Result<Option<Outcome<V>>, CacheError> {
+        let _place = self.waiters.enter()?;
+        if !guard("wait_max_for_flights") {
+            return Ok(Some(ticket.outcome().await));
+        }
+        let left = self.settings.wait_max.saturating_sub(self.clock.now().since(began));
+        Ok(self.clock.timeout(left, ticket.outcome()).await.ok())
+    }
+
+    /// Loads for one reader that has waited long enough, or turns it away. In a task of its own, so that its turn ends with
+    /// its load and not with its caller.
+    async fn after_waiting(self: &Arc<Self>, began: Moment, loader: Loader<V>) -> Result<Found<V>, CacheError> {
+        self.may_load_after_waiting(began)?;
+        let core = Arc::clone(self);
+        let alone = async move { core.fly_alone(Alone::WaitedTooLong, began, loader).await };
+        match tokio::spawn(alone.in_current_span()).await {
+            Ok(Outcome::Found { found, .. }) => Ok(found),
+            Ok(Outcome::Failed(error)) => Err(error),
+            Ok(Outcome::Nothing) | Err(_) => Err(CacheError::LoaderDropped),
+        }
+    }
+
+    /// What the cache was told to do with a reader that has waited for `wait_max`.
+    pub(super) fn may_load_after_waiting(&self, began: Moment) -> Result<(), CacheError> {
+        match self.settings.after_wait {
+            AfterWait::Load => Ok(()),
+            AfterWait::Fail => {
+                self.metrics.shed(Shed::WaitMax);
+                Err(CacheError::WaitedTooLong { waited: self.clock.now().since(began) })
             }
         }
     }
@@ -117,7 +158,7 @@ impl<V: Send + Sync + 'static> Core<V> {
             let outcome = match plan {
                 Plan::Fill(why) => core.fly(&landing, why, loader).await,
                 Plan::Ahead(why) => core.fly_ahead(&landing, why, loader).await,
-                Plan::Alone(reason) => core.fly_alone(reason, core.settings.wait_max, loader).await,
+                Plan::Alone(reason) => core.fly_alone(reason, core.clock.now(), loader).await,
             };
             landing.land(outcome);
         };
@@ -128,9 +169,8 @@ impl<V: Send + Sync + 'static> Core<V> {
         let began = self.clock.now();
         let mut attempt = 0;
         loop {
-            let patience = self.settings.wait_max.saturating_sub(self.clock.now().since(began));
             // The turn comes first, so that no lease runs while its holder waits for one.
-            let turn = match self.admission.enter(patience).await {
+            let turn = match self.admission.enter(began).await {
                 Ok(turn) => turn,
                 Err(error) => return Outcome::Failed(error),
             };
@@ -146,9 +186,16 @@ impl<V: Send + Sync + 'static> Core<V> {
                 if is_failing {
                     return Outcome::Failed(CacheError::Failing { waited });
                 }
-                return self.load_alone(Alone::WaitedTooLong, loader).await;
+                return match self.may_load_after_waiting(began) {
+                    Ok(()) => self.load_alone(Alone::WaitedTooLong, loader).await,
+                    Err(error) => Outcome::Failed(error),
+                };
             }
             drop(turn);
+            let _place = match self.waiters.enter() {
+                Ok(place) => place,
+                Err(error) => return Outcome::Failed(error),
+            };
             self.metrics.waits.increment(1);
             // A load may land at any moment, patience after a failure only ends.
             let pause = if is_failing { retry_after } else { ASK_AGAIN.delay(attempt).min(retry_after) };
@@ -170,14 +217,18 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    async fn fly_alone(&self, reason: Alone, patience: Duration, loader: Loader<V>) -> Outcome<V> {
-        match self.admission.enter(patience).await {
+    /// `began` is when the reader began to wait.
+    async fn fly_alone(&self, reason: Alone, began: Moment, loader: Loader<V>) -> Outcome<V> {
+        match self.admission.enter(began).await {
             Ok(_turn) => self.load_alone(reason, loader).await,
             Err(error) => Outcome::Failed(error),
         }
     }
 
     pub(super) async fn ask(&self, key: &[u8], why: Why) -> Asked<V> {
+        if self.switches.bypass_fills() {
+            return Asked::Alone(Alone::FillsBypassed); // who may not store needs no lease
+        }
         let token = Token::random();
         let lease = Lease {
             token,
@@ -276,6 +327,8 @@ impl Alone {
             Self::OtherSchema => "other_schema",
             Self::Undecodable => "undecodable",
             Self::WaitedTooLong => "waited_too_long",
+            Self::ReadsBypassed => "reads_bypassed",
+            Self::FillsBypassed => "fills_bypassed",
         }
     }
 }

@@ -7,12 +7,10 @@ use super::header::{Entry, HeaderError, Verdict};
 use super::key::KeyBytes;
 use super::load::{Alone, Plan};
 use super::steps::Why;
+use super::together::TOGETHER_MAX;
 use crate::guard::guard;
 use bytes::Bytes;
 use std::time::Duration;
-
-/// Entries read in one write: enough to make the way worth it, few enough not to hold others up.
-const READ_BATCH_MAX: usize = 500;
 
 /// What to do now.
 pub(crate) enum Look<V> {
@@ -27,7 +25,7 @@ pub(crate) enum Look<V> {
 impl<V: 'static> Core<V> {
     /// Looks once. A hit costs this one command.
     pub(super) async fn look(&self, key: &[u8]) -> Look<V> {
-        if let Some(plan) = self.owed(key) {
+        if let Some(plan) = self.past_the_store(key) {
             return Look::Load(plan);
         }
         self.judge(self.store.read(key).await)
@@ -36,10 +34,14 @@ impl<V: 'static> Core<V> {
     /// Looks at several keys in one write.
     pub(super) async fn look_at_many(&self, keys: &[KeyBytes]) -> Vec<Look<V>> {
         let mut looks = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(READ_BATCH_MAX) {
+        for keys in keys.chunks(TOGETHER_MAX) {
             let keys: Vec<&[u8]> = keys.iter().map(KeyBytes::as_slice).collect();
+            if self.bypasses_reads() {
+                looks.extend(keys.iter().map(|_| Look::Load(Plan::Alone(Alone::ReadsBypassed))));
+                continue;
+            }
             let answers = self.store.read_many(&keys).await;
-            looks.extend(keys.iter().zip(answers).map(|(key, answer)| match self.owed(key) {
+            looks.extend(keys.iter().zip(answers).map(|(key, answer)| match self.past_the_store(key) {
                 Some(plan) => Look::Load(plan),
                 None => self.judge(answer),
             }));
@@ -47,9 +49,17 @@ impl<V: 'static> Core<V> {
         looks
     }
 
-    /// How to load a key whose invalidation is known to have failed: what the store has of it must not be believed.
-    fn owed(&self, key: &[u8]) -> Option<Plan> {
+    /// How to load a key that is not to be read from the store: because reads were switched off, or because an invalidation
+    /// of it is known to have failed, so that what the store has of it must not be believed.
+    fn past_the_store(&self, key: &[u8]) -> Option<Plan> {
+        if self.bypasses_reads() {
+            return Some(Plan::Alone(Alone::ReadsBypassed));
+        }
         (self.redrive.ledger.owes(key) && guard("owed_is_not_read")).then_some(Plan::Alone(Alone::InvalidationOwed))
+    }
+
+    fn bypasses_reads(&self) -> bool {
+        self.switches.bypass_reads() && guard("bypassed_reads")
     }
 
     /// An entry that the store says may be served, whatever this process thinks of the time.
@@ -96,6 +106,7 @@ impl<V: 'static> Core<V> {
             }
             Verdict::Stale => {
                 self.metrics.stale_hits.increment(1);
+                self.metrics.served_stale(found.age);
                 Look::ServeAndLoad(found, Why::Stale)
             }
             Verdict::Hit | Verdict::Miss => {

@@ -4,16 +4,14 @@ use super::cache::{Cache, Invalidated};
 use super::error::CacheError;
 use super::key::{CacheKey, KeyBytes};
 use super::loader::batch_loader;
-use super::together::together;
+use super::together::in_groups;
+use crate::guard::guard;
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
 use std::sync::Arc;
-
-/// Invalidations on the way at once.
-const INVALIDATE_BATCH_MAX: usize = 500;
 
 /// A batch in which some keys failed.
 ///
@@ -64,6 +62,9 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
                 Err(error) => _ = failed.insert(key, error),
             }
         }
+        if !failed.is_empty() && !guard("batch_fails_per_key") {
+            found.clear();
+        }
         if failed.is_empty() { Ok(found) } else { Err(Incomplete { found, failed }) }
     }
 
@@ -76,16 +77,8 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
     where
         K: 'k,
     {
-        let keys: Vec<&K> = keys.into_iter().collect();
-        let mut first_error = None;
-        for keys in keys.chunks(INVALIDATE_BATCH_MAX) {
-            for answer in together(keys.iter().map(|key| self.invalidate(*key))).await {
-                if let Err(error) = answer {
-                    first_error.get_or_insert(error);
-                }
-            }
-        }
-        first_error.map_or(Ok(Invalidated::Done), Err)
+        let answers = in_groups(keys.into_iter().map(|key| self.invalidate(key))).await;
+        answers.into_iter().find(Result::is_err).unwrap_or(Ok(Invalidated::Done))
     }
 }
 

@@ -3,27 +3,55 @@
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The handles of one cache.
 pub(crate) struct CacheMetrics {
-    cache: Arc<str>,
     pub(crate) hits: Counter,
     pub(crate) stale_hits: Counter,
     pub(crate) misses: Counter,
     pub(crate) joined: Counter,
     pub(crate) waits: Counter,
+    pub(crate) waited_for_turn: Counter,
+    pub(crate) waiting: Gauge,
     pub(crate) refreshes: Counter,
     pub(crate) loaded: Counter,
     pub(crate) loaded_absent: Counter,
     pub(crate) load_seconds: Histogram,
     pub(crate) fills: Counter,
     pub(crate) admitted: Gauge,
-    pub(crate) shed: Counter,
     pub(crate) invalidations: Counter,
     pub(crate) owed: Gauge,
     pub(crate) redriven: Counter,
     pub(crate) forgotten: Counter,
     pub(crate) redrive_success: Gauge,
+    pub(crate) breaker_state: Gauge,
+    pub(crate) breaker_opens: Counter,
+    staleness: Histogram,
+    loads_failed: Family,
+    refused_fills: Family,
+    bypasses: Family,
+    invalidations_failed: Family,
+    shed: Family,
+}
+
+/// Why a reader was turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shed {
+    /// Its turn to load did not come.
+    Turn,
+    /// Too many were waiting already.
+    Waiters,
+    /// It had waited long enough for somebody else's load, and the cache was told to fail then.
+    WaitMax,
+}
+
+/// Counters of one name that differ in one label.
+struct Family {
+    name: &'static str,
+    label: &'static str,
+    cache: Arc<str>,
+    counters: Vec<(&'static str, Counter)>,
 }
 
 impl CacheMetrics {
@@ -31,45 +59,97 @@ impl CacheMetrics {
         let cache: Arc<str> = cache.into();
         // The label's value is shared by all handles.
         let name = || Arc::clone(&cache);
+        let hits =
+            |state| counter!("evenkeel_cache_hits_total", "cache" => name(), "tier" => "store", "state" => state);
+        let waits = |what| counter!("evenkeel_cache_waits_total", "cache" => name(), "for" => what);
+        let loads = |outcome| counter!("evenkeel_cache_loads_total", "cache" => name(), "outcome" => outcome);
+        let family = |name, label, values| Family::register(name, label, &cache, values);
         Self {
-            hits: counter!("evenkeel_cache_hits_total", "cache" => name(), "state" => "fresh"),
-            stale_hits: counter!("evenkeel_cache_hits_total", "cache" => name(), "state" => "stale"),
+            hits: hits("fresh"),
+            stale_hits: hits("stale"),
             misses: counter!("evenkeel_cache_misses_total", "cache" => name()),
-            joined: counter!("evenkeel_cache_waits_total", "cache" => name(), "for" => "flight"),
-            waits: counter!("evenkeel_cache_waits_total", "cache" => name(), "for" => "lease"),
+            joined: waits("flight"),
+            waits: waits("lease"),
+            waited_for_turn: waits("turn"),
+            waiting: gauge!("evenkeel_cache_waiting", "cache" => name()),
             refreshes: counter!("evenkeel_cache_refreshes_total", "cache" => name()),
-            loaded: counter!("evenkeel_cache_loads_total", "cache" => name(), "outcome" => "value"),
-            loaded_absent: counter!("evenkeel_cache_loads_total", "cache" => name(), "outcome" => "absent"),
+            loaded: loads("value"),
+            loaded_absent: loads("absent"),
             load_seconds: histogram!("evenkeel_cache_load_seconds", "cache" => name()),
             fills: counter!("evenkeel_cache_fills_total", "cache" => name()),
             admitted: gauge!("evenkeel_cache_loads_in_progress", "cache" => name()),
-            shed: counter!("evenkeel_cache_shed_total", "cache" => name()),
             invalidations: counter!("evenkeel_cache_invalidations_total", "cache" => name(), "outcome" => "done"),
             owed: gauge!("evenkeel_cache_invalidations_owed", "cache" => name()),
             redriven: counter!("evenkeel_cache_invalidations_redriven_total", "cache" => name()),
             forgotten: counter!("evenkeel_cache_invalidations_forgotten_total", "cache" => name()),
             redrive_success: gauge!("evenkeel_cache_redrive_last_success_seconds", "cache" => name()),
-            cache,
+            breaker_state: gauge!("evenkeel_cache_breaker_state", "cache" => name()),
+            breaker_opens: counter!("evenkeel_cache_breaker_opens_total", "cache" => name()),
+            staleness: histogram!("evenkeel_cache_staleness_seconds", "cache" => name()),
+            loads_failed: family("evenkeel_cache_loads_total", "outcome", &["error", "panic", "timeout"]),
+            refused_fills: family("evenkeel_cache_refused_fills_total", "reason", REFUSALS),
+            bypasses: family("evenkeel_cache_bypasses_total", "reason", BYPASSES),
+            invalidations_failed: family("evenkeel_cache_invalidations_total", "outcome", &["failed", "unknown"]),
+            shed: family("evenkeel_cache_shed_total", "reason", &["turn", "waiters", "wait_max"]),
         }
     }
 
-    // What follows is rare, so the handle is looked up.
-
     pub(crate) fn load_failed(&self, outcome: &'static str) {
-        counter!("evenkeel_cache_loads_total", "cache" => Arc::clone(&self.cache), "outcome" => outcome).increment(1);
+        self.loads_failed.count(outcome);
     }
 
     pub(crate) fn fill_refused(&self, reason: &'static str) {
-        counter!("evenkeel_cache_refused_fills_total", "cache" => Arc::clone(&self.cache), "reason" => reason)
-            .increment(1);
+        self.refused_fills.count(reason);
     }
 
     pub(crate) fn bypassed(&self, reason: &'static str) {
-        counter!("evenkeel_cache_bypasses_total", "cache" => Arc::clone(&self.cache), "reason" => reason).increment(1);
+        self.bypasses.count(reason);
     }
 
     pub(crate) fn invalidation_failed(&self, outcome: &'static str) {
-        counter!("evenkeel_cache_invalidations_total", "cache" => Arc::clone(&self.cache), "outcome" => outcome)
-            .increment(1);
+        self.invalidations_failed.count(outcome);
+    }
+
+    pub(crate) fn shed(&self, why: Shed) {
+        self.shed.count(match why {
+            Shed::Turn => "turn",
+            Shed::Waiters => "waiters",
+            Shed::WaitMax => "wait_max",
+        });
+    }
+
+    /// A value was served that is known not to be the newest.
+    pub(crate) fn served_stale(&self, age: Duration) {
+        self.staleness.record(age.as_secs_f64());
+    }
+}
+
+/// Why a loaded value is not stored.
+const REFUSALS: &[&str] =
+    &["superseded", "below_floor", "gone", "over_budget", "epoch", "codec", "store_away", "bypassed"];
+
+/// Why a load goes past the store.
+const BYPASSES: &[&str] = &[
+    "store_away",
+    "invalidation_owed",
+    "other_schema",
+    "undecodable",
+    "waited_too_long",
+    "reads_bypassed",
+    "fills_bypassed",
+];
+
+impl Family {
+    fn register(name: &'static str, label: &'static str, cache: &Arc<str>, values: &[&'static str]) -> Self {
+        let cache = Arc::clone(cache);
+        let counter = |value: &'static str| (value, counter!(name, "cache" => Arc::clone(&cache), label => value));
+        Self { name, label, counters: values.iter().map(|value| counter(value)).collect(), cache }
+    }
+
+    fn count(&self, value: &'static str) {
+        match self.counters.iter().find(|(known, _)| *known == value) {
+            Some((_, counter)) => counter.increment(1),
+            None => counter!(self.name, "cache" => Arc::clone(&self.cache), self.label => value).increment(1),
+        }
     }
 }

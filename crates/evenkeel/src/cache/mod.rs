@@ -54,6 +54,7 @@
 
 mod admission;
 mod batch;
+mod breaker;
 mod builder;
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]
 mod cache;
@@ -83,7 +84,9 @@ mod registry;
 mod settings;
 pub mod steps;
 mod store;
+mod switches;
 mod together;
+mod waiters;
 
 pub use builder::CacheBuilder;
 pub use cache::{Cache, Invalidated};
@@ -97,3 +100,4 @@ pub use many::Incomplete;
 pub use protocol::Protocol;
 pub(crate) use protocol::scripts as protocol_scripts;
 pub(crate) use registry::Caches;
+pub use settings::AfterWait;

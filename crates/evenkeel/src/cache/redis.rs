@@ -10,6 +10,7 @@ use crate::link::{Epoch, Link, LinkError, Script};
 use crate::token::Token;
 use bytes::Bytes;
 use redis::{FromRedisValue, Pipeline, Value};
+use std::time::Duration;
 
 /// What every script begins with.
 const SHARED: &[&str] = &[include_str!("header.lua"), include_str!("entry.lua")];
@@ -31,6 +32,8 @@ pub(crate) fn scripts() -> [&'static Script; 7] {
 #[derive(Clone)]
 pub struct RedisCache {
     link: Link,
+    /// The same link, for steps that a reader waits for: it would rather ask the database than wait for a silent server.
+    quick: Link,
     keys: CacheKeys,
 }
 
@@ -38,7 +41,12 @@ impl RedisCache {
     /// The cache whose entries live under `keys`.
     #[must_use]
     pub fn new(link: Link, keys: CacheKeys) -> Self {
-        Self { link, keys }
+        Self { quick: link.clone(), link, keys }
+    }
+
+    /// Lets the steps that readers wait for (all but invalidations and windows) be given up after this.
+    pub(crate) fn with_read_timeout(self, timeout: Duration) -> Self {
+        Self { quick: self.link.impatient(timeout), ..self }
     }
 
     /// [`read`](CacheSteps::read) for several keys in one write.
@@ -48,7 +56,7 @@ impl RedisCache {
         for key in &full {
             pipeline.cmd("GET").arg(key);
         }
-        let answers = self.link.pipeline(full.first().map_or(&[], Vec::as_slice), &pipeline).await?;
+        let answers = self.quick.pipeline(full.first().map_or(&[], Vec::as_slice), &pipeline).await?;
         Ok(answers.into_iter().map(entry_of).collect())
     }
 
@@ -67,9 +75,10 @@ impl RedisCache {
         self.invalidate_via(Some(epoch), key, invalidation).await
     }
 
-    /// Runs a step on one epoch, or on whichever is the present one.
+    /// Runs a step on one epoch, or on whichever is the present one of `link`, with that handle's patience.
     async fn run_via<T: FromRedisValue>(
         &self,
+        link: &Link,
         epoch: Option<&Epoch>,
         script: &'static Script,
         key: &[u8],
@@ -77,8 +86,8 @@ impl RedisCache {
     ) -> Result<T, LinkError> {
         let keys = [&self.keys.key(key)[..]];
         match epoch {
-            Some(epoch) => epoch.run(script, &keys, args).await,
-            None => self.link.run(script, &keys, args).await,
+            Some(epoch) => epoch.run_within(script, &keys, args, link.patience()).await,
+            None => link.run(script, &keys, args).await,
         }
     }
 
@@ -88,7 +97,7 @@ impl RedisCache {
         key: &[u8],
         args: &[&[u8]],
     ) -> Result<T, LinkError> {
-        self.run_via(None, script, key, args).await
+        self.run_via(&self.link, None, script, key, args).await
     }
 
     async fn fill_via(&self, epoch: Option<&Epoch>, key: &[u8], with: &Fill) -> Result<Filled, CacheError> {
@@ -107,7 +116,7 @@ impl RedisCache {
             &span(with.suspect_ms),
             flag(with.from_replica),
         ];
-        match self.run_via(epoch, &FILL, key, &args).await? {
+        match self.run_via(&self.quick, epoch, &FILL, key, &args).await? {
             1 => Ok(Filled::Stored),
             2 => Ok(Filled::Superseded),
             3 => Ok(Filled::BelowFloor),
@@ -123,14 +132,15 @@ impl RedisCache {
         invalidation: &Invalidation,
     ) -> Result<(), CacheError> {
         let Encoded { generation, floor, keep, lag } = encode(invalidation);
-        let _was_there: i64 = self.run_via(epoch, &INVALIDATE, key, &[&generation, &floor, &keep, &lag]).await?;
+        let args = [&generation[..], &floor, &keep, &lag];
+        let _was_there: i64 = self.run_via(&self.link, epoch, &INVALIDATE, key, &args).await?;
         Ok(())
     }
 }
 
 impl CacheSteps for RedisCache {
     async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
-        Ok(self.link.get(&self.keys.key(key)).await?)
+        Ok(self.quick.get(&self.keys.key(key)).await?)
     }
 
     async fn lease(&self, key: &[u8], ask: &Lease) -> Result<Leased, CacheError> {
@@ -147,7 +157,7 @@ impl CacheSteps for RedisCache {
         let (lease, life, lag) = (span(ask.lease_ms), span(ask.life_ms), span(ask.lag_ms_max));
         let schema = number(ask.schema);
         let args = [ask.token.as_bytes(), &ask.generation.0[..], &lease, &life, why, &schema, &lag];
-        let reply: Vec<Value> = self.run(&LEASE, key, &args).await?;
+        let reply: Vec<Value> = self.run_via(&self.quick, None, &LEASE, key, &args).await?;
         leased(&reply).ok_or_else(|| unexpected("lease", &reply))
     }
 
@@ -156,7 +166,8 @@ impl CacheSteps for RedisCache {
     }
 
     async fn abandon(&self, key: &[u8], token: Token, retry_after_ms: u64) -> Result<(), CacheError> {
-        let _given_back: i64 = self.run(&ABANDON, key, &[token.as_bytes(), &span(retry_after_ms)]).await?;
+        let args = [&token.as_bytes()[..], &span(retry_after_ms)];
+        let _given_back: i64 = self.run_via(&self.quick, None, &ABANDON, key, &args).await?;
         Ok(())
     }
 

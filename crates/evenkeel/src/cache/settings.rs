@@ -8,6 +8,10 @@ const REFRESH_WINDOW_MAX: Duration = Duration::from_secs(2);
 /// What lease and load budget are by default, unless the ttl is so short that they would not fit.
 const LEASE: Duration = Duration::from_millis(500);
 const LOAD_BUDGET: Duration = Duration::from_millis(1_500);
+/// Half of what the link gives a command: longer than a large Redis stands still to fork for a snapshot.
+const STORE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Failures in a row until the store is left alone, and for how long.
+const BREAKER: (u32, Duration) = (3, Duration::from_millis(500));
 /// A cache that forgets everything within this is a mistake of units (`Duration::from_nanos(300)` was one in another library).
 const TTL_MIN: Duration = Duration::from_millis(10);
 const NAME_LEN_MAX: usize = 64;
@@ -26,6 +30,10 @@ pub(crate) struct Draft {
     pub(crate) retry_after: Option<Duration>,
     pub(crate) wait_max: Option<Duration>,
     pub(crate) loads_max: Option<usize>,
+    pub(crate) waiters_max: Option<usize>,
+    pub(crate) after_wait: AfterWait,
+    pub(crate) store_timeout: Option<Duration>,
+    pub(crate) breaker: Option<(u32, Duration)>,
     pub(crate) recent: Option<Duration>,
     pub(crate) recent_max: Option<usize>,
     pub(crate) compress_bytes_min: Option<usize>,
@@ -47,11 +55,30 @@ pub(crate) struct Settings {
     pub(crate) retry_after: Duration,
     pub(crate) wait_max: Duration,
     pub(crate) loads_max: usize,
+    pub(crate) waiters_max: usize,
+    pub(crate) after_wait: AfterWait,
+    pub(crate) store_timeout: Duration,
+    pub(crate) breaker_failures: u32,
+    pub(crate) breaker_pause: Duration,
     pub(crate) recent: Duration,
     pub(crate) recent_max: usize,
     pub(crate) compress_bytes_min: usize,
     pub(crate) value_bytes_max: usize,
     pub(crate) schema: u32,
+}
+
+/// What a reader does that has waited for somebody else's load for as long as `wait_max` says. Set with
+/// [`CacheBuilder::after_wait`](super::CacheBuilder::after_wait).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AfterWait {
+    /// It loads for itself, without storing, if one of the `loads_max` turns is free at once; if not, it fails with
+    /// [`CacheError::Overloaded`]. Facebook's rule: a hung loader elsewhere costs a wait, not an error. Readers of one key that
+    /// come to this each take a turn.
+    #[default]
+    Load,
+    /// It fails with [`CacheError::WaitedTooLong`]: a load that takes long is not repeated by those who wait for it.
+    Fail,
 }
 
 /// How long a value lives, counted from its lease.
@@ -104,6 +131,7 @@ impl Settings {
         let lease = draft.lease.unwrap_or(LEASE.min(ttl / 8));
         let load_budget = draft.load_budget.unwrap_or(LOAD_BUDGET.min(ttl * 3 / 8));
         let load_timeout = draft.load_timeout.unwrap_or(Duration::from_secs(10).max(load_budget));
+        let (breaker_failures, breaker_pause) = draft.breaker.unwrap_or(BREAKER);
         Ok(Self {
             ttl,
             absent_ttl: draft
@@ -118,6 +146,11 @@ impl Settings {
             retry_after: draft.retry_after.unwrap_or(Duration::from_millis(250)),
             wait_max: draft.wait_max.unwrap_or(load_timeout),
             loads_max: draft.loads_max.unwrap_or(64),
+            waiters_max: draft.waiters_max.unwrap_or(10_000),
+            after_wait: draft.after_wait,
+            store_timeout: draft.store_timeout.unwrap_or(STORE_TIMEOUT),
+            breaker_failures,
+            breaker_pause,
             recent: draft.recent.unwrap_or(Duration::from_secs(60)),
             recent_max: draft.recent_max.unwrap_or(10_000),
             compress_bytes_min: draft.compress_bytes_min.unwrap_or(4 << 10),
@@ -140,6 +173,8 @@ impl Settings {
             (self.absent_ttl, "absent ttl"),
             (self.retry_after, "retry_after"),
             (self.wait_max, "wait_max"),
+            (self.store_timeout, "store_timeout"),
+            (self.breaker_pause, "breaker's pause"),
         ] {
             if value < Duration::from_millis(1) {
                 return Err(format!("a {what} of {value:?} is shorter than one millisecond; check its unit"));
@@ -147,11 +182,15 @@ impl Settings {
         }
         for (value, what) in [
             (self.loads_max, "loads_max of 0 would let no load through; allow at least one"),
+            (self.waiters_max, "waiters_max of 0 would turn away whoever finds a load under way; allow at least one"),
             (self.value_bytes_max, "value_bytes_max of 0 would store nothing; allow at least one byte"),
         ] {
             if value == 0 {
                 return Err(format!("a {what}"));
             }
+        }
+        if self.breaker_failures == 0 {
+            return Err("a breaker that opens after 0 failures would never close; allow at least one".to_owned());
         }
         self.refuse_what_does_not_fit_the_life()
     }
@@ -272,6 +311,10 @@ mod tests {
         refused(&Draft { spread: Some(0.51), ..draft(ttl) }, "a spread of 0.51");
         refused(&Draft { spread: Some(f64::NAN), ..draft(ttl) }, "a spread of NaN");
         refused(&Draft { loads_max: Some(0), ..draft(ttl) }, "loads_max of 0");
+        refused(&Draft { waiters_max: Some(0), ..draft(ttl) }, "waiters_max of 0");
+        refused(&Draft { store_timeout: Some(Duration::ZERO), ..draft(ttl) }, "a store_timeout of 0ns");
+        refused(&Draft { breaker: Some((0, secs(1))), ..draft(ttl) }, "a breaker that opens after 0 failures");
+        refused(&Draft { breaker: Some((1, Duration::ZERO)), ..draft(ttl) }, "a breaker's pause of 0ns");
         refused(&Draft { value_bytes_max: Some(0), ..draft(ttl) }, "value_bytes_max of 0");
     }
 

@@ -1,5 +1,6 @@
 //! The steps of one cache over whatever the keel keeps its state in.
 
+use super::breaker::{Attempt, Breaker};
 use super::error::CacheError;
 #[cfg(feature = "testing")]
 use super::gate::{Side, Step, StepGate};
@@ -9,9 +10,11 @@ use super::redis::RedisCache;
 use super::steps::{CacheSteps, Fill, Filled, Invalidation, Lease, Leased};
 use super::together::together;
 use crate::clock::Clock;
-use crate::link::{Epoch, EpochHook, Link};
+use crate::guard::guard;
+use crate::link::{Epoch, EpochHook, Link, LinkError};
 use crate::token::Token;
 use bytes::Bytes;
+use std::future::Future;
 use std::sync::Arc;
 
 /// The steps that reads and invalidations use, on either backend.
@@ -19,6 +22,8 @@ use std::sync::Arc;
 pub(crate) struct Store {
     backend: Backend,
     clock: Clock,
+    /// Between the readers and the store. Invalidations and windows do not come by it.
+    breaker: Arc<Breaker>,
     #[cfg(feature = "testing")]
     gate: Option<StepGate>,
 }
@@ -62,24 +67,25 @@ macro_rules! step {
 }
 
 impl Store {
-    pub(crate) fn memory(steps: MemoryCache, clock: Clock) -> Self {
-        Self::over(Backend::Memory(steps), clock)
+    pub(crate) fn memory(steps: MemoryCache, clock: Clock, breaker: Breaker) -> Self {
+        Self::over(Backend::Memory(steps), clock, breaker)
     }
 
     /// On the Redis that `link` reaches.
-    pub(crate) fn redis(steps: RedisCache, link: Link, clock: Clock) -> Self {
-        Self::over(Backend::Redis { steps, link }, clock)
+    pub(crate) fn redis(steps: RedisCache, link: Link, clock: Clock, breaker: Breaker) -> Self {
+        Self::over(Backend::Redis { steps, link }, clock, breaker)
     }
 
     /// Under a published protocol.
-    pub(crate) fn published(steps: PublishedCache, link: Option<Link>, clock: Clock) -> Self {
-        Self::over(Backend::Published { steps, link }, clock)
+    pub(crate) fn published(steps: PublishedCache, link: Option<Link>, clock: Clock, breaker: Breaker) -> Self {
+        Self::over(Backend::Published { steps, link }, clock, breaker)
     }
 
-    fn over(backend: Backend, clock: Clock) -> Self {
+    fn over(backend: Backend, clock: Clock, breaker: Breaker) -> Self {
         Self {
             backend,
             clock,
+            breaker: Arc::new(breaker),
             #[cfg(feature = "testing")]
             gate: None,
         }
@@ -119,49 +125,60 @@ impl Store {
     }
 
     pub(crate) async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
-        step!(self, Read, steps => steps.read(key))
+        self.asked(async { step!(self, Read, steps => steps.read(key)) }).await
     }
 
     /// What [`read`](Self::read) says, for each of `keys`. On Redis in one write.
     pub(crate) async fn read_many(&self, keys: &[&[u8]]) -> Vec<Result<Option<Bytes>, CacheError>> {
-        #[cfg(feature = "testing")]
-        if let Err(error) = self.pass(Step::Read, Side::BeforeSend).await {
-            return keys.iter().map(|_| Err(error.clone())).collect();
-        }
-        match &self.backend {
-            Backend::Redis { steps, .. } => match steps.read_many(keys).await {
-                Ok(answers) => answers,
-                Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
-            },
-            Backend::Memory(steps) => together(keys.iter().map(|key| steps.read(key))).await,
-            Backend::Published { steps, .. } => together(keys.iter().map(|key| steps.read(key))).await,
-        }
+        let read = self.asked(async {
+            #[cfg(feature = "testing")]
+            self.pass(Step::Read, Side::BeforeSend).await?;
+            match &self.backend {
+                Backend::Redis { steps, .. } if guard("batch_one_write") => steps.read_many(keys).await,
+                Backend::Redis { steps, .. } => {
+                    let mut answers = Vec::with_capacity(keys.len());
+                    for key in keys {
+                        answers.push(steps.read(key).await);
+                    }
+                    Ok(answers)
+                }
+                Backend::Memory(steps) => Ok(together(keys.iter().map(|key| steps.read(key))).await),
+                Backend::Published { steps, .. } => Ok(together(keys.iter().map(|key| steps.read(key))).await),
+            }
+        });
+        read.await.unwrap_or_else(|error| keys.iter().map(|_| Err(error.clone())).collect())
     }
 
     pub(crate) async fn lease(&self, key: &[u8], lease: &Lease) -> Result<Leased, CacheError> {
-        step!(self, Lease, steps => steps.lease(key, lease))
+        self.asked(async { step!(self, Lease, steps => steps.lease(key, lease)) }).await
     }
 
     /// Stores what was loaded, in this life of the store or not at all.
     pub(crate) async fn fill(&self, epoch: Option<&StoreEpoch>, key: &[u8], fill: &Fill) -> Result<Filled, CacheError> {
-        #[cfg(feature = "testing")]
-        self.pass(Step::Fill, Side::BeforeSend).await?;
-        let answer = match (&self.backend, epoch.and_then(|epoch| epoch.link.as_ref())) {
-            (Backend::Memory(steps), _) => steps.fill(key, fill).await,
-            (Backend::Redis { steps, .. }, Some(epoch)) => steps.fill_on(epoch, key, fill).await,
-            (Backend::Redis { steps, .. }, None) => steps.fill(key, fill).await,
-            (Backend::Published { steps, .. }, _) => steps.fill(key, fill).await,
+        let filled = async {
+            #[cfg(feature = "testing")]
+            self.pass(Step::Fill, Side::BeforeSend).await?;
+            let answer = match (&self.backend, epoch.and_then(|epoch| epoch.link.as_ref())) {
+                (Backend::Memory(steps), _) => steps.fill(key, fill).await,
+                (Backend::Redis { steps, .. }, Some(epoch)) => steps.fill_on(epoch, key, fill).await,
+                (Backend::Redis { steps, .. }, None) => steps.fill(key, fill).await,
+                (Backend::Published { steps, .. }, _) => steps.fill(key, fill).await,
+            };
+            #[cfg(feature = "testing")]
+            self.pass(Step::Fill, Side::BeforeAnswer).await?;
+            answer
         };
-        #[cfg(feature = "testing")]
-        self.pass(Step::Fill, Side::BeforeAnswer).await?;
-        answer
+        self.asked(filled).await
     }
 
     pub(crate) async fn abandon(&self, key: &[u8], token: Token, retry_after_ms: u64) -> Result<(), CacheError> {
-        step!(self, Abandon, steps => steps.abandon(key, token, retry_after_ms))
+        self.asked(async { step!(self, Abandon, steps => steps.abandon(key, token, retry_after_ms)) }).await
     }
 
     pub(crate) async fn invalidate(&self, key: &[u8], invalidation: &Invalidation) -> Result<(), CacheError> {
+        if !guard("invalidations_pass_breaker") {
+            drop(self.enter()?);
+        }
         step!(self, Invalidate, steps => steps.invalidate(key, invalidation))
     }
 
@@ -180,6 +197,26 @@ impl Store {
                 "the published protocols do not drive invalidations again before a new connection is used",
             )),
         }
+    }
+
+    /// Asks, unless the store is being left alone; what comes of it decides about those who come later.
+    async fn asked<T>(&self, step: impl Future<Output = Result<T, CacheError>>) -> Result<T, CacheError> {
+        let attempt = self.enter()?;
+        let answer = step.await;
+        attempt.heard(&answer, || self.link_epoch());
+        answer
+    }
+
+    fn enter(&self) -> Result<Attempt<'_>, CacheError> {
+        self.breaker.enter(|| self.link_epoch()).ok_or_else(|| {
+            let address = self.link().map_or_else(|| "the embedded store".to_owned(), Link::address);
+            LinkError::Down { address, reason: "it did not answer just now, and is left alone for a moment".to_owned() }
+                .into()
+        })
+    }
+
+    fn link_epoch(&self) -> Option<u64> {
+        Some(self.link()?.epoch()?.number())
     }
 
     #[cfg(feature = "testing")]

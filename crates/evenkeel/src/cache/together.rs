@@ -3,6 +3,21 @@
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
+/// Steps of a batch on the way at once: enough to make the way worth it, few enough to leave room for others.
+pub(crate) const TOGETHER_MAX: usize = 500;
+
+/// Runs futures in this task, [`TOGETHER_MAX`] at once; the answers keep the order of the futures.
+pub(crate) async fn in_groups<F: Future>(mut futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut ended = Vec::with_capacity(futures.size_hint().0);
+    loop {
+        let group = together(futures.by_ref().take(TOGETHER_MAX)).await;
+        if group.is_empty() {
+            return ended;
+        }
+        ended.extend(group);
+    }
+}
+
 /// Runs futures at once in this task; the answers keep the order of the futures.
 pub(crate) async fn together<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.map(Box::pin).collect();

@@ -4,6 +4,7 @@ use super::error::LinkError;
 use super::health::{EndReason, Health};
 use super::identity::Identity;
 use super::lane::Lane;
+use super::patience::Patience;
 use super::route;
 use super::script::Script;
 use crate::guard::guard;
@@ -63,7 +64,17 @@ impl Epoch {
     /// # Errors
     /// [`LinkError::EpochOver`] once the epoch is over; else as [`Link::command`](super::Link::command).
     pub async fn command(&self, route: &[u8], cmd: &Cmd) -> Result<Value, LinkError> {
-        self.lane(route).call(cmd).await
+        self.command_within(route, cmd, None).await
+    }
+
+    /// The same, for no longer than `patience` lasts.
+    pub(super) async fn command_within(
+        &self,
+        route: &[u8],
+        cmd: &Cmd,
+        patience: Option<&Patience>,
+    ) -> Result<Value, LinkError> {
+        self.lane(route).call_within(cmd, patience).await
     }
 
     /// Several commands on this epoch; see [`Link::pipeline`](super::Link::pipeline).
@@ -71,13 +82,23 @@ impl Epoch {
     /// # Errors
     /// As [`Link::pipeline`](super::Link::pipeline).
     pub async fn pipeline(&self, route: &[u8], pipeline: &Pipeline) -> Result<Vec<Value>, LinkError> {
+        self.pipeline_within(route, pipeline, None).await
+    }
+
+    /// The same, for no longer than `patience` lasts.
+    pub(super) async fn pipeline_within(
+        &self,
+        route: &[u8],
+        pipeline: &Pipeline,
+        patience: Option<&Patience>,
+    ) -> Result<Vec<Value>, LinkError> {
         if pipeline.is_transaction() {
             return Err(LinkError::Options("a transaction is not sent as a pipeline; write a script".to_owned()));
         }
         if pipeline.is_empty() {
             return Ok(Vec::new());
         }
-        self.lane(route).call_many(pipeline).await
+        self.lane(route).call_many_within(pipeline, patience).await
     }
 
     /// Runs one script on this epoch; the first key decides the connection.
@@ -90,13 +111,24 @@ impl Epoch {
         keys: &[&[u8]],
         args: &[&[u8]],
     ) -> Result<T, LinkError> {
+        self.run_within(script, keys, args, None).await
+    }
+
+    /// The same, for no longer than `patience` lasts for each command it takes.
+    pub(crate) async fn run_within<T: FromRedisValue>(
+        &self,
+        script: &'static Script,
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        patience: Option<&Patience>,
+    ) -> Result<T, LinkError> {
         let lane = self.lane(keys.first().copied().unwrap_or_default());
         let call = evalsha(script, keys, args);
-        let answer = match lane.call(&call).await {
+        let answer = match lane.call_within(&call, patience).await {
             // Somebody ran SCRIPT FLUSH. Nothing of the script was executed, so calling again is not a repetition.
             Err(LinkError::Refused { code, .. }) if code == "NOSCRIPT" && guard("link_noscript") => {
-                lane.call(redis::cmd("SCRIPT").arg("LOAD").arg(script.text())).await?;
-                lane.call(&call).await?
+                lane.call_within(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), patience).await?;
+                lane.call_within(&call, patience).await?
             }
             answer => answer?,
         };

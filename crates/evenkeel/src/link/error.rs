@@ -67,6 +67,11 @@ impl LinkError {
         matches!(self, Self::NoAnswer { .. })
     }
 
+    /// Whether the connection ended under the command: the epoch is over.
+    pub(crate) fn is_broken(&self) -> bool {
+        matches!((self, Self::BROKEN), (Self::NoAnswer { reason }, Self::NoAnswer { reason: broken }) if *reason == broken)
+    }
+
     /// No answer within the response time-out.
     pub(super) const SILENT: Self = Self::NoAnswer { reason: "the response time-out passed" };
 

@@ -3,6 +3,7 @@
 use super::error::LinkError;
 use super::health::{EndReason, Health};
 use super::metrics::Metrics;
+use super::patience::Patience;
 use super::wheel::Wheel;
 use crate::guard::guard;
 use redis::aio::MultiplexedConnection;
@@ -29,24 +30,38 @@ pub(super) struct Lane {
 impl Lane {
     /// Sends one command and waits for its answer.
     pub(super) async fn call(&self, cmd: &Cmd) -> Result<Value, LinkError> {
+        self.call_within(cmd, None).await
+    }
+
+    /// The same, for no longer than `patience` lasts.
+    pub(super) async fn call_within(&self, cmd: &Cmd, patience: Option<&Patience>) -> Result<Value, LinkError> {
         let _place = self.enter(1)?;
         // A clone shares the socket; sending needs a handle of its own.
         let mut connection = self.connection.clone();
-        self.judge(self.answer(connection.send_packed_command(cmd)).await?)
+        self.judge(self.answer(connection.send_packed_command(cmd), patience).await?)
     }
 
     /// Like [`call`](Self::call), but never refused for being one too many: heartbeats and probes.
     pub(super) async fn probe(&self, cmd: &Cmd) -> Result<Value, LinkError> {
         let mut connection = self.connection.clone();
-        self.judge(self.answer(connection.send_packed_command(cmd)).await?)
+        self.judge(self.answer(connection.send_packed_command(cmd), None).await?)
     }
 
     /// Sends several commands in one write; one answer each, refusals among them.
     pub(super) async fn call_many(&self, pipeline: &Pipeline) -> Result<Vec<Value>, LinkError> {
+        self.call_many_within(pipeline, None).await
+    }
+
+    /// The same, for no longer than `patience` lasts.
+    pub(super) async fn call_many_within(
+        &self,
+        pipeline: &Pipeline,
+        patience: Option<&Patience>,
+    ) -> Result<Vec<Value>, LinkError> {
         let count = pipeline.len();
         let _places = self.enter(count)?;
         let mut connection = self.connection.clone();
-        let answers = self.answer(connection.send_packed_commands(pipeline, 0, count)).await?;
+        let answers = self.answer(connection.send_packed_commands(pipeline, 0, count), patience).await?;
         for answer in &answers {
             if let Value::ServerError(error) = answer {
                 self.heed(error.code());
@@ -85,12 +100,17 @@ impl Lane {
         Ok(place)
     }
 
-    async fn answer<T>(&self, request: impl Future<Output = RedisResult<T>>) -> Result<T, LinkError> {
-        let expiry = self.wheel.expiry();
+    async fn answer<T>(
+        &self,
+        request: impl Future<Output = RedisResult<T>>,
+        patience: Option<&Patience>,
+    ) -> Result<T, LinkError> {
+        // One or the other, so that a shorter patience costs a command no more than the link's own.
+        let expiry = patience.map_or(&*self.wheel, Patience::wheel).expiry();
         tokio::select! {
             biased;
             answer = request => self.answered(answer),
-            () = expiry => Err(self.timed_out()),
+            () = expiry => Err(if patience.is_some() { self.given_up() } else { self.timed_out() }),
         }
     }
 
@@ -118,6 +138,12 @@ impl Lane {
         if self.silent.fetch_add(1, Relaxed) + 1 >= self.silent_max {
             self.look_closer();
         }
+        LinkError::SILENT
+    }
+
+    /// A caller in a hurry says nothing about the server: whether it is silent, those who wait for longer find out.
+    fn given_up(&self) -> LinkError {
+        self.metrics.timeouts.increment(1);
         LinkError::SILENT
     }
 

@@ -19,6 +19,7 @@ mod lane;
 mod metrics;
 mod open;
 mod options;
+mod patience;
 mod push;
 mod route;
 mod script;
@@ -40,6 +41,7 @@ pub use epoch::Epoch;
 pub use error::LinkError;
 pub use health::EndReason;
 pub use options::LinkOptions;
+pub(crate) use patience::Patience;
 pub use push::{Push, PushListener};
 pub use script::Script;
 pub use state::LinkState;
@@ -47,6 +49,7 @@ pub use subscribe::{Heard, Subscription};
 
 use crate::background::Background;
 use crate::clock::Clock;
+use crate::guard::guard;
 use bytes::Bytes;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use shared::Shared;
@@ -65,10 +68,15 @@ pub trait EpochHook: Send + Sync + 'static {
 /// A cheap handle on the supervised connections to one Redis. Its tasks run on the runtime it was opened on and end when the
 /// last handle is dropped.
 #[derive(Clone)]
-pub struct Link(Arc<Handle>);
+pub struct Link {
+    handle: Arc<Handle>,
+    /// How long the commands of this handle wait for their answers, if less than the link's others.
+    patience: Option<Arc<Patience>>,
+}
 
 struct Handle {
     shared: Arc<Shared>,
+    runtime: tokio::runtime::Handle,
     _loops: [Background; 2],
 }
 
@@ -96,7 +104,23 @@ impl Link {
         let heartbeat = Background::spawn("link heartbeat", shared.clock.clone(), move || {
             heartbeat::keep_beating(Arc::clone(&beaten))
         });
-        Ok(Self(Arc::new(Handle { shared, _loops: [supervisor, heartbeat] })))
+        let handle =
+            Arc::new(Handle { shared, runtime: tokio::runtime::Handle::current(), _loops: [supervisor, heartbeat] });
+        Ok(Self { handle, patience: None })
+    }
+
+    /// A handle on the same link whose commands are given up after `timeout`, if that is less than the link's own time-out.
+    /// What is given up may still be executed, and does not count as silence of the server.
+    pub(crate) fn impatient(&self, timeout: Duration) -> Self {
+        let shared = self.shared();
+        let is_shorter = timeout < shared.options.response_timeout && guard("store_timeout");
+        let patience = is_shorter.then(|| Arc::new(Patience::new(timeout, shared.clock.clone(), &self.handle.runtime)));
+        Self { handle: Arc::clone(&self.handle), patience }
+    }
+
+    /// How long the commands of this handle wait, if less than the link's others.
+    pub(crate) fn patience(&self) -> Option<&Patience> {
+        self.patience.as_deref()
     }
 
     /// The epoch commands run on now; `None` while the link is down.
@@ -126,7 +150,7 @@ impl Link {
         let epoch = self.shared().epoch()?;
         let mut cmd = Cmd::with_capacity(2, 3 + key.len());
         cmd.arg("GET").arg(key);
-        match epoch.command(key, &cmd).await? {
+        match epoch.command_within(key, &cmd, self.patience()).await? {
             Value::BulkString(bytes) => Ok(Some(bytes.into())),
             Value::Nil => Ok(None),
             other => Err(LinkError::Unexpected(format!("GET: {other:?}"))),
@@ -142,7 +166,7 @@ impl Link {
     /// [`LinkError::Down`], [`LinkError::EpochOver`] and [`LinkError::Busy`]: nothing was sent.
     /// [`LinkError::NoAnswer`]: it may have happened. [`LinkError::Refused`]: the server's own words.
     pub async fn command(&self, route: &[u8], cmd: &Cmd) -> Result<Value, LinkError> {
-        self.shared().epoch()?.command(route, cmd).await
+        self.shared().epoch()?.command_within(route, cmd, self.patience()).await
     }
 
     /// Several commands in one write, all on the connection of `route`. One answer each, in order; a refusal is an answer
@@ -151,7 +175,7 @@ impl Link {
     /// # Errors
     /// As [`command`](Self::command), for the whole; after [`LinkError::NoAnswer`] any part may have happened.
     pub async fn pipeline(&self, route: &[u8], pipeline: &Pipeline) -> Result<Vec<Value>, LinkError> {
-        self.shared().epoch()?.pipeline(route, pipeline).await
+        self.shared().epoch()?.pipeline_within(route, pipeline, self.patience()).await
     }
 
     /// Runs a script by its hash (loaded on every epoch; `NOSCRIPT` handled). The first key decides the connection.
@@ -164,7 +188,7 @@ impl Link {
         keys: &[&[u8]],
         args: &[&[u8]],
     ) -> Result<T, LinkError> {
-        self.shared().epoch()?.run(script, keys, args).await
+        self.shared().epoch()?.run_within(script, keys, args, self.patience()).await
     }
 
     /// Opens a connection of its own for commands that block, such as `BLPOP` or `XREAD BLOCK`.
@@ -220,7 +244,7 @@ impl Link {
     }
 
     fn shared(&self) -> &Shared {
-        &self.0.shared
+        &self.handle.shared
     }
 }
 

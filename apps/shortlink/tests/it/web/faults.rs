@@ -43,7 +43,7 @@ async fn metric(client: &Client, line: &str) -> f64 {
 
 /// Waits until entries of Redis are served again.
 async fn hits_again(client: &Client, load: &mut Load) {
-    const HITS: &str = r#"evenkeel_cache_hits_total{cache="link",state="fresh"}"#;
+    const HITS: &str = r#"evenkeel_cache_hits_total{cache="link",tier="store",state="fresh"}"#;
     let before = metric(client, HITS).await;
     let more = eventually("the cache serves again", || async { (metric(client, HITS).await > before).then_some(()) });
     more.await.unwrap();

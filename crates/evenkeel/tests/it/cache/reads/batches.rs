@@ -21,6 +21,9 @@ on_both! {
     a_caller_that_goes_away_does_not_take_the_batch_along
     due_values_are_served_and_refreshed
     many_invalidations_at_once
+    ten_thousand_keys_at_once
+    rows_that_nobody_asked_for_are_left_alone
+    an_entry_that_cannot_be_read_costs_a_load_and_no_other_key
 }
 
 type Runs = Arc<Mutex<Vec<Vec<u64>>>>;
@@ -186,6 +189,43 @@ async fn many_invalidations_at_once(rig: Rig) {
     again.release();
 }
 
+/// Ten thousand leases at once were more than a link lets wait for answers, and what was turned away was not stored.
+async fn ten_thousand_keys_at_once(rig: Rig) {
+    let (rows, db, asked) = (rig.rows().await, Db::new(), Runs::default());
+    let keys: Vec<u64> = (0..10_000).collect();
+    keys.iter().step_by(2).for_each(|key| db.write(*key, "even"));
+    for _ in 0..2 {
+        let found = all(batch(&rows, &db, &asked, &keys)).await;
+        assert!(found.iter().map(|(key, _)| *key).eq(keys.iter().copied()));
+        assert!(found.iter().all(|(key, row)| row.is_some() == (key % 2 == 0)));
+    }
+    let sizes: Vec<usize> = runs(&asked).iter().map(Vec::len).collect();
+    assert_eq!(sizes, [10_000], "one run for all, and then none");
+}
+
+/// A loader that brings more than it was asked for must not put it past the fence: nobody holds a lease for that.
+async fn rows_that_nobody_asked_for_are_left_alone(rig: Rig) {
+    let (rows, db) = (rig.rows().await, Db::new());
+    let found =
+        rows.get_many(&[1, 2], |_| async { Ok::<_, DbError>([(2, "b".to_owned()), (3, "c".to_owned())]) }).await;
+    let found = found.unwrap();
+    assert_eq!((found.len(), &found[&1], found[&2].as_deref()), (2, &None, some("b").as_ref()));
+    assert_eq!(rows.get(&3, |key| db.find(*key)).await.unwrap(), None);
+    assert_eq!(db.loads(), 1);
+}
+
+/// One entry of another type under a page's keys must not cost the page.
+async fn an_entry_that_cannot_be_read_costs_a_load_and_no_other_key(rig: Rig) {
+    let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
+    db.write(2, "b");
+    all(batch(&rows, &db, &asked, &[1])).await;
+    let numbers = rig.process().await.cache::<u64, u64>("row").ttl(Duration::from_secs(600)).build().unwrap();
+    numbers.get(&2, |_| async { Ok::<_, DbError>(Some(7)) }).await.unwrap();
+    let page = [(1, some("a")), (2, some("b")), (3, None)];
+    assert_eq!(all(batch(&rows, &db, &asked, &[1, 2, 3])).await, page);
+    assert_eq!(runs(&asked), [vec![1], vec![2, 3]]);
+}
+
 /// A page of a hundred rows must not cost a hundred round trips.
 #[tokio::test]
 async fn a_batch_of_hits_is_one_write() {
@@ -195,8 +235,18 @@ async fn a_batch_of_hits_is_one_write() {
     let (db, asked, keys) = (Db::new(), Runs::default(), (0..100).collect::<Vec<u64>>());
     all(batch(&rows, &db, &asked, &keys)).await;
     let mut trace = CommandTrace::start(&redis).await.unwrap();
+    let before = reads_of(&redis).await;
     all(batch(&rows, &db, &asked, &keys)).await;
+    let after = reads_of(&redis).await;
+    assert!(after - before < 50, "{} reads of the sockets: not one write for all", after - before);
     let sent = trace.take(&redis).await.unwrap().from_clients().on_prefix("evenkeel:c:");
     assert_eq!(sent.names(), ["GET"; 100]);
     assert_eq!(runs(&asked).len(), 1);
+}
+
+/// How often the server has read from its sockets: as often as clients have written, as long as they write little at once.
+async fn reads_of(redis: &Redis) -> u64 {
+    let stats: String = redis.command(&["INFO", "stats"]).await.unwrap();
+    let reads = stats.lines().find_map(|line| line.strip_prefix("total_reads_processed:")).unwrap();
+    reads.trim().parse().unwrap()
 }

@@ -22,6 +22,7 @@ macro_rules! on_both {
 }
 
 mod batches;
+mod breaker;
 mod costs;
 mod crowd;
 mod db;
@@ -33,4 +34,6 @@ mod lives;
 mod outage;
 mod refresh;
 mod rig;
+mod switches;
 mod values;
+mod waiting;

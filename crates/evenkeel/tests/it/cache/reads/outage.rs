@@ -188,3 +188,49 @@ async fn an_invalidation_that_redis_refuses_keeps_nobody_else_away() {
     assert_eq!(other, None);
     assert_eq!(get(&rows, &db).await, some("new"), "this key alone is read past Redis");
 }
+
+/// Before, a reader of a silent Redis waited for all of the link's time-out, and so did the next one.
+#[tokio::test]
+async fn a_reader_of_a_silent_redis_does_not_wait_for_the_links_time_out() {
+    let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let url = format!("{}?response_timeout_ms=600000&heartbeat_ms=600000", redis.url());
+    let keel = Keel::connect(&url).await.unwrap();
+    let brief = Duration::from_millis(20);
+    let rows: Rows =
+        keel.cache("row").ttl(Duration::from_secs(600)).store_timeout(brief).breaker(3, brief).build().unwrap();
+    let db = Db::with("a");
+    timeout(PATIENCE, until_stored(&rows, &db)).await.unwrap();
+    redis.pause().unwrap();
+    for _ in 0..5 {
+        let found = timeout(PATIENCE, find(&rows, &db)).await.expect("it asks the database").unwrap();
+        assert_eq!(found.tier, Tier::Loader);
+    }
+    assert_eq!(epoch(&keel), 1, "the link goes on waiting");
+    redis.resume().unwrap();
+    timeout(PATIENCE, until_stored(&rows, &db)).await.expect("the breaker closes");
+    assert_eq!(epoch(&keel), 1);
+}
+
+/// Reads until the store answers. (It may be slow to: the machine of the tests is.)
+async fn until_stored(rows: &Rows, db: &Db) {
+    while find(rows, db).await.unwrap().tier != Tier::Store {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What failed on one connection says nothing about the next: hits are hits again as soon as the link is back.
+#[tokio::test]
+async fn a_new_connection_closes_the_breaker() {
+    let (mut redis, keel, _) = fleet().await;
+    let hour = Duration::from_secs(3_600);
+    let rows: Rows = keel.cache("other").ttl(hour).breaker(1, hour).build().unwrap();
+    let db = Db::with("a");
+    get(&rows, &db).await;
+    let before = epoch(&keel);
+    redis.pause().unwrap();
+    get(&rows, &db).await;
+    until(&keel, "the silence is noticed", |state| !state.is_up()).await;
+    redis.resume().unwrap();
+    until_up_again(&keel, before).await;
+    assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
+}

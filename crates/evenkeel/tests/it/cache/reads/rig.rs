@@ -59,6 +59,8 @@ impl Rig {
         change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>,
     ) -> Rows {
         let builder = self.process().await.cache("row").ttl(Duration::from_secs(600)).spread(0.0);
+        // The machine of the tests may keep a server waiting for longer than a reader should wait.
+        let builder = builder.store_timeout(Duration::from_secs(10));
         change(builder).build().unwrap()
     }
 
