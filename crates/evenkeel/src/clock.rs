@@ -39,6 +39,12 @@ impl Add<Duration> for Moment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMs(pub u64);
 
+impl From<u64> for UnixMs {
+    fn from(ms: u64) -> Self {
+        Self(ms)
+    }
+}
+
 impl From<SystemTime> for UnixMs {
     fn from(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,8 +1,9 @@
 //! What a queue tells about itself; docs/metrics.md lists the names. Handles are registered once, when the queue is opened, so
 //! install the recorder before that.
 
-use super::steps::Enqueued;
-use metrics::{Counter, Histogram, counter, histogram};
+use super::error::QueueError;
+use super::steps::{Enqueued, Fate, Outcome, Verdict};
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use std::sync::Arc;
 
 /// The handles of one queue.
@@ -36,5 +37,82 @@ impl QueueMetrics {
         };
         counter!("evenkeel_queue_enqueued_total", "queue" => Arc::clone(&self.queue), "outcome" => outcome)
             .increment(1);
+    }
+}
+
+/// The handles of one consumer.
+pub(crate) struct ConsumerMetrics {
+    queue: Arc<str>,
+    done: Counter,
+    settled: Counter,
+    pub(crate) undecodable: Counter,
+    pub(crate) leases_lost: Counter,
+    pub(crate) running: Gauge,
+    pub(crate) handler_seconds: Histogram,
+    pub(crate) lateness_seconds: Histogram,
+    success: Gauge,
+}
+
+impl ConsumerMetrics {
+    pub(crate) fn register(queue: &str) -> Self {
+        let queue: Arc<str> = queue.into();
+        let name = || Arc::clone(&queue);
+        Self {
+            done: counter!("evenkeel_queue_handled_total", "queue" => name(), "outcome" => "done"),
+            settled: counter!("evenkeel_queue_settlements_total", "queue" => name(), "verdict" => "settled"),
+            undecodable: counter!("evenkeel_queue_handled_total", "queue" => name(), "outcome" => "undecodable"),
+            leases_lost: counter!("evenkeel_queue_leases_lost_total", "queue" => name()),
+            running: gauge!("evenkeel_queue_running", "queue" => name()),
+            handler_seconds: histogram!("evenkeel_queue_handler_seconds", "queue" => name()),
+            lateness_seconds: histogram!("evenkeel_queue_lateness_seconds", "queue" => name()),
+            success: gauge!("evenkeel_queue_claim_last_success_seconds", "queue" => name()),
+            queue,
+        }
+    }
+
+    /// The store has answered a claim.
+    pub(crate) fn success(&self, unix_ms: u64) {
+        self.success.set(unix_ms as f64 / 1000.0);
+    }
+
+    /// A handler has ended.
+    pub(crate) fn handled(&self, outcome: &Outcome) {
+        let outcome = match outcome {
+            Outcome::Done => return self.done.increment(1),
+            Outcome::Failed { .. } => "failed",
+            Outcome::Snoozed { .. } => "snoozed",
+            Outcome::Released => "released",
+            Outcome::Dead { .. } => "dead",
+        };
+        counter!("evenkeel_queue_handled_total", "queue" => Arc::clone(&self.queue), "outcome" => outcome).increment(1);
+    }
+
+    /// The store has judged a settlement.
+    pub(crate) fn settled(&self, verdict: Verdict) {
+        let verdict = match verdict {
+            Verdict::Settled => return self.settled.increment(1),
+            Verdict::Lost => "lost",
+            Verdict::Died => "died",
+            Verdict::Discarded => "discarded",
+        };
+        counter!("evenkeel_queue_settlements_total", "queue" => Arc::clone(&self.queue), "verdict" => verdict)
+            .increment(1);
+    }
+
+    /// A lapsed lease was taken back.
+    pub(crate) fn rescued(&self, fate: Fate) {
+        let fate = match fate {
+            Fate::Lapsed => "lapsed",
+            Fate::Crashed => "crashed",
+            Fate::Died => "died",
+            Fate::Discarded => "discarded",
+        };
+        counter!("evenkeel_queue_rescued_total", "queue" => Arc::clone(&self.queue), "fate" => fate).increment(1);
+    }
+
+    /// A call of a background loop has failed; it is repeated.
+    pub(crate) fn failed(&self, step: &'static str, error: &QueueError) {
+        tracing::debug!(queue = %self.queue, step, %error, "a call of the consumer failed; it is repeated");
+        counter!("evenkeel_queue_call_failures_total", "queue" => Arc::clone(&self.queue), "step" => step).increment(1);
     }
 }

@@ -7,6 +7,7 @@
 
 mod builder;
 mod check;
+mod consume;
 mod durable;
 mod error;
 pub mod job;
@@ -28,6 +29,7 @@ pub mod steps;
 mod store;
 
 pub use builder::QueueBuilder;
+pub use consume::{Cancellation, Consumer, Delivery, Handled, Reaction};
 pub use error::QueueError;
 pub use job::{JobId, Priority, Retries};
 pub use memory::MemoryQueue;

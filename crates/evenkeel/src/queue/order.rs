@@ -25,7 +25,6 @@ pub struct Order<'a, T> {
 
 /// What became of a job that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "the job may not have been taken: look at `answer`"]
 pub struct Sent {
     /// The job's id.
     pub id: JobId,

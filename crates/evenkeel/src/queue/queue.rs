@@ -8,7 +8,9 @@ use super::retry_delay::ms;
 use super::send;
 use super::settings::{Durability, Settings};
 use super::shards::Shards;
-use super::steps::{QueueSteps, Reschedule, Rescheduled, Revoked, When};
+#[cfg(feature = "testing")]
+use super::steps::Shard;
+use super::steps::{Found, QueueSteps, Reschedule, Rescheduled, Revoked, When};
 use super::store::QueueStore;
 use crate::clock::{Clock, UnixMs};
 use crate::codec::Codec;
@@ -142,6 +144,20 @@ impl<T: Send + Sync + 'static> Queue<T> {
     pub async fn edit(&self, id: &JobId, body: &T) -> Result<Rescheduled, QueueError> {
         let body = self.core.encode(body)?;
         self.change(*id, None, Some(body)).await
+    }
+
+    /// All that is known of a job: where it is, its body and its history; or how it ended, while that is remembered.
+    ///
+    /// # Errors
+    /// [`QueueError::Link`]; [`QueueError::Unreadable`] if another program wrote its record.
+    pub async fn find(&self, id: &JobId) -> Result<Option<Found>, QueueError> {
+        self.core.store.job(self.core.shards.of(*id), *id).await
+    }
+
+    /// The steps under this queue and the shard of a job, to be touched as other programs touch those of a Redis.
+    #[cfg(feature = "testing")]
+    pub fn steps(&self, id: &JobId) -> (impl QueueSteps + use<T>, Shard) {
+        (self.core.store.clone(), self.core.shards.of(*id).clone())
     }
 
     async fn change(&self, id: JobId, when: Option<When>, body: Option<Bytes>) -> Result<Rescheduled, QueueError> {

@@ -101,6 +101,11 @@ impl Settings {
         Ok(())
     }
 
+    /// How long a job is leased, as the steps take it.
+    pub(crate) fn visibility_ms(&self) -> u64 {
+        ms(self.visibility)
+    }
+
     /// What one of so many shards may hold.
     pub(crate) fn limits_of_a_shard(&self, shards: u16) -> Limits {
         let share = |limit: u64| limit.div_ceil(u64::from(shards.max(1)));

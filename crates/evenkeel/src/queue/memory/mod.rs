@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use state::ShardState;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
 
 /// The embedded backend: every shard in this process, gone with it. Cheap to clone; clones share the jobs.
 ///
@@ -28,13 +29,15 @@ pub struct MemoryQueue(Arc<Inner>);
 struct Inner {
     shards: Mutex<HashMap<Shard, ShardState>>,
     clock: Clock,
+    /// Tells that some shard has markers.
+    marked: Notify,
 }
 
 impl MemoryQueue {
     /// An empty one. Its server time is the clock's wall clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self(Arc::new(Inner { shards: Mutex::default(), clock }))
+        Self(Arc::new(Inner { shards: Mutex::default(), clock, marked: Notify::new() }))
     }
 
     /// Runs one step on one shard. No step calls out, so the lock is held for the step only.
@@ -43,7 +46,23 @@ impl MemoryQueue {
         let mut shards = self.0.shards.lock().unwrap_or_else(PoisonError::into_inner);
         let state = shards.entry(shard.clone()).or_default();
         state.sweep(now);
-        step(state, now)
+        let answer = step(state, now);
+        if state.markers > 0 {
+            self.0.marked.notify_waiters();
+        }
+        answer
+    }
+
+    /// Waits for a marker and takes it: what the blocking command of a consumer does on Redis.
+    pub(super) async fn marker(&self, shard: &Shard) {
+        loop {
+            let mut marked = std::pin::pin!(self.0.marked.notified());
+            marked.as_mut().enable();
+            if self.step(shard, |state, _| pop_marker(state)) {
+                return;
+            }
+            marked.await;
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! The delay queue: its protocol on both backends, and that they agree.
+//! The delay queue: its protocol on both backends, and that they agree; then the user's side.
 
 mod record;
 mod scripts;
+mod side;

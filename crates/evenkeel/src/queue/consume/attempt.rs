@@ -1,0 +1,185 @@
+//! One run of the handler, from delivery to outcome.
+
+use super::delivery::{Cancellation, Delivery, trace_of};
+use super::handled::{outcome, words_of};
+use super::lane::{Answer, Lane};
+use super::phase::{Phase, reached};
+use crate::clock::{Clock, Moment};
+use crate::guard::guard;
+use crate::queue::job::{Job, Note};
+use crate::queue::steps::{Beat, Delivered, Outcome, QueueSteps, Receipt};
+use crate::retry::Backoff;
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::sync::{MutexGuard, OwnedSemaphorePermit};
+use tracing::Instrument;
+
+const REPORT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
+
+/// Runs a delivery in a task of its own, with one slot.
+pub(super) fn start<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, delivered: Delivered, slot: OwnedSemaphorePermit) {
+    let receipt = delivered.receipt;
+    let cancellation = Cancellation::default();
+    lane.running.add(receipt, cancellation.clone());
+    lane.run.metrics.running.increment(1.0);
+    let trace = delivered.job.as_ref().ok().and_then(|job| trace_of(&job.spec.notes)).map(str::to_owned);
+    let span = tracing::info_span!("queue_job", queue = %lane.run.core.name, id = %receipt.id, trace);
+    let its_lane = Arc::clone(lane);
+    let run = async move {
+        let outcome = tokio::select! {
+            biased;
+            () = cancellation.cancelled() => None,
+            outcome = perform(&its_lane, delivered, slot, cancellation.clone()) => outcome,
+        };
+        its_lane.run.metrics.running.decrement(1.0);
+        its_lane.ended(&receipt, outcome);
+    };
+    let task = tokio::spawn(run.instrument(span));
+    lane.running.runs_in(&receipt, task);
+}
+
+/// What became of it; `None` if it was lost before it began.
+async fn perform<T: Send + Sync + 'static>(
+    lane: &Lane<T>,
+    delivered: Delivered,
+    slot: OwnedSemaphorePermit,
+    cancellation: Cancellation,
+) -> Option<Outcome> {
+    let run = &lane.run;
+    let receipt = delivered.receipt;
+    let read = delivered.job.map_err(|error| error.to_string()).and_then(|job| {
+        let body = run.core.codec.decode(job.spec.body.clone()).map_err(|error| error.to_string())?;
+        Ok((job, body))
+    });
+    let (job, body) = match read {
+        Ok(read) => read,
+        Err(words) => return Some(undecodable(lane, &receipt, &words)),
+    };
+    let is_suspect = job.is_suspect();
+    let _place = if is_suspect && guard("queue_alone_in_process") {
+        drop(slot);
+        Place::Alone(tokio::select! {
+            place = alone(lane) => place,
+            () = async { reached(&mut run.phases.clone(), Phase::Draining).await } => return Some(Outcome::Released),
+        })
+    } else {
+        Place::Among(slot)
+    };
+    if is_suspect && guard("queue_start_reported_first") && !report_start(lane, receipt).await {
+        return None;
+    }
+    lane.running.started(&receipt);
+    let delay = retry_delay(&job).unwrap_or(run.core.settings.retry_delay);
+    let failures = u32::from(job.errors) + 1;
+    if delivered.due_at > 0 {
+        let late_ms = run.core.store.now_ms().saturating_sub(delivered.due_at);
+        run.metrics.lateness_seconds.record(Duration::from_millis(late_ms));
+    }
+    let delivery = Delivery::new(body, &receipt, delivered.due_at, *job, cancellation);
+    let began = run.core.clock.now();
+    let answer = match caught(async { (run.handler)(delivery).await }).await {
+        Ok(answer) => answer,
+        Err(words) => panicked(&words),
+    };
+    Some(judge(lane, began, answer, |answer| outcome(answer, delay, failures)))
+}
+
+fn judge<T>(lane: &Lane<T>, began: Moment, answer: Answer, outcome: impl FnOnce(Answer) -> Outcome) -> Outcome {
+    let run = &lane.run;
+    if let Err((_, words)) = &answer {
+        tracing::warn!(error = %words, "the handler failed");
+    }
+    let outcome = outcome(answer);
+    run.metrics.handler_seconds.record(run.core.clock.now().since(began));
+    run.metrics.handled(&outcome);
+    outcome
+}
+
+fn panicked(words: &str) -> Answer {
+    if guard("queue_panic_is_an_error") {
+        Err((super::handled::Reaction::Retry, format!("the handler panicked: {words}")))
+    } else {
+        Ok(super::handled::Handled::Done)
+    }
+}
+
+fn undecodable<T>(lane: &Lane<T>, receipt: &Receipt, words: &str) -> Outcome {
+    tracing::error!(queue = %lane.run.core.name, id = %receipt.id, error = words, "the body of a job cannot be read");
+    lane.run.metrics.undecodable.increment(1);
+    let reason = words_of(&format!("undecodable: {words}"));
+    if guard("queue_undecodable_is_dead") {
+        Outcome::Dead { reason }
+    } else {
+        Outcome::Failed { retry_ms: 0, error: reason }
+    }
+}
+
+fn retry_delay(job: &Job) -> Option<crate::queue::RetryDelay> {
+    job.spec.notes.iter().find_map(|note| if let Note::RetryDelay(delay) = note { Some(*delay) } else { None })
+}
+
+/// Where an attempt runs: among others, or with no neighbour.
+enum Place<'a> {
+    #[expect(dead_code, reason = "held, not read")]
+    Among(OwnedSemaphorePermit),
+    #[expect(dead_code, reason = "held, not read")]
+    Alone((MutexGuard<'a, ()>, OwnedSemaphorePermit)),
+}
+
+/// All slots of the consumer, for a job that may take its process down. Whoever runs has as long as a lease lasts to make
+/// room; then the job runs beside him, since it cannot wait for ever.
+async fn alone<T>(lane: &Lane<T>) -> (MutexGuard<'_, ()>, OwnedSemaphorePermit) {
+    let run = &lane.run;
+    let turn = run.alone.lock().await;
+    let all = Arc::clone(&run.slots).acquire_many_owned(run.slots_max);
+    let slots = match run.core.clock.timeout(run.core.settings.visibility, all).await {
+        Ok(slots) => slots,
+        Err(_) => {
+            // What had been gathered is free again.
+            run.room.notify_waiters();
+            Arc::clone(&run.slots).acquire_owned().await
+        }
+    };
+    match slots {
+        Ok(slots) => (turn, slots),
+        // The semaphore is never closed.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Says that the handler is about to begin, so that a crash counts as one. Whether the delivery is still current.
+async fn report_start<T>(lane: &Lane<T>, receipt: Receipt) -> bool {
+    let core = &lane.run.core;
+    for attempt in 0.. {
+        let beat =
+            Beat { worker: lane.worker(), lease_ms: core.settings.visibility_ms(), deliveries: vec![(receipt, true)] };
+        match core.store.beat(&lane.shard, &beat).await {
+            Ok(held) => return held == [true],
+            Err(error) => {
+                lane.run.metrics.failed("beat", &error);
+                Clock::system().sleep(REPORT.delay(attempt)).await;
+            }
+        }
+    }
+    false
+}
+
+/// Runs a future; a panic in it is an error with its words.
+async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+    let mut future = std::pin::pin!(future);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+        Ok(Poll::Pending) => Poll::Pending,
+        Err(panic) => Poll::Ready(Err(words(panic.as_ref()))),
+    })
+    .await
+}
+
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no words were left").to_owned()
+}

@@ -1,0 +1,96 @@
+//! [`Delivery`]: a job in the hands of its handler.
+
+use crate::queue::job::{Job, JobId, Note};
+use crate::queue::steps::Receipt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::SetOnce;
+
+/// A job in the hands of its handler.
+///
+/// The handler's future is dropped when the delivery is not current any more: another worker may run the job then.
+#[derive(Debug)]
+pub struct Delivery<T> {
+    /// The message.
+    pub body: T,
+    /// The job's id.
+    pub id: JobId,
+    /// Which attempt this is, from 1. Attempts that were snoozed or given back do not count.
+    pub attempt: u32,
+    /// Rises with every delivery of the job, across failovers too: write it with what the handler changes in SQL, and refuse
+    /// lower ones (`.. WHERE fence < :fence`), so that a worker that lost its lease cannot overwrite its successor.
+    pub fence: u64,
+    /// When it was accepted, in ms since 1970 on the server's clock.
+    pub enqueued_at: u64,
+    /// When it was due; `None` where that is not known any more (the answer to the claim was lost and asked for again).
+    pub due_at: Option<u64>,
+    notes: Vec<Note>,
+    cancellation: Cancellation,
+}
+
+impl<T> Delivery<T> {
+    pub(super) fn new(body: T, receipt: &Receipt, due_at: u64, job: Job, cancellation: Cancellation) -> Self {
+        Self {
+            body,
+            id: receipt.id,
+            attempt: u32::from(job.errors) + 1,
+            fence: receipt.fence,
+            enqueued_at: job.enqueued_at,
+            due_at: (due_at > 0).then_some(due_at),
+            notes: job.spec.notes,
+            cancellation,
+        }
+    }
+
+    /// The sender's own name for the job, if it gave one.
+    #[must_use]
+    pub fn name(&self) -> Option<&[u8]> {
+        self.notes.iter().find_map(|note| if let Note::Name(name) = note { Some(&name[..]) } else { None })
+    }
+
+    /// Where the sender's trace goes on, if it said so (W3C `traceparent`).
+    #[must_use]
+    pub fn trace(&self) -> Option<&str> {
+        trace_of(&self.notes)
+    }
+
+    /// The text that travels beside the body.
+    #[must_use]
+    pub fn headers(&self) -> BTreeMap<String, String> {
+        let headers = self.notes.iter().find_map(|note| if let Note::Headers(text) = note { Some(text) } else { None });
+        headers.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_default()
+    }
+
+    /// Fires when the delivery is not current any more; for what the handler has started elsewhere (threads, processes).
+    #[must_use]
+    pub fn cancellation(&self) -> Cancellation {
+        self.cancellation.clone()
+    }
+}
+
+/// Where the trace of a job goes on.
+pub(super) fn trace_of(notes: &[Note]) -> Option<&str> {
+    let trace = notes.iter().find_map(|note| if let Note::Trace(trace) = note { Some(trace) } else { None });
+    trace.and_then(|trace| std::str::from_utf8(trace).ok())
+}
+
+/// Tells that a delivery is not current any more, or that the consumer gives it back because it ends.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation(Arc<SetOnce<()>>);
+
+impl Cancellation {
+    /// Waits until it fires.
+    pub async fn cancelled(&self) {
+        self.0.wait().await;
+    }
+
+    /// Whether it has fired.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.initialized()
+    }
+
+    pub(super) fn fire(&self) {
+        let _ = self.0.set(());
+    }
+}

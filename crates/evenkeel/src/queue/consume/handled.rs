@@ -1,0 +1,80 @@
+//! What a handler says about a job.
+
+use crate::queue::retry_delay::{RetryDelay, ms};
+use crate::queue::steps::Outcome;
+use bytes::Bytes;
+use std::time::Duration;
+
+/// Of a handler's words about an error, at most so many bytes are kept.
+const WORDS_BYTES_MAX: usize = 2_048;
+
+/// How an attempt ended, in the handler's own judgement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Handled {
+    /// The job is done.
+    Done,
+    /// It failed and is worth another attempt after this delay, if it has one left.
+    Retry(Duration),
+    /// It is not time yet: again after this delay, without using an attempt.
+    Snooze(Duration),
+    /// It is no use to try again: a dead letter, for this reason.
+    Dead(String),
+}
+
+impl From<()> for Handled {
+    fn from((): ()) -> Self {
+        Self::Done
+    }
+}
+
+/// What follows an error of a handler, by its kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reaction {
+    /// Another attempt after the job's delay, if it has one left.
+    #[default]
+    Retry,
+    /// Another attempt after this delay, if it has one left.
+    RetryAfter(Duration),
+    /// Again after this delay, without using an attempt: the fault is not the job's.
+    Snooze(Duration),
+    /// It is no use to try again: a dead letter, with the error's words as the reason.
+    Dead,
+}
+
+/// The settlement of what a handler answered. `failures` counts this one, should it be one.
+pub(super) fn outcome(answer: Result<Handled, (Reaction, String)>, delay: RetryDelay, failures: u32) -> Outcome {
+    let failed = |retry_ms, words: &str| Outcome::Failed { retry_ms, error: words_of(words) };
+    match answer {
+        Ok(Handled::Done) => Outcome::Done,
+        Ok(Handled::Retry(after)) => failed(ms(after), "the handler asked for another attempt"),
+        Ok(Handled::Snooze(after)) | Err((Reaction::Snooze(after), _)) => Outcome::Snoozed { after_ms: ms(after) },
+        Ok(Handled::Dead(reason)) | Err((Reaction::Dead, reason)) => Outcome::Dead { reason: words_of(&reason) },
+        Err((Reaction::Retry, words)) => failed(delay.after(failures), &words),
+        Err((Reaction::RetryAfter(after), words)) => failed(ms(after), &words),
+    }
+}
+
+/// The words that go into the job's history.
+pub(super) fn words_of(words: &str) -> Bytes {
+    let mut end = words.len().min(WORDS_BYTES_MAX);
+    while !words.is_char_boundary(end) {
+        end -= 1;
+    }
+    Bytes::copy_from_slice(&words.as_bytes()[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WORDS_BYTES_MAX, words_of};
+
+    #[test]
+    fn long_words_are_cut_between_characters() {
+        let words = "ü".repeat(WORDS_BYTES_MAX);
+        let kept = words_of(&words);
+        assert_eq!(kept.len(), WORDS_BYTES_MAX);
+        assert!(std::str::from_utf8(&kept).is_ok());
+        assert_eq!(words_of(&format!("x{words}")).len(), WORDS_BYTES_MAX - 1);
+    }
+}

@@ -1,0 +1,145 @@
+//! What the loops of one shard share, and what all shards of one consumer share.
+
+use super::delivery::Delivery;
+use super::ear::Ear;
+use super::handled::{Handled, Reaction};
+use super::phase::Phase;
+use super::running::Running;
+use crate::guard::guard;
+use crate::queue::metrics::ConsumerMetrics;
+use crate::queue::queue::Core;
+use crate::queue::steps::{ITEMS_MAX, Outcome, Receipt, Shard, Worker};
+use crate::token::Token;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SetOnce, mpsc, watch};
+
+/// What a handler answers: its judgement, or what its error asks for and the error's words.
+pub(super) type Answer = Result<Handled, (Reaction, String)>;
+
+/// The user's handler, with its errors judged.
+pub(super) type Handler<T> = Arc<dyn Fn(Delivery<T>) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
+
+/// What all lanes of one consumer share.
+pub(super) struct Run<T> {
+    pub(super) core: Arc<Core<T>>,
+    pub(super) handler: Handler<T>,
+    pub(super) metrics: ConsumerMetrics,
+    /// One permit for each handler that may run.
+    pub(super) slots: Arc<Semaphore>,
+    pub(super) slots_max: u32,
+    /// Tells that slots have become free.
+    pub(super) room: Notify,
+    /// Held by the job that wants to run with no neighbour.
+    pub(super) alone: tokio::sync::Mutex<()>,
+    /// Lanes that know of more work than they could take.
+    pub(super) hungry: AtomicUsize,
+    pub(super) phases: watch::Receiver<Phase>,
+    pub(super) crash_max: u8,
+    pub(super) crash_delay_ms: u64,
+}
+
+/// One shard, as one consumer serves it.
+pub(super) struct Lane<T> {
+    pub(super) run: Arc<Run<T>>,
+    pub(super) shard: Shard,
+    pub(super) running: Running,
+    pub(super) ear: Arc<Ear>,
+    /// Of attempts that have ended; `None` if there is nothing to settle.
+    ended: mpsc::UnboundedSender<Option<(Receipt, Outcome)>>,
+    pub(super) inbox: tokio::sync::Mutex<Inbox>,
+    /// Asks for a heartbeat now.
+    pub(super) beat_now: Notify,
+    /// Set once everything is settled.
+    pub(super) done: SetOnce<()>,
+    worker: Mutex<Worker>,
+    is_hungry: AtomicBool,
+}
+
+pub(super) type Inbox = mpsc::UnboundedReceiver<Option<(Receipt, Outcome)>>;
+
+impl<T> Lane<T> {
+    pub(super) fn new(run: &Arc<Run<T>>, shard: Shard, ear: Arc<Ear>) -> Self {
+        let (ended, inbox) = mpsc::unbounded_channel();
+        Self {
+            run: Arc::clone(run),
+            shard,
+            running: Running::default(),
+            ear,
+            ended,
+            inbox: tokio::sync::Mutex::new(inbox),
+            beat_now: Notify::new(),
+            done: SetOnce::new(),
+            worker: Mutex::new(new_worker()),
+            is_hungry: AtomicBool::new(false),
+        }
+    }
+
+    /// The name under which the lane calls.
+    pub(super) fn worker(&self) -> Worker {
+        *self.worker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins anew under another name.
+    pub(super) fn rename(&self) {
+        *self.worker.lock().unwrap_or_else(PoisonError::into_inner) = new_worker();
+    }
+
+    /// An attempt has ended, and its slot is free.
+    pub(super) fn ended(&self, receipt: &Receipt, outcome: Option<Outcome>) {
+        match outcome {
+            Some(outcome) => {
+                self.running.ended(receipt);
+                // The receiver lives in `self`.
+                let _ = self.ended.send(Some((*receipt, outcome)));
+            }
+            None => {
+                self.running.remove(receipt);
+                let _ = self.ended.send(None);
+            }
+        }
+        self.run.room.notify_waiters();
+    }
+
+    /// Takes this lane's share of the free slots, at most `items`.
+    pub(super) fn take_slots(&self, items: usize) -> Option<OwnedSemaphorePermit> {
+        if !guard("queue_free_slots") {
+            self.run.slots.add_permits(ITEMS_MAX);
+        }
+        let free = self.run.slots.available_permits();
+        let others = self.run.hungry.load(SeqCst).saturating_sub(usize::from(self.is_hungry.load(SeqCst)));
+        let want = free.div_ceil(others + 1).min(items);
+        if want == 0 {
+            return None;
+        }
+        Arc::clone(&self.run.slots).try_acquire_many_owned(u32::try_from(want).ok()?).ok()
+    }
+
+    /// Waits until there is a free slot.
+    pub(super) async fn has_slot(&self) {
+        loop {
+            let mut freed = std::pin::pin!(self.run.room.notified());
+            freed.as_mut().enable();
+            if self.run.slots.available_permits() > 0 {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// Notes whether there is more work than this lane could take.
+    pub(super) fn hungry(&self, is_hungry: bool) {
+        if self.is_hungry.swap(is_hungry, SeqCst) != is_hungry {
+            if is_hungry {
+                self.run.hungry.fetch_add(1, SeqCst);
+            } else {
+                self.run.hungry.fetch_sub(1, SeqCst);
+            }
+        }
+    }
+}
+
+fn new_worker() -> Worker {
+    Worker(*Token::random().as_bytes())
+}

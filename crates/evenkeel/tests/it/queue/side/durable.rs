@@ -1,0 +1,36 @@
+//! Jobs that count as accepted once replicas or a disk have them.
+
+use evenkeel::Keel;
+use evenkeel::queue::{Durability, Queue, QueueError};
+use std::time::Duration;
+use testkit::eventually;
+use testkit::servers::{Redis, RedisOptions};
+
+const TIMEOUT: Duration = Duration::from_millis(300);
+
+async fn mail(redis: &Redis, durability: Durability) -> Queue<String> {
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    keel.queue("mail").durability(durability).build().await.unwrap()
+}
+
+/// A primary that answers before anybody has a copy takes accepted jobs with it.
+#[tokio::test]
+async fn a_job_is_accepted_when_so_many_replicas_have_it() {
+    let primary = Redis::start(RedisOptions::new()).await.unwrap();
+    let alone = mail(&primary, Durability::Replicas { count: 1, timeout: TIMEOUT }).await;
+    let refused = alone.job(&"a".to_owned()).id("a").enqueue().await.unwrap_err();
+    let QueueError::NotDurable { ids, wanted: 1, reached: 0 } = &refused else { panic!("{refused}") };
+    assert!(alone.find(&ids[0]).await.unwrap().is_some(), "it was taken, and the error says so");
+
+    let replica = Redis::start(RedisOptions::new().replica_of(primary.port())).await.unwrap();
+    eventually("the replica has copied the job", || {
+        let mail = alone.clone();
+        async move { mail.job(&"a".to_owned()).id("a").enqueue().await.ok() }
+    })
+    .await
+    .unwrap();
+    let patient = Durability::Replicas { count: 1, timeout: Duration::from_secs(20) };
+    let sent = alone.with_durability(patient).await.unwrap().job(&"b".to_owned()).id("b").enqueue().await.unwrap();
+    assert!(sent.is_new());
+    drop(replica);
+}

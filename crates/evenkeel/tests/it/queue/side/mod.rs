@@ -1,0 +1,34 @@
+//! The user's side of the queue, on both backends. Time stands still unless a test moves it, and handlers end when a test says so.
+
+/// Each story as a test on the embedded store and on Redis.
+macro_rules! on_both {
+    ($($story:ident)+) => {
+        mod memory {
+            $(#[tokio::test]
+            async fn $story() {
+                use crate::queue::side::rig::{Rig, told};
+                told(super::$story(Rig::memory())).await;
+            })+
+        }
+
+        mod redis {
+            $(#[tokio::test]
+            async fn $story() {
+                use crate::queue::side::rig::{Rig, told};
+                told(super::$story(Rig::redis().await)).await;
+            })+
+        }
+    };
+}
+
+mod claims;
+mod desk;
+mod durable;
+mod ends;
+mod failures;
+mod faults;
+mod killed;
+mod leases;
+mod openings;
+mod rig;
+mod sends;

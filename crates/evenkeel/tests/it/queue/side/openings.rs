@@ -1,0 +1,49 @@
+//! What a queue refuses when it is opened.
+
+use evenkeel::Keel;
+use evenkeel::queue::{Durability, QueueError};
+use std::time::Duration;
+use testkit::servers::{Redis, RedisOptions};
+
+async fn refusal(keel: &Keel, durability: Durability) -> String {
+    match keel.queue::<String>("mail").durability(durability).build().await {
+        Err(error @ QueueError::Settings { .. }) => error.to_string(),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was opened"),
+    }
+}
+
+/// A Redis that evicts loses jobs without a word: bodies first, since they are the largest keys.
+#[tokio::test]
+async fn a_redis_that_evicts_is_refused_unless_told_otherwise() {
+    let redis = Redis::start(RedisOptions::new().memory("64mb", "allkeys-lru")).await.unwrap();
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    let words = refusal(&keel, Durability::Memory).await;
+    assert!(words.contains("allkeys-lru") && words.contains("allow_eviction"), "{words}");
+    let told = keel.queue::<String>("mail").allow_eviction().build().await.unwrap();
+    told.now(&"a".to_owned()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_disk_is_promised_only_where_there_is_one() {
+    let disk = Durability::Disk { timeout: Duration::from_secs(5) };
+    let words = refusal(&Keel::memory(), disk).await;
+    assert!(words.contains("in memory"), "{words}");
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let words = refusal(&Keel::connect(&redis.url()).await.unwrap(), disk).await;
+    assert!(words.contains("WAITAOF") || words.contains("appendonly yes"), "{words}");
+}
+
+#[tokio::test]
+async fn what_cannot_work_is_said_in_a_sentence() {
+    let keel = Keel::memory();
+    for name in ["", "a b", "a{b}", "a:b", &"x".repeat(65)] {
+        let refused = keel.queue::<String>(name).build().await.err().unwrap();
+        assert!(refused.to_string().contains("its name must be"), "{refused}");
+    }
+    let short = keel.queue::<String>("mail").visibility(Duration::from_millis(10)).build().await.err().unwrap();
+    assert!(short.to_string().contains("between 1 s and 12 h"), "{short}");
+    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let idle = mail.consume(|_| async { Ok::<(), String>(()) }).concurrency(0).run(async {}).await.unwrap_err();
+    assert!(idle.to_string().contains("between 1 and 10,000"), "{idle}");
+}
