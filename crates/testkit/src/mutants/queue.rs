@@ -134,4 +134,65 @@ pub(super) const ROWS: &[Mutant] = &[
         "Work that is due waits until somebody looks.",
         "queue::scripts::claimable_work_leaves_markers",
     ),
+    // The user's side.
+    mutant(
+        "queue_free_slots",
+        "A process claims more than it can run, and the leases run out while the jobs wait in it.",
+        "queue::side::claims::memory::no_more_is_claimed_than_there_are_free_slots",
+    ),
+    mutant(
+        "queue_own_timer",
+        "A job starts when somebody happens to look, up to a second late.",
+        "queue::side::claims::memory::a_job_starts_when_it_is_due_and_not_before",
+    ),
+    mutant(
+        "queue_cancel_lost",
+        "A handler goes on beside the one that has its job now.",
+        "queue::side::leases::memory::a_lost_lease_cancels_its_handler",
+    ),
+    mutant(
+        "queue_alone_in_process",
+        "A job that takes its process down takes its neighbours with it.",
+        "queue::side::leases::memory::a_crashed_job_runs_with_no_neighbour",
+    ),
+    mutant(
+        "queue_start_reported_first",
+        "A job that kills its process at once is never found out.",
+        "queue::side::leases::memory::the_start_of_a_crashed_job_is_reported_before_it_runs",
+    ),
+    mutant(
+        "queue_panic_is_an_error",
+        "A handler that panicked is taken to have done its job.",
+        "queue::side::failures::memory::a_panic_is_an_error",
+    ),
+    mutant(
+        "queue_undecodable_is_dead",
+        "A body that nobody can read is tried again and again.",
+        "queue::side::failures::memory::an_undecodable_body_is_dead_at_once",
+    ),
+    mutant(
+        "queue_lost_reply_asked_again",
+        "What a lost answer had leased is leased to nobody.",
+        "queue::side::faults::a_lost_answer_is_asked_for_again",
+    ),
+    mutant(
+        "queue_give_back",
+        "What a consumer could not end waits for its lease.",
+        "queue::side::ends::memory::what_does_not_end_in_time_is_given_back",
+    ),
+    mutant(
+        "queue_refuses_eviction",
+        "A queue is opened on a Redis that drops jobs when it is full.",
+        "queue::side::openings::a_redis_that_evicts_is_refused_unless_told_otherwise",
+    ),
+    mutant(
+        "queue_refuses_disk",
+        "A disk is promised by a server that cannot say when it has written.",
+        "queue::side::openings::a_disk_is_promised_only_where_there_is_one",
+    ),
+    mutant(
+        "queue_durable",
+        "A job counts as accepted although no replica has it.",
+        "queue::side::durable::a_job_is_accepted_when_so_many_replicas_have_it",
+    ),
 ];

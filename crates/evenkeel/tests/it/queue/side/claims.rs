@@ -1,7 +1,7 @@
 //! When jobs start, and how many at once.
 
 use super::desk::{Desk, open};
-use super::rig::{Rig, state};
+use super::rig::{Rig, ended, state};
 use evenkeel::queue::steps::State;
 use evenkeel::queue::{Handled, Priority};
 use std::time::Duration;
@@ -22,16 +22,18 @@ async fn a_job_starts_when_it_is_due_and_not_before(rig: Rig) {
     let desk = Desk::new();
     let office = open(desk.consumer(&mail));
     let later = mail.delay(Duration::from_millis(200), &"later".to_owned()).await.unwrap();
-    mail.delay(Duration::from_millis(199), &"sooner".to_owned()).await.unwrap();
-    // The consumer has seen both once it has done this one.
-    mail.now(&"now".to_owned()).await.unwrap();
+    let sooner_id = mail.delay(Duration::from_millis(199), &"sooner".to_owned()).await.unwrap();
+    // Once this one is settled, the consumer knows when to look again, and no call of its is on the way.
+    let now = mail.now(&"now".to_owned()).await.unwrap();
     assert_eq!(desk.done().await, "now");
+    ended(&mail, &now).await;
 
     rig.advance(Duration::from_millis(199)).await;
     let sooner = desk.next().await;
     assert_eq!(sooner.delivery.body, "sooner");
     assert_eq!(state(&mail, &later).await, Some(State::Waiting(Priority::Normal)), "not due for another millisecond");
     sooner.answer(Ok(Handled::Done));
+    ended(&mail, &sooner_id).await;
 
     rig.advance(Duration::from_millis(1)).await;
     let case = desk.next().await;

@@ -1,7 +1,7 @@
 //! The way to Redis breaks while a consumer works.
 
 use super::desk::{Desk, open};
-use super::rig::{Rig, state, told};
+use super::rig::{Rig, ended, state, told};
 use evenkeel::queue::{Handled, Queue};
 use testkit::proxy::{Direction, Proxy};
 
@@ -36,9 +36,7 @@ async fn a_lost_answer_is_asked_for_again() {
             proxy.cut();
             drop(hold);
             assert_eq!(desk.done().await, body);
-            while state(&sender, &id).await.is_some() {
-                tokio::task::yield_now().await;
-            }
+            ended(&sender, &id).await;
         }
         office.close().await;
     })

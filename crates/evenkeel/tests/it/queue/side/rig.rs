@@ -118,6 +118,13 @@ pub(super) async fn state(mail: &Mail, id: &JobId) -> Option<State> {
     }
 }
 
+/// Waits until a job has ended, without letting time pass.
+pub(super) async fn ended(mail: &Mail, id: &JobId) {
+    while state(mail, id).await.is_some() {
+        tokio::task::yield_now().await;
+    }
+}
+
 fn builder(clock: &TestClock) -> KeelBuilder {
     Keel::builder().clock(clock.clock())
 }
