@@ -7,6 +7,7 @@ mod cache;
 mod link;
 mod protection;
 mod queue;
+mod strong;
 
 use serde::Serialize;
 
@@ -25,7 +26,7 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [cache::ROWS, protection::ROWS, link::ROWS, queue::ROWS].concat()
+    [cache::ROWS, strong::ROWS, protection::ROWS, link::ROWS, queue::ROWS].concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

@@ -6,27 +6,30 @@
 use super::admission::Admitted;
 use super::core::Core;
 use super::error::CacheError;
+use super::flight::Tick;
 use super::flight::{Boarding, Landing, Outcome, Ticket};
 use super::found::Found;
+use super::freshness::Source;
 use super::key::KeyBytes;
-use super::load::{ASK_AGAIN, Alone, Asked, Leasehold, Plan, just_loaded};
+use super::load::{ASK_AGAIN, Alone, Asked, Leasehold, Loaded, Plan};
 use super::loader::{self, BatchLoader, Rows};
 use super::look::Look;
 use super::together::in_groups;
+use super::want::Want;
 use crate::clock::Moment;
 use crate::guard::guard;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// How the caller's loader is called: with the places of the keys that are wanted.
-type LoadMany<'a, V> = dyn Fn(&[usize]) -> BatchLoader<V> + Send + Sync + 'a;
+/// How the caller's loader is called: with the places of the keys that are wanted, and where it may read.
+type LoadMany<'a, V> = dyn Fn(&[usize], Source) -> BatchLoader<V> + Send + Sync + 'a;
 
 /// A key that has no answer yet.
 struct Open {
     at: usize,
     plan: Plan,
-    has_rerun: bool,
+    reruns: u32,
 }
 
 /// A key whose flight this batch leads.
@@ -49,15 +52,18 @@ struct Own<V> {
     landing: Landing<V>,
     /// `None` for a load that goes past the store.
     lease: Option<Leasehold>,
+    source: Source,
 }
 
 /// One batch on its way.
 struct Batch<'a, V> {
     core: &'a Arc<Core<V>>,
     keys: &'a [KeyBytes],
+    want: Want,
     load: &'a LoadMany<'a, V>,
     answers: Vec<Option<Result<Found<V>, CacheError>>>,
     began: Moment,
+    began_at: Tick,
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
@@ -65,27 +71,34 @@ impl<V: Send + Sync + 'static> Core<V> {
     pub(super) async fn get_many(
         self: &Arc<Self>,
         keys: &[KeyBytes],
+        want: Want,
         load: &LoadMany<'_, V>,
     ) -> Vec<Result<Found<V>, CacheError>> {
         let mut answers: Vec<Option<Result<Found<V>, CacheError>>> = Vec::with_capacity(keys.len());
-        let mut open = Vec::new();
-        for (at, look) in self.look_at_many(keys).await.into_iter().enumerate() {
+        let (mut open, mut rescues) = (Vec::new(), Vec::new());
+        for (at, look) in self.look_at_many(keys, want).await.into_iter().enumerate() {
             answers.push(match look {
                 Look::Serve(found) => Some(Ok(found)),
                 Look::ServeAndLoad(found, why) => {
-                    self.load_ahead(keys[at].as_slice(), why, || only(&keys[at], load(&[at])));
+                    self.load_ahead(keys[at].as_slice(), why, want, || only(&keys[at], load(&[at], Source::Primary)));
                     Some(Ok(found))
                 }
-                Look::Load(plan) => {
-                    open.push(Open { at, plan, has_rerun: false });
+                Look::Load(plan, rescue) => {
+                    open.push(Open { at, plan, reruns: 0 });
+                    rescues.extend(rescue.map(|found| (at, found)));
                     None
                 }
             });
         }
         if !open.is_empty() {
-            let mut batch = Batch { core: self, keys, load, answers, began: self.clock.now() };
+            let (began, began_at) = (self.clock.now(), self.flights.tick());
+            let mut batch = Batch { core: self, keys, want, load, answers, began, began_at };
             Box::pin(batch.settle(open)).await;
             answers = batch.answers;
+            for (at, found) in rescues {
+                let answer = answers[at].take().unwrap_or(Err(CacheError::LoaderDropped));
+                answers[at] = Some(self.rescued(answer, want, Some(found), began));
+            }
         }
         answers.into_iter().map(|answer| answer.unwrap_or(Err(CacheError::LoaderDropped))).collect()
     }
@@ -98,7 +111,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         while !open.is_empty() {
             let (mut joined, mut led) = (Vec::new(), Vec::new());
             for key in open {
-                if !guard("batch_joins_flights") {
+                if key.reruns > 1 || !guard("batch_joins_flights") {
                     self.core.flights.cut(self.keys[key.at].as_slice());
                 }
                 match self.core.flights.board(self.keys[key.at].as_slice()) {
@@ -146,8 +159,13 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
 
     fn joined(&mut self, key: Open, outcome: Outcome<V>) -> Option<Open> {
         match outcome {
-            Outcome::Found { found, settled } if settled || key.has_rerun => self.answer(key.at, Ok(found)),
-            Outcome::Found { .. } => Some(Open { has_rerun: true, ..key }),
+            Outcome::Found { found, settled, known_at }
+                if self.want.joins(&found, settled, known_at, self.began_at)
+                    || (key.reruns > 0 && self.want.settles_for(&found)) =>
+            {
+                self.answer(key.at, Ok(found))
+            }
+            Outcome::Found { .. } => Some(Open { reruns: key.reruns + 1, ..key }),
             Outcome::Failed(error) => self.answer(key.at, Err(error)),
             Outcome::Nothing => Some(key),
         }
@@ -158,7 +176,9 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         if let Err(error) = self.core.may_load_after_waiting(self.began) {
             return self.fail(late, &error);
         }
-        let (core, loader, began) = (Arc::clone(self.core), (self.load)(&late), self.began);
+        let source = self.core.settings.source(self.want.source(), true);
+        let (core, loader, began) = (Arc::clone(self.core), (self.load)(&late, source), self.began);
+        let (loaded_from, loaded_at) = (core.clock.now(), core.flights.tick());
         let run = async move {
             let _turn = core.admission.enter(began).await?;
             core.metrics.bypassed(Alone::WaitedTooLong.as_str());
@@ -168,8 +188,9 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         match tokio::spawn(run.in_current_span()).await.unwrap_or(Err(CacheError::LoaderDropped)) {
             Ok(mut rows) => {
                 for at in late {
-                    let value = rows.remove(self.keys[at].as_slice()).map(Arc::new);
-                    self.answer(at, Ok(just_loaded(value)));
+                    let row = rows.remove(self.keys[at].as_slice());
+                    let Loaded { found, .. } = self.core.loaded(row, loaded_from, loaded_at, source);
+                    self.answer(at, Ok(found));
                 }
             }
             Err(error) => self.fail(late, &error),
@@ -205,6 +226,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                 return (Vec::new(), None);
             }
         };
+        let asked_at = self.core.flights.tick();
         let asked = in_groups(led.iter().map(|led| self.ask(led.key.plan, &led.landing))).await;
         let (mut own, mut tickets, mut again) = (Vec::new(), Vec::new(), Vec::new());
         let mut pause: Option<Duration> = None;
@@ -214,11 +236,16 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                     if let Some(reason) = past_the_store {
                         self.core.metrics.bypassed(reason.as_str());
                     }
-                    own.push(Own { landing, lease });
+                    let needs_primary = past_the_store.is_some_and(|reason| reason != Alone::StoreAway);
+                    let source = lease.as_ref().map_or_else(
+                        || self.core.settings.source(self.want.source(), needs_primary),
+                        |lease| lease.source,
+                    );
+                    own.push(Own { landing, lease, source });
                     tickets.push((key.at, ticket));
                 }
                 Decided::Landed(found) => {
-                    landing.land(Outcome::Found { found: found.clone(), settled: true });
+                    landing.land(Outcome::Found { found: found.clone(), settled: true, known_at: asked_at });
                     self.answer(key.at, Ok(found));
                 }
                 Decided::GiveUp(error) => {
@@ -243,14 +270,20 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
     }
 
     /// Loads the own keys in a task of its own: others may wait for them when this caller goes away.
-    async fn run(&mut self, own: Vec<Own<V>>, tickets: Vec<(usize, Ticket<V>)>, turn: Arc<Admitted>) {
+    async fn run(&mut self, mut own: Vec<Own<V>>, tickets: Vec<(usize, Ticket<V>)>, turn: Arc<Admitted>) {
         if own.is_empty() {
             return;
         }
         let places: Vec<usize> = tickets.iter().map(|(at, _)| *at).collect();
-        let (core, loader) = (Arc::clone(self.core), (self.load)(&places));
+        // One run of the loader reads at one place: where the most demanding of its keys must be read.
+        let needs_primary = own.iter().any(|own| own.source == Source::Primary);
+        let source = if needs_primary { Source::Primary } else { Source::Replica };
+        for lease in own.iter_mut().filter_map(|own| own.lease.as_mut()) {
+            lease.source = source;
+        }
+        let (core, loader) = (Arc::clone(self.core), (self.load)(&places, source));
         let flight = async move {
-            core.fly_many(own, loader).await;
+            core.fly_many(own, source, loader).await;
             drop(turn);
         };
         tokio::spawn(flight.in_current_span());
@@ -268,6 +301,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
             Asked::Granted(lease) => Decided::Load(Some(lease), None),
             Asked::Alone(reason) => Decided::Load(None, Some(reason)),
             Asked::Landed(found) => Decided::Landed(found),
+            Asked::Failed(error) => Decided::GiveUp(error),
             Asked::Later { retry_after, .. } if !has_waited_enough => Decided::Again(retry_after),
             Asked::Later { is_failing: true, .. } => {
                 Decided::GiveUp(CacheError::Failing { waited: self.core.clock.now().since(self.began) })
@@ -281,7 +315,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
 
     async fn ask(&self, plan: Plan, landing: &Landing<V>) -> Asked<V> {
         match plan {
-            Plan::Fill(why) | Plan::Ahead(why) => self.core.ask(landing.key(), why).await,
+            Plan::Fill(why) | Plan::Ahead(why) => self.core.ask(landing.key(), why, self.want).await,
             Plan::Alone(reason) => Asked::Alone(reason),
         }
     }
@@ -296,14 +330,16 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 
     /// One run of the loader for all, then each key's own fill and landing.
-    async fn fly_many(&self, own: Vec<Own<V>>, loader: BatchLoader<V>) {
+    async fn fly_many(&self, own: Vec<Own<V>>, source: Source, loader: BatchLoader<V>) {
+        let (began, began_at) = (self.clock.now(), self.flights.tick());
         let mut rows = self.load_rows(loader).await;
-        in_groups(own.into_iter().map(|Own { landing, lease }| {
-            let loaded = take(&mut rows, &landing);
+        in_groups(own.into_iter().map(|Own { landing, lease, .. }| {
+            let row = take(&mut rows, &landing);
+            let loaded = row.map(|row| self.loaded(row, began, began_at, source));
             async move {
                 let outcome = match (lease, loaded) {
                     (Some(lease), loaded) => self.settle(&lease, &landing, loaded).await,
-                    (None, Ok(value)) => Outcome::Found { found: just_loaded(value), settled: true },
+                    (None, Ok(Loaded { found, known_at })) => Outcome::Found { found, settled: true, known_at },
                     (None, Err(error)) => Outcome::Failed(error),
                 };
                 landing.land(outcome);
@@ -314,9 +350,9 @@ impl<V: Send + Sync + 'static> Core<V> {
 }
 
 /// The row of one key, or the error of all.
-fn take<V>(rows: &mut Result<Rows<V>, CacheError>, landing: &Landing<V>) -> Result<Option<Arc<V>>, CacheError> {
+fn take<V>(rows: &mut Result<Rows<V>, CacheError>, landing: &Landing<V>) -> Result<Option<V>, CacheError> {
     match rows {
-        Ok(rows) => Ok(rows.remove(landing.key()).map(Arc::new)),
+        Ok(rows) => Ok(rows.remove(landing.key())),
         Err(error) => Err(error.clone()),
     }
 }
@@ -324,5 +360,5 @@ fn take<V>(rows: &mut Result<Rows<V>, CacheError>, landing: &Landing<V>) -> Resu
 /// A batch of one, as the load of a single row.
 fn only<V: Send + 'static>(key: &KeyBytes, load: BatchLoader<V>) -> loader::Loader<V> {
     let key: Box<[u8]> = key.as_slice().into();
-    Box::pin(async move { Ok(load.await?.remove(&key)) })
+    Box::new(|_| Box::pin(async move { Ok(load.await?.remove(&key)) }))
 }

@@ -6,6 +6,7 @@ use super::cache::Cache;
 use super::core::{Core, VersionOf, schema_fingerprint};
 use super::error::CacheError;
 use super::flight::Flights;
+use super::freshness::{Freshness, WhileWriting};
 #[cfg(feature = "testing")]
 use super::gate::StepGate;
 use super::keys::CacheKeys;
@@ -20,6 +21,7 @@ use super::settings::{AfterWait, Draft, Settings};
 use super::store::Store;
 use super::switches::Switches;
 use super::waiters::Waiters;
+use super::want::Want;
 use crate::codec::{Codec, Json};
 use crate::keel::{Backend, Keel};
 use std::marker::PhantomData;
@@ -218,6 +220,57 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
+    /// How new the values of this cache must be where a read does not say it: [`Freshness::Eventual`] by default.
+    pub fn freshness(mut self, freshness: Freshness) -> Self {
+        self.draft.freshness = freshness;
+        self
+    }
+
+    /// Reads are [`Freshness::Fresh`] where they do not ask for less, the batches too: the row as it is now (C2), if all writes go
+    /// through [`Cache::write`].
+    pub fn strong(self) -> Self {
+        self.freshness(Freshness::Fresh)
+    }
+
+    /// What a read does that finds an update window open and nothing that it may serve. Default [`WhileWriting::Wait`].
+    pub fn while_writing(mut self, choice: WhileWriting) -> Self {
+        self.draft.while_writing = choice;
+        self
+    }
+
+    /// How long an update window stays open after its writer was last heard of. Default 3 s. [`Cache::write`] renews it at a third
+    /// of this; it is what readers may have to wait for a writer that died.
+    pub fn write_window(mut self, window: Duration) -> Self {
+        self.draft.window = Some(window);
+        self
+    }
+
+    /// The longest time a transaction may take to commit after its window has lapsed (its writer died or was cut off). Default
+    /// 60 s. That long nothing stored lives longer than the `suspect_ttl`. Make it longer than your database's own limits.
+    pub fn transaction_max(mut self, span: Duration) -> Self {
+        self.draft.transaction_max = Some(span);
+        self
+    }
+
+    /// How long a value lives at most that is stored while a lapsed writer may still commit. Default 1 s.
+    pub fn suspect_ttl(mut self, ttl: Duration) -> Self {
+        self.draft.suspect_ttl = Some(ttl);
+        self
+    }
+
+    /// Loaders may read replicas that lag behind the primary by at most `lag_max`. [`Cache::get_from`] and
+    /// [`Cache::get_many_from`] tell the loader where it may read; the loaders of the other calls are told nothing and must
+    /// read the primary.
+    ///
+    /// A replica is not asked by reads that need the newest row, for `lag_max` after an invalidation that named no version,
+    /// and for an entry that was created anew (it was evicted, say, and what it knew of older versions with it).
+    ///
+    /// Not guaranteed: anything, if a replica lags further behind than this. Measure it, and take a replica that does out of use.
+    pub fn reads_replicas(mut self, lag_max: Duration) -> Self {
+        self.draft.replica_lag_max = Some(lag_max);
+        self
+    }
+
     /// Another way of keeping old values out than the default, to compare; [`Protocol`] says what each leaves open.
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
@@ -264,6 +317,10 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
                     .to_owned(),
             });
         }
+        let is_fenced = self.protocol == Protocol::Fenced;
+        Want::new(settings.freshness)
+            .check(self.version.is_some(), is_fenced)
+            .map_err(|error| CacheError::Settings { cache: self.name.clone(), reason: error.to_string() })?;
         let breaker =
             Breaker::new(settings.breaker_failures, settings.breaker_pause, clock.clone(), Arc::clone(&metrics));
         let store = self.store(schema, settings.store_timeout, breaker);
@@ -276,6 +333,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             name: self.name.into(),
             schema,
             version: self.version,
+            is_fenced,
             store,
             payloads: Payloads {
                 codec: Arc::new(self.codec),

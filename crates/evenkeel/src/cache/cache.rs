@@ -3,21 +3,23 @@
 use super::core::Core;
 use super::error::CacheError;
 use super::found::Found;
-use super::freshness::Freshness;
+use super::freshness::{Freshness, Source};
 use super::key::{CacheKey, KeyBytes};
 use super::ledger::Demand;
 use super::load::Plan;
-use super::loader::loader;
+use super::loader::{Loader, loader, loader_from};
 use super::look::Look;
 use super::registry::Handles;
 use super::settings::span_ms;
 use super::steps::Mode;
+use super::want::Want;
 use crate::guard::guard;
 use std::borrow::Borrow;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use tracing::Instrument;
 
@@ -63,13 +65,14 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.get_with(key, Freshness::Eventual, load).await.map(|found| found.value)
+        self.get_with(key, self.core.settings.freshness, load).await.map(|found| found.value)
     }
 
     /// Like [`get`](Self::get), with the freshness that this read needs, and with where the value came from.
     ///
     /// # Errors
-    /// As [`get`](Self::get).
+    /// As [`get`](Self::get); [`CacheError::Writing`] if the cache was built so;
+    /// [`CacheError::Unsupported`] for a freshness that this cache cannot give.
     pub async fn get_with<Q, F, Load, E>(&self, key: &Q, freshness: Freshness, load: F) -> Result<Found<V>, CacheError>
     where
         K: Borrow<Q>,
@@ -78,17 +81,42 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        let read = self.read(key, freshness, load);
-        if tracing::enabled!(tracing::Level::DEBUG) {
-            let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
-            let told = async {
-                let found = read.await?;
-                tracing::Span::current().record("tier", tracing::field::debug(found.tier));
-                Ok(found)
-            };
-            return Box::pin(told.instrument(span)).await;
-        }
-        read.await
+        self.traced(pin!(self.read(key, freshness, || loader(load(key))))).await
+    }
+    /// Like [`get_with`](Self::get_with), with a loader that is told where it may read: for a cache whose loaders read replicas
+    /// ([`CacheBuilder::reads_replicas`](super::CacheBuilder::reads_replicas)).
+    ///
+    /// `load` is called at most once, when it is known where; by then this call may be gone, so it owns what it needs.
+    ///
+    /// ```
+    /// # use evenkeel::{Keel, cache::{CacheError, Freshness, Source}};
+    /// # use std::{convert::Infallible, time::Duration};
+    /// # async fn find(_: Source, _: u64) -> Result<Option<String>, Infallible> { Ok(None) }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), CacheError> {
+    /// let users = Keel::memory().cache::<u64, String>("user").ttl(Duration::from_secs(600));
+    /// let users = users.reads_replicas(Duration::from_secs(1)).build()?;
+    /// users.get_from(&42, Freshness::Eventual, |source| async move {
+    ///     match source {
+    ///         Source::Replica => find(source, 42).await, // from the pool of the replicas
+    ///         _ => find(source, 42).await,               // from the pool of the primary
+    ///     }
+    /// }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`get_with`](Self::get_with).
+    pub async fn get_from<Q, F, Load, E>(&self, key: &Q, freshness: Freshness, load: F) -> Result<Found<V>, CacheError>
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+        F: FnOnce(Source) -> Load + Send + 'static,
+        Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.traced(pin!(self.read(key, freshness, || loader_from(load)))).await
     }
 
     /// Tells the fleet that the row under `key` has changed: every load that began before loses the right to store its value.
@@ -103,7 +131,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, self.core.expire().into()).await
+        self.end(key, self.core.expire()).await
     }
 
     /// Like [`invalidate`](Self::invalidate), by a writer that knows the row's new version: no older one is stored from now on,
@@ -118,7 +146,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, Demand { mode: self.core.expire(), floor: Some(version) }).await
+        self.end(key, Demand { floor: Some(version), ..self.core.expire() }).await
     }
 
     /// Like [`invalidate`](Self::invalidate), and the old value is never served again, whatever `keep` says: for what must not
@@ -131,7 +159,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         K: Borrow<Q>,
         Q: CacheKey + ?Sized,
     {
-        self.end(key, Mode::Purge.into()).await
+        self.end(key, Demand { mode: Mode::Purge, ..self.core.expire() }).await
     }
 
     /// Lets all reads of this process go to the loader (at most `loads_max` at once), and nothing be read from the store or
@@ -164,23 +192,39 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.core.flights.until_none().await;
     }
 
-    async fn read<Q, F, Load, E>(&self, key: &Q, freshness: Freshness, load: F) -> Result<Found<V>, CacheError>
+    /// Pinned by the caller: a future that is handed on by value takes its room twice.
+    async fn traced<R>(&self, read: Pin<&mut R>) -> Result<Found<V>, CacheError>
     where
-        Q: CacheKey + ?Sized,
-        F: FnOnce(&Q) -> Load,
-        Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
-        E: Into<Box<dyn Error + Send + Sync>>,
+        R: Future<Output = Result<Found<V>, CacheError>>,
     {
-        let Freshness::Eventual = freshness;
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
+            let told = async {
+                let found = read.await?;
+                tracing::Span::current().record("tier", tracing::field::debug(found.tier));
+                Ok(found)
+            };
+            return Box::pin(told.instrument(span)).await;
+        }
+        read.await
+    }
+
+    async fn read<Q: CacheKey + ?Sized>(
+        &self,
+        key: &Q,
+        freshness: Freshness,
+        loader: impl FnOnce() -> Loader<V>,
+    ) -> Result<Found<V>, CacheError> {
+        let want = self.core.want(freshness)?;
         let bytes = KeyBytes::new(key);
-        match self.core.look(bytes.as_slice()).await {
+        match self.core.look(bytes.as_slice(), want).await {
             Look::Serve(found) => Ok(found),
             Look::ServeAndLoad(found, why) => {
-                self.core.load_ahead(bytes.as_slice(), why, || loader(load(key)));
+                self.core.load_ahead(bytes.as_slice(), why, want, loader);
                 Ok(found)
             }
             // Boxed, so that a hit does not carry the room that a load needs.
-            Look::Load(plan) => Box::pin(self.load(bytes, plan, || loader(load(key)))).await,
+            Look::Load(plan, rescue) => Box::pin(self.load(bytes, plan, want, rescue, loader)).await,
         }
     }
 
@@ -188,9 +232,13 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         &self,
         key: KeyBytes,
         plan: Plan,
-        loader: impl FnOnce() -> super::loader::Loader<V>,
+        want: Want,
+        rescue: Option<Found<V>>,
+        loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
-        self.core.load(key.as_slice(), plan, loader).await
+        let seen = self.core.clock.now();
+        let answer = self.core.load(key.as_slice(), plan, want, loader).await;
+        self.core.rescued(answer, want, rescue, seen)
     }
 
     async fn end<Q: CacheKey + ?Sized>(&self, key: &Q, demand: Demand) -> Result<Invalidated, CacheError> {
@@ -204,8 +252,9 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
 }
 
 impl<V: 'static> Core<V> {
-    fn expire(&self) -> Mode {
-        Mode::Expire { keep_ms: span_ms(self.settings.keep) }
+    pub(super) fn expire(&self) -> Demand {
+        let mode = Mode::Expire { keep_ms: span_ms(self.settings.keep) };
+        Demand { mode, floor: None, lag_ms_max: self.settings.lag_ms() }
     }
 
     /// Cuts the flights of the key, sends the invalidation, and cuts again: a flight that began between may have been told

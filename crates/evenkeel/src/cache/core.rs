@@ -1,7 +1,9 @@
 //! What all handles of one cache share.
 
 use super::admission::Admission;
+use super::error::CacheError;
 use super::flight::Flights;
+use super::freshness::Freshness;
 use super::metrics::CacheMetrics;
 use super::payload::Payloads;
 use super::redrive::Redrive;
@@ -9,6 +11,7 @@ use super::settings::Settings;
 use super::store::Store;
 use super::switches::Switches;
 use super::waiters::Waiters;
+use super::want::Want;
 use crate::clock::Clock;
 use std::sync::Arc;
 
@@ -22,6 +25,8 @@ pub(crate) struct Core<V> {
     /// Fingerprint of the stored form of `V`.
     pub(super) schema: u32,
     pub(super) version: Option<VersionOf<V>>,
+    /// Whether the protocol is [`Fenced`](super::Protocol::Fenced), the only one with update windows.
+    pub(super) is_fenced: bool,
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) payloads: Payloads<V>,
@@ -31,6 +36,13 @@ pub(crate) struct Core<V> {
     pub(super) switches: Switches,
     pub(super) redrive: Arc<Redrive>,
     pub(super) metrics: Arc<CacheMetrics>,
+}
+
+impl<V> Core<V> {
+    /// The demand of one read, if this cache can meet it.
+    pub(super) fn want(&self, freshness: Freshness) -> Result<Want, CacheError> {
+        Want::new(freshness).check(self.version.is_some(), self.is_fenced)
+    }
 }
 
 /// The stored form of a value: which codec wrote it, and the number its user gave it. FNV-1a, which never changes.

@@ -64,6 +64,25 @@ pub enum CacheError {
         waited: Duration,
     },
 
+    /// An update window of this key is open, and the cache was told that such reads fail ([`WhileWriting::Fail`](super::WhileWriting)).
+    #[error("the row is being written; its update window ends in {retry_after:?} at the latest, unless it is renewed")]
+    Writing {
+        /// When the last window lapses, unless it is renewed.
+        retry_after: Duration,
+    },
+
+    /// Four writers hold update windows of this key; nothing was begun. Try again when one of them is done.
+    #[error("{max} writers of this row hold update windows already; nothing was begun", max = super::steps::WINDOWS_MAX)]
+    WritersBusy {
+        /// When the first of their windows lapses, unless it is renewed.
+        retry_after: Duration,
+    },
+
+    /// The update window of this writer has lapsed or was lost by the store: readers may be given the older value again. Roll
+    /// back; a commit from now on is not covered by C2.
+    #[error("the update window is lost: roll back and begin again")]
+    WindowLost,
+
     /// The builder was told something that cannot work. The sentence says what to change.
     #[error("cache `{cache}`: {reason}")]
     Settings {
@@ -89,7 +108,10 @@ impl CacheError {
             | Self::Overloaded { .. }
             | Self::Failing { .. }
             | Self::Busy { .. }
-            | Self::WaitedTooLong { .. } => true,
+            | Self::WaitedTooLong { .. }
+            | Self::Writing { .. }
+            | Self::WritersBusy { .. }
+            | Self::WindowLost => true,
             Self::LoaderPanicked(_) | Self::LoaderDropped | Self::Settings { .. } | Self::Unsupported(_) => false,
         }
     }

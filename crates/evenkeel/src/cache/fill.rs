@@ -3,6 +3,8 @@
 use super::core::Core;
 use super::error::CacheError;
 use super::flight::Landing;
+use super::found::Found;
+use super::freshness::Source;
 use super::load::Leasehold;
 use super::payload::Packed;
 use super::settings::span_ms;
@@ -17,6 +19,8 @@ pub(super) enum Fate {
     Stored,
     /// An invalidation is known to have come during the load.
     Overtaken,
+    /// The database has a newer version than the one that was read. Its lease may still be there.
+    Outdated,
     /// It was not stored, and its lease may still be there.
     Dropped,
     /// Nobody knows; the store does not answer, so its lease is left to lapse.
@@ -25,7 +29,7 @@ pub(super) enum Fate {
 
 impl<V: 'static> Core<V> {
     /// Stores a value, or says why not.
-    pub(super) async fn fill(&self, lease: &Leasehold, landing: &Landing<V>, value: Option<&V>) -> Fate {
+    pub(super) async fn fill(&self, lease: &Leasehold, landing: &Landing<V>, found: &Found<V>) -> Fate {
         // Also if an invalidation of this process has cut the flight: whether it came before the lease or after is for the store
         // to judge. A load that began between an invalidation and its answer is a good one, and everybody waits for it.
         if guard("load_budget") && self.clock.now().since(lease.sent) > self.settings.load_budget {
@@ -34,26 +38,25 @@ impl<V: 'static> Core<V> {
         if self.switches.bypass_fills() && guard("bypassed_fill") {
             return self.refused("bypassed", Fate::Dropped);
         }
-        let packed = match value.map(|value| self.payloads.pack(value)).transpose() {
+        let packed = match found.value.as_deref().map(|value| self.payloads.pack(value)).transpose() {
             Ok(packed) => packed,
             Err(error) => {
                 tracing::warn!(cache = %self.name, %error, "a loaded value cannot be stored");
                 return self.refused("codec", Fate::Dropped);
             }
         };
-        let version = value.zip(self.version.as_ref()).map(|(value, version)| version(value));
         // A failover may have lost the invalidation that beats this fill, and kept the lease.
         let epoch = lease.epoch.as_ref().filter(|_| guard("fill_epoch"));
         if guard("fill_epoch") && !epoch.is_some_and(|epoch| epoch.is_current(&self.store)) {
             return self.refused("epoch", Fate::Dropped);
         }
-        match self.store.fill(epoch, landing.key(), &self.filling(lease, version, packed)).await {
+        match self.store.fill(epoch, landing.key(), &self.filling(lease, found.version, packed)).await {
             Ok(Filled::Stored) => {
                 self.metrics.fills.increment(1);
                 Fate::Stored
             }
             Ok(Filled::Superseded) => self.refused("superseded", Fate::Overtaken),
-            Ok(Filled::BelowFloor) => self.refused("below_floor", Fate::Overtaken),
+            Ok(Filled::BelowFloor) => self.refused("below_floor", Fate::Outdated),
             Ok(Filled::Gone) => self.refused("gone", Fate::Dropped),
             Err(CacheError::Link(LinkError::EpochOver)) => self.refused("epoch", Fate::Dropped),
             Err(CacheError::Link(LinkError::Down { .. } | LinkError::NoAnswer { .. })) => {
@@ -68,6 +71,7 @@ impl<V: 'static> Core<V> {
         let Packed { codec, compression, payload } =
             packed.unwrap_or(Packed { codec: 0, compression: 0, payload: Bytes::new() });
         let life = self.settings.life(absent, rand::random());
+        let from_replica = lease.source == Source::Replica;
         Fill {
             grant: lease.grant,
             version,
@@ -77,8 +81,8 @@ impl<V: 'static> Core<V> {
             payload,
             soft_ms: life.soft_ms,
             hard_ms: life.hard_ms,
-            suspect_ms: span_ms(self.settings.absent_ttl),
-            from_replica: false,
+            suspect_ms: span_ms(self.settings.suspect_ttl),
+            from_replica,
         }
     }
 

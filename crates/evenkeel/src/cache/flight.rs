@@ -7,6 +7,7 @@
 use super::error::CacheError;
 use super::found::Found;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -18,6 +19,8 @@ pub(crate) enum Outcome<V> {
         /// Whether the store took it, or somebody's, for the newest. If not, an invalidation came during the load: those
         /// who joined the flight later than the invalidation need another one.
         settled: bool,
+        /// After this it was the newest value at some moment: the row was read from the primary then, or the store confirmed it.
+        known_at: Tick,
     },
     /// It failed, for everybody.
     Failed(CacheError),
@@ -29,16 +32,28 @@ pub(crate) enum Outcome<V> {
 impl<V> Clone for Outcome<V> {
     fn clone(&self) -> Self {
         match self {
-            Self::Found { found, settled } => Self::Found { found: found.clone(), settled: *settled },
+            Self::Found { found, settled, known_at } => {
+                Self::Found { found: found.clone(), settled: *settled, known_at: *known_at }
+            }
             Self::Failed(error) => Self::Failed(error.clone()),
             Self::Nothing => Self::Nothing,
         }
     }
 }
 
+/// A place in the order of what this process does about one cache: which of two things was sent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Tick(u64);
+
+impl Tick {
+    /// Before everything: nothing is known.
+    pub(crate) const NEVER: Self = Self(0);
+}
+
 /// The loads of one cache that are under way in this process.
 pub(crate) struct Flights<V> {
     table: Mutex<Table<V>>,
+    ticks: AtomicU64,
     /// Those that are cut included.
     #[cfg(feature = "testing")]
     in_the_air: watch::Sender<usize>,
@@ -73,9 +88,15 @@ impl<V> Flights<V> {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             table: Mutex::new(HashMap::new()),
+            ticks: AtomicU64::new(0),
             #[cfg(feature = "testing")]
             in_the_air: watch::Sender::new(0),
         })
+    }
+
+    /// Now: after every tick that was taken before, and before all that will be.
+    pub(crate) fn tick(&self) -> Tick {
+        Tick(self.ticks.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
     /// Joins the flight of `key`, or starts one.

@@ -11,8 +11,10 @@ pub struct Found<V> {
     pub value: Option<Arc<V>>,
     /// Where it came from.
     pub tier: Tier,
-    /// How long ago the load began that brought it (by the store's clock). Zero for what was loaded during this call.
+    /// How long ago the load began that brought it: by the store's clock, or by this process's for a load of its own.
     pub age: Duration,
+    /// The row's version, if the cache was told where to find it; an absent row has none.
+    pub version: Option<u64>,
     /// Why this is known not to be the newest value; `None` if nothing says so.
     pub stale: Option<Stale>,
 }
@@ -21,6 +23,8 @@ pub struct Found<V> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tier {
+    /// The near cache of this process.
+    Near,
     /// The store: Redis, or the embedded one.
     Store,
     /// The loader, during this call: by this reader, or by one that it waited for.
@@ -33,11 +37,14 @@ pub enum Tier {
 pub enum Stale {
     /// It was invalidated less than `keep` ago, and somebody is loading the new one.
     Invalidated,
+    /// Loading the new one failed, and the read asked for the old one in that case.
+    LoaderFailed,
 }
 
 // By hand: a value need not be `Clone` to be shared.
 impl<V> Clone for Found<V> {
     fn clone(&self) -> Self {
-        Self { value: self.value.clone(), tier: self.tier, age: self.age, stale: self.stale }
+        let Self { value, tier, age, version, stale } = self;
+        Self { value: value.clone(), tier: *tier, age: *age, version: *version, stale: *stale }
     }
 }

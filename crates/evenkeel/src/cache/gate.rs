@@ -16,6 +16,9 @@ pub enum Step {
     Fill,
     Abandon,
     Invalidate,
+    BeginWrite,
+    RenewWrite,
+    EndWrite,
 }
 
 /// On which side of the store's own work.

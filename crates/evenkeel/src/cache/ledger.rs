@@ -49,18 +49,21 @@ pub(crate) struct Demand {
     pub(crate) mode: Mode,
     /// No older version may be stored from now on.
     pub(crate) floor: Option<u64>,
+    /// How far replicas may lag behind, 0 if loaders read the primary.
+    pub(crate) lag_ms_max: u64,
 }
 
 impl Demand {
     /// The invalidation that the store gets, with a generation of its own.
     pub(crate) fn invalidation(self) -> Invalidation {
-        Invalidation { generation: Generation::random(), floor: self.floor, mode: self.mode, lag_ms_max: 0 }
+        let Self { mode, floor, lag_ms_max } = self;
+        Invalidation { generation: Generation::random(), floor, mode, lag_ms_max }
     }
 }
 
 impl From<Mode> for Demand {
     fn from(mode: Mode) -> Self {
-        Self { mode, floor: None }
+        Self { mode, floor: None, lag_ms_max: 0 }
     }
 }
 
@@ -253,9 +256,9 @@ mod tests {
     fn the_highest_version_heard_of_is_driven_again() {
         let now = Clock::system().now();
         let ledger = Ledger::new(Duration::from_secs(60), 10);
-        let (newer, _) = ledger.open(b"k", Demand { mode: EXPIRE, floor: Some(8) }, now);
+        let (newer, _) = ledger.open(b"k", Demand { floor: Some(8), ..EXPIRE.into() }, now);
         ledger.done(&newer, now);
-        let (late, _) = ledger.open(b"k", Demand { mode: EXPIRE, floor: Some(7) }, now);
+        let (late, _) = ledger.open(b"k", Demand { floor: Some(7), ..EXPIRE.into() }, now);
         assert_eq!(late.demand.floor, Some(8));
         assert_eq!(ledger.open(b"k", EXPIRE, now).0.demand.floor, Some(8));
     }

@@ -6,13 +6,15 @@
 use super::core::Core;
 use super::error::CacheError;
 use super::fill::Fate;
-use super::flight::{Boarding, Landing, Outcome, Ticket};
+use super::flight::{Boarding, Landing, Outcome, Tick, Ticket};
 use super::found::{Found, Tier};
+use super::freshness::{Source, WhileWriting};
 use super::loader::{self, Loader};
 use super::metrics::Shed;
 use super::settings::{AfterWait, span_ms};
 use super::steps::{Generation, Grant, Lease, Leased, Why};
 use super::store::StoreEpoch;
+use super::want::Want;
 use crate::clock::Moment;
 use crate::guard::guard;
 use crate::retry::Backoff;
@@ -46,11 +48,14 @@ pub(crate) enum Alone {
     WaitedTooLong,
     ReadsBypassed,
     FillsBypassed,
+    Writing,
 }
 
 /// A lease that was granted, and what its load must be measured by.
 pub(super) struct Leasehold {
     pub(super) grant: Grant,
+    /// Where its load may read.
+    pub(super) source: Source,
     pub(super) token: Token,
     /// The life of the store in which it was asked for; `None` if that was not known.
     pub(super) epoch: Option<StoreEpoch>,
@@ -69,6 +74,15 @@ pub(super) enum Asked<V> {
     },
     /// Load without one.
     Alone(Alone),
+    /// Do not load.
+    Failed(CacheError),
+}
+
+/// What a load brought, and what is known about it before the store has judged it.
+pub(super) struct Loaded<V> {
+    pub(super) found: Found<V>,
+    /// As in [`Outcome::Found`], of the load alone.
+    pub(super) known_at: Tick,
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
@@ -77,15 +91,20 @@ impl<V: Send + Sync + 'static> Core<V> {
         self: &Arc<Self>,
         key: &[u8],
         plan: Plan,
+        want: Want,
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
-        let began = self.clock.now();
-        let mut has_rerun = false;
+        let (began, began_at) = (self.clock.now(), self.flights.tick());
+        let mut reruns = 0;
         loop {
+            if reruns > 1 {
+                // Twice somebody else's load did not do for this read. Its own will, for all who come later, too.
+                self.flights.cut(key);
+            }
             let ticket = match self.flights.board(key) {
                 Boarding::Join(ticket) => ticket,
                 Boarding::Lead(landing, ticket) => {
-                    self.take_off(landing, plan, loader());
+                    self.take_off(landing, plan, want, loader());
                     // What a reader's own load brings was read after the reader began: good enough for it in any case.
                     return match ticket.outcome().await {
                         Outcome::Found { found, .. } => Ok(found),
@@ -96,15 +115,16 @@ impl<V: Send + Sync + 'static> Core<V> {
             };
             self.metrics.joined.increment(1);
             let Some(outcome) = self.wait_for(ticket, began).await? else {
-                return self.after_waiting(began, loader()).await;
+                return self.after_waiting(began, want, loader()).await;
             };
             match outcome {
-                Outcome::Found { found, settled } if settled || has_rerun || !guard("flight_rerun") => {
+                Outcome::Found { found, settled, known_at } if want.joins(&found, settled, known_at, began_at) => {
                     return Ok(found);
                 }
                 // An invalidation, perhaps from before this reader began, came after that load had begun. Once more, and
                 // then what there is: a key that is invalidated all the time would otherwise never be read.
-                Outcome::Found { .. } => has_rerun = true,
+                Outcome::Found { found, .. } if reruns > 0 && want.settles_for(&found) => return Ok(found),
+                Outcome::Found { .. } => reruns += 1,
                 Outcome::Failed(error) => return Err(error),
                 Outcome::Nothing => {}
             }
@@ -123,10 +143,15 @@ impl<V: Send + Sync + 'static> Core<V> {
 
     /// Loads for one reader that has waited long enough, or turns it away. In a task of its own, so that its turn ends with
     /// its load and not with its caller.
-    async fn after_waiting(self: &Arc<Self>, began: Moment, loader: Loader<V>) -> Result<Found<V>, CacheError> {
+    async fn after_waiting(
+        self: &Arc<Self>,
+        began: Moment,
+        want: Want,
+        loader: Loader<V>,
+    ) -> Result<Found<V>, CacheError> {
         self.may_load_after_waiting(began)?;
         let core = Arc::clone(self);
-        let alone = async move { core.fly_alone(Alone::WaitedTooLong, began, loader).await };
+        let alone = async move { core.fly_alone(Alone::WaitedTooLong, began, want, loader).await };
         match tokio::spawn(alone.in_current_span()).await {
             Ok(Outcome::Found { found, .. }) => Ok(found),
             Ok(Outcome::Failed(error)) => Err(error),
@@ -145,27 +170,44 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
+    /// The answer of a load, or in place of its error a value that the reader would rather have.
+    pub(super) fn rescued(
+        &self,
+        answer: Result<Found<V>, CacheError>,
+        want: Want,
+        rescue: Option<Found<V>>,
+        seen: Moment,
+    ) -> Result<Found<V>, CacheError> {
+        answer.or_else(|error| {
+            // It has aged while the load failed.
+            let aged = rescue.map(|found| Found { age: found.age + self.clock.now().since(seen), ..found });
+            let rescued = aged.and_then(|found| want.rescue(found)).ok_or(error)?;
+            self.metrics.served_stale(rescued.age);
+            Ok(rescued)
+        })
+    }
+
     /// Starts a load that nobody waits for, unless one of this key is under way.
-    pub(super) fn load_ahead(self: &Arc<Self>, key: &[u8], why: Why, loader: impl FnOnce() -> Loader<V>) {
+    pub(super) fn load_ahead(self: &Arc<Self>, key: &[u8], why: Why, want: Want, loader: impl FnOnce() -> Loader<V>) {
         if let Some(landing) = self.flights.lead(key) {
-            self.take_off(landing, Plan::Ahead(why), loader());
+            self.take_off(landing, Plan::Ahead(why), want, loader());
         }
     }
 
-    fn take_off(self: &Arc<Self>, landing: Landing<V>, plan: Plan, loader: Loader<V>) {
+    fn take_off(self: &Arc<Self>, landing: Landing<V>, plan: Plan, want: Want, loader: Loader<V>) {
         let core = Arc::clone(self);
         let flight = async move {
             let outcome = match plan {
-                Plan::Fill(why) => core.fly(&landing, why, loader).await,
-                Plan::Ahead(why) => core.fly_ahead(&landing, why, loader).await,
-                Plan::Alone(reason) => core.fly_alone(reason, core.clock.now(), loader).await,
+                Plan::Fill(why) => core.fly(&landing, why, want, loader).await,
+                Plan::Ahead(why) => core.fly_ahead(&landing, why, want, loader).await,
+                Plan::Alone(reason) => core.fly_alone(reason, core.clock.now(), want, loader).await,
             };
             landing.land(outcome);
         };
         tokio::spawn(flight.in_current_span());
     }
 
-    async fn fly(&self, landing: &Landing<V>, why: Why, loader: Loader<V>) -> Outcome<V> {
+    async fn fly(&self, landing: &Landing<V>, why: Why, want: Want, loader: Loader<V>) -> Outcome<V> {
         let began = self.clock.now();
         let mut attempt = 0;
         loop {
@@ -174,10 +216,12 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Ok(turn) => turn,
                 Err(error) => return Outcome::Failed(error),
             };
-            let (retry_after, is_failing) = match self.ask(landing.key(), why).await {
+            let asked_at = self.flights.tick();
+            let (retry_after, is_failing) = match self.ask(landing.key(), why, want).await {
                 Asked::Granted(lease) => return self.load_under(&lease, landing, loader).await,
-                Asked::Landed(found) => return Outcome::Found { found, settled: true },
-                Asked::Alone(reason) => return self.load_alone(reason, loader).await,
+                Asked::Landed(found) => return Outcome::Found { found, settled: true, known_at: asked_at },
+                Asked::Alone(reason) => return self.load_alone(reason, want, loader).await,
+                Asked::Failed(error) => return Outcome::Failed(error),
                 Asked::Later { retry_after, is_failing } => (retry_after, is_failing),
             };
             let waited = self.clock.now().since(began);
@@ -187,7 +231,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                     return Outcome::Failed(CacheError::Failing { waited });
                 }
                 return match self.may_load_after_waiting(began) {
-                    Ok(()) => self.load_alone(Alone::WaitedTooLong, loader).await,
+                    Ok(()) => self.load_alone(Alone::WaitedTooLong, want, loader).await,
                     Err(error) => Outcome::Failed(error),
                 };
             }
@@ -204,28 +248,29 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    async fn fly_ahead(&self, landing: &Landing<V>, why: Why, loader: Loader<V>) -> Outcome<V> {
+    async fn fly_ahead(&self, landing: &Landing<V>, why: Why, want: Want, loader: Loader<V>) -> Outcome<V> {
         // A database that is busy with readers who wait is not asked for those who do not.
         let Some(_turn) = self.admission.try_enter() else { return Outcome::Nothing };
-        match self.ask(landing.key(), why).await {
+        let asked_at = self.flights.tick();
+        match self.ask(landing.key(), why, want).await {
             Asked::Granted(lease) => {
                 self.metrics.refreshes.increment(1);
                 self.load_under(&lease, landing, loader).await
             }
-            Asked::Landed(found) => Outcome::Found { found, settled: true },
-            Asked::Later { .. } | Asked::Alone(_) => Outcome::Nothing,
+            Asked::Landed(found) => Outcome::Found { found, settled: true, known_at: asked_at },
+            Asked::Later { .. } | Asked::Alone(_) | Asked::Failed(_) => Outcome::Nothing,
         }
     }
 
     /// `began` is when the reader began to wait.
-    async fn fly_alone(&self, reason: Alone, began: Moment, loader: Loader<V>) -> Outcome<V> {
+    async fn fly_alone(&self, reason: Alone, began: Moment, want: Want, loader: Loader<V>) -> Outcome<V> {
         match self.admission.enter(began).await {
-            Ok(_turn) => self.load_alone(reason, loader).await,
+            Ok(_turn) => self.load_alone(reason, want, loader).await,
             Err(error) => Outcome::Failed(error),
         }
     }
 
-    pub(super) async fn ask(&self, key: &[u8], why: Why) -> Asked<V> {
+    pub(super) async fn ask(&self, key: &[u8], why: Why, want: Want) -> Asked<V> {
         if self.switches.bypass_fills() {
             return Asked::Alone(Alone::FillsBypassed); // who may not store needs no lease
         }
@@ -237,14 +282,24 @@ impl<V: Send + Sync + 'static> Core<V> {
             life_ms: self.settings.life_ms(),
             why,
             schema: self.schema,
-            lag_ms_max: 0,
+            lag_ms_max: self.settings.lag_ms(),
         };
         let (epoch, sent) = (self.store.epoch(), self.clock.now());
         let later = |ms, is_failing| Asked::Later { retry_after: Duration::from_millis(ms), is_failing };
         match self.store.lease(key, &lease).await {
-            Ok(Leased::Granted(grant)) => Asked::Granted(Leasehold { grant, token, epoch, sent }),
+            Ok(Leased::Granted(grant)) => {
+                let source = self.settings.source(want.source(), grant.primary_required);
+                Asked::Granted(Leasehold { grant, source, token, epoch, sent })
+            }
             Ok(Leased::Landed(bytes)) => self.landed(bytes).map_or(Asked::Alone(Alone::Undecodable), Asked::Landed),
-            Ok(Leased::Wait { retry_after_ms } | Leased::Writing { retry_after_ms }) => later(retry_after_ms, false),
+            Ok(Leased::Wait { retry_after_ms }) => later(retry_after_ms, false),
+            Ok(Leased::Writing { retry_after_ms }) => match self.settings.while_writing {
+                WhileWriting::Wait => later(retry_after_ms, false),
+                WhileWriting::Load => Asked::Alone(Alone::Writing),
+                WhileWriting::Fail => {
+                    Asked::Failed(CacheError::Writing { retry_after: Duration::from_millis(retry_after_ms) })
+                }
+            },
             Ok(Leased::Failing { retry_after_ms }) => later(retry_after_ms, true),
             Ok(Leased::OtherSchema) => Asked::Alone(Alone::OtherSchema),
             Err(_) => Asked::Alone(Alone::StoreAway),
@@ -252,7 +307,7 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 
     async fn load_under(&self, lease: &Leasehold, landing: &Landing<V>, loader: Loader<V>) -> Outcome<V> {
-        let loaded = self.run(loader).await;
+        let loaded = self.run(loader, lease.source).await;
         self.settle(lease, landing, loaded).await
     }
 
@@ -261,16 +316,23 @@ impl<V: Send + Sync + 'static> Core<V> {
         &self,
         lease: &Leasehold,
         landing: &Landing<V>,
-        loaded: Result<Option<Arc<V>>, CacheError>,
+        loaded: Result<Loaded<V>, CacheError>,
     ) -> Outcome<V> {
         match loaded {
-            Ok(value) => {
-                let fate = self.fill(lease, landing, value.as_deref()).await;
-                if fate == Fate::Dropped && guard("dropped_fill_gives_lease_back") {
+            Ok(Loaded { found, known_at }) => {
+                let mut sent_at = self.flights.tick();
+                let fate = self.fill(lease, landing, &found).await;
+                if !guard("confirmed_since_the_read_began") {
+                    sent_at = self.flights.tick();
+                }
+                if matches!(fate, Fate::Dropped | Fate::Outdated) && guard("dropped_fill_gives_lease_back") {
                     // Nobody needs to wait for what will not come.
                     self.give_back(lease, landing, Duration::ZERO).await;
                 }
-                Outcome::Found { found: just_loaded(value), settled: fate != Fate::Overtaken }
+                // The store takes nothing that a write may have overtaken: what it took was the newest when it did.
+                let is_confirmed = fate == Fate::Stored && lease.source == Source::Primary;
+                let known_at = if is_confirmed { sent_at } else { known_at };
+                Outcome::Found { found, settled: matches!(fate, Fate::Stored | Fate::Dropped), known_at }
             }
             Err(error) => {
                 let patience =
@@ -289,19 +351,31 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    async fn load_alone(&self, reason: Alone, loader: Loader<V>) -> Outcome<V> {
+    async fn load_alone(&self, reason: Alone, want: Want, loader: Loader<V>) -> Outcome<V> {
         self.metrics.bypassed(reason.as_str());
-        match self.run(loader).await {
-            Ok(value) => Outcome::Found { found: just_loaded(value), settled: true },
+        // Past the store nobody knows what a replica would have to have.
+        let needs_primary = reason != Alone::StoreAway;
+        match self.run(loader, self.settings.source(want.source(), needs_primary)).await {
+            Ok(Loaded { found, known_at }) => Outcome::Found { found, settled: true, known_at },
             Err(error) => Outcome::Failed(error),
         }
     }
 
-    async fn run(&self, loader: Loader<V>) -> Result<Option<Arc<V>>, CacheError> {
-        let loaded = self.timed(loader::run(loader, &self.clock, self.settings.load_timeout)).await?;
+    async fn run(&self, loader: Loader<V>, source: Source) -> Result<Loaded<V>, CacheError> {
+        let (began, began_at) = (self.clock.now(), self.flights.tick());
+        let loaded = self.timed(loader::run(loader(source), &self.clock, self.settings.load_timeout)).await?;
         let counter = if loaded.is_some() { &self.metrics.loaded } else { &self.metrics.loaded_absent };
         counter.increment(1);
-        Ok(loaded.map(Arc::new))
+        Ok(self.loaded(loaded, began, began_at, source))
+    }
+
+    /// What this process has just read from the database.
+    pub(super) fn loaded(&self, row: Option<V>, began: Moment, began_at: Tick, source: Source) -> Loaded<V> {
+        let version = row.as_ref().zip(self.version.as_ref()).map(|(row, version)| version(row));
+        let age = self.clock.now().since(began);
+        let found = Found { value: row.map(Arc::new), tier: Tier::Loader, age, version, stale: None };
+        let known_at = if source == Source::Primary { began_at } else { Tick::NEVER };
+        Loaded { found, known_at }
     }
 
     /// Measures a run of the loader, and counts it if it failed.
@@ -329,11 +403,7 @@ impl Alone {
             Self::WaitedTooLong => "waited_too_long",
             Self::ReadsBypassed => "reads_bypassed",
             Self::FillsBypassed => "fills_bypassed",
+            Self::Writing => "writing",
         }
     }
-}
-
-/// What this process has just read from the database.
-pub(super) fn just_loaded<V>(value: Option<Arc<V>>) -> Found<V> {
-    Found { value, tier: Tier::Loader, age: Duration::ZERO, stale: None }
 }

@@ -1,6 +1,7 @@
 //! The user's loader: in a task of its own, with a deadline, and never mistaken for a value when it fails.
 
 use super::error::CacheError;
+use super::freshness::Source;
 use super::key::{CacheKey, KeyBytes};
 use crate::clock::Clock;
 use crate::guard::guard;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// The load of one row that has not begun. Dropped unpolled, it asked nothing of the database.
-pub(crate) type Loader<V> = Load<Option<V>>;
+/// The load of one row that has not begun; it is told where it may read. Dropped, it asked nothing of the database.
+pub(crate) type Loader<V> = Box<dyn FnOnce(Source) -> Load<Option<V>> + Send>;
 
 /// The load of several rows, by the bytes of their keys. Those that it does not bring do not exist.
 pub(crate) type BatchLoader<V> = Load<Rows<V>>;
@@ -21,14 +22,26 @@ pub(crate) type BatchLoader<V> = Load<Rows<V>>;
 /// Rows by the bytes of their keys.
 pub(crate) type Rows<V> = HashMap<Box<[u8]>, V>;
 
-type Load<T> = Pin<Box<dyn Future<Output = Result<T, CacheError>> + Send>>;
+/// A load on its way, or about to be.
+pub(crate) type Load<T> = Pin<Box<dyn Future<Output = Result<T, CacheError>> + Send>>;
 
-/// The user's future with its error made ours.
+/// The user's future with its error made ours, wherever it reads.
 pub(crate) fn loader<V, E>(load: impl Future<Output = Result<Option<V>, E>> + Send + 'static) -> Loader<V>
 where
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    Box::pin(async move { load.await.map_err(own_error) })
+    Box::new(|_| Box::pin(async move { load.await.map_err(own_error) }))
+}
+
+/// The same for a loader that asks where it may read.
+pub(crate) fn loader_from<V, F, L, E>(load: F) -> Loader<V>
+where
+    F: FnOnce(Source) -> L + Send + 'static,
+    L: Future<Output = Result<Option<V>, E>> + Send + 'static,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    // Called inside, so that its panic is one of the load.
+    Box::new(|source| Box::pin(async move { load(source).await.map_err(own_error) }))
 }
 
 /// The same for many rows.

@@ -3,13 +3,15 @@
 use super::core::Core;
 use super::error::CacheError;
 use super::found::{Found, Stale, Tier};
-use super::header::{Entry, HeaderError, Verdict};
+use super::header::{Entry, HeaderError, Value, Verdict};
 use super::key::KeyBytes;
 use super::load::{Alone, Plan};
 use super::steps::Why;
 use super::together::TOGETHER_MAX;
+use super::want::{Offer, Want};
 use crate::guard::guard;
 use bytes::Bytes;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What to do now.
@@ -18,32 +20,32 @@ pub(crate) enum Look<V> {
     Serve(Found<V>),
     /// Serve this, and let somebody load in the background.
     ServeAndLoad(Found<V>, Why),
-    /// There is nothing to serve.
-    Load(Plan),
+    /// There is nothing to serve, unless loading fails.
+    Load(Plan, Option<Found<V>>),
 }
 
 impl<V: 'static> Core<V> {
     /// Looks once. A hit costs this one command.
-    pub(super) async fn look(&self, key: &[u8]) -> Look<V> {
+    pub(super) async fn look(&self, key: &[u8], want: Want) -> Look<V> {
         if let Some(plan) = self.past_the_store(key) {
-            return Look::Load(plan);
+            return Look::Load(plan, None);
         }
-        self.judge(self.store.read(key).await)
+        self.judge(self.store.read(key).await, want)
     }
 
     /// Looks at several keys in one write.
-    pub(super) async fn look_at_many(&self, keys: &[KeyBytes]) -> Vec<Look<V>> {
+    pub(super) async fn look_at_many(&self, keys: &[KeyBytes], want: Want) -> Vec<Look<V>> {
         let mut looks = Vec::with_capacity(keys.len());
         for keys in keys.chunks(TOGETHER_MAX) {
             let keys: Vec<&[u8]> = keys.iter().map(KeyBytes::as_slice).collect();
             if self.bypasses_reads() {
-                looks.extend(keys.iter().map(|_| Look::Load(Plan::Alone(Alone::ReadsBypassed))));
+                looks.extend(keys.iter().map(|_| Look::Load(Plan::Alone(Alone::ReadsBypassed), None)));
                 continue;
             }
             let answers = self.store.read_many(&keys).await;
             looks.extend(keys.iter().zip(answers).map(|(key, answer)| match self.past_the_store(key) {
-                Some(plan) => Look::Load(plan),
-                None => self.judge(answer),
+                Some(plan) => Look::Load(plan, None),
+                None => self.judge(answer, want),
             }));
         }
         looks
@@ -67,66 +69,66 @@ impl<V: 'static> Core<V> {
         let Entry { header, payload } = Entry::parse(bytes).ok()?;
         let value = header.value?;
         let unpacked = self.payloads.unpack(&value, payload).ok()?;
-        Some(self.found(unpacked, value.loaded_at_ms, value.stale))
+        Some(self.found(unpacked, &value))
     }
 
-    fn judge(&self, answer: Result<Option<Bytes>, CacheError>) -> Look<V> {
+    fn judge(&self, answer: Result<Option<Bytes>, CacheError>, want: Want) -> Look<V> {
         let bytes = match answer {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return self.miss(Why::Miss),
+            Ok(None) => return self.miss(want.why(Why::Miss), None),
             Err(error) => {
                 tracing::debug!(cache = %self.name, %error, "read failed; asking the loader");
-                return Look::Load(Plan::Alone(Alone::StoreAway));
+                return Look::Load(Plan::Alone(Alone::StoreAway), None);
             }
         };
         let Entry { header, payload } = match Entry::parse(bytes) {
             Ok(entry) => entry,
             // A lease overwrites it.
-            Err(HeaderError::Corrupt) => return self.miss(Why::Miss),
-            Err(HeaderError::NewerFormat) => return Look::Load(Plan::Alone(Alone::OtherSchema)),
+            Err(HeaderError::Corrupt) => return self.miss(want.why(Why::Miss), None),
+            Err(HeaderError::NewerFormat) => return Look::Load(Plan::Alone(Alone::OtherSchema), None),
         };
-        let verdict = header.verdict(self.store.now_ms());
+        let now_ms = self.store.now_ms();
+        let verdict = header.verdict(now_ms);
         let value = match &header.value {
             // The lease is the judge of foreign schemas: it may take the entry over.
             Some(value) if verdict != Verdict::Miss && header.schema == self.schema => value,
-            _ => return self.miss(Why::Miss),
+            _ => return self.miss(want.why(Why::Miss), None),
         };
         let unpacked = match self.payloads.unpack(value, payload) {
             Ok(unpacked) => unpacked,
             Err(error) => {
                 tracing::warn!(cache = %self.name, %error, "an entry cannot be read; give the cache another schema number if its type changed");
-                return Look::Load(Plan::Alone(Alone::Undecodable));
+                return Look::Load(Plan::Alone(Alone::Undecodable), None);
             }
         };
-        let found = self.found(unpacked, value.loaded_at_ms, value.stale);
-        match verdict {
-            Verdict::Due => {
-                self.metrics.hits.increment(1);
-                Look::ServeAndLoad(found, Why::Refresh)
-            }
-            Verdict::Stale => {
+        let found = self.found(unpacked, value);
+        let offer = want.judge(value, verdict, now_ms);
+        match offer {
+            Offer::Load(why) => return self.miss(why, want.rescue(found)),
+            _ if verdict == Verdict::Stale => {
                 self.metrics.stale_hits.increment(1);
                 self.metrics.served_stale(found.age);
-                Look::ServeAndLoad(found, Why::Stale)
             }
-            Verdict::Hit | Verdict::Miss => {
-                self.metrics.hits.increment(1);
-                Look::Serve(found)
-            }
+            _ => self.metrics.hits.increment(1),
+        }
+        match offer {
+            Offer::ServeAndLoad(why) => Look::ServeAndLoad(found, why),
+            _ => Look::Serve(found),
         }
     }
 
-    fn miss(&self, why: Why) -> Look<V> {
+    fn miss(&self, why: Why, rescue: Option<Found<V>>) -> Look<V> {
         self.metrics.misses.increment(1);
-        Look::Load(Plan::Fill(why))
+        Look::Load(Plan::Fill(why), rescue)
     }
 
-    fn found(&self, value: Option<std::sync::Arc<V>>, loaded_at_ms: u64, stale: bool) -> Found<V> {
+    fn found(&self, row: Option<Arc<V>>, value: &Value) -> Found<V> {
         Found {
-            value,
+            value: row,
             tier: Tier::Store,
-            age: Duration::from_millis(self.store.now_ms().saturating_sub(loaded_at_ms)),
-            stale: stale.then_some(Stale::Invalidated),
+            age: Duration::from_millis(self.store.now_ms().saturating_sub(value.loaded_at_ms)),
+            version: value.version,
+            stale: value.stale.then_some(Stale::Invalidated),
         }
     }
 }

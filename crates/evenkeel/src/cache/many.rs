@@ -2,8 +2,9 @@
 
 use super::cache::{Cache, Invalidated};
 use super::error::CacheError;
+use super::freshness::{Freshness, Source};
 use super::key::{CacheKey, KeyBytes};
-use super::loader::batch_loader;
+use super::loader::{BatchLoader, batch_loader};
 use super::together::in_groups;
 use crate::guard::guard;
 use std::collections::{HashMap, HashSet};
@@ -49,11 +50,38 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
         Rows: IntoIterator<Item = (K, V)>,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
+        Box::pin(self.get_many_from(keys, self.core.settings.freshness, |keys, _| load(keys))).await
+    }
+
+    /// Like [`get_many`](Self::get_many), with the freshness that every one of these reads needs, and with a loader that is told
+    /// where it may read ([`CacheBuilder::reads_replicas`](super::CacheBuilder::reads_replicas)). One key that must be read from
+    /// the primary takes the others of its run along.
+    ///
+    /// # Errors
+    /// As [`get_many`](Self::get_many).
+    pub async fn get_many_from<'k, F, Load, Rows, E>(
+        &self,
+        keys: impl IntoIterator<Item = &'k K>,
+        freshness: Freshness,
+        load: F,
+    ) -> Result<HashMap<K, Option<Arc<V>>>, Incomplete<K, V>>
+    where
+        K: 'k,
+        F: Fn(Vec<K>, Source) -> Load + Send + Sync,
+        Load: Future<Output = Result<Rows, E>> + Send + 'static,
+        Rows: IntoIterator<Item = (K, V)>,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
         let mut seen = HashSet::new();
         let keys: Vec<&K> = keys.into_iter().filter(|key| seen.insert(*key)).collect();
         let bytes: Vec<KeyBytes> = keys.iter().map(|key| KeyBytes::new(*key)).collect();
-        let load = |places: &[usize]| batch_loader(load(places.iter().map(|at| keys[*at].clone()).collect()));
-        let answers = self.core.get_many(&bytes, &load).await;
+        let load = |places: &[usize], source| -> BatchLoader<V> {
+            batch_loader(load(places.iter().map(|at| keys[*at].clone()).collect(), source))
+        };
+        let answers = match self.core.want(freshness) {
+            Ok(want) => self.core.get_many(&bytes, want, &load).await,
+            Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
+        };
         let mut found = HashMap::with_capacity(keys.len());
         let mut failed = HashMap::new();
         for (key, answer) in keys.iter().copied().cloned().zip(answers) {

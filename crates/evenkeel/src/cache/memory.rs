@@ -329,6 +329,7 @@ impl Entry {
             Why::Miss | Why::Stale => guard("model_lease_landed"),
             Why::Refresh => guard("model_refresh_due") && now_ms < value.soft_until_ms,
             Why::Below(version) => value.version.is_some_and(|stored| stored >= version),
+            Why::Older(age_ms_max) => now_ms.saturating_sub(value.loaded_at_ms) <= span(age_ms_max),
         }
     }
 

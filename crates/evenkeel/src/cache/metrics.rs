@@ -33,6 +33,7 @@ pub(crate) struct CacheMetrics {
     bypasses: Family,
     invalidations_failed: Family,
     shed: Family,
+    windows: Family,
 }
 
 /// Why a reader was turned away.
@@ -90,6 +91,7 @@ impl CacheMetrics {
             refused_fills: family("evenkeel_cache_refused_fills_total", "reason", REFUSALS),
             bypasses: family("evenkeel_cache_bypasses_total", "reason", BYPASSES),
             invalidations_failed: family("evenkeel_cache_invalidations_total", "outcome", &["failed", "unknown"]),
+            windows: family("evenkeel_cache_windows_total", "outcome", WINDOWS),
             shed: family("evenkeel_cache_shed_total", "reason", &["turn", "waiters", "wait_max"]),
         }
     }
@@ -104,6 +106,10 @@ impl CacheMetrics {
 
     pub(crate) fn bypassed(&self, reason: &'static str) {
         self.bypasses.count(reason);
+    }
+
+    pub(crate) fn window_ended(&self, outcome: &'static str) {
+        self.windows.count(outcome);
     }
 
     pub(crate) fn invalidation_failed(&self, outcome: &'static str) {
@@ -128,6 +134,9 @@ impl CacheMetrics {
 const REFUSALS: &[&str] =
     &["superseded", "below_floor", "gone", "over_budget", "epoch", "codec", "store_away", "bypassed"];
 
+/// What became of an update window, or of the wish for one.
+const WINDOWS: &[&str] = &["closed", "lapsed", "unconfirmed", "abandoned", "busy", "refused"];
+
 /// Why a load goes past the store.
 const BYPASSES: &[&str] = &[
     "store_away",
@@ -135,6 +144,7 @@ const BYPASSES: &[&str] = &[
     "other_schema",
     "undecodable",
     "waited_too_long",
+    "writing",
     "reads_bypassed",
     "fills_bypassed",
 ];

@@ -48,7 +48,7 @@
 //! ```
 //!
 //! What happens in between is the protocol of [`steps`]; docs/spec/cache.md tells it in words. In this folder, from the
-//! outside in: `cache` and `builder` are the surface; `look` decides about what a read found; `load`, `flight`, `loader`,
+//! outside in: `cache` and `builder` are the surface; `look` and `want` decide about what a read found; `load`, `flight`, `loader`,
 //! `fill` and `admission` are a load from its beginning to its end; `ledger` and `redrive` see to it that invalidations
 //! happen; `store` is the seam to `redis` and `memory`.
 
@@ -87,12 +87,15 @@ mod store;
 mod switches;
 mod together;
 mod waiters;
+mod want;
+mod window;
+mod write;
 
 pub use builder::CacheBuilder;
 pub use cache::{Cache, Invalidated};
 pub use error::CacheError;
 pub use found::{Found, Stale, Tier};
-pub use freshness::Freshness;
+pub use freshness::{Freshness, Source, WhileWriting};
 #[cfg(feature = "testing")]
 pub use gate::{Held, Side, Step, StepGate};
 pub use key::{CacheKey, KeyWriter, key_text};
@@ -101,3 +104,5 @@ pub use protocol::Protocol;
 pub(crate) use protocol::scripts as protocol_scripts;
 pub(crate) use registry::Caches;
 pub use settings::AfterWait;
+pub use window::{OpenWindow, WindowEnd, WriteWindow};
+pub use write::{WriteError, Written};

@@ -144,7 +144,7 @@ impl CacheSteps for RedisCache {
     }
 
     async fn lease(&self, key: &[u8], ask: &Lease) -> Result<Leased, CacheError> {
-        let below;
+        let (below, older);
         let why: &[u8] = match ask.why {
             Why::Miss => b"miss",
             Why::Stale => b"stale",
@@ -152,6 +152,11 @@ impl CacheSteps for RedisCache {
             Why::Below(version) => {
                 below = version.to_be_bytes();
                 &below
+            }
+            // Longer than a version.
+            Why::Older(age_ms_max) => {
+                older = [b"older_ms:", &span(age_ms_max)[..]].concat();
+                &older
             }
         };
         let (lease, life, lag) = (span(ask.lease_ms), span(ask.life_ms), span(ask.lag_ms_max));

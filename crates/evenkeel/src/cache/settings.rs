@@ -1,6 +1,8 @@
 //! The numbers of a cache: what the builder was told, what it fills in, and what it refuses.
 
 use super::error::CacheError;
+use super::freshness::{Freshness, Source, WhileWriting};
+use crate::guard::guard;
 use std::time::Duration;
 
 /// The longest refresh window the builder chooses by itself.
@@ -14,6 +16,10 @@ const STORE_TIMEOUT: Duration = Duration::from_millis(500);
 const BREAKER: (u32, Duration) = (3, Duration::from_millis(500));
 /// A cache that forgets everything within this is a mistake of units (`Duration::from_nanos(300)` was one in another library).
 const TTL_MIN: Duration = Duration::from_millis(10);
+/// How long an update window stays open by default; it is renewed at a third of this.
+const WINDOW: Duration = Duration::from_secs(3);
+const TRANSACTION_MAX: Duration = Duration::from_secs(60);
+const SUSPECT_TTL: Duration = Duration::from_secs(1);
 const NAME_LEN_MAX: usize = 64;
 
 /// What the builder was told; `None` is "choose".
@@ -39,6 +45,12 @@ pub(crate) struct Draft {
     pub(crate) compress_bytes_min: Option<usize>,
     pub(crate) value_bytes_max: Option<usize>,
     pub(crate) schema: u32,
+    pub(crate) freshness: Freshness,
+    pub(crate) while_writing: WhileWriting,
+    pub(crate) window: Option<Duration>,
+    pub(crate) transaction_max: Option<Duration>,
+    pub(crate) suspect_ttl: Option<Duration>,
+    pub(crate) replica_lag_max: Option<Duration>,
 }
 
 /// Numbers that fit together. [`CacheBuilder`](super::CacheBuilder) tells what each of them does.
@@ -65,6 +77,16 @@ pub(crate) struct Settings {
     pub(crate) compress_bytes_min: usize,
     pub(crate) value_bytes_max: usize,
     pub(crate) schema: u32,
+    pub(crate) freshness: Freshness,
+    pub(crate) while_writing: WhileWriting,
+    /// How long an update window stays open unless it is renewed.
+    pub(crate) window: Duration,
+    /// How long after a lapse its transaction may still commit.
+    pub(crate) transaction_max: Duration,
+    /// How long a value lives that was stored in that time.
+    pub(crate) suspect_ttl: Duration,
+    /// How far replicas may lag behind; zero if loaders read the primary.
+    pub(crate) replica_lag_max: Duration,
 }
 
 /// What a reader does that has waited for somebody else's load for as long as `wait_max` says. Set with
@@ -106,6 +128,17 @@ impl Settings {
     /// How long the entry must live so that a fill finds it: the budget, and as much again for the fill's own way.
     pub(crate) fn life_ms(&self) -> u64 {
         span_ms(self.load_budget.saturating_mul(2).max(self.lease))
+    }
+
+    /// The lag as the steps take it: 0 if loaders read the primary.
+    pub(crate) fn lag_ms(&self) -> u64 {
+        span_ms(self.replica_lag_max)
+    }
+
+    /// Where a load may read that would be content with `wanted`.
+    pub(crate) fn source(&self, wanted: Source, needs_primary: bool) -> Source {
+        let needs_primary = needs_primary && guard("primary_required");
+        if self.replica_lag_max.is_zero() || needs_primary { Source::Primary } else { wanted }
     }
 
     /// The life of a value stored now. `draw` is uniform in 0..1: it spreads what was stored together, so that it does not
@@ -156,6 +189,12 @@ impl Settings {
             compress_bytes_min: draft.compress_bytes_min.unwrap_or(4 << 10),
             value_bytes_max: draft.value_bytes_max.unwrap_or(16 << 20),
             schema: draft.schema,
+            freshness: draft.freshness,
+            while_writing: draft.while_writing,
+            window: draft.window.unwrap_or(WINDOW),
+            transaction_max: draft.transaction_max.unwrap_or(TRANSACTION_MAX),
+            suspect_ttl: draft.suspect_ttl.unwrap_or(SUSPECT_TTL.min(ttl)),
+            replica_lag_max: draft.replica_lag_max.unwrap_or_default(),
         })
     }
 
@@ -175,6 +214,9 @@ impl Settings {
             (self.wait_max, "wait_max"),
             (self.store_timeout, "store_timeout"),
             (self.breaker_pause, "breaker's pause"),
+            (self.window, "write window"),
+            (self.transaction_max, "transaction_max"),
+            (self.suspect_ttl, "suspect ttl"),
         ] {
             if value < Duration::from_millis(1) {
                 return Err(format!("a {what} of {value:?} is shorter than one millisecond; check its unit"));
@@ -191,6 +233,12 @@ impl Settings {
         }
         if self.breaker_failures == 0 {
             return Err("a breaker that opens after 0 failures would never close; allow at least one".to_owned());
+        }
+        if self.suspect_ttl > self.ttl {
+            return Err(format!(
+                "the suspect ttl of {:?} is longer than the ttl of {:?}; it is meant to shorten it",
+                self.suspect_ttl, self.ttl
+            ));
         }
         self.refuse_what_does_not_fit_the_life()
     }

@@ -44,6 +44,8 @@ pub enum Why {
     Stale,
     /// The read found a value, but needs one of at least this version.
     Below(u64),
+    /// The read needs a value whose load began at most this many milliseconds ago.
+    Older(u64),
 }
 
 /// Asks for the right to load.

@@ -7,7 +7,7 @@ use super::gate::{Side, Step, StepGate};
 use super::memory::MemoryCache;
 use super::protocol::PublishedCache;
 use super::redis::RedisCache;
-use super::steps::{CacheSteps, Fill, Filled, Invalidation, Lease, Leased};
+use super::steps::{BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidation, Lease, Leased, Renewed};
 use super::together::together;
 use crate::clock::Clock;
 use crate::guard::guard;
@@ -197,6 +197,23 @@ impl Store {
                 "the published protocols do not drive invalidations again before a new connection is used",
             )),
         }
+    }
+
+    pub(crate) async fn begin_write(&self, key: &[u8], begin: &BeginWrite) -> Result<Begun, CacheError> {
+        self.asked(async { step!(self, BeginWrite, steps => steps.begin_write(key, begin)) }).await
+    }
+
+    pub(crate) async fn renew_write(&self, key: &[u8], token: Token, window_ms: u64) -> Result<Renewed, CacheError> {
+        step!(self, RenewWrite, steps => steps.renew_write(key, token, window_ms))
+    }
+
+    pub(crate) async fn end_write(
+        &self,
+        key: &[u8],
+        token: Token,
+        invalidation: &Invalidation,
+    ) -> Result<Ended, CacheError> {
+        step!(self, EndWrite, steps => steps.end_write(key, token, invalidation))
     }
 
     /// Asks, unless the store is being left alone; what comes of it decides about those who come later.

@@ -29,6 +29,7 @@ local servable, plain = e.value and not e.stale, why == 'miss' or why == 'stale'
 if servable and plain then return { 2, stored } end -- guard: lease_landed
 if servable and why == 'refresh' and now < e.soft_until then return { 2, stored } end -- guard: refresh_due
 if servable and #why == 8 and e.version and not is_older(e.version, why) then return { 2, stored } end
+if servable and #why > 8 and now - e.loaded_at <= tonumber(why:sub(10)) then return { 2, stored } end
 if held then return { e.lease[1] == NOBODY and 4 or 3, e.lease[3] - now } end -- guard: lease_exclusive
 e.granted = math.min(e.granted + 1, 0xFFFFFFFF)
 e.lease = { token, now, lease_until }

@@ -67,7 +67,8 @@ stories! {
         after_a_failed_load_the_next_one_has_patience
         nobody_abandons_the_lease_of_another
         a_lease_from_the_future_holds_nobody_off
-        a_lease_below_a_version_is_granted_until_it_is_there;
+        a_lease_below_a_version_is_granted_until_it_is_there
+        a_lease_for_a_younger_value_is_granted_until_it_is_there;
     lives:
         a_value_is_served_until_its_hard_expiry
         the_life_of_a_value_counts_from_its_lease

@@ -145,3 +145,18 @@ pub async fn a_lease_below_a_version_is_granted_until_it_is_there<B: Backend>(ba
     let Leased::Landed(landed) = cache.lease(Why::Below(8)).await else { panic!("version 8 is there") };
     assert_eq!(Entry::parse(landed).unwrap().header.value.unwrap().version, Some(8));
 }
+
+/// A reader that bears a bounded age finds nothing, is stopped, and must not be told of a value that has landed meanwhile and is
+/// older than it bears.
+pub async fn a_lease_for_a_younger_value_is_granted_until_it_is_there<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    cache.load("v1").await;
+    cache.advance(5_000).await;
+    assert_eq!(cache.lease(Why::Older(5_000)).await, Leased::Landed(cache.bytes().await.unwrap()));
+    cache.advance(1).await;
+    let grant = granted(cache.lease(Why::Older(5_000)).await);
+    assert_eq!(cache.fill(grant, "v2").await, Filled::Stored);
+    assert_eq!(cache.lease(Why::Older(0)).await, Leased::Landed(cache.bytes().await.unwrap()));
+    cache.expire().await;
+    granted(cache.lease(Why::Older(5_000)).await);
+}

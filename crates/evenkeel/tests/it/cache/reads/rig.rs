@@ -144,7 +144,12 @@ async fn connect(clock: &TestClock, server: &SharedRedis) -> Keel {
 
 /// One read of row 1, and what it found.
 pub(super) async fn find(rows: &Rows, db: &Db) -> Result<Found<String>, CacheError> {
-    rows.get_with(&1, Freshness::Eventual, |key| db.find(*key)).await
+    find_as(rows, db, Freshness::Eventual).await
+}
+
+/// The same with another freshness.
+pub(super) async fn find_as(rows: &Rows, db: &Db, freshness: Freshness) -> Result<Found<String>, CacheError> {
+    rows.get_with(&1, freshness, |key| db.find(*key)).await
 }
 
 /// One read of row 1 that must succeed.

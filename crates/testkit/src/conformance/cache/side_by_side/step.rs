@@ -211,6 +211,7 @@ fn why(random: &mut StdRng) -> Why {
         0..=3 => Why::Miss,
         4..=5 => Why::Stale,
         6..=7 => Why::Refresh,
+        8 => Why::Older(minutes(random, 20)),
         _ => Why::Below(version(random)),
     }
 }

@@ -1,0 +1,152 @@
+//! What one read demands, in one small value: it decides what may answer, from the near cache to somebody else's load.
+
+use super::error::CacheError;
+use super::flight::Tick;
+use super::found::{Found, Stale};
+use super::freshness::{Freshness, Source};
+use super::header::{Value, Verdict};
+use super::settings::span_ms;
+use super::steps::Why;
+use crate::guard::guard;
+use std::time::Duration;
+
+/// The demand of one read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Want(Freshness);
+
+/// What may be done with a value that the store has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Serve,
+    /// Serve it, and let somebody load in the background.
+    ServeAndLoad(Why),
+    /// It does not do: load. What is served if that fails is [`Want::rescue`]'s to say.
+    Load(Why),
+}
+
+impl Want {
+    pub(super) fn new(freshness: Freshness) -> Self {
+        Self(freshness)
+    }
+
+    /// Refuses what this cache can never give.
+    pub(super) fn check(self, has_versions: bool, is_fenced: bool) -> Result<Self, CacheError> {
+        match self.0 {
+            Freshness::AtLeast(_) if !has_versions => Err(CacheError::Unsupported(
+                "Freshness::AtLeast compares versions; say where a value has its version with version(..) of the builder",
+            )),
+            Freshness::Fresh if !is_fenced => {
+                Err(CacheError::Unsupported("Freshness::Fresh needs Protocol::Fenced; no other knows update windows"))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// Whether a near cache may answer with a value that nobody has invalidated there.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the near cache asks"))]
+    pub(super) fn takes_near(self, age: Duration, version: Option<u64>) -> bool {
+        match self.0 {
+            Freshness::Fresh => !guard("fresh_goes_past_near"),
+            _ => self.takes(age, version),
+        }
+    }
+
+    /// Whether a good value of this age and version would do.
+    fn takes(self, age: Duration, version: Option<u64>) -> bool {
+        match self.0 {
+            Freshness::Bounded(age_max) => age <= age_max || !guard("bounded_age"),
+            Freshness::AtLeast(wanted) => {
+                version.is_some_and(|version| version >= wanted) || !guard("at_least_version")
+            }
+            _ => true,
+        }
+    }
+
+    /// What to do with a stored value that may be served to somebody.
+    pub(super) fn judge(self, value: &Value, verdict: Verdict, now_ms: u64) -> Offer {
+        let age = Duration::from_millis(now_ms.saturating_sub(value.loaded_at_ms));
+        if !self.takes(age, value.version) {
+            return Offer::Load(self.why(Why::Miss));
+        }
+        match verdict {
+            Verdict::Hit => Offer::Serve,
+            Verdict::Due => Offer::ServeAndLoad(Why::Refresh),
+            Verdict::Stale if self.takes_stale() => Offer::ServeAndLoad(Why::Stale),
+            Verdict::Stale => Offer::Load(self.why(Why::Stale)),
+            Verdict::Miss => Offer::Load(self.why(Why::Miss)),
+        }
+    }
+
+    fn takes_stale(self) -> bool {
+        match self.0 {
+            Freshness::Fresh => !guard("fresh_refuses_stale"),
+            Freshness::StaleIfError(_) => !guard("stale_only_if_error"),
+            _ => true,
+        }
+    }
+
+    /// The reason for a load, so that a value which landed meanwhile answers it only if it does for this read.
+    pub(super) fn why(self, plain: Why) -> Why {
+        match self.0 {
+            Freshness::Bounded(age_max) => Why::Older(span_ms(age_max)),
+            Freshness::AtLeast(version) => Why::Below(version),
+            _ => plain,
+        }
+    }
+
+    /// Where a load of this read's own may read, if nothing else says that it must be the primary.
+    pub(super) fn source(self) -> Source {
+        match self.0 {
+            Freshness::Fresh | Freshness::AtLeast(_) => Source::Primary,
+            _ => Source::Replica,
+        }
+    }
+
+    /// Whether a value that somebody else's load brought will do for a read that began at `began`.
+    ///
+    /// `known_at` is when the value is known to have been the newest: at a moment after that tick. `settled` says that no
+    /// invalidation is known to have come during the load.
+    pub(super) fn joins<V>(self, found: &Found<V>, settled: bool, known_at: Tick, began: Tick) -> bool {
+        if known_at > began {
+            return true;
+        }
+        match self.0 {
+            Freshness::Fresh => !guard("fresh_joins_nothing_older"),
+            _ => (settled || !guard("flight_rerun")) && self.takes(found.age, found.version),
+        }
+    }
+
+    /// Whether a value that was overtaken by an invalidation does after all: for those who would otherwise have to load a key
+    /// again and again that is invalidated all the time.
+    pub(super) fn settles_for<V>(self, found: &Found<V>) -> bool {
+        self.0 != Freshness::Fresh && self.takes(found.age, found.version)
+    }
+
+    /// What is served instead of an error, of a value that did not do.
+    pub(super) fn rescue<V>(self, found: Found<V>) -> Option<Found<V>> {
+        match self.0 {
+            Freshness::StaleIfError(age_max) if found.age <= age_max => {
+                Some(Found { stale: Some(Stale::LoaderFailed), ..found })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_cache_answers_no_fresh_read() {
+        let now = Duration::ZERO;
+        assert!(!Want::new(Freshness::Fresh).takes_near(now, Some(7)));
+        assert!(Want::new(Freshness::Eventual).takes_near(Duration::from_secs(600), None));
+        let bounded = Want::new(Freshness::Bounded(Duration::from_secs(1)));
+        assert!(bounded.takes_near(Duration::from_secs(1), None));
+        assert!(!bounded.takes_near(Duration::from_millis(1_001), None));
+        let at_least = Want::new(Freshness::AtLeast(7));
+        assert!(at_least.takes_near(now, Some(7)));
+        assert!(!at_least.takes_near(now, Some(6)) && !at_least.takes_near(now, None));
+    }
+}
