@@ -2,6 +2,7 @@
 
 use crate::servers::Redis;
 use anyhow::{Context, Result, bail, ensure};
+use std::iter::Peekable;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
@@ -127,7 +128,7 @@ fn parse(line: &str) -> Option<(From, TracedCommand)> {
 /// Words in double quotes with the escapes of `MONITOR`.
 fn unquote(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
-    let mut bytes = text.bytes();
+    let mut bytes = text.bytes().peekable();
     while let Some(byte) = bytes.next() {
         match byte {
             b'"' => words.push(word(&mut bytes)?),
@@ -138,11 +139,14 @@ fn unquote(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-fn word(bytes: &mut impl Iterator<Item = u8>) -> Option<String> {
+/// Up to the quote that ends it. Valkey 8.1 writes a quote inside a word as it is, so one that goes on is no end.
+fn word(bytes: &mut Peekable<impl Iterator<Item = u8>>) -> Option<String> {
     let mut word = Vec::new();
     loop {
         match bytes.next()? {
-            b'"' => return Some(String::from_utf8_lossy(&word).into_owned()),
+            b'"' if bytes.peek().is_none_or(|next| *next == b' ') => {
+                return Some(String::from_utf8_lossy(&word).into_owned());
+            }
             b'\\' => word.push(match bytes.next()? {
                 b'n' => b'\n',
                 b'r' => b'\r',
@@ -174,6 +178,7 @@ mod tests {
             (command.name.as_str(), &command.arguments[..]),
             ("SET", &["a b]".into(), "\0\"\\\r\nž".into()][..])
         );
+        assert_eq!(parse(r#"+1.2 [0 lua] "set" ""a"" """#).unwrap().1.arguments, ["\"a\"", ""]);
         assert_eq!(parse(r#"+1.2 [3 lua] "get" "k""#).unwrap().0, From::Script);
         assert_eq!(parse(r#"+1.2 [0 unix:/tmp/socket] "echo" "k""#).unwrap().0, From::Kit);
     }

@@ -112,7 +112,11 @@ impl Shared {
         epoch.end(reason);
         self.metrics.up.set(0);
         Metrics::ended(reason);
-        tracing::warn!(epoch = epoch.number, reason = reason.as_str(), "link is down");
+        if reason == EndReason::Shutdown {
+            tracing::info!(epoch = epoch.number, "link was shut down");
+        } else {
+            tracing::warn!(epoch = epoch.number, reason = reason.as_str(), "link is down");
+        }
     }
 
     /// Tells why the last attempt failed.
