@@ -3,7 +3,7 @@
 use super::error::QueueError;
 use super::job::{JobSpec, Keep, Note, TIME_MS_MAX};
 use super::steps::{
-    Beat, ITEMS_MAX, NewJob, Outcome, Put, PutChange, Redrive, Reschedule, SettleAndClaim, State, When,
+    Beat, ITEMS_MAX, NewJob, Outcome, Put, PutChange, Redrive, Reschedule, SettleAndClaim, State, Tick, When,
 };
 
 /// The longest text or header block beside a body.
@@ -36,6 +36,19 @@ pub(super) fn puts(puts: &[Put]) -> Checked {
                 spec(job)
             }
         }
+    })
+}
+
+pub(super) fn tick(tick: &Tick) -> Checked {
+    items(tick.jobs.len())?;
+    span(tick.last)?;
+    tick.jobs.iter().try_for_each(|job| {
+        ensure(
+            job.spec.version.is_none() && job.spec.unique.is_none(),
+            "a tick has neither a version nor a unique key",
+        )?;
+        moment(job.when)?;
+        spec(&job.spec)
     })
 }
 

@@ -8,12 +8,14 @@
 mod builder;
 mod check;
 mod consume;
+mod cron;
 mod durable;
 mod error;
 pub mod job;
 mod memory;
 mod metrics;
 mod order;
+mod periodic;
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]
 mod queue;
 mod queues;
@@ -30,10 +32,12 @@ mod store;
 
 pub use builder::QueueBuilder;
 pub use consume::{Cancellation, Consumer, Delivery, Handled, Reaction};
+pub use cron::{Cron, NotCron};
 pub use error::QueueError;
 pub use job::{JobId, Priority, Retries};
 pub use memory::MemoryQueue;
 pub use order::{Order, Sent};
+pub use periodic::{Missed, Periodic};
 pub use queue::Queue;
 pub(crate) use queues::Queues;
 pub use redis::RedisQueue;

@@ -11,7 +11,7 @@ use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
     Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
-    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats,
+    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
 use crate::link::{Blocking, Link, Script};
 use call::Args;
@@ -77,6 +77,11 @@ impl QueueSteps for RedisQueue {
     async fn put(&self, shard: &Shard, puts: &[Put]) -> Result<Vec<PutAnswer>, QueueError> {
         check::puts(puts)?;
         reply::put(self.run(&scripts::PUT, shard, call::put(puts)).await?)
+    }
+
+    async fn tick(&self, shard: &Shard, tick: &Tick) -> Result<Ticked, QueueError> {
+        check::tick(tick)?;
+        reply::tick(self.run(&scripts::TICK, shard, call::tick(tick)).await?)
     }
 
     async fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> Result<Settled, QueueError> {

@@ -112,6 +112,28 @@ pub enum PutAnswer {
     Superseded,
 }
 
+/// Takes in the next ticks of a schedule.
+#[derive(Clone, Debug)]
+pub struct Tick {
+    /// Names the schedule. All of its ticks live in its shard.
+    pub schedule: [u8; 16],
+    /// The last tick the caller knows to be taken in; `None`: it knows of none.
+    pub seen: Option<u64>,
+    /// The last tick once this call has happened.
+    pub last: u64,
+    /// The ticks in between that shall run.
+    pub jobs: Vec<NewJob>,
+}
+
+/// What a `tick` found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ticked {
+    /// The ticks are in.
+    Moved,
+    /// The last tick is another one than the caller has seen (also the answer to a repeated call): nothing changed.
+    Elsewhere(Option<u64>),
+}
+
 /// Names one consumer of one shard, for as long as it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Worker(pub [u8; 16]);
@@ -466,6 +488,8 @@ pub trait QueueSteps: Send + Sync {
     fn enqueue(&self, shard: &Shard, jobs: &[NewJob]) -> impl Future<Output = Reply<Vec<Enqueued>>> + Send;
     /// Upserts jobs by version.
     fn put(&self, shard: &Shard, puts: &[Put]) -> impl Future<Output = Reply<Vec<PutAnswer>>> + Send;
+    /// Takes in the next ticks of a schedule, unless somebody else has.
+    fn tick(&self, shard: &Shard, tick: &Tick) -> impl Future<Output = Reply<Ticked>> + Send;
     /// Settles deliveries, then claims what is due.
     fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> impl Future<Output = Reply<Settled>> + Send;
     /// Extends leases; says of each delivery whether it is still held.

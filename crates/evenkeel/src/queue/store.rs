@@ -8,7 +8,7 @@ use super::register::{MemoryTopics, RedisTopics, TopicRecord};
 use super::shards::Shards;
 use super::steps::{
     Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
-    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats,
+    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
 use crate::clock::Clock;
 use crate::link::Link;
@@ -111,6 +111,10 @@ impl QueueSteps for QueueStore {
 
     async fn put(&self, shard: &Shard, puts: &[Put]) -> Result<Vec<PutAnswer>, QueueError> {
         step!(self, steps => steps.put(shard, puts))
+    }
+
+    async fn tick(&self, shard: &Shard, tick: &Tick) -> Result<Ticked, QueueError> {
+        step!(self, steps => steps.tick(shard, tick))
     }
 
     async fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> Result<Settled, QueueError> {

@@ -134,6 +134,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "Work that is due waits until somebody looks.",
         "queue::scripts::claimable_work_leaves_markers",
     ),
+    mutant(
+        "queue_tick_once",
+        "A slow scheduler enqueues a tick that is done already.",
+        "queue::scripts::each_tick_is_taken_in_once",
+    ),
     // The user's side.
     mutant(
         "queue_free_slots",

@@ -3,7 +3,7 @@
 use super::state::{Expiring, ShardState, due_at, keep_until};
 use crate::queue::job::{End, Job, JobSpec, Stamp};
 use crate::queue::record::encoded_len;
-use crate::queue::steps::{Enqueued, NewJob, Put, PutAnswer, PutChange, State};
+use crate::queue::steps::{Enqueued, NewJob, Put, PutAnswer, PutChange, State, Tick, Ticked};
 
 impl ShardState {
     pub(super) fn enqueue(&mut self, now: u64, jobs: &[NewJob]) -> Vec<Enqueued> {
@@ -43,6 +43,24 @@ impl ShardState {
         self.wait(new.id, job, due);
         self.totals.created += 1;
         Enqueued::Created
+    }
+
+    pub(super) fn tick(&mut self, now: u64, tick: &Tick) -> Ticked {
+        let held = self.schedules.get(&tick.schedule).copied();
+        if held != tick.seen {
+            return Ticked::Elsewhere(held);
+        }
+        let before = self.earliest();
+        for new in &tick.jobs {
+            if self.live(new.id).is_none() {
+                let due = due_at(new.when, now);
+                self.wait(new.id, Box::new(Job::accepted(new.spec.clone(), now, due)), due);
+                self.totals.created += 1;
+            }
+        }
+        self.schedules.insert(tick.schedule, tick.last);
+        self.leave_markers(now, before);
+        Ticked::Moved
     }
 
     pub(super) fn put(&mut self, now: u64, puts: &[Put]) -> Vec<PutAnswer> {

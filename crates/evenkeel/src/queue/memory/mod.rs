@@ -12,7 +12,7 @@ use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
     Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
-    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats,
+    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
 use crate::clock::Clock;
 use state::ShardState;
@@ -81,6 +81,11 @@ impl QueueSteps for MemoryQueue {
     async fn put(&self, shard: &Shard, puts: &[Put]) -> Result<Vec<PutAnswer>, QueueError> {
         check::puts(puts)?;
         Ok(self.step(shard, |state, now| state.put(now, puts)))
+    }
+
+    async fn tick(&self, shard: &Shard, tick: &Tick) -> Result<Ticked, QueueError> {
+        check::tick(tick)?;
+        Ok(self.step(shard, |state, now| state.tick(now, tick)))
     }
 
     async fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> Result<Settled, QueueError> {

@@ -30,6 +30,8 @@ pub(super) struct ShardState {
     pub(super) answers: HashMap<Worker, Answer>,
     /// When each was last heard of, on the lease clock.
     pub(super) workers: HashMap<Worker, u64>,
+    /// The last tick of each schedule.
+    pub(super) schedules: HashMap<[u8; 16], u64>,
     pub(super) redrives: HashMap<[u8; 16], RedriveState>,
     /// What runs out, and when.
     pub(super) expiries: BTreeSet<(u64, Expiring)>,

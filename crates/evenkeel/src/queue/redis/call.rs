@@ -4,7 +4,7 @@ use crate::queue::job::{FORGET_MS, Job, JobId, JobSpec, Keep};
 use crate::queue::record::encode_job;
 use crate::queue::steps::{
     Beat, CRASH_DELAY_MS_MAX, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule, Rescue,
-    SettleAndClaim, State, WORKER_SILENT_MS, When,
+    SettleAndClaim, State, Tick, WORKER_SILENT_MS, When,
 };
 use bytes::Bytes;
 
@@ -77,6 +77,16 @@ pub(super) fn put(puts: &[Put]) -> Args {
 /// A record as its sender can write it; the script fills in what the server says.
 fn record(spec: JobSpec) -> Bytes {
     encode_job(&Job::accepted(spec, 0, 0))
+}
+
+pub(super) fn tick(tick: &Tick) -> Args {
+    let args = Args::default().bytes(tick.schedule);
+    let args = match tick.seen {
+        Some(seen) => args.number(seen),
+        None => args.bytes(""),
+    };
+    let jobs = tick.jobs.iter();
+    jobs.fold(args.number(tick.last), |args, job| args.bytes(job.id.0).when(job.when).bytes(record(job.spec.clone())))
 }
 
 pub(super) fn settle_and_claim(call: &SettleAndClaim) -> Args {

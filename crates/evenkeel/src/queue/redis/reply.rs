@@ -6,7 +6,7 @@ use crate::queue::job::{End, JobId, Priority};
 use crate::queue::record::{Record, Unreadable};
 use crate::queue::steps::{
     Claimed, Delivered, Enqueued, Fate, Found, Listed, Next, PutAnswer, Receipt, RedriveVerdict, Redriven, Rescheduled,
-    Rescued, Revoked, Settled, State, Stats, Totals, Verdict,
+    Rescued, Revoked, Settled, State, Stats, Ticked, Totals, Verdict,
 };
 use crate::token::Token;
 use bytes::Bytes;
@@ -53,6 +53,14 @@ fn enqueued(answer: &[u8]) -> Parsed<Enqueued> {
 pub(super) fn put(reply: Value) -> Parsed<Vec<PutAnswer>> {
     let answer = |item| Ok(if integer(&item)? == 1 { PutAnswer::Applied } else { PutAnswer::Superseded });
     array(reply)?.into_iter().map(answer).collect()
+}
+
+pub(super) fn tick(reply: Value) -> Parsed<Ticked> {
+    match reply {
+        Value::Int(1) => Ok(Ticked::Moved),
+        Value::Nil => Ok(Ticked::Elsewhere(None)),
+        last => Ok(Ticked::Elsewhere(Some(unsigned(&last)?))),
+    }
 }
 
 /// `token` is what the call sent: every delivery of its answer carries it.

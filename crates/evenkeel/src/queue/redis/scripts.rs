@@ -26,6 +26,7 @@ const ACCEPT: &str = part!("accept");
 // Refused as a whole by a Redis that is out of memory: they make it fuller.
 pub(super) static ENQUEUE: Script = script!("enqueue-1", "", [SHARD, RECORD, PLACE, WAKE, ACCEPT]);
 pub(super) static PUT: Script = script!("put-1", "", [SHARD, RECORD, PLACE, WAKE, ACCEPT]);
+pub(super) static TICK: Script = script!("tick-1", "", [SHARD, RECORD, WAKE, ACCEPT]);
 pub(super) static RESCHEDULE: Script =
     script!("reschedule-1", "", [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, ACCEPT]);
 pub(super) static REDRIVE: Script = script!("redrive-1", "", [SHARD, RECORD, PLACE, END, NOTES, WAKE]);
@@ -50,9 +51,10 @@ pub(super) static LIST: Script = script!("list-1", "no-writes", [SHARD]);
 pub(super) static STATS: Script = script!("stats-1", "no-writes", [SHARD, WAKE]);
 
 /// All of them, to be loaded on every epoch.
-pub(crate) const ALL: [&Script; 15] = [
+pub(crate) const ALL: [&Script; 16] = [
     &ENQUEUE,
     &PUT,
+    &TICK,
     &RESCHEDULE,
     &REDRIVE,
     &SETTLE_AND_CLAIM,

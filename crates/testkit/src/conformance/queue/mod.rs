@@ -11,6 +11,7 @@ mod put;
 mod redrive;
 mod revoke;
 mod settle;
+mod tick;
 mod time;
 mod wake;
 mod world;
@@ -23,6 +24,7 @@ pub use put::*;
 pub use redrive::*;
 pub use revoke::*;
 pub use settle::*;
+pub use tick::*;
 pub use time::*;
 pub use wake::*;
 pub use world::{Consumer, ServerTime, World, job, plain};
@@ -61,6 +63,8 @@ macro_rules! queue_suite {
             // put
             the_newest_version_wins, a_withdrawal_comes_before_its_job, a_newer_version_supersedes_a_running_job,
             a_version_beyond_what_lua_counts_is_compared_exactly,
+            // tick
+            each_tick_is_taken_in_once,
             // redrive
             a_redrive_takes_each_dead_letter_once, a_redrive_leaves_what_died_later, a_redrive_keeps_its_history,
             // operate

@@ -30,5 +30,6 @@ mod faults;
 mod killed;
 mod leases;
 mod openings;
+mod periods;
 mod rig;
 mod sends;

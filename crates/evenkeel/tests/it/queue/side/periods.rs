@@ -1,0 +1,96 @@
+//! Jobs that come again and again.
+
+use super::desk::{Desk, open};
+use super::rig::{Mail, Rig};
+use evenkeel::queue::job::Priority;
+use evenkeel::queue::steps::{QueueSteps, State};
+use evenkeel::queue::{Handled, JobId, Missed, Periodic, QueueError};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+on_both! {
+    each_tick_runs_once_whoever_enqueues_it
+    ticks_that_nobody_enqueued_are_left_out_or_made_up_for
+    a_tick_waits_in_the_queue_ahead_of_its_time
+}
+
+fn schedule(mail: &Mail, missed: Missed) -> Periodic<String> {
+    mail.periodic("minutely", "* * * * *".parse().unwrap(), |time| time.strftime("%H:%M").to_string()).missed(missed)
+}
+
+fn run(periodic: Periodic<String>) -> JoinHandle<Result<(), QueueError>> {
+    tokio::spawn(periodic.run(std::future::pending()))
+}
+
+/// The minutes of the ticks that wait, in order.
+async fn waiting(mail: &Mail) -> Vec<u64> {
+    let (steps, shard) = mail.steps(&JobId([0; 16]));
+    let page = steps.list(&shard, State::Waiting(Priority::Normal), None, 100).await.unwrap();
+    page.iter().map(|listed| listed.score / 60_000 % 60).collect()
+}
+
+/// Runs a schedule until the next tick waits; no time passes.
+async fn run_for_a_moment(rig: &Rig, mail: &Mail, missed: Missed) -> Vec<u64> {
+    let scheduler = run(schedule(mail, missed));
+    let present = rig.now_ms() / 60_000 % 60;
+    loop {
+        let waiting = waiting(mail).await;
+        if waiting.last().is_some_and(|minute| *minute > present) {
+            scheduler.abort();
+            return waiting;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// With several schedulers, other queues run each tick several times.
+async fn each_tick_runs_once_whoever_enqueues_it(rig: Rig) {
+    let mut schedulers = Vec::new();
+    for _ in 0..3 {
+        schedulers.push(run(schedule(&rig.mail().await, Missed::One)));
+    }
+    let mail = rig.mail().await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    let mut ran = Vec::new();
+    for _ in 0..5 {
+        let case = rig.while_time_passes(desk.next()).await;
+        assert!(rig.now_ms() >= case.delivery.due_at.unwrap());
+        ran.push(case.delivery.body.clone());
+        case.answer(Ok(Handled::Done));
+    }
+    // The test's clock begins at 22:13:20.
+    assert_eq!(ran, ["22:14", "22:15", "22:16", "22:17", "22:18"]);
+    schedulers.into_iter().for_each(|scheduler| scheduler.abort());
+    office.close().await;
+}
+
+async fn ticks_that_nobody_enqueued_are_left_out_or_made_up_for(rig: Rig) {
+    let mut queues = Vec::new();
+    for (name, missed, wanted) in [
+        ("skip", Missed::Skip, &[14, 19][..]),
+        ("one", Missed::One, &[14, 18, 19]),
+        ("all", Missed::All, &[14, 15, 16, 17, 18, 19]),
+    ] {
+        let queue: Mail = rig.process().await.queue(name).build().await.unwrap();
+        assert_eq!(run_for_a_moment(&rig, &queue, missed).await, [14]);
+        queues.push((queue, missed, wanted));
+    }
+    rig.advance(Duration::from_secs(5 * 60)).await;
+    for (queue, missed, wanted) in queues {
+        assert_eq!(run_for_a_moment(&rig, &queue, missed).await, wanted, "{missed:?}");
+    }
+}
+
+/// A tick that is enqueued when its time has come is as late as its scheduler, and lost if that is dead.
+async fn a_tick_waits_in_the_queue_ahead_of_its_time(rig: Rig) {
+    let mail = rig.mail().await;
+    run_for_a_moment(&rig, &mail, Missed::One).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    let case = rig.while_time_passes(desk.next()).await;
+    assert_eq!(case.delivery.body, "22:14");
+    assert!(case.delivery.name().is_some_and(|name| name.starts_with(b"minutely/")));
+    case.answer(Ok(Handled::Done));
+    office.close().await;
+}
