@@ -64,7 +64,7 @@ fn is_id(word: &str) -> bool {
 }
 
 /// The names of all functions that are test code.
-fn tests(tree: &Tree) -> BTreeSet<&str> {
+pub(super) fn tests(tree: &Tree) -> BTreeSet<&str> {
     let functions = tree.rust().flat_map(|(file, source)| {
         let all = file.is_test() || file.is_under(&["crates/testkit/"]);
         source.functions().iter().filter(move |function| all || source.is_test(*function.lines.start()))

@@ -14,11 +14,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let table: BTreeSet<&str> = tree
-        .rust()
-        .filter(|(file, _)| file.path.starts_with(TABLE))
-        .flat_map(|(_, source)| source.strings().map(|(_, text)| text))
-        .collect();
+    let table = table(tree);
     let mut findings = Vec::new();
     for file in tree.files().iter().filter(|file| file.is_under(&[SOURCES])) {
         let guards: Vec<(usize, &str)> = match &file.rust {
@@ -41,6 +37,12 @@ fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Every text in the mutant table's sources, the names of the guards among them.
+pub(super) fn table(tree: &Tree) -> BTreeSet<&str> {
+    let sources = tree.rust().filter(|(file, _)| file.path.starts_with(TABLE));
+    sources.flat_map(|(_, source)| source.strings().map(|(_, text)| text)).collect()
 }
 
 fn called(line: usize, text: &str) -> Vec<(usize, &str)> {

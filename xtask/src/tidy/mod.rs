@@ -6,6 +6,7 @@ mod boundaries;
 mod changelog;
 mod guarantees;
 mod guards;
+mod hazards;
 mod headers;
 mod keyspace;
 mod links;
@@ -56,6 +57,7 @@ const RULES: &[Rule] = &[
     manifests::RULE,
     guards::RULE,
     guarantees::RULE,
+    hazards::RULE,
     keyspace::RULE,
     metrics::RULE,
     links::RULE,

@@ -112,8 +112,8 @@ fn write<R>(entry: Entry, answer: R) -> Outcome<R> {
 
 fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
     let (mut entry, stored) = match found {
-        Found::NewerFormat => return keep(Leased::OtherSchema),
-        Found::Nothing | Found::Corrupt => {
+        Found::NewerFormat if guard("model_lease_newer_format") => return keep(Leased::OtherSchema),
+        Found::Nothing | Found::Corrupt | Found::NewerFormat => {
             let ends_at_ms = now_ms + span(ask.life_ms);
             (Entry::create(now_ms, ask.generation, ask.schema, ask.lag_ms_max, ends_at_ms), Bytes::new())
         }
@@ -195,7 +195,7 @@ fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
     if guard("model_suspect_life") && now_ms < header.suspect_until_ms {
         hard_until_ms = hard_until_ms.min(now_ms + span(with.suspect_ms));
     }
-    if hard_until_ms <= now_ms {
+    if guard("model_fill_life") && hard_until_ms <= now_ms {
         return keep(Filled::Gone);
     }
     header.value = Some(Value {
@@ -328,7 +328,7 @@ impl Entry {
         match why {
             Why::Miss | Why::Stale => guard("model_lease_landed"),
             Why::Refresh => guard("model_refresh_due") && now_ms < value.soft_until_ms,
-            Why::Below(version) => value.version.is_some_and(|stored| stored >= version),
+            Why::Below(version) => guard("model_lease_below") && value.version.is_some_and(|stored| stored >= version),
             Why::Older(age_ms_max) => now_ms.saturating_sub(value.loaded_at_ms) <= span(age_ms_max),
         }
     }

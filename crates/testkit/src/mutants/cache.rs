@@ -5,6 +5,11 @@ use super::{Mutant, mutant};
 /// In the order of the sources. Those of the model are called `model_` and the name of the script's.
 pub(super) const ROWS: &[Mutant] = &[
     mutant(
+        "lease_newer_format",
+        "An older program overwrites the entry of a newer one.",
+        "cache::conformance::redis::schemas::an_entry_of_a_newer_format_is_left_alone_but_not_by_an_invalidation",
+    ),
+    mutant(
         "lease_window",
         "A load is granted while a writer is between its statement and its commit, and caches the row as it was.",
         "cache::conformance::redis::windows::nobody_loads_in_an_open_window",
@@ -38,6 +43,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "refresh_due",
         "A client whose idea of the time is off refreshes a value over and over.",
         "cache::conformance::redis::leases::a_refresh_is_granted_when_it_is_due",
+    ),
+    mutant(
+        "lease_below",
+        "Who wants a version loads again although it is there.",
+        "cache::conformance::redis::leases::a_lease_below_a_version_is_granted_until_it_is_there",
     ),
     mutant(
         "lease_exclusive",
@@ -83,6 +93,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "suspect_life",
         "A value loaded while a lapsed writer may still commit lives for its full ttl.",
         "cache::conformance::redis::windows::after_a_lapse_values_live_short",
+    ),
+    mutant(
+        "fill_life",
+        "A value whose life is over when it comes is stored.",
+        "cache::conformance::redis::lives::a_value_whose_life_is_over_is_not_stored",
     ),
     mutant(
         "floor_raised",
@@ -150,6 +165,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::conformance::redis::lives::an_invalidated_value_is_stale",
     ),
     mutant(
+        "model_lease_newer_format",
+        "The same in the model.",
+        "cache::conformance::memory::schemas::an_entry_of_a_newer_format_is_left_alone_but_not_by_an_invalidation",
+    ),
+    mutant(
         "model_lease_window",
         "The same in the model.",
         "cache::conformance::memory::windows::nobody_loads_in_an_open_window",
@@ -183,6 +203,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "model_refresh_due",
         "The same in the model.",
         "cache::conformance::memory::leases::a_refresh_is_granted_when_it_is_due",
+    ),
+    mutant(
+        "model_lease_below",
+        "The same in the model.",
+        "cache::conformance::memory::leases::a_lease_below_a_version_is_granted_until_it_is_there",
     ),
     mutant(
         "model_lease_exclusive",
@@ -223,6 +248,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "model_suspect_life",
         "The same in the model.",
         "cache::conformance::memory::windows::after_a_lapse_values_live_short",
+    ),
+    mutant(
+        "model_fill_life",
+        "The same in the model.",
+        "cache::conformance::memory::lives::a_value_whose_life_is_over_is_not_stored",
     ),
     mutant(
         "model_floor_raised",

@@ -17,7 +17,7 @@ local hard_until = at + ARGV[10]
 if e.suspect_until > now then
   hard_until = math.min(hard_until, now + ARGV[11]) -- guard: suspect_life
 end
-if hard_until <= now then return 4 end
+if hard_until <= now then return 4 end -- guard: fill_life
 e.value, e.absent, e.stale, e.payload = true, ARGV[5] == '1', false, ARGV[8]
 e.codec, e.compression, e.version = tonumber(ARGV[6]), tonumber(ARGV[7]), nil
 e.loaded_at, e.soft_until, e.hard_until = at, math.min(hard_until, at + ARGV[9]), hard_until

@@ -10,7 +10,7 @@ local token, generation, why, schema, lag = ARGV[1], ARGV[2], ARGV[5], tonumber(
 local lease_until, life_until = now + ARGV[3], now + ARGV[4]
 local function grant(e, at) return { 1, e.generation, e.granted, at, (e.cold or e.guard_until > now) and 1 or 0 } end
 local e, stored = open_entry(KEYS[1], now)
-if stored == 'newer' then return { 6 } end
+if stored == 'newer' then return { 6 } end -- guard: lease_newer_format
 e = e or create_entry(now, generation, schema, lag, life_until)
 local last = 0
 for _, window in ipairs(e.windows) do last = math.max(last, window[2]) end
@@ -28,7 +28,7 @@ if held and e.lease[1] == token then return grant(e, e.lease[2]) end -- guard: l
 local servable, plain = e.value and not e.stale, why == 'miss' or why == 'stale'
 if servable and plain then return { 2, stored } end -- guard: lease_landed
 if servable and why == 'refresh' and now < e.soft_until then return { 2, stored } end -- guard: refresh_due
-if servable and #why == 8 and e.version and not is_older(e.version, why) then return { 2, stored } end
+if servable and #why == 8 and e.version and not is_older(e.version, why) then return { 2, stored } end -- guard: lease_below
 if servable and #why > 8 and now - e.loaded_at <= tonumber(why:sub(10)) then return { 2, stored } end
 if held then return { e.lease[1] == NOBODY and 4 or 3, e.lease[3] - now } end -- guard: lease_exclusive
 e.granted = math.min(e.granted + 1, 0xFFFFFFFF)

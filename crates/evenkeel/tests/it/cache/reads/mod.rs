@@ -34,6 +34,7 @@ mod limits;
 mod lives;
 mod outage;
 mod refresh;
+mod refusals;
 mod replicas;
 mod rig;
 mod switches;
