@@ -4,4 +4,5 @@
 mod cache;
 mod hermetic;
 mod link;
+mod permissions;
 mod queue;

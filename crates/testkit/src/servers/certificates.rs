@@ -1,4 +1,4 @@
-//! Certificates for a server that speaks TLS, made by the `openssl` program.
+//! Certificates for servers that speak TLS and for their clients, made by the `openssl` program.
 
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -8,21 +8,43 @@ use std::process::Command;
 const AUTHORITY: &str = "authority.pem";
 const NEW_KEY: [&str; 5] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
+/// A certificate and its key, as PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The certificate.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
 /// The authority's certificate in a folder where [`make`] has been.
-pub(super) fn authority(folder: &Path) -> PathBuf {
+#[must_use]
+pub fn authority(folder: &Path) -> PathBuf {
     folder.join(AUTHORITY)
 }
 
-/// Makes an authority and a server certificate for `localhost` and `127.0.0.1`, valid for two days.
-pub(super) fn make(folder: &Path) -> Result<()> {
-    fs::write(folder.join("names"), "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth\n")?;
+/// The server's certificate there, for `localhost` and `127.0.0.1`.
+#[must_use]
+pub fn server(folder: &Path) -> Identity {
+    identity(folder, "server")
+}
+
+/// A client's certificate there.
+#[must_use]
+pub fn client(folder: &Path) -> Identity {
+    identity(folder, "client")
+}
+
+/// Makes an authority, a server certificate for `localhost` and `127.0.0.1` and a client certificate, valid for two days.
+///
+/// # Errors
+/// `openssl` is missing or fails; the text says which.
+pub fn make(folder: &Path) -> Result<()> {
     let authority =
         ["-x509", "-keyout", "authority.key", "-out", AUTHORITY, "-days", "2", "-subj", "/CN=testkit authority"];
     openssl(folder, &[&["req"], &NEW_KEY[..], &authority].concat())?;
-    let request = ["-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=localhost"];
-    openssl(folder, &[&["req"], &NEW_KEY[..], &request].concat())?;
-    let by = ["-CA", AUTHORITY, "-CAkey", "authority.key", "-CAcreateserial", "-extfile", "names"];
-    openssl(folder, &[&["x509", "-req", "-in", "server.csr", "-out", "server.pem", "-days", "2"], &by[..]].concat())
+    signed(folder, "server", "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth\n")?;
+    signed(folder, "client", "subjectAltName=DNS:client.test\nextendedKeyUsage=clientAuth\n")
 }
 
 /// What tells `redis-server` to use them, its folder being `inside`.
@@ -35,9 +57,23 @@ pub(super) fn redis_arguments(inside: &Path) -> Vec<String> {
         file("server.key"),
         "--tls-ca-cert-file".into(),
         file(AUTHORITY),
-        "--tls-auth-clients".into(),
-        "no".into(),
     ]
+}
+
+fn identity(folder: &Path, name: &str) -> Identity {
+    Identity { certificate: folder.join(format!("{name}.pem")), key: folder.join(format!("{name}.key")) }
+}
+
+/// Makes `NAME.key` and `NAME.pem`, signed by the authority.
+fn signed(folder: &Path, name: &str, extensions: &str) -> Result<()> {
+    let [key, request, certificate, extension_file] =
+        ["key", "csr", "pem", "ext"].map(|ending| format!("{name}.{ending}"));
+    fs::write(folder.join(&extension_file), extensions)?;
+    let subject = format!("/CN={name}");
+    let asked = ["-keyout", &key, "-out", &request, "-subj", &subject];
+    openssl(folder, &[&["req"], &NEW_KEY[..], &asked].concat())?;
+    let by = ["-CA", AUTHORITY, "-CAkey", "authority.key", "-CAcreateserial", "-extfile", &extension_file];
+    openssl(folder, &[&["x509", "-req", "-in", &request, "-out", &certificate, "-days", "2"], &by[..]].concat())
 }
 
 fn openssl(folder: &Path, arguments: &[&str]) -> Result<()> {

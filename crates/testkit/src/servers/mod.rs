@@ -11,7 +11,7 @@
 //! | `EVENKEEL_MARIADB_SERVER` | `mariadbd` (a MySQL `mysqld` works as well) |
 //! | `EVENKEEL_POSTGRES_SERVER` | `postgres`, the newest under `/usr/lib/postgresql` if it is not on the `PATH` |
 
-mod certificates;
+pub mod certificates;
 mod instance;
 pub(crate) mod mariadb;
 mod port;

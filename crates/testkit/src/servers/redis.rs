@@ -57,6 +57,12 @@ impl Redis {
         certificates::authority(self.folder())
     }
 
+    /// With [`RedisOptions::tls_clients`]: a certificate that lets a client in.
+    #[must_use]
+    pub fn tls_client(&self) -> certificates::Identity {
+        certificates::client(self.folder())
+    }
+
     /// Runs one command as the default user, such as `["CONFIG", "SET", "maxmemory", "1mb"]`.
     pub async fn command<T: FromRedisValue>(&self, words: &[&str]) -> Result<T> {
         let mut command = redis::Cmd::new();
@@ -127,7 +133,9 @@ fn launch(program: &Program, options: &RedisOptions, port: &Port, folder: &Path)
         .argument(socket)
         .arguments(["--save", "", "--daemonize", "no", "--repl-diskless-sync-delay", "0"]);
     if options.tls {
-        launch = launch.arguments(["--tls-port", tls]).arguments(certificates::redis_arguments(&inside));
+        let clients = if options.tls_clients { "yes" } else { "no" };
+        launch = launch.arguments(["--tls-port", tls, "--tls-auth-clients", clients]);
+        launch = launch.arguments(certificates::redis_arguments(&inside));
     }
     launch.arguments(&options.arguments)
 }

@@ -8,6 +8,7 @@ pub struct RedisOptions {
     pub(super) password: Option<String>,
     pub(super) user: Option<(String, String)>,
     pub(super) tls: bool,
+    pub(super) tls_clients: bool,
     pub(super) arguments: Vec<String>,
 }
 
@@ -50,6 +51,13 @@ impl RedisOptions {
     pub fn tls(mut self) -> RedisOptions {
         self.tls = true;
         self
+    }
+
+    /// As [`tls`](RedisOptions::tls), and lets in only clients with a certificate of that authority.
+    #[must_use]
+    pub fn tls_clients(mut self) -> RedisOptions {
+        self.tls_clients = true;
+        self.tls()
     }
 
     /// Follows the Redis on this loopback port.

@@ -3,6 +3,7 @@
 use super::harness::{cmd, link, refusal, server};
 use anyhow::Result;
 use evenkeel::link::LinkError;
+use testkit::servers::certificates::Identity;
 use testkit::servers::{Redis, RedisOptions};
 
 #[tokio::test]
@@ -60,6 +61,27 @@ async fn tls_trusts_the_authority_it_is_given_and_no_other() -> Result<()> {
     assert!(matches!(&error, LinkError::Down { reason, .. } if reason.contains("certificate")), "{error}");
     let error = refusal(&format!("{}?tls_ca_file=/no/such/file", redis.url())).await;
     assert!(matches!(&error, LinkError::Options(text) if text.contains("/no/such/file")), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_client_shows_the_certificate_it_is_given() -> Result<()> {
+    let redis = Redis::start(RedisOptions::new().tls_clients()).await?;
+    let trusting = format!("{}?tls_ca_file={}", redis.url(), redis.tls_authority().display());
+    let Identity { certificate, key } = redis.tls_client();
+    let known = format!("{trusting}&tls_cert_file={}&tls_key_file={}", certificate.display(), key.display());
+    let link = link(&known).await?;
+    link.command(b"k", &cmd(&["SET", "k", "v"])).await?;
+    assert_eq!(link.get(b"k").await?.as_deref(), Some(&b"v"[..]));
+
+    let error = refusal(&trusting).await;
+    assert!(matches!(&error, LinkError::Down { .. }), "{error}");
+    let error = refusal(&format!("{trusting}&tls_cert_file={}", certificate.display())).await;
+    assert!(error.to_string().contains("`tls_cert_file` and `tls_key_file` must be given together"), "{error}");
+    let other = redis.tls_authority().with_file_name("server.key");
+    let error =
+        refusal(&format!("{trusting}&tls_cert_file={}&tls_key_file={}", certificate.display(), other.display())).await;
+    assert!(error.to_string().contains("does not fit its key"), "{error}");
     Ok(())
 }
 
