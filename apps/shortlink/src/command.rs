@@ -15,6 +15,9 @@ use std::process::ExitCode;
 /// Exit code for what the caller can mend: a flag, a folder, a port, a server.
 const WRONG: u8 = 2;
 
+/// Exit code of an import that is complete but for lines it rejected: a script must not take it for a success.
+const REJECTED: u8 = 1;
+
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -23,7 +26,7 @@ pub fn main() -> ExitCode {
         Err(error) => return refused(&error),
     };
     match run(flags) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("shortlink: {error:#}");
             ExitCode::from(WRONG)
@@ -31,15 +34,19 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(flags: Flags) -> Result<()> {
+fn run(flags: Flags) -> Result<ExitCode> {
     let Flags { place, serving, command } = flags;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
-        None => runtime.block_on(serve::serve(Config::resolve(&place, &serving)?)),
-        Some(Command::Serve(serving)) => runtime.block_on(serve::serve(Config::resolve(&place, &serving)?)),
-        Some(Command::Import(flags)) => runtime.block_on(import::run(flags, &place)),
-        Some(Command::Export(flags)) => runtime.block_on(export::run(flags, &place)),
+        None => runtime.block_on(serve::serve(Config::resolve(&place, &serving)?))?,
+        Some(Command::Serve(serving)) => runtime.block_on(serve::serve(Config::resolve(&place, &serving)?))?,
+        Some(Command::Import(flags)) => {
+            let rejected = runtime.block_on(import::run(flags, &place))?.rejected;
+            return Ok(if rejected == 0 { ExitCode::SUCCESS } else { ExitCode::from(REJECTED) });
+        }
+        Some(Command::Export(flags)) => runtime.block_on(export::run(flags, &place))?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `--help` and `--version` are answers; anything else is a mistake, told in one sentence.

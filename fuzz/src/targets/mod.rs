@@ -3,6 +3,7 @@
 mod addresses;
 mod cache_entry;
 mod codecs;
+mod import_rows;
 mod queue_job;
 mod redis_url;
 
@@ -15,8 +16,14 @@ pub(crate) struct Target {
     pub(crate) feed: fn(&[u8]),
 }
 
-pub(crate) const TARGETS: &[Target] =
-    &[cache_entry::TARGET, queue_job::TARGET, codecs::TARGET, redis_url::TARGET, addresses::TARGET];
+pub(crate) const TARGETS: &[Target] = &[
+    cache_entry::TARGET,
+    queue_job::TARGET,
+    codecs::TARGET,
+    redis_url::TARGET,
+    addresses::TARGET,
+    import_rows::TARGET,
+];
 
 #[cfg(test)]
 mod tests {

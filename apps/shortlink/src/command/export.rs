@@ -19,7 +19,10 @@ pub(super) async fn run(flags: Export, place: &Place) -> Result<()> {
         None => Format::of(&flags.file)?,
     };
     let (origin, store) = match flags.server {
-        Some(address) => (Origin::Server(Box::new(Remote::new(&address, Clock::system())?)), None),
+        Some(address) => {
+            let remote = Remote::new(&address, flags.ca.as_deref(), Clock::system())?;
+            (Origin::Server(Box::new(remote)), None)
+        }
         None => {
             let store = open(&Config::resolve(place, &Serving::default())?).await?;
             (Origin::Store(store.clone()), Some(store))

@@ -13,7 +13,9 @@ public_url = \"..\"): a flag beats the environment, which beats the file.";
 const IMPORTING: &str = "\
 The header line names the columns: target, code, alias, expires_at, created_at, updated_at, version. Other columns are left
 out, with a note. Lines that begin with # are skipped. A row that is there already (by its code, else by its target) is not
-taken twice. Bad lines are reported by number and kept in FILE.rejected. An import that was stopped goes on where it was.";
+taken twice. Bad lines are reported by number and kept in FILE.rejected. An import that was stopped goes on where it was.
+
+Exit code: 0 if every row is there now, 1 if lines were rejected and all others are there, 2 if it stopped.";
 
 /// A short-link service that runs with nothing installed, and on Redis and a SQL server when told to
 #[derive(Debug, Parser)]
@@ -83,6 +85,9 @@ pub(crate) struct Import {
     /// A running service to import into, as http://127.0.0.1:8080
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+    /// PEM file with the authorities to trust for a https:// service [default: those of the web]
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(crate) ca: Option<PathBuf>,
     /// Report progress as JSON lines on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -99,6 +104,9 @@ pub(crate) struct Export {
     /// A running service to export from, as http://127.0.0.1:8080
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+    /// PEM file with the authorities to trust for a https:// service [default: those of the web]
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 /// The formats by name.

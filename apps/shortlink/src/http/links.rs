@@ -112,15 +112,23 @@ pub(super) async fn change(
 /// The code becomes free: a link made with the same alias may lead elsewhere.
 #[utoipa::path(
     delete, path = "/api/links/{code}", tag = "links",
-    params(("code" = String, Path, description = "Code or alias, case-sensitive")),
+    params(
+        ("code" = String, Path, description = "Code or alias, case-sensitive"),
+        ("if-match" = Option<String>, Header, description = "Delete it only if it still has this `ETag`"),
+    ),
     responses(
         (status = 204, description = "The link is gone", headers(
             ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
+        (status = 412, description = "Changed meanwhile", body = Problem, content_type = "application/problem+json"),
         ReadProblems,
     )
 )]
-pub(super) async fn remove(State(app): State<App>, Path(code): Path<String>) -> Result<Response, Problem> {
-    let consistency = app.service.delete(&code).await?.ok_or_else(|| unknown_code(&code))?;
+pub(super) async fn remove(
+    State(app): State<App>,
+    Path(code): Path<String>,
+    IfMatch(expected): IfMatch,
+) -> Result<Response, Problem> {
+    let consistency = app.service.delete(&code, expected).await?.ok_or_else(|| unknown_code(&code))?;
     Ok((StatusCode::NO_CONTENT, written(consistency)).into_response())
 }
 

@@ -31,7 +31,7 @@ pub(super) async fn ask(State(app): State<App>, host: Host, Path(code): Path<Str
 /// `POST /links/{code}/delete`. A link that is gone already is what was wanted.
 pub(super) async fn delete(State(app): State<App>, Path(code): Path<String>) -> Result<Response, Problem> {
     let to = Redirect::to(&format!("/?deleted={}", urlencoded(&code)));
-    Ok(match app.service.delete(&code).await? {
+    Ok(match app.service.delete(&code, None).await? {
         Some(consistency) => (Extension(consistency), Extension(Changed), to).into_response(),
         None => to.into_response(),
     })

@@ -153,15 +153,15 @@ impl Service {
         .await
     }
 
-    /// Deletes a link; `None` if there was none.
+    /// Deletes a link; `None` if there was none. With `expected`, only if it still has that version.
     ///
     /// # Errors
-    /// [`ServiceError::Store`].
-    pub async fn delete(&self, code: &str) -> Result<Option<Consistency>, ServiceError> {
+    /// [`ServiceError::Store`]; [`StoreError::VersionConflict`] inside it if the version is another.
+    pub async fn delete(&self, code: &str, expected: Option<i64>) -> Result<Option<Consistency>, ServiceError> {
         let Ok(code) = Code::parse(code) else { return Ok(None) };
         let service = self.clone();
         self.to_the_end(async move {
-            let deleted = service.store().delete(&code).await.map(|found| found.then_some(()));
+            let deleted = service.store().delete(&code, expected).await.map(|found| found.then_some(()));
             Ok(service.told(&code, deleted).await?.map(|((), consistency)| consistency))
         })
         .await

@@ -15,7 +15,7 @@ pub(super) trait Database: Send + Sync {
     /// [`StoreError::Duplicate`] if the code is taken.
     async fn insert(&self, link: &Link) -> Result<(), StoreError>;
     async fn find_many(&self, codes: &[Code]) -> Result<Vec<Link>, StoreError>;
-    async fn delete(&self, code: &Code) -> Result<bool, StoreError>;
+    async fn delete(&self, code: &Code, expected: Option<i64>) -> Result<bool, StoreError>;
     async fn page(&self, request: &PageRequest) -> Result<Page, StoreError>;
     async fn rows_after(&self, after: i64, limit: u32) -> Result<Vec<(i64, Link)>, StoreError>;
 

@@ -122,12 +122,19 @@ impl Store {
         with_database!(self, database => self.patch_in(database, code, patch, expected).await)
     }
 
-    /// Deletes a link; answers whether there was one.
+    /// Deletes a link; answers whether there was one. With `expected`, only if it still has that version.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn delete(&self, code: &Code) -> Result<bool, StoreError> {
-        with_database!(self, database => database.delete(code).await)
+    /// [`StoreError::VersionConflict`] if it has another; [`StoreError::Unavailable`].
+    pub async fn delete(&self, code: &Code, expected: Option<i64>) -> Result<bool, StoreError> {
+        let is_deleted = with_database!(self, database => database.delete(code, expected).await)?;
+        if is_deleted || expected.is_none() {
+            return Ok(is_deleted);
+        }
+        match self.find(code).await? {
+            Some(link) => Err(StoreError::VersionConflict { current: link.version }),
+            None => Ok(false),
+        }
     }
 
     /// One page of the links, newest first. A search walks over the table: its cost grows with the number of links.

@@ -60,8 +60,9 @@ impl Database for Mysql {
         find_many(&mut *self.0.acquire().await?, codes).await
     }
 
-    async fn delete(&self, code: &Code) -> Result<bool, StoreError> {
-        let done = sqlx::query("DELETE FROM links WHERE code = ?").bind(code.as_str()).execute(&self.0).await?;
+    async fn delete(&self, code: &Code, expected: Option<i64>) -> Result<bool, StoreError> {
+        let delete = sqlx::query("DELETE FROM links WHERE code = ? AND version = COALESCE(?, version)");
+        let done = delete.bind(code.as_str()).bind(expected).execute(&self.0).await?;
         Ok(done.rows_affected() > 0)
     }
 

@@ -54,8 +54,9 @@ impl Database for Postgres {
         find_many(&mut *self.0.acquire().await?, codes).await
     }
 
-    async fn delete(&self, code: &Code) -> Result<bool, StoreError> {
-        let done = sqlx::query("DELETE FROM links WHERE code = $1").bind(code.as_str()).execute(&self.0).await?;
+    async fn delete(&self, code: &Code, expected: Option<i64>) -> Result<bool, StoreError> {
+        let delete = sqlx::query("DELETE FROM links WHERE code = $1 AND version = COALESCE($2, version)");
+        let done = delete.bind(code.as_str()).bind(expected).execute(&self.0).await?;
         Ok(done.rows_affected() > 0)
     }
 

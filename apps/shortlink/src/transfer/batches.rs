@@ -47,7 +47,7 @@ fn next<R: BufRead>(records: &mut Records<R>) -> Result<Batch> {
     let start = records.position().offset;
     let mut batch = Vec::new();
     while batch.len() < ROWS_MAX && records.position().offset - start < BYTES_MAX {
-        match records.next()? {
+        match records.next_record()? {
             Some(record) => batch.push(record),
             None => break,
         }

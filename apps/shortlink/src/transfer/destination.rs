@@ -66,7 +66,7 @@ impl Destination {
                 Ok(service.tell_cache(&outcomes).await)
             }
             Self::Server(remote) => {
-                let answers = remote.import(rows).await?;
+                let answers = Box::pin(remote.import(rows)).await?;
                 log(&answers)?;
                 Ok(Consistency::Consistent)
             }

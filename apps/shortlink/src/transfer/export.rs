@@ -86,9 +86,8 @@ impl Rows {
 
 async fn write_rows(rows: &mut Rows, out: impl Write, format: Format) -> Result<u64> {
     let mut out = BufWriter::new(out);
-    if format != Format::JsonLines {
-        let separator = if format == Format::Csv { "," } else { "\t" };
-        writeln!(out, "{}", Column::ALL.map(Column::name).join(separator))?;
+    if let Some(header) = header(format) {
+        writeln!(out, "{header}")?;
     }
     let mut count = 0;
     while let Some(row) = rows.next().await? {
@@ -99,7 +98,22 @@ async fn write_rows(rows: &mut Rows, out: impl Write, format: Format) -> Result<
     Ok(count)
 }
 
-fn line(row: &TransferRow, format: Format) -> Result<String> {
+/// The first line of an export; `None` where rows name their fields themselves.
+#[must_use]
+pub fn header(format: Format) -> Option<String> {
+    let separator = match format {
+        Format::Tsv => "\t",
+        Format::Csv => ",",
+        Format::JsonLines => return None,
+    };
+    Some(Column::ALL.map(Column::name).join(separator))
+}
+
+/// A row as an export writes it, without the line end; the fields are in the order of the exported header.
+///
+/// # Errors
+/// None today; a format that cannot express a row would have one.
+pub fn line(row: &TransferRow, format: Format) -> Result<String> {
     match format {
         Format::JsonLines => Ok(serde_json::to_string(row)?),
         // No value of a link contains a tab or a line end.

@@ -18,12 +18,14 @@ mod rejected;
 mod remote;
 mod report;
 mod row;
+mod tls;
 
 pub use destination::{Answer, Destination};
-pub use export::{Origin, export};
+pub use export::{Origin, export, header, line};
 pub use format::Format;
 pub use import::{ImportSource, import};
-pub use progress::Counts;
+pub use progress::{Counts, Position};
+pub use records::{Record, Records};
 pub use remote::Remote;
 pub use report::Report;
 pub use row::TransferRow;

@@ -6,11 +6,11 @@ use sha2::{Digest, Sha256};
 
 /// A place in a file, and what everything before it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Position {
+pub struct Position {
     /// Bytes before it.
-    pub(super) offset: u64,
+    pub offset: u64,
     /// Lines before it.
-    pub(super) line: u64,
+    pub line: u64,
     /// The digests of all lines before it, chained: the file is the same up to here if this is the same.
     digest: [u8; 32],
 }

@@ -18,18 +18,18 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const UNKNOWN_TOLD_MAX: usize = 20;
 
 /// One row of the file.
-#[derive(Debug)]
-pub(super) struct Record {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
     /// The number of its (first) line.
-    pub(super) line: u64,
+    pub line: u64,
     /// Where it begins, and where the next one does.
-    pub(super) span: (u64, u64),
+    pub span: (u64, u64),
     /// The row, or why it is none.
-    pub(super) row: Result<TransferRow, String>,
+    pub row: Result<TransferRow, String>,
 }
 
 /// Reads rows one after the other. Blank lines and lines that begin with `#` are passed over.
-pub(super) struct Records<R> {
+pub struct Records<R> {
     lines: Lines<R>,
     /// Lines that were read and turned out not to belong to the record before.
     ahead: VecDeque<Line>,
@@ -45,7 +45,10 @@ pub(super) struct Records<R> {
 impl<R: BufRead> Records<R> {
     /// Begins to read `input`, called `name` in sentences; `columns` are what the caller says the fields of each line are, for a
     /// file without a header line.
-    pub(super) fn new(input: R, format: Format, columns: Option<&[String]>, name: &str) -> Result<Self> {
+    ///
+    /// # Errors
+    /// One sentence if the header line, or `columns`, cannot be used, or the input not be read.
+    pub fn new(input: R, format: Format, columns: Option<&[String]>, name: &str) -> Result<Self> {
         let mut records = Self {
             lines: Lines::new(input),
             ahead: VecDeque::new(),
@@ -72,7 +75,8 @@ impl<R: BufRead> Records<R> {
     }
 
     /// Where what was read so far ends.
-    pub(super) fn position(&self) -> &Position {
+    #[must_use]
+    pub fn position(&self) -> &Position {
         &self.position
     }
 
@@ -81,8 +85,11 @@ impl<R: BufRead> Records<R> {
         &self.unknown
     }
 
-    /// Moves on to `position`, if everything up to there is what it was when the position was noted.
-    pub(super) fn skip_to(&mut self, position: &Position) -> std::io::Result<bool> {
+    /// Moves on to `position`; answers whether everything up to there is what it was when the position was noted.
+    ///
+    /// # Errors
+    /// The input cannot be read.
+    pub fn skip_to(&mut self, position: &Position) -> std::io::Result<bool> {
         while self.position.offset < position.offset {
             match self.next_line()? {
                 Some(line) => self.position.pass(&line),
@@ -93,7 +100,10 @@ impl<R: BufRead> Records<R> {
     }
 
     /// The next row; `None` at the end.
-    pub(super) fn next(&mut self) -> std::io::Result<Option<Record>> {
+    ///
+    /// # Errors
+    /// The input cannot be read.
+    pub fn next_record(&mut self) -> std::io::Result<Option<Record>> {
         let Some(first) = self.next_content()? else { return Ok(None) };
         let (line, start) = (first.number, first.start);
         let row = match self.format {

@@ -2,6 +2,7 @@
 
 use super::destination::Answer;
 use super::row::TransferRow;
+use super::tls;
 use crate::http::bulk::{ImportOutcome, ImportReport};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -12,13 +13,12 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use url::Url;
 
 /// What a service takes in one request, less a little for what is around the rows.
@@ -30,11 +30,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The largest answer to one batch, and the largest explanation of a failure, that is read.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
+type Sender = SendRequest<Full<Bytes>>;
+
 /// A connection to a running service.
 pub struct Remote {
     base: Url,
+    /// For `https://`.
+    tls: Option<TlsConnector>,
     clock: Clock,
-    sender: Option<SendRequest<Full<Bytes>>>,
+    sender: Option<Sender>,
 }
 
 /// A problem document (RFC 9457), as far as it is shown.
@@ -45,17 +49,23 @@ struct Problem {
 }
 
 impl Remote {
-    /// The service at `address`, as `http://127.0.0.1:8080`. Nothing is sent yet.
+    /// The service at `address`, as `http://127.0.0.1:8080`; for `https://`, `ca` is a PEM file with the authorities to trust
+    /// instead of the web's. Nothing is sent yet.
     ///
     /// # Errors
-    /// One sentence if it is no such address.
-    pub fn new(address: &str, clock: Clock) -> Result<Self> {
+    /// One sentence if it is no such address, or `ca` cannot be used.
+    pub fn new(address: &str, ca: Option<&Path>, clock: Clock) -> Result<Self> {
         let wrong = || format!("--server takes an address like http://127.0.0.1:8080, not {address:?}");
         let base = Url::parse(address).with_context(wrong)?;
         if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
             bail!(wrong());
         }
-        Ok(Self { base, clock, sender: None })
+        let is_encrypted = base.scheme() == "https";
+        if ca.is_some() && !is_encrypted {
+            bail!("--ca is for https:// addresses; {address} is not encrypted");
+        }
+        let tls = is_encrypted.then(|| tls::connector(ca)).transpose()?;
+        Ok(Self { base, tls, clock, sender: None })
     }
 
     /// Sends rows, in as many requests as they need, and answers what became of each.
@@ -99,20 +109,22 @@ impl Remote {
 
     /// Sends a request and answers the response, if it tells of success.
     async fn send(&mut self, method: Method, path: &str, body: String) -> Result<Response<Incoming>> {
-        let away = format!("cannot reach the service at {}", self.base);
-        let url = self.base.join(path).context("no address")?;
-        let mut sender = match self.sender.take() {
-            Some(sender) if sender.is_ready() => sender,
-            _ => self.within(self.connect()).await.with_context(|| away.clone())?,
+        let away = || format!("cannot reach the service at {}", self.base);
+        let body = Bytes::from(body);
+        // A service hangs up on those it has not heard from for a while; that says nothing about whether it is there. Every
+        // request may be repeated.
+        let kept = match self.sender.take() {
+            Some(sender) => Some(self.ask(sender, &method, path, &body).await),
+            None => None,
         };
-        let request = Request::builder()
-            .method(method)
-            .uri(url.path())
-            .header(header::HOST, authority(&self.base))
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "application/json")
-            .body(Full::new(Bytes::from(body)))?;
-        let response = self.within(async { Ok(sender.send_request(request).await?) }).await.with_context(|| away)?;
+        let (sender, response) = match kept {
+            Some(Ok(answered)) => answered,
+            Some(Err(error)) if !is_hung_up(&error) => return Err(error.context(away())),
+            Some(Err(_)) | None => {
+                let sender = self.within(self.connect()).await.with_context(away)?;
+                self.ask(sender, &method, path, &body).await.with_context(away)?
+            }
+        };
         self.sender = Some(sender);
         let status = response.status();
         if status.is_success() {
@@ -122,26 +134,46 @@ impl Remote {
         bail!("the service at {} refused: {}", self.base, refusal(status, &text))
     }
 
+    async fn ask(
+        &self,
+        mut sender: Sender,
+        method: &Method,
+        path: &str,
+        body: &Bytes,
+    ) -> Result<(Sender, Response<Incoming>)> {
+        let url = self.base.join(path).context("no address")?;
+        let request = Request::builder()
+            .method(method)
+            .uri(url.path())
+            .header(header::HOST, authority(&self.base))
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .body(Full::new(body.clone()))?;
+        let answered = async {
+            sender.ready().await?;
+            Ok(sender.send_request(request).await?)
+        };
+        let response = self.within(answered).await?;
+        Ok((sender, response))
+    }
+
     async fn read(&self, response: Response<Incoming>) -> Result<Bytes> {
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
         let read = async { body.await.map_err(|error| anyhow::anyhow!("{error}")) };
         Ok(self.within(read).await.with_context(|| format!("the answer of {} broke off", self.base))?.to_bytes())
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>> {
+    async fn connect(&self) -> Result<Sender> {
         let host = self.base.host_str().context("no host")?;
         let port = self.base.port_or_known_default().context("no port")?;
         // An IPv6 address stands in brackets in a URL only.
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let stream = TcpStream::connect((name.as_str(), port)).await?;
         stream.set_nodelay(true)?;
-        if self.base.scheme() == "http" {
-            return handshake(stream).await;
+        match &self.tls {
+            None => handshake(stream).await,
+            Some(tls) => handshake(tls.connect(ServerName::try_from(name)?, stream).await?).await,
         }
-        let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-        let stream = TlsConnector::from(Arc::new(config)).connect(ServerName::try_from(name)?, stream).await?;
-        handshake(stream).await
     }
 
     async fn within<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
@@ -182,11 +214,16 @@ impl Lines {
     }
 }
 
-async fn handshake(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<SendRequest<Full<Bytes>>> {
+async fn handshake(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Sender> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // It ends with the sender; its errors reach whoever waits for an answer.
     tokio::spawn(connection);
     Ok(sender)
+}
+
+/// Whether the connection ended, as opposed to an answer that did not come in time.
+fn is_hung_up(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<hyper::Error>().is_some()
 }
 
 fn authority(url: &Url) -> String {

@@ -100,6 +100,10 @@ impl Report {
                     "{} links: {created} new, {present} there already, {rejected} rejected{kept}",
                     counts.rows()
                 ));
+                if let Some(file) = rejected_file {
+                    let file = file.display();
+                    eprintln!("shortlink: not all rows were taken: mend the lines in {file} and import that file");
+                }
             }
             Self::Program => tell(&Event::Done { rows: counts.rows(), created, present, rejected, rejected_file }),
         }

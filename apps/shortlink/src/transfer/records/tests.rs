@@ -9,7 +9,7 @@ fn rows(format: Format, columns: Option<&str>, text: &[u8]) -> Vec<(u64, String)
     let columns: Option<Vec<String>> = columns.map(|names| names.split(',').map(str::to_owned).collect());
     let mut records = Records::new(text, format, columns.as_deref(), "file").unwrap();
     let mut rows = Vec::new();
-    while let Some(record) = records.next().unwrap() {
+    while let Some(record) = records.next_record().unwrap() {
         let row = match record.row {
             Ok(row) => format!("{:?} {} {}", row.code.unwrap_or_default(), row.target, row.alias),
             Err(why) => why,
@@ -104,10 +104,10 @@ fn json_lines() {
 fn fields_that_mean_nothing_are_remembered_once() {
     let mut records = Records::new(&b"cited\ttarget\n1\thttp://a/\n"[..], Format::Tsv, None, "file").unwrap();
     assert_eq!(records.unknown(), ["cited"]);
-    assert!(records.next().unwrap().unwrap().row.is_ok());
+    assert!(records.next_record().unwrap().unwrap().row.is_ok());
     let text = b"{\"target\": \"http://a/\", \"x\": 1}\n{\"target\": \"http://b/\", \"x\": 2, \"y\": {}}\n";
     let mut records = Records::new(&text[..], Format::JsonLines, None, "file").unwrap();
-    while records.next().unwrap().is_some() {}
+    while records.next_record().unwrap().is_some() {}
     assert_eq!(records.unknown(), ["x", "y"]);
 }
 
@@ -141,14 +141,14 @@ fn reading_goes_on_where_it_was_if_the_file_is_the_same() {
     let text = "target,note\nhttp://a/,1\nhttp://b/,\"two\nlines\"\nhttp://c/,3\n";
     let open = |text: &'static str| Records::new(text.as_bytes(), Format::Csv, None, "file").unwrap();
     let mut first = open(text);
-    first.next().unwrap();
-    first.next().unwrap();
+    first.next_record().unwrap();
+    first.next_record().unwrap();
     let position = first.position().clone();
     assert_eq!(position.line, 4);
 
     let mut second = open(text);
     assert!(second.skip_to(&position).unwrap());
-    let record = second.next().unwrap().unwrap();
+    let record = second.next_record().unwrap().unwrap();
     assert_eq!((record.line, record.row.unwrap().target), (5, "http://c/".to_owned()));
 
     let mut longer = open("target,note\nhttp://a/,1\nhttp://b/,\"two\nlines\"\nhttp://c/,3\nhttp://d/,4\n");
@@ -166,7 +166,7 @@ fn told(format: Format, columns: &[String], bytes: &[u8], from: Option<&Position
         assert!(records.skip_to(position).unwrap(), "a position of the same file is found again");
     }
     let mut rows = Vec::new();
-    while let Some(record) = records.next().unwrap() {
+    while let Some(record) = records.next_record().unwrap() {
         rows.push((records.position().clone(), record));
     }
     rows

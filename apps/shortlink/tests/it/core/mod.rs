@@ -1,6 +1,7 @@
 //! Codes, stores, configuration, import and export: everything that needs no HTTP.
 
 mod addresses;
+mod encrypted;
 mod hermetic;
 mod program;
 mod store_suite;

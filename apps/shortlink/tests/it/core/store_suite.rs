@@ -83,8 +83,8 @@ async fn a_link_comes_back_as_it_was_made(store: &Store) {
 
     let both = store.find_many(&[link.code.clone(), code("nobody"), chosen.code.clone()]).await.unwrap();
     assert_eq!(both.len(), 2);
-    assert!(store.delete(&chosen.code).await.unwrap());
-    assert!(!store.delete(&chosen.code).await.unwrap());
+    assert!(store.delete(&chosen.code, None).await.unwrap());
+    assert!(!store.delete(&chosen.code, None).await.unwrap());
     assert_eq!(store.find(&chosen.code).await.unwrap(), None);
     assert_eq!(store.find_many(&[]).await.unwrap(), []);
 }
@@ -100,7 +100,7 @@ async fn odd_addresses_come_back_byte_for_byte(store: &Store) {
         let link = make(store, None, address).await.unwrap();
         let found = store.find(&link.code).await.unwrap().unwrap();
         assert_eq!(found.target.as_str(), address);
-        store.delete(&link.code).await.unwrap();
+        store.delete(&link.code, None).await.unwrap();
     }
 }
 
@@ -111,9 +111,9 @@ async fn codes_differ_by_case(store: &Store) {
     assert_eq!(store.find(&upper.code).await.unwrap(), Some(upper.clone()));
     assert_eq!(store.find(&lower.code).await.unwrap(), Some(lower.clone()));
     assert_eq!(store.find(&code("cAsEd")).await.unwrap(), None);
-    assert!(store.delete(&upper.code).await.unwrap());
+    assert!(store.delete(&upper.code, None).await.unwrap());
     assert_eq!(store.find(&lower.code).await.unwrap(), Some(lower.clone()));
-    store.delete(&lower.code).await.unwrap();
+    store.delete(&lower.code, None).await.unwrap();
 }
 
 async fn a_patch_changes_what_it_names(store: &Store, clock: &TestClock) {
@@ -137,6 +137,11 @@ async fn a_patch_changes_what_it_names(store: &Store, clock: &TestClock) {
     let ending = store.patch(&link.code, stale, None).await.unwrap().unwrap();
     assert_eq!((ending.expires_at, ending.target.as_str()), (end, "https://example.com/new"));
     assert!(ending.version > moved.version);
+    let outdated = store.delete(&link.code, Some(moved.version)).await;
+    assert!(
+        matches!(outdated, Err(StoreError::VersionConflict { current }) if current == ending.version),
+        "{outdated:?}"
+    );
     let endless =
         store.patch(&link.code, LinkPatch { target: None, expires_at: Some(None) }, None).await.unwrap().unwrap();
     assert_eq!(endless.expires_at, None);
@@ -151,7 +156,7 @@ async fn a_patch_changes_what_it_names(store: &Store, clock: &TestClock) {
 async fn a_code_made_again_has_a_higher_version(store: &Store, clock: &TestClock) {
     let first = make(store, Some("again"), "https://example.com/1").await.unwrap();
     let moved = store.patch(&first.code, LinkPatch::default(), None).await.unwrap().unwrap();
-    store.delete(&first.code).await.unwrap();
+    store.delete(&first.code, None).await.unwrap();
     clock.advance(Duration::from_millis(1));
     let second = make(store, Some("again"), "https://example.com/2").await.unwrap();
     assert!(second.version > moved.version);

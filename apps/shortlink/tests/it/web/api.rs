@@ -105,6 +105,24 @@ async fn if_match_refuses_a_change_made_from_an_old_state() {
     assert_eq!(change("*", "https://example.com/5").await.status, 200);
 }
 
+/// Whoever deletes what they saw must not delete what somebody else has made of it meanwhile.
+#[tokio::test]
+async fn if_match_refuses_a_delete_of_what_was_changed() {
+    let server = Server::start();
+    let api = &server.client;
+    let code = api.make(&json!({ "target": "https://example.com/1" })).await;
+    let path = format!("/api/links/{code}");
+    let seen = api.get(&path).await.header("etag").unwrap().to_owned();
+    let changed = api.json("PATCH", &path, &json!({ "target": "https://example.com/2" })).await;
+    let delete = async |tag: &str| api.send("DELETE", &path, &[("if-match", tag)], b"").await;
+    delete(&seen).await.problem(412, "version-conflict");
+    delete("W/\"1\"").await.problem(412, "version-conflict");
+    assert_eq!(api.get(&format!("/{code}")).await.header("location"), Some("https://example.com/2"));
+    let deleted = delete(changed.header("etag").unwrap()).await;
+    assert_eq!((deleted.status, deleted.consistency()), (204, "consistent"));
+    delete(&seen).await.problem(404, "unknown-code");
+}
+
 #[tokio::test]
 async fn lists_come_in_pages_and_can_be_searched() {
     let server = Server::start();

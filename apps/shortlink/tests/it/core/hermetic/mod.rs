@@ -1,6 +1,7 @@
 //! What needs no server: SQLite, and the program on it.
 
 mod documents;
+mod kept;
 mod memory;
 mod rows;
 mod schema;

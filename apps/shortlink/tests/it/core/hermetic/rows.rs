@@ -62,7 +62,7 @@ fn bad_lines_are_reported_by_number_and_kept() {
         format!("target\tcode\nhttps://example.com/\tgood\n{}\nhttps://example.com/last", bad.join("\n")),
     );
     let ended = place.run(&["import", "in.tsv", "--json"]);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
     let rejected: Vec<_> = ended.out.lines().filter(|line| line.contains("\"event\":\"rejected\"")).collect();
     assert_eq!(rejected.len(), 6, "{}", ended.out);
     let expected = json!({"event": "done", "rows": 8, "created": 2, "present": 0, "rejected": 6, "rejected_file": "in.tsv.rejected"});
@@ -72,10 +72,11 @@ fn bad_lines_are_reported_by_number_and_kept() {
     // Mended, the kept lines are taken; the comments with the reasons do no harm.
     let mended = place.read("in.tsv.rejected").replace("javascript:alert(1)", "https://example.com/mended");
     place.write("in.tsv.rejected", mended);
-    assert_eq!(
-        place.succeed(&["import", "in.tsv.rejected"]).lines().next().unwrap(),
-        "6 links: 1 new, 0 there already, 5 rejected, kept in in.tsv.rejected.rejected"
-    );
+    let again = place.run(&["import", "in.tsv.rejected"]);
+    assert_eq!(again.out, "6 links: 1 new, 0 there already, 5 rejected, kept in in.tsv.rejected.rejected\n");
+    assert_eq!(again.code, Some(1));
+    let told = "shortlink: not all rows were taken: mend the lines in in.tsv.rejected.rejected and import that file";
+    assert_eq!(again.err.lines().last().unwrap(), told);
     // A run without bad lines leaves none behind.
     place.write("in.tsv", "target\tcode\nhttps://example.com/\tgood\n");
     assert_eq!(place.succeed(&["import", "in.tsv"]), "1 links: 0 new, 1 there already, 0 rejected\n");

@@ -21,6 +21,7 @@ async fn a_running_service_takes_and_gives_rows() {
     let ended = place.run(&["import", "odd.tsv", "--server", &url, "--json"]);
     let expected = json!({"event": "done", "rows": 45, "created": 41, "present": 0, "rejected": 4, "rejected_file": "odd.tsv.rejected"});
     assert_eq!(last_event(&ended.out), expected, "{ended:?}");
+    assert_eq!(ended.code, Some(1));
     let kept = place.read("odd.tsv.rejected");
     for reason in ["leads back to this service", "is reserved", "not to ftp:", "the code one leads elsewhere already"] {
         assert!(kept.contains(reason), "{reason}: {kept}");

@@ -36,7 +36,9 @@ async fn a_killed_import_goes_on_where_it_was() {
         child.kill().unwrap();
         assert!(resumed_at < ROWS as u64, "it was killed in the middle");
     }
-    let last = place.succeed(&["import", path.to_str().unwrap(), "--json"]);
+    let last = place.run(&["import", path.to_str().unwrap(), "--json"]);
+    assert_eq!(last.code, Some(1), "some lines are bad: {last:?}");
+    let last = last.out;
     let started: serde_json::Value = serde_json::from_str(last.lines().next().unwrap()).unwrap();
     assert!(started["resumed_at_line"].as_u64().unwrap() >= resumed_at, "{started}");
     let bad = ROWS / BAD_EVERY;
@@ -55,7 +57,7 @@ async fn a_killed_import_goes_on_where_it_was() {
     let expected =
         (0..ROWS).filter(|number| number % BAD_EVERY != 7).map(|number| format!("https://example.com/{number}"));
     assert!(targets.eq(expected), "each once, in the order of the file");
-    assert!(place.succeed(&["import", path.to_str().unwrap()]).starts_with(&format!("{ROWS} links: 0 new")));
+    assert!(place.run(&["import", path.to_str().unwrap()]).out.starts_with(&format!("{ROWS} links: 0 new")));
 }
 
 /// Whoever mends the beginning of a file after a stopped import expects the mended lines to be read.
