@@ -6,6 +6,7 @@
 mod cache;
 mod generator;
 mod load;
+mod peer;
 mod pin;
 mod results;
 mod rounds;

@@ -1,5 +1,6 @@
 //! Keeps results in bench/RESULTS.md, one section per bench, with everything needed to doubt or repeat them.
 
+use crate::peer;
 use crate::row::{Row, table};
 use anyhow::{Context, Result};
 use std::fs;
@@ -53,6 +54,7 @@ fn conditions(bench: &str) -> String {
             kernel.trim()
         ),
         format!("- versions: {}; {}", said("rustc", &["--version"]), said("redis-server", &["--version"])),
+        format!("- peers: {}", peer::versions()),
         format!("- command: `cargo xtask bench {bench}` at {commit}"),
     ];
     lines.join("\n") + "\n"

@@ -1,8 +1,10 @@
 //! The cache over Redis against plain commands through the same client: 100-byte values, uniform over 100,000 keys, the server
 //! on one core and one client thread on another.
 
+mod batches;
 mod invalidations;
 mod misses;
+mod peers;
 mod reads;
 mod recovery;
 mod server;
@@ -31,6 +33,8 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
         let mut rows = reads::run(plan, &server).await?;
         rows.extend(misses::run(plan, &server).await?);
         rows.extend(invalidations::run(plan, &server).await?);
+        rows.extend(batches::run(plan, &server).await?);
+        rows.extend(peers::run(plan, &server).await?);
         rows.extend(recovery::run(plan).await?);
         Ok(rows)
     })

@@ -56,7 +56,7 @@ async fn bytes(cache: &Cache<u64, Bytes>, tasks: usize, span: Duration) -> Resul
     .await
 }
 
-async fn users(cache: &Cache<u64, User>, tasks: usize, span: Duration) -> Result<f64> {
+pub(crate) async fn users(cache: &Cache<u64, User>, tasks: usize, span: Duration) -> Result<f64> {
     let cache = cache.clone();
     rate(tasks, span, move |random| {
         let cache = cache.clone();

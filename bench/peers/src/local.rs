@@ -1,0 +1,102 @@
+//! Caches inside the process: hits of one thread.
+
+use amalgam::EntryOptions;
+use anyhow::{Result, bail, ensure};
+use bytes::Bytes;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use std::time::{Duration, Instant};
+
+/// Reads between two looks at the clock.
+const READS: u64 = 1_000;
+/// Longer than a run.
+const TTL: Duration = Duration::from_secs(3600);
+/// Room for more than the keys, so that nothing is evicted: a hit is what is measured.
+const ROOM: u64 = 4;
+
+/// The caches that were asked for, filled.
+#[derive(Default)]
+pub(crate) struct Peers {
+    moka: Option<moka::sync::Cache<u64, Bytes>>,
+    foyer: Option<foyer_memory::Cache<u64, Bytes>>,
+    quick: Option<quick_cache::sync::Cache<u64, Bytes>>,
+    amalgam: Option<(amalgam::Cache<Bytes>, Vec<String>)>,
+}
+
+impl Peers {
+    /// Hits a second of one of them.
+    pub(crate) async fn rate(&mut self, name: &str, keys: u64, span: Duration) -> Result<f64> {
+        match name {
+            "moka" => {
+                let cache = self.moka.get_or_insert_with(|| {
+                    let cache = moka::sync::Cache::builder().max_capacity(keys * ROOM).time_to_live(TTL).build();
+                    (0..keys).for_each(|key| cache.insert(key, value()));
+                    cache.run_pending_tasks();
+                    cache
+                });
+                hits(keys, span, |key| cache.get(&key).is_some())
+            }
+            "foyer" => {
+                let room = usize::try_from(keys * ROOM)?;
+                let cache = self.foyer.get_or_insert_with(|| {
+                    let cache = foyer_memory::CacheBuilder::new(room).build();
+                    (0..keys).for_each(|key| drop(cache.insert(key, value())));
+                    cache
+                });
+                hits(keys, span, |key| cache.get(&key).is_some())
+            }
+            "quick_cache" => {
+                let room = usize::try_from(keys * ROOM)?;
+                let cache = self.quick.get_or_insert_with(|| {
+                    let cache = quick_cache::sync::Cache::new(room);
+                    (0..keys).for_each(|key| cache.insert(key, value()));
+                    cache
+                });
+                hits(keys, span, |key| cache.get(&key).is_some())
+            }
+            "amalgam-cache" => self.amalgam(keys, span).await,
+            other => bail!("there is no peer {other}"),
+        }
+    }
+
+    /// Its keys are text: they are written beforehand, so that only the cache is measured.
+    async fn amalgam(&mut self, keys: u64, span: Duration) -> Result<f64> {
+        if self.amalgam.is_none() {
+            let cache = amalgam::Cache::builder().default_options(EntryOptions::new(TTL)).try_build()?;
+            let names: Vec<String> = (0..keys).map(|key| format!("row:{key}")).collect();
+            for name in &names {
+                cache.set(name, value()).await?;
+            }
+            self.amalgam = Some((cache, names));
+        }
+        let Some((cache, names)) = &self.amalgam else { bail!("it was just filled") };
+        let mut random = SmallRng::seed_from_u64(1);
+        let (start, mut reads) = (Instant::now(), 0);
+        while start.elapsed() < span {
+            for _ in 0..READS {
+                let name = &names[random.random_range(0..names.len())];
+                let found = cache.try_get(name).await?;
+                ensure!(found.is_some(), "a filled key was not found");
+            }
+            reads += READS;
+        }
+        Ok(reads as f64 / start.elapsed().as_secs_f64())
+    }
+}
+
+fn value() -> Bytes {
+    Bytes::from(vec![b'x'; 100])
+}
+
+fn hits(keys: u64, span: Duration, read: impl Fn(u64) -> bool) -> Result<f64> {
+    let mut random = SmallRng::seed_from_u64(1);
+    let (start, mut reads, mut found) = (Instant::now(), 0_u64, 0_u64);
+    while start.elapsed() < span {
+        for _ in 0..READS {
+            found += u64::from(read(random.random_range(0..keys)));
+        }
+        reads += READS;
+    }
+    ensure!(found == reads, "{} of {reads} reads of filled keys found nothing", reads - found);
+    Ok(reads as f64 / start.elapsed().as_secs_f64())
+}

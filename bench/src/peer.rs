@@ -1,0 +1,115 @@
+//! Caches of others, each in a process of its own on the client's core: what they need changes nothing of what they are compared
+//! with, and both sides of a round run alone.
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// Where the peers are.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
+
+/// The Python package that is compared with, and what it comes with.
+const PYTHON_NEEDS: &str = "cashews[redis]==7.6.0";
+
+/// A process that measures when it is asked to.
+pub(crate) struct Peers {
+    child: Child,
+    questions: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+/// What is asked, see `bench/peers/src/main.rs`.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct Question<'a> {
+    pub(crate) peer: &'a str,
+    pub(crate) keys: u64,
+    pub(crate) tasks: usize,
+}
+
+impl Peers {
+    /// The Rust crates: moka, foyer, quick_cache, amalgam-cache. Built here if they are not yet.
+    pub(crate) fn rust(redis: &str) -> Result<Self> {
+        let target = Path::new(FOLDER).join("../../target/peers");
+        let manifest = Path::new(FOLDER).join("Cargo.toml");
+        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        build.args(["build", "--release", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
+        let status = build.arg("--target-dir").arg(&target).status().context("could not start cargo")?;
+        if !status.success() {
+            bail!("bench/peers could not be built");
+        }
+        let mut command = Command::new(target.join("release/evenkeel-bench-peers"));
+        command.arg(redis);
+        Self::start(command)
+    }
+
+    /// cashews, in Python. `None`, and a line that says so, where it is not installed.
+    pub(crate) fn python(redis: &str) -> Result<Option<Self>> {
+        let python = std::env::var_os("EVENKEEL_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
+        let probe = Command::new(&python).args(["-c", "import cashews, redis"]).stderr(Stdio::null()).status();
+        if !probe.is_ok_and(|status| status.success()) {
+            eprintln!(
+                "NOT MEASURED: cashews (`pip install '{PYTHON_NEEDS}'` brings it; EVENKEEL_BENCH_PYTHON names the python)"
+            );
+            return Ok(None);
+        }
+        let mut command = Command::new(python);
+        command.arg(Path::new(FOLDER).join("cashews_peer.py")).arg(redis);
+        Self::start(command).map(Some)
+    }
+
+    /// Operations a second over `span`, as the peer counts them itself.
+    pub(crate) fn rate(&mut self, question: Question<'_>, span: Duration) -> Result<f64> {
+        #[derive(Serialize)]
+        struct Asked<'a> {
+            #[serde(flatten)]
+            question: Question<'a>,
+            ms: u128,
+        }
+        let asked = serde_json::to_string(&Asked { question, ms: span.as_millis() })?;
+        writeln!(self.questions, "{asked}")?;
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer)?;
+        answer.trim().parse().with_context(|| format!("{} answered {answer:?}", question.peer))
+    }
+
+    fn start(mut command: Command) -> Result<Self> {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("could not start a peer")?;
+        let questions = child.stdin.take().context("standard input is piped")?;
+        let answers = BufReader::new(child.stdout.take().context("standard output is piped")?);
+        Ok(Self { child, questions, answers })
+    }
+}
+
+impl Drop for Peers {
+    fn drop(&mut self) {
+        // It has nothing to lose.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The versions that are compared with, for the head of the results.
+pub(crate) fn versions() -> String {
+    let manifest = std::fs::read_to_string(Path::new(FOLDER).join("Cargo.toml")).unwrap_or_default();
+    let pinned = manifest.lines().filter_map(|line| {
+        let (name, rest) = line.split_once(" = ")?;
+        let version = rest.split_once("\"=")?.1.split('"').next()?;
+        Some(format!("{name} {version}"))
+    });
+    pinned.chain([PYTHON_NEEDS.replace("==", " ")]).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_versions_are_those_of_the_manifest() {
+        let versions = super::versions();
+        for name in ["amalgam-cache 0.", "foyer-memory 0.", "moka 0.", "quick_cache 0.", "cashews[redis] 7."] {
+            assert!(versions.contains(name), "{versions}");
+        }
+    }
+}
