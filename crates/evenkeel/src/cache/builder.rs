@@ -122,6 +122,26 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
+    /// Until which age (counted from its load, not from its end) a value may be served in place of an error, when it has ended or
+    /// was invalidated and loading the new one fails, takes too long or is turned away. Default: an error is an error.
+    ///
+    /// The bound is absolute: nothing renews it, neither use nor failures nor invalidations, and after
+    /// [`Cache::purge`] there is nothing to serve. A value served so says it
+    /// ([`Stale::LoaderFailed`](super::Stale::LoaderFailed)). It takes the place of an error of [`Freshness::Eventual`](super::Freshness)
+    /// reads; others say for themselves what they bear. It is not there if the store evicted it, cannot be reached, or is under a
+    /// published protocol. Entries take up room in the store for this long.
+    pub fn fail_safe(mut self, age_max: Duration) -> Self {
+        self.draft.fail_safe = Some(age_max);
+        self
+    }
+
+    /// How long a reader that has a value by [`fail_safe`](Self::fail_safe) waits for the load of a new one; then it gets that
+    /// value, and the load goes on in the background, up to [`load_timeout`](Self::load_timeout), and is stored. Default: it waits.
+    pub fn load_soft_timeout(mut self, timeout: Duration) -> Self {
+        self.draft.load_soft_timeout = Some(timeout);
+        self
+    }
+
     /// How long nobody loads a key after a load of it has failed. Default 250 ms.
     pub fn retry_after(mut self, pause: Duration) -> Self {
         self.draft.retry_after = Some(pause);

@@ -10,7 +10,6 @@ use super::load::Plan;
 use super::loader::{Loader, loader, loader_from};
 use super::look::Look;
 use super::registry::Handles;
-use super::settings::span_ms;
 use super::steps::Mode;
 use super::want::Want;
 use crate::guard::guard;
@@ -253,8 +252,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
 
 impl<V: 'static> Core<V> {
     pub(super) fn expire(&self) -> Demand {
-        let mode = Mode::Expire { keep_ms: span_ms(self.settings.keep) };
-        Demand { mode, floor: None, lag_ms_max: self.settings.lag_ms() }
+        Demand { mode: self.settings.expiring(), floor: None, lag_ms_max: self.settings.lag_ms() }
     }
 
     /// Cuts the flights of the key, sends the invalidation, and cuts again: a flight that began between may have been told

@@ -13,7 +13,7 @@ local function open_entry(key, now)
   local e, why = unpack_entry(stored)
   if not e then return nil, why end
   if e.ends_at <= now then return nil, 'nothing' end
-  if not e.value or e.hard_until <= now then drop_value(e) end
+  if not e.value then drop_value(e) end -- a spent value stays: a reader whose load fails may want it
   local open = {}
   for _, window in ipairs(e.windows) do
     if window[2] > now then
@@ -46,7 +46,7 @@ local function begin_generation(e, generation)
   e.filled = e.granted -- guard: void_ordinals
 end
 
--- `keep` 0 is a purge; `floor` is 8 bytes or empty.
+-- `keep` nil is a purge; `floor` is 8 bytes or empty.
 local function invalidate_entry(e, now, generation, floor, keep, lag)
   begin_generation(e, generation) -- guard: invalidate_generation
   if #floor == 0 and lag > 0 then
@@ -55,9 +55,11 @@ local function invalidate_entry(e, now, generation, floor, keep, lag)
   elseif #floor > 0 and is_older(e.floor, floor) then
     e.floor = floor
   end
-  if not e.value or keep == 0 then return drop_value(e) end
-  local hard_until = now + keep
+  if not e.value then return drop_value(e) end
+  if not keep then return drop_value(e) end -- guard: purge
+  local hard_until = now + (keep or 0)
   hard_until = math.min(hard_until, e.hard_until) -- guard: hard_never_renewed
+  if (keep or 0) == 0 then hard_until = 0 end -- guard: spent_at_once
   e.hard_until = hard_until
   e.stale = true -- guard: invalidate_stale
 end

@@ -81,6 +81,7 @@ impl<V: 'static> Core<V> {
             payload,
             soft_ms: life.soft_ms,
             hard_ms: life.hard_ms,
+            spare_ms: self.settings.spare_ms(),
             suspect_ms: span_ms(self.settings.suspect_ttl),
             from_replica,
         }

@@ -128,7 +128,7 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
     // A lease from the future was granted before the clock was set back; it would hold everybody off until then.
     let mut held = held.filter(|lease| lease.at_ms <= now_ms || !guard("model_lease_future"));
     if entry.header.schema != ask.schema {
-        if guard("model_lease_schema") && (held.is_some() || entry.is_servable()) {
+        if guard("model_lease_schema") && (held.is_some() || entry.servable(now_ms).is_some()) {
             return keep(Leased::OtherSchema);
         }
         entry.drop_value();
@@ -219,6 +219,9 @@ fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
     }
     entry.payload = with.payload.clone();
     entry.lives_until(hard_until_ms);
+    if guard("model_spare_life") {
+        entry.lives_until(with.grant.at_ms.saturating_add(span(with.spare_ms)));
+    }
     write(entry, Filled::Stored)
 }
 
@@ -317,14 +320,15 @@ impl Entry {
         Self { header, payload: Bytes::new() }
     }
 
-    /// Whether the value is one that nobody has invalidated (what has expired is gone by now).
-    fn is_servable(&self) -> bool {
-        self.header.value.is_some_and(|value| !value.stale)
+    /// The value, if it is not spent and nobody has invalidated it.
+    fn servable(&self, now_ms: u64) -> Option<Value> {
+        let is_spent = |value: &Value| now_ms >= value.hard_until_ms && guard("model_spent");
+        self.header.value.filter(|value| !value.stale && !is_spent(value))
     }
 
     /// Whether there is a value that takes away the reason to load.
     fn satisfies(&self, why: Why, now_ms: u64) -> bool {
-        let Some(value) = self.header.value.filter(|value| !value.stale) else { return false };
+        let Some(value) = self.servable(now_ms) else { return false };
         match why {
             Why::Miss | Why::Stale => guard("model_lease_landed"),
             Why::Refresh => guard("model_refresh_due") && now_ms < value.soft_until_ms,
@@ -366,14 +370,18 @@ impl Entry {
             None => {}
         }
         match (invalidation.mode, &mut self.header.value) {
-            (Mode::Expire { keep_ms }, Some(value)) if keep_ms > 0 => {
+            (Mode::Expire { keep_ms }, Some(value)) => {
                 let mut hard_until_ms = now_ms + span(keep_ms);
                 if guard("model_hard_never_renewed") {
                     hard_until_ms = hard_until_ms.min(value.hard_until_ms);
                 }
+                if keep_ms == 0 && guard("model_spent_at_once") {
+                    hard_until_ms = 0; // for readers, too, whose idea of the time is behind
+                }
                 value.hard_until_ms = hard_until_ms;
                 value.stale = guard("model_invalidate_stale");
             }
+            (Mode::Purge, Some(value)) if !guard("model_purge") => value.hard_until_ms = 0,
             _ => self.drop_value(),
         }
     }

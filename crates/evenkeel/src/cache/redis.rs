@@ -115,6 +115,7 @@ impl RedisCache {
             &span(with.hard_ms),
             &span(with.suspect_ms),
             flag(with.from_replica),
+            &span(with.spare_ms),
         ];
         match self.run_via(&self.quick, epoch, &FILL, key, &args).await? {
             1 => Ok(Filled::Stored),
@@ -221,7 +222,7 @@ fn encode(invalidation: &Invalidation) -> Encoded {
         floor: invalidation.floor.map(|floor| floor.to_be_bytes().to_vec()).unwrap_or_default(),
         keep: match invalidation.mode {
             Mode::Expire { keep_ms } => span(keep_ms),
-            Mode::Purge => span(0),
+            Mode::Purge => Vec::new(),
         },
         lag: span(invalidation.lag_ms_max),
     }

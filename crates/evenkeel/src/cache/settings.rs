@@ -2,6 +2,7 @@
 
 use super::error::CacheError;
 use super::freshness::{Freshness, Source, WhileWriting};
+use super::steps::Mode;
 use crate::guard::guard;
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub(crate) struct Draft {
     pub(crate) load_timeout: Option<Duration>,
     pub(crate) refresh_window: Option<Duration>,
     pub(crate) keep: Option<Duration>,
+    pub(crate) fail_safe: Option<Duration>,
+    pub(crate) load_soft_timeout: Option<Duration>,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) wait_max: Option<Duration>,
     pub(crate) loads_max: Option<usize>,
@@ -64,6 +67,10 @@ pub(crate) struct Settings {
     pub(crate) load_timeout: Duration,
     pub(crate) refresh_window: Duration,
     pub(crate) keep: Duration,
+    /// The age until which a spent value is served when loading fails.
+    pub(crate) fail_safe: Option<Duration>,
+    /// How long a reader waits for a load if a spent value is there.
+    pub(crate) load_soft_timeout: Option<Duration>,
     pub(crate) retry_after: Duration,
     pub(crate) wait_max: Duration,
     pub(crate) loads_max: usize,
@@ -141,6 +148,19 @@ impl Settings {
         if self.replica_lag_max.is_zero() || needs_primary { Source::Primary } else { wanted }
     }
 
+    /// How long the store keeps a value, counted from its lease, for those whose load fails.
+    pub(crate) fn spare_ms(&self) -> u64 {
+        self.fail_safe.map_or(0, span_ms)
+    }
+
+    /// What an invalidation does with the old value. Nobody would want one that is spent at once, unless there is a fail-safe.
+    pub(crate) fn expiring(&self) -> Mode {
+        if self.keep.is_zero() && self.fail_safe.is_none() {
+            return Mode::Purge;
+        }
+        Mode::Expire { keep_ms: span_ms(self.keep) }
+    }
+
     /// The life of a value stored now. `draw` is uniform in 0..1: it spreads what was stored together, so that it does not
     /// expire together.
     pub(crate) fn life(&self, absent: bool, draw: f64) -> Life {
@@ -176,6 +196,8 @@ impl Settings {
             load_timeout,
             refresh_window: draft.refresh_window.unwrap_or((ttl / 10).min(REFRESH_WINDOW_MAX).max(lease + load_budget)),
             keep: draft.keep.unwrap_or(Duration::ZERO),
+            fail_safe: draft.fail_safe,
+            load_soft_timeout: draft.load_soft_timeout,
             retry_after: draft.retry_after.unwrap_or(Duration::from_millis(250)),
             wait_max: draft.wait_max.unwrap_or(load_timeout),
             loads_max: draft.loads_max.unwrap_or(64),
@@ -240,7 +262,26 @@ impl Settings {
                 self.suspect_ttl, self.ttl
             ));
         }
-        self.refuse_what_does_not_fit_the_life()
+        self.refuse_what_does_not_fit_the_life()?;
+        self.refuse_a_fail_safe_that_is_none()
+    }
+
+    fn refuse_a_fail_safe_that_is_none(&self) -> Result<(), String> {
+        let longest = self.ttl.mul_f64(1.0 + self.spread);
+        match (self.fail_safe, self.load_soft_timeout) {
+            (Some(fail_safe), _) if fail_safe <= longest => Err(format!(
+                "a fail_safe of {fail_safe:?} is not longer than the longest life of a value, {longest:?}; it counts from the load, so \
+                 there would never be a value to serve"
+            )),
+            (None, Some(_)) => Err(
+                "a load_soft_timeout needs a fail_safe; without one there is nothing to serve when it passes".to_owned(),
+            ),
+            (_, Some(soft)) if soft < Duration::from_millis(1) || soft >= self.load_timeout => Err(format!(
+                "a load_soft_timeout of {soft:?} is not between one millisecond and the load timeout of {:?}",
+                self.load_timeout
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn refuse_what_does_not_fit_the_life(&self) -> Result<(), String> {
@@ -358,6 +399,12 @@ mod tests {
         refused(&Draft { wait_max: Some(Duration::ZERO), ..draft(ttl) }, "a wait_max of 0ns");
         refused(&Draft { spread: Some(0.51), ..draft(ttl) }, "a spread of 0.51");
         refused(&Draft { spread: Some(f64::NAN), ..draft(ttl) }, "a spread of NaN");
+        refused(&Draft { fail_safe: Some(secs(11)), ..draft(ttl) }, "a fail_safe of 11s is not longer");
+        refused(&Draft { load_soft_timeout: Some(secs(1)), ..draft(ttl) }, "load_soft_timeout needs a fail_safe");
+        for soft in [Duration::ZERO, secs(10)] {
+            let draft = Draft { fail_safe: Some(secs(60)), load_soft_timeout: Some(soft), ..draft(ttl) };
+            refused(&draft, "is not between one millisecond and the load timeout of 10s");
+        }
         refused(&Draft { loads_max: Some(0), ..draft(ttl) }, "loads_max of 0");
         refused(&Draft { waiters_max: Some(0), ..draft(ttl) }, "waiters_max of 0");
         refused(&Draft { store_timeout: Some(Duration::ZERO), ..draft(ttl) }, "a store_timeout of 0ns");

@@ -126,8 +126,11 @@ pub struct Fill {
     pub payload: Bytes,
     /// From the lease until a refresh is due.
     pub soft_ms: u64,
-    /// From the lease until the value ends.
+    /// From the lease until the value is spent.
     pub hard_ms: u64,
+    /// From the lease until the entry may go, spent value and all, should that be later: for readers whose load fails. 0 keeps
+    /// no spent value. Nothing but another fill ever sets it anew.
+    pub spare_ms: u64,
     /// How long the value may live at most (from now) while a lapsed update window may still commit.
     pub suspect_ms: u64,
     /// Whether the value was read from a replica.
@@ -150,12 +153,13 @@ pub enum Filled {
 /// Whether the old value may still be served after an invalidation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It may be served stale while one reader reloads, for at most this long, and never longer than it lived before.
+    /// It may be served stale while one reader reloads, for at most this long, and never longer than it lived before. Then it is
+    /// spent.
     Expire {
-        /// How long the old value is kept.
+        /// How long the old value may be served; 0 makes it spent at once, whatever anybody takes for the time.
         keep_ms: u64,
     },
-    /// It is never served again.
+    /// It is never served again, not even to a reader whose load fails.
     Purge,
 }
 

@@ -5,6 +5,42 @@ use super::{Mutant, mutant};
 /// In the order of the sources.
 pub(super) const ROWS: &[Mutant] = &[
     mutant(
+        "spent",
+        "A value past its end counts as landed, and keeps everybody from loading a new one.",
+        "cache::conformance::redis::lives::a_spent_value_is_loaded_again",
+    ),
+    mutant(
+        "spare_life",
+        "The value goes with its ttl, and there is none to serve when the database is away.",
+        "cache::conformance::redis::lives::a_spent_value_is_kept_for_those_whose_load_fails",
+    ),
+    mutant(
+        "purge",
+        "A revoked permission stays in the store, and a fail-safe serves it.",
+        "cache::conformance::redis::lives::a_purged_value_is_gone",
+    ),
+    mutant(
+        "spent_at_once",
+        "A reader whose clock is behind is served what was invalidated a moment ago.",
+        "cache::conformance::redis::lives::a_value_kept_for_no_time_is_spent_at_once",
+    ),
+    mutant(
+        "model_spent",
+        "The same in the model.",
+        "cache::conformance::memory::lives::a_spent_value_is_loaded_again",
+    ),
+    mutant(
+        "model_spare_life",
+        "The same in the model.",
+        "cache::conformance::memory::lives::a_spent_value_is_kept_for_those_whose_load_fails",
+    ),
+    mutant("model_purge", "The same in the model.", "cache::conformance::memory::lives::a_purged_value_is_gone"),
+    mutant(
+        "model_spent_at_once",
+        "The same in the model.",
+        "cache::conformance::memory::lives::a_value_kept_for_no_time_is_spent_at_once",
+    ),
+    mutant(
         "waiters_bound",
         "A database that hangs collects every request of the program.",
         "cache::reads::waiting::memory::one_reader_too_many_is_turned_away",
@@ -57,7 +93,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "batch_joins_flights",
         "A batch asks the database again for what this process is loading already.",
-        "cache::reads::batches::memory::a_batch_waits_for_loads_under_way_and_repeats_none",
+        "cache::reads::batches::memory::a_batch_waits_for_a_load_that_is_longer_than_its_lease",
     ),
     mutant(
         "batch_loads_own_first",

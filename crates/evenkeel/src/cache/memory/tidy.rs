@@ -42,9 +42,7 @@ impl Found {
 impl Entry {
     fn tidy(&mut self, now_ms: u64) {
         let header = &mut self.header;
-        if header.value.is_some_and(|value| value.hard_until_ms <= now_ms) {
-            header.value = None;
-        }
+        // A spent value stays: a reader whose load fails may want it.
         if header.value.is_none() {
             self.payload = Bytes::new();
         }

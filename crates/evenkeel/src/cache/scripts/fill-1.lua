@@ -1,7 +1,7 @@
 -- Stores what was loaded under a grant; the lease may have lapsed meanwhile, the generation may not have changed.
 -- KEYS 1 entry
 -- ARGV 1 generation, 2 ordinal, 3 time of the grant, 4 version (8 bytes or empty), 5 row absent, 6 codec, 7 compression,
---      8 payload, 9 soft ms, 10 hard ms, 11 suspect ms, 12 read from a replica
+--      8 payload, 9 soft ms, 10 hard ms, 11 suspect ms, 12 read from a replica, 13 spare ms
 -- Replies 1 stored · 2 superseded · 3 below the floor · 4 gone
 -- Cost O(size of the entry). A repeat stores the same once more.
 local now, ordinal, at, version = now_ms(), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
@@ -30,5 +30,6 @@ if ordinal == e.granted then -- no later load needs the entry
   e.lease, e.ends_at = nil, math.max(e.guard_until, e.suspect_until)
 end
 e.ends_at = math.max(e.ends_at, hard_until)
+e.ends_at = math.max(e.ends_at, at + ARGV[13]) -- guard: spare_life
 save_entry(KEYS[1], e, now)
 return 1

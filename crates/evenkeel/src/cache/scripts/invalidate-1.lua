@@ -1,6 +1,6 @@
 -- Ends every load that began before. Absent entries stay absent; what cannot be understood is deleted.
 -- KEYS 1 entry
--- ARGV 1 new generation, 2 floor (8 bytes or empty), 3 keep ms (0: purge), 4 replicas' lag ms (0: none)
+-- ARGV 1 new generation, 2 floor (8 bytes or empty), 3 keep ms (empty: purge), 4 replicas' lag ms (0: none)
 -- Replies 1 an entry was there · 0 none was
 -- Cost O(size of the entry). A repeat invalidates once more, which harms nobody.
 local now = now_ms()

@@ -18,14 +18,16 @@ if last > 0 then return { 5, last - now } end -- guard: lease_window
 local held = e.lease and now < e.lease[3]
 -- A lease from the future was granted before the clock was set back; it would hold everybody off until then.
 held = held and e.lease[2] <= now -- guard: lease_future
+local servable = e.value and not e.stale
+servable = servable and now < e.hard_until -- guard: spent
 if e.schema ~= schema then
-  if held or (e.value and not e.stale) then return { 6 } end -- guard: lease_schema
+  if held or servable then return { 6 } end -- guard: lease_schema
   drop_value(e)
-  e.schema, held = schema, nil
+  e.schema, held, servable = schema, nil, false
   begin_generation(e, generation) -- guard: takeover_generation
 end
 if held and e.lease[1] == token then return grant(e, e.lease[2]) end -- guard: lease_repeat
-local servable, plain = e.value and not e.stale, why == 'miss' or why == 'stale'
+local plain = why == 'miss' or why == 'stale'
 if servable and plain then return { 2, stored } end -- guard: lease_landed
 if servable and why == 'refresh' and now < e.soft_until then return { 2, stored } end -- guard: refresh_due
 if servable and #why == 8 and e.version and not is_older(e.version, why) then return { 2, stored } end -- guard: lease_below

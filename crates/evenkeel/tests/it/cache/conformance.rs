@@ -77,7 +77,9 @@ stories! {
         an_invalidation_does_not_prolong_a_value
         an_invalidated_value_is_stale
         a_purged_value_is_gone
-        keeping_for_no_time_is_purging
+        a_value_kept_for_no_time_is_spent_at_once
+        a_spent_value_is_kept_for_those_whose_load_fails
+        a_spent_value_is_loaded_again
         an_absent_row_is_kept_as_such
         lives_are_exact_to_the_millisecond;
     versions:

@@ -41,6 +41,7 @@ async fn load(cache: &MemoryCache, key: &[u8], bytes: usize) -> Filled {
         payload: Bytes::from(vec![7; bytes]),
         soft_ms: HOUR_MS,
         hard_ms: HOUR_MS,
+        spare_ms: 0,
         suspect_ms: 0,
         from_replica: false,
     };

@@ -1,9 +1,10 @@
 //! How long a value may be served, fresh and stale.
 
 use super::Backend;
-use super::player::{HARD_MS, KEEP_MS, LIFE_MS, Player, SOFT_MS, Served, expiring, hit, loaded, stale};
+use super::player::{HARD_MS, KEEP_MS, LIFE_MS, Player, SOFT_MS, Served, asked, expiring, granted, hit, loaded, stale};
+use evenkeel::Token;
 use evenkeel::cache::header::Entry;
-use evenkeel::cache::steps::{Fill, Filled, Invalidation, Mode};
+use evenkeel::cache::steps::{Fill, Filled, Invalidation, Lease, Mode, Why};
 
 /// What is served goes from good to due to nothing, and the key goes with it.
 pub async fn a_value_is_served_until_its_hard_expiry<B: Backend>(backend: &B) {
@@ -98,13 +99,45 @@ pub async fn a_purged_value_is_gone<B: Backend>(backend: &B) {
     assert_eq!(cache.read().await, Served::Miss);
 }
 
-/// Keeping for no time at all is purging.
-pub async fn keeping_for_no_time_is_purging<B: Backend>(backend: &B) {
+/// An invalidation that keeps nothing must keep nothing for a reader, too, whose clock is behind the store's.
+pub async fn a_value_kept_for_no_time_is_spent_at_once<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     cache.invalidate_with(&Invalidation { mode: Mode::Expire { keep_ms: 0 }, ..expiring() }).await;
     assert_eq!(cache.read().await, Served::Miss);
-    assert_eq!(cache.header().await.value, None);
+    let value = cache.header().await.value.unwrap();
+    assert_eq!(value.hard_until_ms, 0);
+    assert!(value.stale);
+}
+
+/// A database that is away for a minute takes every value along whose ttl ends in that minute.
+pub async fn a_spent_value_is_kept_for_those_whose_load_fails<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let grant = cache.grant().await;
+    assert_eq!(cache.fill_with(Fill { spare_ms: 2 * HARD_MS, ..loaded(grant, "v1") }).await, Filled::Stored);
+    cache.advance(HARD_MS).await;
+    assert_eq!(cache.read().await, Served::Miss, "it may not be served as if it were good");
+    let token = Token::random();
+    let asked = Lease { token, ..asked(Why::Miss) };
+    granted(cache.lease_with(&asked).await);
+    cache.abandon(token, 1).await;
+    cache.expire().await;
+    let entry = Entry::parse(cache.bytes().await.unwrap()).unwrap();
+    assert_eq!((&*entry.payload, entry.header.value.unwrap().loaded_at_ms), (&b"v1"[..], grant.at_ms));
+    assert_eq!(entry.header.ends_at_ms, grant.at_ms + 2 * HARD_MS, "and no longer for all that");
+    cache.purge().await;
+    assert_eq!(Entry::parse(cache.bytes().await.unwrap()).unwrap().payload, "");
+}
+
+/// A spent value that counts as landed keeps everybody from loading a new one.
+pub async fn a_spent_value_is_loaded_again<B: Backend>(backend: &B) {
+    let cache = Player::new(backend);
+    let grant = cache.grant().await;
+    cache.fill_with(Fill { spare_ms: 2 * HARD_MS, ..loaded(grant, "v1") }).await;
+    cache.advance(HARD_MS).await;
+    let grant = cache.grant().await;
+    assert_eq!(cache.fill(grant, "v2").await, Filled::Stored);
+    assert_eq!(cache.read().await, hit("v2"));
 }
 
 /// The absence of a row is a value like any other.

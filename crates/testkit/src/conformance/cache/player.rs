@@ -214,6 +214,7 @@ pub fn loaded(grant: Grant, value: &str) -> Fill {
         payload: Bytes::copy_from_slice(value.as_bytes()),
         soft_ms: SOFT_MS,
         hard_ms: HARD_MS,
+        spare_ms: 0,
         suspect_ms: SUSPECT_LIFE_MS,
         from_replica: false,
     }

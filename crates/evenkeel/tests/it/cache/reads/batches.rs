@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 on_both! {
     what_is_missing_is_loaded_in_one_run
     a_batch_waits_for_loads_under_way_and_repeats_none
+    a_batch_waits_for_a_load_that_is_longer_than_its_lease
     readers_wait_for_a_batch
     a_batch_loads_its_own_keys_before_it_waits_for_others
     an_invalidation_costs_a_batch_one_key
@@ -80,6 +81,20 @@ async fn a_batch_waits_for_loads_under_way_and_repeats_none(rig: Rig) {
     let found = rig.while_time_passes(all(waiting)).await;
     assert_eq!(found, [(1, some("a")), (2, some("b")), (3, None)]);
     assert_eq!(runs(&asked), [vec![2], vec![3]]);
+}
+
+/// The lease of a slow load lapses, and the next batch asks the database for the same row again.
+async fn a_batch_waits_for_a_load_that_is_longer_than_its_lease(rig: Rig) {
+    let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
+    let (mut load, slow) = (db.hold(), reader(&rows, &db));
+    load.reached().await;
+    rig.advance(Duration::from_secs(1)).await;
+    let waiting = batch(&rows, &db, &asked, &[1, 2]);
+    db.until_loads(2).await;
+    load.release();
+    row(slow).await;
+    assert_eq!(all(waiting).await, [(1, some("a")), (2, None)]);
+    assert_eq!(runs(&asked), [[2]]);
 }
 
 async fn readers_wait_for_a_batch(rig: Rig) {

@@ -99,6 +99,7 @@ pub(super) struct Loaded {
     pub(super) soft_ms: u64,
     pub(super) hard_ms: u64,
     pub(super) suspect_ms: u64,
+    pub(super) spare_ms: u64,
     pub(super) from_replica: bool,
 }
 
@@ -226,6 +227,7 @@ fn loaded(random: &mut StdRng) -> Loaded {
         soft_ms: minutes(random, 20),
         hard_ms: minutes(random, 40),
         suspect_ms: minutes(random, 3),
+        spare_ms: if random.random_bool(0.5) { 0 } else { minutes(random, 60) },
         from_replica: random.random_bool(0.2),
     }
 }

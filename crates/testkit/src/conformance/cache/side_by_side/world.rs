@@ -209,6 +209,7 @@ fn fill(grant: Grant, value: &Loaded) -> Fill {
         soft_ms: value.soft_ms,
         hard_ms: value.hard_ms,
         suspect_ms: value.suspect_ms,
+        spare_ms: value.spare_ms,
         from_replica: value.from_replica,
     }
 }
