@@ -8,7 +8,7 @@ use super::core::Core;
 use super::error::CacheError;
 use super::flight::Tick;
 use super::flight::{Boarding, Landing, Outcome, Ticket};
-use super::found::Found;
+use super::found::{Found, Stale};
 use super::freshness::Source;
 use super::key::KeyBytes;
 use super::load::{ASK_AGAIN, Alone, Asked, Leasehold, Loaded, Plan};
@@ -45,6 +45,8 @@ enum Decided<V> {
     Landed(Found<V>),
     Again(Duration),
     GiveUp(CacheError),
+    /// Others, who have nothing to serve, may be more patient.
+    StandBack(CacheError),
 }
 
 /// A key that this batch loads.
@@ -93,11 +95,19 @@ impl<V: Send + Sync + 'static> Core<V> {
         if !open.is_empty() {
             let (began, began_at) = (self.clock.now(), self.flights.tick());
             let mut batch = Batch { core: self, keys, want, load, answers, began, began_at };
-            Box::pin(batch.settle(open)).await;
+            // What has taken off goes on when the batch does not wait for it any longer.
+            let soft = self.settings.load_soft_timeout.filter(|_| rescues.len() == open.len());
+            let settled = Box::pin(batch.settle(open));
+            match soft {
+                Some(soft) => _ = self.clock.timeout(soft, settled).await,
+                None => settled.await,
+            }
             answers = batch.answers;
             for (at, found) in rescues {
-                let answer = answers[at].take().unwrap_or(Err(CacheError::LoaderDropped));
-                answers[at] = Some(self.rescued(answer, want, Some(found), began));
+                answers[at] = match answers[at].take() {
+                    Some(answer) => Some(self.rescued(answer, want, Some(found), began)),
+                    None => self.rescue(found, want, began, Stale::LoaderSlow).map(Ok),
+                };
             }
         }
         answers.into_iter().map(|answer| answer.unwrap_or(Err(CacheError::LoaderDropped))).collect()
@@ -231,7 +241,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         let (mut own, mut tickets, mut again) = (Vec::new(), Vec::new(), Vec::new());
         let mut pause: Option<Duration> = None;
         for (Led { key, landing, ticket }, asked) in led.into_iter().zip(asked) {
-            match self.decide(asked, left.is_zero()) {
+            match self.decide(asked, key.plan, left.is_zero()) {
                 Decided::Load(lease, past_the_store) => {
                     if let Some(reason) = past_the_store {
                         self.core.metrics.bypassed(reason.as_str());
@@ -247,6 +257,10 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                 Decided::Landed(found) => {
                     landing.land(Outcome::Found { found: found.clone(), settled: true, known_at: asked_at });
                     self.answer(key.at, Ok(found));
+                }
+                Decided::StandBack(error) => {
+                    landing.land(Outcome::Nothing);
+                    self.answer(key.at, Err(error));
                 }
                 Decided::GiveUp(error) => {
                     landing.land(Outcome::Failed(error.clone()));
@@ -296,16 +310,18 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
     }
 
-    fn decide(&self, asked: Asked<V>, has_waited_enough: bool) -> Decided<V> {
+    fn decide(&self, asked: Asked<V>, plan: Plan, has_waited_enough: bool) -> Decided<V> {
+        let failing = || CacheError::Failing { waited: self.core.clock.now().since(self.began) };
         match asked {
+            Asked::Later { is_failing: true, .. } if matches!(plan, Plan::FillOrServe(_)) => {
+                Decided::StandBack(failing())
+            }
             Asked::Granted(lease) => Decided::Load(Some(lease), None),
             Asked::Alone(reason) => Decided::Load(None, Some(reason)),
             Asked::Landed(found) => Decided::Landed(found),
             Asked::Failed(error) => Decided::GiveUp(error),
             Asked::Later { retry_after, .. } if !has_waited_enough => Decided::Again(retry_after),
-            Asked::Later { is_failing: true, .. } => {
-                Decided::GiveUp(CacheError::Failing { waited: self.core.clock.now().since(self.began) })
-            }
+            Asked::Later { is_failing: true, .. } => Decided::GiveUp(failing()),
             Asked::Later { .. } => match self.core.may_load_after_waiting(self.began) {
                 Ok(()) => Decided::Load(None, Some(Alone::WaitedTooLong)),
                 Err(error) => Decided::GiveUp(error),
@@ -315,7 +331,9 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
 
     async fn ask(&self, plan: Plan, landing: &Landing<V>) -> Asked<V> {
         match plan {
-            Plan::Fill(why) | Plan::Ahead(why) => self.core.ask(landing.key(), why, self.want).await,
+            Plan::Fill(why) | Plan::FillOrServe(why) | Plan::Ahead(why) => {
+                self.core.ask(landing.key(), why, self.want).await
+            }
             Plan::Alone(reason) => Asked::Alone(reason),
         }
     }

@@ -235,9 +235,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         rescue: Option<Found<V>>,
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
-        let seen = self.core.clock.now();
-        let answer = self.core.load(key.as_slice(), plan, want, loader).await;
-        self.core.rescued(answer, want, rescue, seen)
+        self.core.load_or_rescue(key.as_slice(), plan, want, rescue, loader).await
     }
 
     async fn end<Q: CacheKey + ?Sized>(&self, key: &Q, demand: Demand) -> Result<Invalidated, CacheError> {

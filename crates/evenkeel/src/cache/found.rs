@@ -37,6 +37,10 @@ pub enum Tier {
 pub enum Stale {
     /// It was invalidated less than `keep` ago, and somebody is loading the new one.
     Invalidated,
+    /// It has outlived its ttl less than the cache's `fail_safe` ago, and somebody is loading the new one.
+    Expired,
+    /// Loading the new one takes longer than the cache's `load_soft_timeout`; it goes on in the background.
+    LoaderSlow,
     /// Loading the new one failed, and the read asked for the old one in that case.
     LoaderFailed,
 }

@@ -7,7 +7,7 @@ use super::core::Core;
 use super::error::CacheError;
 use super::fill::Fate;
 use super::flight::{Boarding, Landing, Outcome, Tick, Ticket};
-use super::found::{Found, Tier};
+use super::found::{Found, Stale, Tier};
 use super::freshness::{Source, WhileWriting};
 use super::loader::{self, Loader};
 use super::metrics::Shed;
@@ -32,6 +32,8 @@ pub(super) const ASK_AGAIN: Backoff =
 pub(crate) enum Plan {
     /// With a lease, waiting for whoever has it; what it brings is stored.
     Fill(Why),
+    /// The same, but a load that has just failed is not waited for: there is something older to serve.
+    FillOrServe(Why),
     /// With a lease or not at all: nobody waits for it.
     Ahead(Why),
     /// Without asking the store, and without storing.
@@ -109,6 +111,9 @@ impl<V: Send + Sync + 'static> Core<V> {
                     return match ticket.outcome().await {
                         Outcome::Found { found, .. } => Ok(found),
                         Outcome::Failed(error) => Err(error),
+                        Outcome::Nothing if matches!(plan, Plan::FillOrServe(_)) => {
+                            Err(CacheError::Failing { waited: self.clock.now().since(began) })
+                        }
                         Outcome::Nothing => Err(CacheError::LoaderDropped),
                     };
                 }
@@ -179,12 +184,45 @@ impl<V: Send + Sync + 'static> Core<V> {
         seen: Moment,
     ) -> Result<Found<V>, CacheError> {
         answer.or_else(|error| {
-            // It has aged while the load failed.
-            let aged = rescue.map(|found| Found { age: found.age + self.clock.now().since(seen), ..found });
-            let rescued = aged.and_then(|found| want.rescue(found)).ok_or(error)?;
-            self.metrics.served_stale(rescued.age);
+            let rescued = rescue.and_then(|found| self.rescue(found, want, seen, Stale::LoaderFailed)).ok_or(error)?;
+            self.metrics.rescued_failed.increment(1);
             Ok(rescued)
         })
+    }
+
+    /// A value that was seen then and did not do, if it does now, in place of a better one.
+    pub(super) fn rescue(&self, found: Found<V>, want: Want, seen: Moment, why: Stale) -> Option<Found<V>> {
+        // It has aged since.
+        let aged = Found { age: found.age + self.clock.now().since(seen), ..found };
+        let rescued = want.rescue(aged, self.settings.fail_safe, why)?;
+        self.metrics.served_stale(rescued.age);
+        Some(rescued)
+    }
+
+    /// Loads for a reader that may fall back on `rescue`: if the load fails, or (it goes on then) takes too long.
+    pub(super) async fn load_or_rescue(
+        self: &Arc<Self>,
+        key: &[u8],
+        plan: Plan,
+        want: Want,
+        rescue: Option<Found<V>>,
+        loader: impl FnOnce() -> Loader<V>,
+    ) -> Result<Found<V>, CacheError> {
+        let seen = self.clock.now();
+        let mut load = std::pin::pin!(self.load(key, plan, want, loader));
+        if let (Some(soft), Some(found)) = (self.settings.load_soft_timeout, &rescue) {
+            match self.clock.timeout(soft, &mut load).await {
+                Ok(answer) => return self.rescued(answer, want, rescue, seen),
+                Err(_) => {
+                    if let Some(served) = self.rescue(found.clone(), want, seen, Stale::LoaderSlow) {
+                        self.metrics.rescued_slow.increment(1);
+                        return Ok(served);
+                    }
+                }
+            }
+        }
+        let answer = load.await;
+        self.rescued(answer, want, rescue, seen)
     }
 
     /// Starts a load that nobody waits for, unless one of this key is under way.
@@ -198,7 +236,8 @@ impl<V: Send + Sync + 'static> Core<V> {
         let core = Arc::clone(self);
         let flight = async move {
             let outcome = match plan {
-                Plan::Fill(why) => core.fly(&landing, why, want, loader).await,
+                Plan::Fill(why) => core.fly(&landing, why, true, want, loader).await,
+                Plan::FillOrServe(why) => core.fly(&landing, why, false, want, loader).await,
                 Plan::Ahead(why) => core.fly_ahead(&landing, why, want, loader).await,
                 Plan::Alone(reason) => core.fly_alone(reason, core.clock.now(), want, loader).await,
             };
@@ -207,7 +246,8 @@ impl<V: Send + Sync + 'static> Core<V> {
         tokio::spawn(flight.in_current_span());
     }
 
-    async fn fly(&self, landing: &Landing<V>, why: Why, want: Want, loader: Loader<V>) -> Outcome<V> {
+    /// `is_patient` says whether to wait for the end of somebody's patience after a failure. If not, others who are shall load.
+    async fn fly(&self, landing: &Landing<V>, why: Why, is_patient: bool, want: Want, loader: Loader<V>) -> Outcome<V> {
         let began = self.clock.now();
         let mut attempt = 0;
         loop {
@@ -222,6 +262,9 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Asked::Landed(found) => return Outcome::Found { found, settled: true, known_at: asked_at },
                 Asked::Alone(reason) => return self.load_alone(reason, want, loader).await,
                 Asked::Failed(error) => return Outcome::Failed(error),
+                Asked::Later { is_failing: true, .. } if !is_patient && guard("rescued_do_not_wait") => {
+                    return Outcome::Nothing;
+                }
                 Asked::Later { retry_after, is_failing } => (retry_after, is_failing),
             };
             let waited = self.clock.now().since(began);

@@ -91,9 +91,12 @@ impl<V: 'static> Core<V> {
         let verdict = header.verdict(now_ms);
         let value = match &header.value {
             // The lease is the judge of foreign schemas: it may take the entry over.
-            Some(value) if verdict != Verdict::Miss && header.schema == self.schema => value,
+            Some(value) if header.schema == self.schema && now_ms < header.ends_at_ms => value,
             _ => return self.miss(want.why(Why::Miss), None),
         };
+        if verdict == Verdict::Miss {
+            return self.judge_spent(value, payload, want);
+        }
         let unpacked = match self.payloads.unpack(value, payload) {
             Ok(unpacked) => unpacked,
             Err(error) => {
@@ -104,7 +107,10 @@ impl<V: 'static> Core<V> {
         let found = self.found(unpacked, value);
         let offer = want.judge(value, verdict, now_ms);
         match offer {
-            Offer::Load(why) => return self.miss(why, want.rescue(found)),
+            Offer::Load(why) => {
+                let rescue = want.may_rescue(found.age, self.settings.fail_safe).then_some(found);
+                return self.miss(why, rescue);
+            }
             _ if verdict == Verdict::Stale => {
                 self.metrics.stale_hits.increment(1);
                 self.metrics.served_stale(found.age);
@@ -117,16 +123,41 @@ impl<V: 'static> Core<V> {
         }
     }
 
+    /// A value that may not be served, unless loading fails, or the reader would rather have anything at once.
+    fn judge_spent(&self, value: &Value, payload: Bytes, want: Want) -> Look<V> {
+        let (age, fail_safe) = (self.age(value), self.settings.fail_safe);
+        let rescue = if want.may_rescue(age, fail_safe) {
+            // One that cannot be read is none.
+            self.payloads.unpack(value, payload).ok().map(|row| self.found(row, value))
+        } else {
+            None
+        };
+        match rescue {
+            Some(found) if want.takes_spent(age, fail_safe) => {
+                self.metrics.stale_hits.increment(1);
+                self.metrics.served_stale(age);
+                let stale = found.stale.or(Some(Stale::Expired));
+                Look::ServeAndLoad(Found { stale, ..found }, Why::Miss)
+            }
+            rescue => self.miss(want.why(Why::Miss), rescue),
+        }
+    }
+
     fn miss(&self, why: Why, rescue: Option<Found<V>>) -> Look<V> {
         self.metrics.misses.increment(1);
-        Look::Load(Plan::Fill(why), rescue)
+        let plan = if rescue.is_some() { Plan::FillOrServe(why) } else { Plan::Fill(why) };
+        Look::Load(plan, rescue)
+    }
+
+    fn age(&self, value: &Value) -> Duration {
+        Duration::from_millis(self.store.now_ms().saturating_sub(value.loaded_at_ms))
     }
 
     fn found(&self, row: Option<Arc<V>>, value: &Value) -> Found<V> {
         Found {
             value: row,
             tier: Tier::Store,
-            age: Duration::from_millis(self.store.now_ms().saturating_sub(value.loaded_at_ms)),
+            age: self.age(value),
             version: value.version,
             stale: value.stale.then_some(Stale::Invalidated),
         }

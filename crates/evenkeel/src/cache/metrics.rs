@@ -15,6 +15,8 @@ pub(crate) struct CacheMetrics {
     pub(crate) waited_for_turn: Counter,
     pub(crate) waiting: Gauge,
     pub(crate) refreshes: Counter,
+    pub(crate) rescued_failed: Counter,
+    pub(crate) rescued_slow: Counter,
     pub(crate) loaded: Counter,
     pub(crate) loaded_absent: Counter,
     pub(crate) load_seconds: Histogram,
@@ -63,6 +65,7 @@ impl CacheMetrics {
         let hits =
             |state| counter!("evenkeel_cache_hits_total", "cache" => name(), "tier" => "store", "state" => state);
         let waits = |what| counter!("evenkeel_cache_waits_total", "cache" => name(), "for" => what);
+        let rescues = |because| counter!("evenkeel_cache_rescues_total", "cache" => name(), "because" => because);
         let loads = |outcome| counter!("evenkeel_cache_loads_total", "cache" => name(), "outcome" => outcome);
         let family = |name, label, values| Family::register(name, label, &cache, values);
         Self {
@@ -74,6 +77,8 @@ impl CacheMetrics {
             waited_for_turn: waits("turn"),
             waiting: gauge!("evenkeel_cache_waiting", "cache" => name()),
             refreshes: counter!("evenkeel_cache_refreshes_total", "cache" => name()),
+            rescued_failed: rescues("failed"),
+            rescued_slow: rescues("slow"),
             loaded: loads("value"),
             loaded_absent: loads("absent"),
             load_seconds: histogram!("evenkeel_cache_load_seconds", "cache" => name()),

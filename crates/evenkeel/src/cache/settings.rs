@@ -273,9 +273,10 @@ impl Settings {
                 "a fail_safe of {fail_safe:?} is not longer than the longest life of a value, {longest:?}; it counts from the load, so \
                  there would never be a value to serve"
             )),
-            (None, Some(_)) => Err(
-                "a load_soft_timeout needs a fail_safe; without one there is nothing to serve when it passes".to_owned(),
-            ),
+            (None, Some(_)) => {
+                Err("a load_soft_timeout needs a fail_safe; without one there is nothing to serve when it passes"
+                    .to_owned())
+            }
             (_, Some(soft)) if soft < Duration::from_millis(1) || soft >= self.load_timeout => Err(format!(
                 "a load_soft_timeout of {soft:?} is not between one millisecond and the load timeout of {:?}",
                 self.load_timeout

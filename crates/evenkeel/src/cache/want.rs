@@ -122,14 +122,29 @@ impl Want {
         self.0 != Freshness::Fresh && self.takes(found.age, found.version)
     }
 
-    /// What is served instead of an error, of a value that did not do.
-    pub(super) fn rescue<V>(self, found: Found<V>) -> Option<Found<V>> {
+    /// Up to which age a value that did not do is served after all, if loading a better one fails. `fail_safe` is the cache's.
+    /// Nothing renews it: the age counts from the load that brought the value, whatever was done with it since.
+    fn rescue_age_max(self, fail_safe: Option<Duration>) -> Option<Duration> {
         match self.0 {
-            Freshness::StaleIfError(age_max) if found.age <= age_max => {
-                Some(Found { stale: Some(Stale::LoaderFailed), ..found })
-            }
-            _ => None,
+            Freshness::StaleIfError(age_max) => Some(age_max),
+            Freshness::Eventual | Freshness::StaleWhileRevalidate => fail_safe,
+            Freshness::Fresh | Freshness::Bounded(_) | Freshness::AtLeast(_) => None,
         }
+    }
+
+    /// Whether a value of this age is worth keeping at hand for that.
+    pub(super) fn may_rescue(self, age: Duration, fail_safe: Option<Duration>) -> bool {
+        self.rescue_age_max(fail_safe).is_some_and(|age_max| age <= age_max || !guard("fail_safe_bound"))
+    }
+
+    /// What is served in place of a better value, and why.
+    pub(super) fn rescue<V>(self, found: Found<V>, fail_safe: Option<Duration>, why: Stale) -> Option<Found<V>> {
+        self.may_rescue(found.age, fail_safe).then_some(Found { stale: Some(why), ..found })
+    }
+
+    /// Whether a spent value of this age is served at once, while somebody loads the new one.
+    pub(super) fn takes_spent(self, age: Duration, fail_safe: Option<Duration>) -> bool {
+        self.0 == Freshness::StaleWhileRevalidate && self.may_rescue(age, fail_safe)
     }
 }
 

@@ -24,11 +24,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "A reader whose clock is behind is served what was invalidated a moment ago.",
         "cache::conformance::redis::lives::a_value_kept_for_no_time_is_spent_at_once",
     ),
-    mutant(
-        "model_spent",
-        "The same in the model.",
-        "cache::conformance::memory::lives::a_spent_value_is_loaded_again",
-    ),
+    mutant("model_spent", "The same in the model.", "cache::conformance::memory::lives::a_spent_value_is_loaded_again"),
     mutant(
         "model_spare_life",
         "The same in the model.",
@@ -39,6 +35,16 @@ pub(super) const ROWS: &[Mutant] = &[
         "model_spent_at_once",
         "The same in the model.",
         "cache::conformance::memory::lives::a_value_kept_for_no_time_is_spent_at_once",
+    ),
+    mutant(
+        "fail_safe_bound",
+        "While the database is away the old value is served for ever: each failed load keeps its entry.",
+        "cache::reads::fail_safe::memory::it_is_never_renewed",
+    ),
+    mutant(
+        "rescued_do_not_wait",
+        "A reader with something to serve waits for the patience after somebody's failure.",
+        "cache::reads::fail_safe::memory::nobody_waits_for_a_load_that_keeps_failing",
     ),
     mutant(
         "waiters_bound",

@@ -26,6 +26,7 @@ mod breaker;
 mod costs;
 mod crowd;
 mod db;
+mod fail_safe;
 mod failures;
 mod fences;
 mod flights;
