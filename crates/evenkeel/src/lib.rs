@@ -7,8 +7,8 @@
 //!
 //! [`link`] is the one supervised way to reach Redis; [`clock`] is the only place that reads a clock.
 
-/// The example of the README, compiled and run.
-#[cfg(all(doctest, feature = "cache"))]
+/// The examples of the README, compiled and run.
+#[cfg(all(doctest, feature = "cache", feature = "queue"))]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 

@@ -1,5 +1,43 @@
 //! A delay queue: work that runs later, never earlier, and survives every crash.
 //!
+//! Open one [`Queue`] per kind of work; send jobs from anywhere, run them anywhere:
+//!
+//! ```
+//! use evenkeel::Keel;
+//! use evenkeel::queue::Delivery;
+//! use std::convert::Infallible;
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use tokio::sync::Notify;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), evenkeel::queue::QueueError> {
+//! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
+//! let mail = keel.queue::<String>("mail").retries(5).visibility(Duration::from_secs(30)).build().await?;
+//!
+//! let welcome = mail.delay(Duration::from_millis(20), &"welcome".to_owned()).await?;
+//! let survey = mail.job(&"survey".to_owned()).id("survey/42").delay(Duration::from_secs(86_400)).enqueue().await?.id;
+//! mail.revoke(&survey).await?; // it never starts
+//!
+//! let sent = Arc::new(Notify::new());
+//! let notify = Arc::clone(&sent);
+//! let consumer = mail.consume(move |job: Delivery<String>| {
+//!     let notify = Arc::clone(&notify);
+//!     async move {
+//!         assert_eq!((job.id, job.body.as_str()), (welcome, "welcome"));
+//!         notify.notify_one();
+//!         Ok::<_, Infallible>(())
+//!     }
+//! });
+//! consumer.concurrency(64).run(sent.notified()).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! In this folder, from the outside in: `queue`, `builder` and `order` are the surface; `send` and `durable` the way in; `consume/`
+//! runs jobs; `periodic` and `cron` are schedules; `store` is the seam to `redis` and `memory`, `shards` decides who keeps a
+//! job, `register` knows which topics there are.
+//!
 //! * [`Queue`] — what a program holds: it sends jobs, and [runs](Queue::consume) them.
 //! * [`steps`] — the atomic steps, as a trait; docs/spec/queue.md is their specification.
 //! * [`job`] — what a job is; [`record`] — how one is written down.

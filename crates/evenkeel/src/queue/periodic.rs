@@ -110,9 +110,9 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         if let Some(next) = last.filter(|last| *last > now) {
             return Ok(Duration::from_millis(next - now));
         }
-        let schedule = JobId::named(format!("schedule/{}", self.name).as_bytes());
+        let schedule = schedule_id(&self.name);
         let (ticks, new_last) = self.plan(*last, now)?;
-        let jobs = ticks.into_iter().map(|tick| self.job(schedule, tick)).collect::<Result<_, _>>()?;
+        let jobs = ticks.into_iter().map(|tick| self.job(tick)).collect::<Result<_, _>>()?;
         let tick = Tick { schedule: schedule.0, seen: *last, last: new_last, jobs };
         *last = match core.store.tick(core.shards.of(schedule), &tick).await? {
             Ticked::Moved => Some(new_last),
@@ -140,17 +140,27 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         Err(QueueError::Invalid(format!("the schedule {} has no time left", self.name)))
     }
 
-    /// The job of one tick. Its id follows from its time, and its shard from the schedule.
-    fn job(&self, schedule: JobId, time: Timestamp) -> Result<NewJob, QueueError> {
+    /// The id of one tick's job: it follows from the schedule's name and the tick's time, so that a tick can be looked up,
+    /// revoked or moved.
+    #[must_use]
+    pub fn tick_id(schedule: &str, time: Timestamp) -> JobId {
+        let mut id = JobId::named(format!("tick/{schedule}/{time}").as_bytes());
+        // All ticks of a schedule are in its shard.
+        id.0[14..].copy_from_slice(&schedule_id(schedule).0[14..]);
+        id
+    }
+
+    fn job(&self, time: Timestamp) -> Result<NewJob, QueueError> {
         let at = UnixMs::from(time).0;
-        let name = format!("{}/{time}", self.name);
-        let mut id = JobId::named(format!("tick/{name}").as_bytes());
-        id.0[14..].copy_from_slice(&schedule.0[14..]);
         let body = (self.body)(&time.to_zoned(self.cron.zone().clone()));
         let mut spec = self.queue.job(&body).into_job(&self.queue)?.spec;
-        spec.notes.push(Note::Name(Bytes::from(name)));
-        Ok(NewJob { id, when: When::At(at), spec })
+        spec.notes.push(Note::Name(Bytes::from(format!("{}/{time}", self.name))));
+        Ok(NewJob { id: Self::tick_id(&self.name, time), when: When::At(at), spec })
     }
+}
+
+fn schedule_id(name: &str) -> JobId {
+    JobId::named(format!("schedule/{name}").as_bytes())
 }
 
 fn timestamp(ms: u64) -> Result<Timestamp, QueueError> {

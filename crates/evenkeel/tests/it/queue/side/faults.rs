@@ -2,7 +2,8 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Rig, ended, state, told};
-use evenkeel::queue::{Handled, Queue};
+use evenkeel::queue::{Handled, JobId, Queue};
+use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
 
 /// A rig on Redis, and the queue `mail` over a proxy.
@@ -66,4 +67,43 @@ async fn a_consumer_sits_an_outage_out() {
         assert_eq!((state(&sender, &id).await, state(&sender, &during).await), (None, None));
     })
     .await;
+}
+
+/// A process that dies with the wake-up in its hands takes it along: the job starts within the second nevertheless.
+#[tokio::test]
+async fn a_wake_up_that_is_lost_costs_a_second() {
+    told(async {
+        let rig = Rig::redis().await;
+        let mail = rig.mail().await;
+        let desk = Desk::new();
+        // Waits longer than any consumer, so that the first marker is its.
+        let client = redis::Client::open(rig.url()).unwrap();
+        let mut thief = client.get_multiplexed_async_connection_with_config(&patient()).await.unwrap();
+        let (_, shard) = mail.steps(&JobId([0; 16]));
+        let number: u64 = redis::cmd("CLIENT").arg("ID").query_async(&mut thief).await.unwrap();
+        let key = format!("{}:wake", shard.tag());
+        let stolen = tokio::spawn(async move {
+            redis::cmd("BZPOPMIN").arg(key).arg(0).query_async::<redis::Value>(&mut thief).await.unwrap()
+        });
+        let mut other = client.get_multiplexed_async_connection().await.unwrap();
+        let waits = async |other: &mut redis::aio::MultiplexedConnection| {
+            let list: String = redis::cmd("CLIENT").arg("LIST").arg("ID").arg(number).query_async(other).await.unwrap();
+            list.contains("cmd=bzpopmin")
+        };
+        while !waits(&mut other).await {
+            tokio::task::yield_now().await;
+        }
+
+        let office = open(desk.consumer(&mail));
+        mail.now(&"warm".to_owned()).await.unwrap();
+        stolen.await.unwrap();
+        rig.advance(Duration::from_millis(1_250)).await;
+        assert_eq!(desk.done().await, "warm", "a second, give or take a quarter");
+        office.close().await;
+    })
+    .await;
+}
+
+fn patient() -> redis::AsyncConnectionConfig {
+    redis::AsyncConnectionConfig::new().set_response_timeout(None)
 }
