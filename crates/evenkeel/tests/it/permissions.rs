@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use evenkeel::Keel;
 use evenkeel::link::Heard;
+use evenkeel::queue::{Delivery, Durability, Queue, QueueError};
 use std::path::Path;
 use std::time::Duration;
 use testkit::conformance::cache::{OnRedis, fences, leases, lives, schemas, versions, windows};
@@ -89,6 +90,34 @@ async fn the_documented_rights_suffice_for_a_queue() -> Result<()> {
         figures_add_up,
         resuming_leaves_markers,
     );
+    nothing_was_refused(&redis).await
+}
+
+/// All that opening a queue, sending, consuming and scheduling ask for.
+#[tokio::test]
+async fn the_documented_rights_suffice_for_consumers() -> Result<()> {
+    let redis = server().await?;
+    let keel = Keel::connect(&redis.url()).await?;
+    let mail: Queue<String> = keel.queue("mail").shards(2).jobs_max(100).build().await?;
+    let schedule = mail.periodic("yearly", "@yearly".parse()?, |time| time.to_string());
+    let (done, mut is_done) = tokio::sync::mpsc::unbounded_channel();
+    let consumer = mail.consume(move |job: Delivery<String>| {
+        let done = done.clone();
+        async move { done.send(job.body) }
+    });
+    let all = async {
+        for number in 0..20 {
+            let order = mail.job(&"a".to_owned()).id(number.to_string()).header("number", number.to_string());
+            order.enqueue().await.unwrap();
+            is_done.recv().await.unwrap();
+        }
+    };
+    let (consumed, scheduled) = tokio::join!(consumer.run(all), schedule.run(std::future::ready(())));
+    consumed?;
+    scheduled?;
+    let replicas = Durability::Replicas { count: 1, timeout: Duration::from_millis(1) };
+    let sent = mail.with_durability(replicas).await?.now(&"b".to_owned()).await;
+    assert!(matches!(sent, Err(QueueError::NotDurable { .. })), "{sent:?}");
     nothing_was_refused(&redis).await
 }
 

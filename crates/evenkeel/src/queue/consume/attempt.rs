@@ -1,7 +1,7 @@
 //! One run of the handler, from delivery to outcome.
 
 use super::delivery::{Cancellation, Delivery, trace_of};
-use super::handled::{outcome, words_of};
+use super::handled::{Handled, Reaction, outcome, words_of};
 use super::lane::{Answer, Lane};
 use super::phase::{Phase, reached};
 use crate::clock::{Clock, Moment};
@@ -13,6 +13,7 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{MutexGuard, OwnedSemaphorePermit};
@@ -93,6 +94,9 @@ fn judge<T>(lane: &Lane<T>, began: Moment, answer: Answer, outcome: impl FnOnce(
     if let Err((_, words)) = &answer {
         tracing::warn!(error = %words, "the handler failed");
     }
+    if let Ok(Handled::FenceSeen(fence)) = &answer {
+        lane.fence_floor.fetch_max(*fence, SeqCst);
+    }
     let outcome = outcome(answer);
     run.metrics.handler_seconds.record(run.core.clock.now().since(began));
     run.metrics.handled(&outcome);
@@ -101,9 +105,9 @@ fn judge<T>(lane: &Lane<T>, began: Moment, answer: Answer, outcome: impl FnOnce(
 
 fn panicked(words: &str) -> Answer {
     if guard("queue_panic_is_an_error") {
-        Err((super::handled::Reaction::Retry, format!("the handler panicked: {words}")))
+        Err((Reaction::Retry, format!("the handler panicked: {words}")))
     } else {
-        Ok(super::handled::Handled::Done)
+        Ok(Handled::Done)
     }
 }
 

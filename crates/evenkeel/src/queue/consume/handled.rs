@@ -20,6 +20,9 @@ pub enum Handled {
     Snooze(Duration),
     /// It is no use to try again: a dead letter, for this reason.
     Dead(String),
+    /// SQL refused the delivery's fence because it had seen this one, which is as high or higher: Redis has lost fences (a
+    /// failover, a flush). The job comes again at once, with a fence above it, and without using an attempt.
+    FenceSeen(u64),
 }
 
 impl From<()> for Handled {
@@ -50,6 +53,7 @@ pub(super) fn outcome(answer: Result<Handled, (Reaction, String)>, delay: RetryD
         Ok(Handled::Done) => Outcome::Done,
         Ok(Handled::Retry(after)) => failed(ms(after), "the handler asked for another attempt"),
         Ok(Handled::Snooze(after)) | Err((Reaction::Snooze(after), _)) => Outcome::Snoozed { after_ms: ms(after) },
+        Ok(Handled::FenceSeen(_)) => Outcome::Released,
         Ok(Handled::Dead(reason)) | Err((Reaction::Dead, reason)) => Outcome::Dead { reason: words_of(&reason) },
         Err((Reaction::Retry, words)) => failed(delay.after(failures), &words),
         Err((Reaction::RetryAfter(after), words)) => failed(ms(after), &words),

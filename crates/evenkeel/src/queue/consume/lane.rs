@@ -11,7 +11,7 @@ use crate::queue::queue::Core;
 use crate::queue::steps::{ITEMS_MAX, Outcome, Receipt, Shard, Worker};
 use crate::token::Token;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SetOnce, mpsc, watch};
 
@@ -53,6 +53,8 @@ pub(super) struct Lane<T> {
     pub(super) beat_now: Notify,
     /// Set once everything is settled.
     pub(super) done: SetOnce<()>,
+    /// The highest fence that SQL has refused this lane for.
+    pub(super) fence_floor: AtomicU64,
     worker: Mutex<Worker>,
     is_hungry: AtomicBool,
 }
@@ -71,6 +73,7 @@ impl<T> Lane<T> {
             inbox: tokio::sync::Mutex::new(inbox),
             beat_now: Notify::new(),
             done: SetOnce::new(),
+            fence_floor: AtomicU64::new(0),
             worker: Mutex::new(new_worker()),
             is_hungry: AtomicBool::new(false),
         }

@@ -10,6 +10,7 @@ use crate::queue::steps::{Claimed, ITEMS_MAX, Next, Outcome, QueueSteps, Receipt
 use crate::retry::Backoff;
 use crate::token::Token;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -117,7 +118,7 @@ fn call<T>(lane: &Lane<T>, sequence: u64, settlements: Settlements, want: usize)
         want,
         lease_ms: lane.run.core.settings.visibility_ms(),
         token: Token::random(),
-        fence_floor: 0,
+        fence_floor: lane.fence_floor.load(SeqCst),
     }
 }
 

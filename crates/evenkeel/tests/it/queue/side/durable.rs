@@ -1,6 +1,7 @@
 //! Jobs that count as accepted once replicas or a disk have them.
 
 use evenkeel::Keel;
+use evenkeel::queue::steps::Enqueued;
 use evenkeel::queue::{Durability, Queue, QueueError};
 use std::time::Duration;
 use testkit::eventually;
@@ -29,8 +30,12 @@ async fn a_job_is_accepted_when_so_many_replicas_have_it() {
     })
     .await
     .unwrap();
+    // With its first replica a primary begins a new history of its data, so the link opens a new epoch: send again then.
     let patient = Durability::Replicas { count: 1, timeout: Duration::from_secs(20) };
-    let sent = alone.with_durability(patient).await.unwrap().job(&"b".to_owned()).id("b").enqueue().await.unwrap();
-    assert!(sent.is_new());
+    let sent = eventually("a job that replicas have is accepted", || {
+        let mail = alone.clone();
+        async move { mail.with_durability(patient).await.ok()?.job(&"b".to_owned()).id("b").enqueue().await.ok() }
+    });
+    assert!(matches!(sent.await.unwrap().answer, Enqueued::Created | Enqueued::Duplicate));
     drop(replica);
 }

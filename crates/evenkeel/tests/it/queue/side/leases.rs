@@ -18,6 +18,7 @@ on_both! {
     a_crashed_job_runs_with_no_neighbour
     the_start_of_a_crashed_job_is_reported_before_it_runs
     a_killed_consumers_jobs_come_back
+    a_fence_that_sql_has_seen_is_passed
 }
 
 /// A13: a handler that takes longer than the visibility runs twice.
@@ -168,4 +169,20 @@ async fn a_killed_consumers_jobs_come_back(rig: Rig) {
     assert_eq!(second.delivery.attempt, 1, "nobody had reported its start, so it was a lapse and no crash");
     second.answer(Ok(Handled::Done));
     there.close().await;
+}
+
+/// After a failover or a flush Redis may give fences that SQL has seen: without a way to say so, the job never gets through.
+async fn a_fence_that_sql_has_seen_is_passed(rig: Rig) {
+    let mail = rig.mail_with(|builder| builder.retries(0)).await;
+    mail.now(&"a".to_owned()).await.unwrap();
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    let first = desk.next().await;
+    let seen = first.delivery.fence + 1_000_000_000;
+    first.answer(Ok(Handled::FenceSeen(seen)));
+    let second = desk.next().await;
+    assert_eq!(second.delivery.attempt, 1, "no attempt was used");
+    assert!(second.delivery.fence > seen);
+    second.answer(Ok(Handled::Done));
+    office.close().await;
 }

@@ -33,3 +33,4 @@ mod openings;
 mod periods;
 mod rig;
 mod sends;
+mod troubles;

@@ -1,0 +1,143 @@
+//! What happens to a Redis while consumers work: they go on by themselves, and nothing is lost.
+
+use evenkeel::Keel;
+use evenkeel::link::LinkState;
+use evenkeel::queue::{Delivery, Queue, QueueError};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use testkit::servers::{Redis, RedisOptions};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Far above what any of this takes.
+const PATIENCE: Duration = Duration::from_secs(50);
+const JOBS: u32 = 40;
+
+/// A consumer in the middle of its work: ten jobs are done, ten are held by their handlers, twenty are not due yet.
+struct Work {
+    redis: Redis,
+    keel: Keel,
+    queue: Queue<u32>,
+    done: mpsc::UnboundedReceiver<u32>,
+    gate: watch::Sender<bool>,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), QueueError>>,
+}
+
+impl Work {
+    async fn begin() -> Self {
+        let redis = Redis::start(RedisOptions::new().append_only()).await.unwrap();
+        let url = format!("{}?response_timeout_ms=300&connect_timeout_ms=300&heartbeat_ms=100", redis.url());
+        let keel = Keel::connect(&url).await.unwrap();
+        let queue: Queue<u32> = keel.queue("work").shards(2).build().await.unwrap();
+        let (sender, mut done) = mpsc::unbounded_channel();
+        let (gate, gated) = watch::channel(false);
+        let consumer = queue.consume(move |job: Delivery<u32>| {
+            let (sender, mut gated) = (sender.clone(), gated.clone());
+            async move {
+                if job.body >= 10 {
+                    gated.wait_for(|open| *open).await.map_err(|error| error.to_string())?;
+                }
+                sender.send(job.body).map_err(|error| error.to_string())
+            }
+        });
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(consumer.concurrency(10).run(async {
+            let _ = stopped.await;
+        }));
+        let numbers: Vec<u32> = (0..10).collect();
+        queue.enqueue_all(numbers.iter().map(|number| queue.job(number))).await.unwrap();
+        for _ in 0..10 {
+            timeout(PATIENCE, done.recv()).await.unwrap().unwrap();
+        }
+        let numbers: Vec<u32> = (10..JOBS).collect();
+        queue.enqueue_all(numbers.iter().map(|number| queue.job(number))).await.unwrap();
+        Self { redis, keel, queue, done, gate, stop, task }
+    }
+
+    /// Waits until the link has noticed that it is down.
+    async fn down(&self) {
+        let mut state = self.keel.link().unwrap().state();
+        let is_down = |state: &LinkState| matches!(state, LinkState::Down { .. });
+        timeout(PATIENCE, state.wait_for(is_down)).await.unwrap().unwrap();
+    }
+
+    /// Handlers that wait may end.
+    fn open_the_gate(&self) {
+        self.gate.send_replace(true);
+    }
+
+    /// Everything is done at last, and so is a job that comes afterwards.
+    async fn ends_well(mut self) {
+        self.open_the_gate();
+        let mut left: BTreeSet<u32> = (10..JOBS).collect();
+        while !left.is_empty() {
+            let number = timeout(PATIENCE, self.done.recv()).await;
+            left.remove(&number.unwrap_or_else(|_| panic!("never done: {left:?}")).unwrap());
+        }
+        let mut state = self.keel.link().unwrap().state();
+        let is_up = |state: &LinkState| matches!(state, LinkState::Up { .. });
+        timeout(PATIENCE, state.wait_for(is_up)).await.unwrap().unwrap();
+        self.queue.job(&JOBS).id("after").enqueue().await.unwrap();
+        while timeout(PATIENCE, self.done.recv()).await.unwrap().unwrap() != JOBS {}
+        self.stop.send(()).unwrap();
+        timeout(PATIENCE, self.task).await.unwrap().unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn redis_is_killed_and_comes_back_with_its_file() {
+    let mut work = Work::begin().await;
+    work.redis.kill().unwrap();
+    work.down().await;
+    work.open_the_gate();
+    work.redis.restart().await.unwrap();
+    work.ends_well().await;
+}
+
+#[tokio::test]
+async fn redis_is_silent_for_a_while() {
+    let mut work = Work::begin().await;
+    work.redis.pause().unwrap();
+    work.open_the_gate();
+    work.down().await;
+    work.redis.resume().unwrap();
+    work.ends_well().await;
+}
+
+#[tokio::test]
+async fn redis_becomes_a_replica_and_a_primary_again() {
+    let work = Work::begin().await;
+    work.redis.command::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await.unwrap();
+    work.open_the_gate();
+    work.down().await;
+    work.redis.command::<()>(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
+    work.ends_well().await;
+}
+
+#[tokio::test]
+async fn redis_forgets_its_scripts() {
+    let work = Work::begin().await;
+    work.redis.command::<()>(&["SCRIPT", "FLUSH"]).await.unwrap();
+    work.ends_well().await;
+}
+
+/// A queue that cannot be drained because it is full stays full.
+#[tokio::test]
+async fn redis_is_out_of_memory() {
+    let mut work = Work::begin().await;
+    work.redis.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await.unwrap();
+    let refused = work.queue.now(&99).await.unwrap_err();
+    assert!(refused.is_retryable() && !refused.outcome_unknown(), "{refused}");
+    work.open_the_gate();
+    for _ in 10..JOBS {
+        timeout(PATIENCE, work.done.recv()).await.unwrap().unwrap();
+    }
+    // What was held, what waited: all of it went through, and the last settlements go, too.
+    work.redis.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await.unwrap();
+    work.queue.job(&JOBS).id("after").enqueue().await.unwrap();
+    assert_eq!(timeout(PATIENCE, work.done.recv()).await.unwrap(), Some(JOBS));
+    work.stop.send(()).unwrap();
+    timeout(PATIENCE, work.task).await.unwrap().unwrap().unwrap();
+}
