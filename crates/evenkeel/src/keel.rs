@@ -204,7 +204,7 @@ impl KeelBuilder {
     /// # Errors
     /// As [`Keel::connect`].
     pub async fn connect_with(self, options: LinkOptions) -> Result<Keel, LinkError> {
-        let options = options.with_scripts(scripts());
+        let options = options.with_scripts(scripts()).with_tracked(tracked());
         let link = Link::connect(options, self.clock.clone()).await?;
         Ok(Keel::open(Backend::Redis(link), self.clock))
     }
@@ -221,4 +221,12 @@ fn scripts() -> Vec<&'static Script> {
         &crate::queue::SCRIPTS,
     ];
     capabilities.concat()
+}
+
+/// The keys whose changes somebody wants to hear of, by what follows the prefix.
+fn tracked() -> Vec<&'static str> {
+    vec![
+        #[cfg(feature = "cache")]
+        crate::cache::keys::FRONT,
+    ]
 }

@@ -5,6 +5,7 @@
 
 mod cache;
 mod link;
+mod near;
 mod protection;
 mod queue;
 mod strong;
@@ -26,7 +27,7 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [cache::ROWS, strong::ROWS, protection::ROWS, link::ROWS, queue::ROWS].concat()
+    [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS].concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

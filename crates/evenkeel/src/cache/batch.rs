@@ -11,9 +11,10 @@ use super::flight::{Boarding, Landing, Outcome, Ticket};
 use super::found::{Found, Stale};
 use super::freshness::Source;
 use super::key::KeyBytes;
-use super::load::{ASK_AGAIN, Alone, Asked, Leasehold, Loaded, Plan};
+use super::load::{Alone, Asked, Leasehold, Loaded, Plan};
 use super::loader::{self, BatchLoader, Rows};
 use super::look::Look;
+use super::news::Wait;
 use super::together::in_groups;
 use super::want::Want;
 use crate::clock::Moment;
@@ -136,13 +137,14 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
             let (later, pause) = self.load_own(led).await;
             again.extend(later);
             again.extend(self.join_all(joined).await);
-            if let Some(pause) = pause {
+            if let Some(retry_after) = pause {
                 let _place = match self.core.waiters.enter() {
                     Ok(place) => place,
                     Err(error) => return self.fail(again.iter().map(|key| key.at), &error),
                 };
-                self.core.metrics.waits.increment(1);
-                self.core.clock.sleep(ASK_AGAIN.delay(attempt).min(pause).max(Duration::from_millis(1))).await;
+                let wanted = again.iter().map(|key| (self.keys[key.at].as_slice(), key.plan.why()));
+                let wait = Wait { retry_after, is_failing: false, attempt, left: self.core.settings.wait_max };
+                self.core.wait_for_news(&wanted.collect::<Vec<_>>(), wait).await;
                 attempt += 1;
             }
             open = again;

@@ -13,6 +13,7 @@ use super::keys::CacheKeys;
 use super::ledger::Ledger;
 use super::memory::MemoryCache;
 use super::metrics::CacheMetrics;
+use super::near::{Near, NearDraft};
 use super::payload::Payloads;
 use super::protocol::{PlainStore, Protocol, PublishedCache};
 use super::redis::RedisCache;
@@ -20,10 +21,12 @@ use super::redrive::Redrive;
 use super::settings::{AfterWait, Draft, Settings};
 use super::store::Store;
 use super::switches::Switches;
+use super::tracker::Tracker;
 use super::waiters::Waiters;
 use super::want::Want;
 use crate::codec::{Codec, Json};
 use crate::keel::{Backend, Keel};
+use crate::link::Link;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +40,7 @@ pub struct CacheBuilder<K: ?Sized, V, C = Json> {
     keel: Keel,
     name: String,
     draft: Draft,
+    pub(super) near: NearDraft,
     codec: C,
     protocol: Protocol,
     version: Option<VersionOf<V>>,
@@ -54,6 +58,7 @@ impl Keel {
             keel: self.clone(),
             name: name.to_owned(),
             draft: Draft::default(),
+            near: NearDraft::default(),
             codec: Json,
             protocol: Protocol::default(),
             version: None,
@@ -303,6 +308,7 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
             keel: self.keel,
             name: self.name,
             draft: self.draft,
+            near: self.near,
             codec,
             protocol: self.protocol,
             version: self.version,
@@ -343,14 +349,17 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             .map_err(|error| CacheError::Settings { cache: self.name.clone(), reason: error.to_string() })?;
         let breaker =
             Breaker::new(settings.breaker_failures, settings.breaker_pause, clock.clone(), Arc::clone(&metrics));
-        let store = self.store(schema, settings.store_timeout, breaker);
+        let name: Arc<str> = self.name.as_str().into();
+        let tracker = self.tracker(&name, &settings)?;
+        let store = self.store(schema, settings.store_timeout, breaker).with_tracker(&tracker);
         let waiters = Arc::new(Waiters::new(settings.waiters_max, Arc::clone(&metrics)));
         let ledger = Ledger::new(settings.recent, settings.recent_max);
         let redrive = Arc::new(Redrive::new(store.clone(), ledger, clock.clone(), Arc::clone(&metrics)));
         let handles = self.keel.caches().enter(&self.name, &redrive)?;
         store.before_open(&redrive);
         let core = Core {
-            name: self.name.into(),
+            name,
+            tracker,
             schema,
             version: self.version,
             is_fenced,
@@ -376,6 +385,16 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             settings,
         };
         Ok(Cache { core: Arc::new(core), handles, key: PhantomData })
+    }
+
+    /// What hears of the changes in the store, and the near cache that it keeps.
+    fn tracker(&self, name: &Arc<str>, settings: &Settings) -> Result<Arc<Tracker<V>>, CacheError> {
+        let link = self.keel.link();
+        let near = self.near.check(settings.ttl, self.protocol, link);
+        let near = near.map_err(|reason| CacheError::Settings { cache: self.name.clone(), reason })?;
+        let keys = CacheKeys::new(link.map_or(MEMORY_PREFIX, Link::prefix), &self.name);
+        let near = near.map(|settings| Near::new(name, settings, link.map(Link::pulse)));
+        Ok(Arc::new(Tracker::new(keys, near)))
     }
 
     fn store(&self, schema: u32, timeout: Duration, breaker: Breaker) -> Store {

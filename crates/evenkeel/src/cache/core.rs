@@ -10,6 +10,7 @@ use super::redrive::Redrive;
 use super::settings::Settings;
 use super::store::Store;
 use super::switches::Switches;
+use super::tracker::Tracker;
 use super::waiters::Waiters;
 use super::want::Want;
 use crate::clock::Clock;
@@ -28,6 +29,8 @@ pub(crate) struct Core<V> {
     /// Whether the protocol is [`Fenced`](super::Protocol::Fenced), the only one with update windows.
     pub(super) is_fenced: bool,
     pub(super) store: Store,
+    /// Hears what changes in the store; it holds the near cache, and knows those who wait.
+    pub(super) tracker: Arc<Tracker<V>>,
     pub(super) clock: Clock,
     pub(super) payloads: Payloads<V>,
     pub(super) flights: Arc<Flights<V>>,

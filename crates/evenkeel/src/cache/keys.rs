@@ -1,6 +1,10 @@
 //! How a user's key becomes a key of the store (docs/keyspace.md).
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+/// What every key of a cache has behind the program's prefix and its colon.
+pub(crate) const FRONT: &str = "c:";
 
 /// The keys of one cache: `ns:c:cache:{key}`. The braces make the key alone decide the slot on a Redis Cluster.
 #[derive(Clone, Debug)]
@@ -13,7 +17,7 @@ impl CacheKeys {
     /// see to that), for Redis Cluster takes the first brace for the tag's.
     #[must_use]
     pub fn new(prefix: &str, cache: &str) -> Self {
-        Self { front: format!("{prefix}:c:{cache}:{{").into_bytes().into() }
+        Self { front: format!("{prefix}:{FRONT}{cache}:{{").into_bytes().into() }
     }
 
     /// The key of the entry. `%` and `}` are escaped (`%25`, `%7D`): Redis Cluster takes the first closing brace for the
@@ -38,6 +42,29 @@ impl CacheKeys {
     }
 }
 
+impl CacheKeys {
+    /// The user's key of a key in the store; `None` if that is none of this cache's. The way back of [`key`](Self::key).
+    #[must_use]
+    pub fn user_key<'a>(&self, full: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let escaped = full.strip_prefix(&*self.front)?.strip_suffix(b"}")?;
+        if !escaped.contains(&b'%') {
+            return Some(Cow::Borrowed(escaped));
+        }
+        let mut key = Vec::with_capacity(escaped.len());
+        let mut rest = escaped;
+        while let Some((&byte, after)) = rest.split_first() {
+            let (byte, after) = match (byte, after) {
+                (b'%', [b'2', b'5', after @ ..]) => (b'%', after),
+                (b'%', [b'7', b'D', after @ ..]) => (b'}', after),
+                (byte, after) => (byte, after),
+            };
+            key.push(byte);
+            rest = after;
+        }
+        Some(Cow::Owned(key))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     //! Keys stay apart, and the tag ends where the key ends.
@@ -51,5 +78,16 @@ mod tests {
         assert_eq!(keys.key(b"a}b"), b"shop:c:user:{a%7Db}");
         assert_ne!(keys.key(b"a}b"), keys.key(b"a%7Db"));
         assert_eq!(keys.key(b"\xff\x00{"), b"shop:c:user:{\xff\x00{}");
+    }
+
+    #[test]
+    fn a_key_finds_its_way_back() {
+        let keys = CacheKeys::new("shop", "user");
+        for key in [&b"42"[..], b"a}b", b"a%7Db", b"%", b"}}", b"%25", b"\xff\x00{"] {
+            assert_eq!(keys.user_key(&keys.key(key)).as_deref(), Some(key));
+        }
+        for foreign in [&b"shop:c:users:{42}"[..], b"shop:c:user:{42", b"shop:c:user:42", b""] {
+            assert_eq!(keys.user_key(foreign), None);
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::found::{Found, Stale, Tier};
 use super::freshness::{Source, WhileWriting};
 use super::loader::{self, Loader};
 use super::metrics::Shed;
+use super::news::Wait;
 use super::settings::{AfterWait, span_ms};
 use super::steps::{Generation, Grant, Lease, Leased, Why};
 use super::store::StoreEpoch;
@@ -38,6 +39,16 @@ pub(crate) enum Plan {
     Ahead(Why),
     /// Without asking the store, and without storing.
     Alone(Alone),
+}
+
+impl Plan {
+    /// The reason that a lease is asked with.
+    pub(super) fn why(self) -> Why {
+        match self {
+            Self::Fill(why) | Self::Ahead(why) => why,
+            Self::Alone(_) => Why::Miss,
+        }
+    }
 }
 
 /// Why a load goes past the store.
@@ -283,10 +294,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Ok(place) => place,
                 Err(error) => return Outcome::Failed(error),
             };
-            self.metrics.waits.increment(1);
-            // A load may land at any moment, patience after a failure only ends.
-            let pause = if is_failing { retry_after } else { ASK_AGAIN.delay(attempt).min(retry_after) };
-            self.clock.sleep(pause.max(Duration::from_millis(1)).min(left)).await;
+            self.wait_for_news(&[(landing.key(), why)], Wait { retry_after, is_failing, attempt, left }).await;
             attempt += 1;
         }
     }

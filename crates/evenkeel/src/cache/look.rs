@@ -1,11 +1,11 @@
 //! What a reader makes of what it finds under its key: one plain read, and the entry's header decides.
 
 use super::core::Core;
-use super::error::CacheError;
 use super::found::{Found, Stale, Tier};
 use super::header::{Entry, HeaderError, Value, Verdict};
 use super::key::KeyBytes;
 use super::load::{Alone, Plan};
+use super::near::Reading;
 use super::steps::Why;
 use super::together::TOGETHER_MAX;
 use super::want::{Offer, Want};
@@ -27,25 +27,37 @@ pub(crate) enum Look<V> {
 impl<V: 'static> Core<V> {
     /// Looks once. A hit costs this one command.
     pub(super) async fn look(&self, key: &[u8], want: Want) -> Look<V> {
+        if !self.bypasses_reads()
+            && let Some(found) = self.near_hit(key, want)
+        {
+            return Look::Serve(found);
+        }
         if let Some(plan) = self.past_the_store(key) {
             return Look::Load(plan, None);
         }
-        self.judge(self.store.read(key).await, want)
+        self.judge(self.read_entry(key).await, want)
     }
 
     /// Looks at several keys in one write.
     pub(super) async fn look_at_many(&self, keys: &[KeyBytes], want: Want) -> Vec<Look<V>> {
         let mut looks = Vec::with_capacity(keys.len());
         for keys in keys.chunks(TOGETHER_MAX) {
-            let keys: Vec<&[u8]> = keys.iter().map(KeyBytes::as_slice).collect();
             if self.bypasses_reads() {
                 looks.extend(keys.iter().map(|_| Look::Load(Plan::Alone(Alone::ReadsBypassed), None)));
                 continue;
             }
-            let answers = self.store.read_many(&keys).await;
-            looks.extend(keys.iter().zip(answers).map(|(key, answer)| match self.past_the_store(key) {
-                Some(plan) => Look::Load(plan, None),
-                None => self.judge(answer, want),
+            let near: Vec<_> = keys.iter().map(|key| self.near_hit(key.as_slice(), want)).collect();
+            let missing = keys.iter().zip(&near).filter(|(_, near)| near.is_none());
+            let missing: Vec<&[u8]> = missing.map(|(key, _)| key.as_slice()).collect();
+            let mut readings = self.read_entries(&missing).await.into_iter();
+            looks.extend(keys.iter().zip(near).map(|(key, near)| {
+                if let Some(found) = near {
+                    return Look::Serve(found);
+                }
+                match (readings.next(), self.past_the_store(key.as_slice())) {
+                    (Some(reading), None) => self.judge(reading, want),
+                    (_, plan) => Look::Load(plan.unwrap_or(Plan::Alone(Alone::StoreAway)), None),
+                }
             }));
         }
         looks
@@ -72,7 +84,8 @@ impl<V: 'static> Core<V> {
         Some(self.found(unpacked, &value))
     }
 
-    fn judge(&self, answer: Result<Option<Bytes>, CacheError>, want: Want) -> Look<V> {
+    fn judge(&self, reading: Reading<'_, V>, want: Want) -> Look<V> {
+        let Reading { answer, spot } = reading;
         let bytes = match answer {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return self.miss(want.why(Why::Miss), None),
@@ -97,6 +110,7 @@ impl<V: 'static> Core<V> {
         if verdict == Verdict::Miss {
             return self.judge_spent(value, payload, want);
         }
+        let bytes = payload.len();
         let unpacked = match self.payloads.unpack(value, payload) {
             Ok(unpacked) => unpacked,
             Err(error) => {
@@ -104,6 +118,9 @@ impl<V: 'static> Core<V> {
                 return Look::Load(Plan::Alone(Alone::Undecodable), None);
             }
         };
+        if let Some(spot) = spot {
+            spot.fill(unpacked.as_ref(), &header, bytes, now_ms);
+        }
         let found = self.found(unpacked, value);
         let offer = want.judge(value, verdict, now_ms);
         match offer {

@@ -4,9 +4,11 @@
 //! Every step is one function on one entry, below the adapter: it is handed what was found, the time and the question, and
 //! says what becomes of the entry and what is answered. a rule that the mutant table removes is marked by its guard.
 
+mod listeners;
 mod store;
 mod tidy;
 
+pub(crate) use listeners::EntryListener;
 pub use store::EntryStore;
 
 use super::error::CacheError;
@@ -36,6 +38,11 @@ impl MemoryCache {
     #[must_use]
     pub fn new(store: Arc<EntryStore>, clock: Clock, keys: CacheKeys) -> Self {
         Self { store, clock, keys }
+    }
+
+    /// Registers somebody who hears of every change in the store. Held weakly.
+    pub(crate) fn listen<L: EntryListener + 'static>(&self, listener: &Arc<L>) {
+        self.store.listen(listener);
     }
 
     /// One step: nobody else touches the entry while it runs.

@@ -6,7 +6,8 @@ use super::steps::{
     BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Generation, Grant, Invalidation, Lease, Leased, Mode, Renewed,
     SPAN_MS_MAX, Why,
 };
-use crate::link::{Epoch, Link, LinkError, Script};
+use super::store::Told;
+use crate::link::{Epoch, Link, LinkError, Script, Tracked};
 use crate::token::Token;
 use bytes::Bytes;
 use redis::{FromRedisValue, Pipeline, Value};
@@ -58,6 +59,21 @@ impl RedisCache {
         }
         let answers = self.quick.pipeline(full.first().map_or(&[], Vec::as_slice), &pipeline).await?;
         Ok(answers.into_iter().map(entry_of).collect())
+    }
+
+    /// [`read`](CacheSteps::read) for several keys in one write, and the next change of each is told on the connection that
+    /// comes with it.
+    pub(crate) async fn read_many_tracked(&self, keys: &[&[u8]]) -> Result<Vec<Told>, CacheError> {
+        let full: Vec<Vec<u8>> = keys.iter().map(|key| self.keys.key(key)).collect();
+        let full: Vec<&[u8]> = full.iter().map(Vec::as_slice).collect();
+        let answers = self.link.get_tracked_many(&full).await?;
+        Ok(answers
+            .into_iter()
+            .map(|answer| match answer {
+                Ok(Tracked { value, told_on }) => Told { answer: Ok(value), told_on },
+                Err(error) => Told { answer: Err(error.into()), told_on: None },
+            })
+            .collect())
     }
 
     /// [`fill`](CacheSteps::fill) on this epoch or not at all: the permission of a lease is worth nothing on a later one.

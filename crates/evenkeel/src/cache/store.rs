@@ -5,10 +5,12 @@ use super::error::CacheError;
 #[cfg(feature = "testing")]
 use super::gate::{Side, Step, StepGate};
 use super::memory::MemoryCache;
+use super::near::Now;
 use super::protocol::PublishedCache;
 use super::redis::RedisCache;
 use super::steps::{BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidation, Lease, Leased, Renewed};
 use super::together::together;
+use super::tracker::{OwnStep, OwnSteps, Tracker};
 use crate::clock::Clock;
 use crate::guard::guard;
 use crate::link::{Epoch, EpochHook, Link, LinkError};
@@ -24,6 +26,7 @@ pub(crate) struct Store {
     clock: Clock,
     /// Between the readers and the store. Invalidations and windows do not come by it.
     breaker: Arc<Breaker>,
+    own_steps: Option<Arc<dyn OwnSteps>>,
     #[cfg(feature = "testing")]
     gate: Option<StepGate>,
 }
@@ -40,6 +43,13 @@ enum Backend {
         steps: PublishedCache,
         link: Option<Link>,
     },
+}
+
+/// What a tracked read found.
+pub(crate) struct Told {
+    pub(crate) answer: Result<Option<Bytes>, CacheError>,
+    /// The connection that tells the next change of the entry; `None` if it is not told.
+    pub(crate) told_on: Option<usize>,
 }
 
 /// The life of the store in which a lease was given.
@@ -86,6 +96,7 @@ impl Store {
             backend,
             clock,
             breaker: Arc::new(breaker),
+            own_steps: None,
             #[cfg(feature = "testing")]
             gate: None,
         }
@@ -102,6 +113,32 @@ impl Store {
     /// The store's own time, as well as it is known here.
     pub(crate) fn now_ms(&self) -> u64 {
         self.link().map_or_else(|| self.clock.unix_ms(), Link::server_now_ms)
+    }
+
+    /// What the clocks say now.
+    pub(crate) fn now(&self) -> Now {
+        let here = self.clock.now();
+        Now { here, store_ms: self.link().map_or_else(|| self.clock.unix_ms(), |link| link.server_ms_at(here)) }
+    }
+
+    /// Lets `tracker` hear what changes, and what this process is about to change. Nothing is told under a published protocol.
+    pub(crate) fn with_tracker<V: Send + Sync + 'static>(mut self, tracker: &Arc<Tracker<V>>) -> Self {
+        match &self.backend {
+            Backend::Memory(steps) => steps.listen(tracker),
+            Backend::Redis { link, .. } => link.listen(tracker),
+            Backend::Published { .. } => return self,
+        }
+        self.own_steps = Some(Arc::<Tracker<V>>::clone(tracker));
+        self
+    }
+
+    /// Whether changes of entries that were read for it are told.
+    pub(crate) fn tracks(&self) -> bool {
+        match &self.backend {
+            Backend::Memory(_) => true,
+            Backend::Redis { link, .. } => link.epoch().is_some_and(|epoch| epoch.tracks()),
+            Backend::Published { .. } => false,
+        }
     }
 
     /// The present life of the store; `None` while it cannot be reached.
@@ -149,12 +186,45 @@ impl Store {
         read.await.unwrap_or_else(|error| keys.iter().map(|_| Err(error.clone())).collect())
     }
 
+    /// What [`read`](Self::read) says, and the next change of the entry is told.
+    pub(crate) async fn read_tracked(&self, key: &[u8]) -> Told {
+        let mut answers = self.read_many_tracked(&[key]).await;
+        answers.pop().unwrap_or(Told { answer: Ok(None), told_on: None })
+    }
+
+    /// The same for each of `keys`. On Redis in one write, all on the connection of the first.
+    pub(crate) async fn read_many_tracked(&self, keys: &[&[u8]]) -> Vec<Told> {
+        let told = |told_on| move |answer| Told { answer, told_on };
+        let read = self.asked(async {
+            #[cfg(feature = "testing")]
+            self.pass(Step::Read, Side::BeforeSend).await?;
+            let answers = match &self.backend {
+                Backend::Redis { steps, .. } => steps.read_many_tracked(keys).await?,
+                Backend::Memory(steps) => {
+                    together(keys.iter().map(|key| steps.read(key))).await.into_iter().map(told(Some(0))).collect()
+                }
+                Backend::Published { steps, .. } => {
+                    together(keys.iter().map(|key| steps.read(key))).await.into_iter().map(told(None)).collect()
+                }
+            };
+            #[cfg(feature = "testing")]
+            self.pass(Step::Read, Side::BeforeAnswer).await?;
+            Ok(answers)
+        });
+        read.await.unwrap_or_else(|error| keys.iter().map(|_| told(None)(Err(error.clone()))).collect())
+    }
+
+    fn own_step<'a>(&'a self, key: &'a [u8]) -> OwnStep<'a> {
+        OwnStep::begin(self.own_steps.as_deref(), key)
+    }
+
     pub(crate) async fn lease(&self, key: &[u8], lease: &Lease) -> Result<Leased, CacheError> {
         self.asked(async { step!(self, Lease, steps => steps.lease(key, lease)) }).await
     }
 
     /// Stores what was loaded, in this life of the store or not at all.
     pub(crate) async fn fill(&self, epoch: Option<&StoreEpoch>, key: &[u8], fill: &Fill) -> Result<Filled, CacheError> {
+        let _own = self.own_step(key);
         let filled = async {
             #[cfg(feature = "testing")]
             self.pass(Step::Fill, Side::BeforeSend).await?;
@@ -176,6 +246,7 @@ impl Store {
     }
 
     pub(crate) async fn invalidate(&self, key: &[u8], invalidation: &Invalidation) -> Result<(), CacheError> {
+        let _own = self.own_step(key);
         if !guard("invalidations_pass_breaker") {
             drop(self.enter()?);
         }
@@ -200,6 +271,7 @@ impl Store {
     }
 
     pub(crate) async fn begin_write(&self, key: &[u8], begin: &BeginWrite) -> Result<Begun, CacheError> {
+        let _own = self.own_step(key);
         self.asked(async { step!(self, BeginWrite, steps => steps.begin_write(key, begin)) }).await
     }
 
@@ -213,6 +285,7 @@ impl Store {
         token: Token,
         invalidation: &Invalidation,
     ) -> Result<Ended, CacheError> {
+        let _own = self.own_step(key);
         step!(self, EndWrite, steps => steps.end_write(key, token, invalidation))
     }
 

@@ -43,7 +43,6 @@ impl Want {
     }
 
     /// Whether a near cache may answer with a value that nobody has invalidated there.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the near cache asks"))]
     pub(super) fn takes_near(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
             Freshness::Fresh => !guard("fresh_goes_past_near"),

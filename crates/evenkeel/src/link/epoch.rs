@@ -7,6 +7,7 @@ use super::lane::Lane;
 use super::patience::Patience;
 use super::route;
 use super::script::Script;
+use super::tracking::Tracking;
 use crate::guard::guard;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ pub struct Epoch {
     pub(super) number: u64,
     pub(super) identity: Identity,
     pub(super) lanes: Box<[Lane]>,
+    pub(super) tracking: Tracking,
     /// For subscriptions, once there are any.
     pub(super) listening: OnceCell<Lane>,
     pub(super) health: Arc<Health>,

@@ -84,7 +84,11 @@ async fn run_once(shared: &Shared, epoch: &Arc<Epoch>) -> Beat {
         probes.spawn(async move {
             let lane = epoch.all_lanes().nth(index).unwrap_or(&epoch.lanes[0]);
             let suspect = lane.silent_timeouts() >= silent_max;
-            (suspect, lane.probe(&redis::cmd("TIME")).await)
+            let answer = lane.probe(&redis::cmd("TIME")).await;
+            if answer.is_ok() {
+                lane.pulse.answered(lane.number, asked);
+            }
+            (suspect, answer)
         });
     }
     let mut beat = Beat::Well;

@@ -4,6 +4,7 @@ use super::error::LinkError;
 use super::health::{EndReason, Health};
 use super::metrics::Metrics;
 use super::patience::Patience;
+use super::pulse::Pulse;
 use super::wheel::Wheel;
 use crate::guard::guard;
 use redis::aio::MultiplexedConnection;
@@ -15,11 +16,16 @@ use tokio::task::AbortHandle;
 
 /// One connection of an epoch. Nothing here is queued: a command is either on its way to the server or refused.
 pub(super) struct Lane {
+    /// Its place among the connections of its epoch.
+    pub(super) number: usize,
     pub(super) connection: MultiplexedConnection,
     pub(super) tasks: [AbortHandle; 2],
     pub(super) wheel: Arc<Wheel>,
     pub(super) health: Arc<Health>,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) pulse: Arc<Pulse>,
+    /// Whether Redis tells it about changes of keys that were read on it.
+    pub(super) tracks: bool,
     pub(super) in_flight: AtomicUsize,
     pub(super) in_flight_max: usize,
     /// Time-outs since the last answer.

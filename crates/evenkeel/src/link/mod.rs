@@ -20,6 +20,7 @@ mod metrics;
 mod open;
 mod options;
 mod patience;
+mod pulse;
 mod push;
 mod route;
 mod script;
@@ -33,6 +34,7 @@ mod target;
 #[cfg(feature = "tls")]
 mod tls;
 mod topology;
+mod tracking;
 mod url;
 mod wheel;
 
@@ -42,13 +44,15 @@ pub use error::LinkError;
 pub use health::EndReason;
 pub use options::LinkOptions;
 pub(crate) use patience::Patience;
+pub(crate) use pulse::Pulse;
 pub use push::{Push, PushListener};
 pub use script::Script;
 pub use state::LinkState;
 pub use subscribe::{Heard, Subscription};
+pub use tracking::{Tracked, Tracking};
 
 use crate::background::Background;
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::guard::guard;
 use bytes::Bytes;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
@@ -157,6 +161,26 @@ impl Link {
         }
     }
 
+    /// `GET key`, and [listeners](Self::listen) hear when the key changes after it, or ends, or is evicted: once, then the key
+    /// must be read anew to hear more. Costs one write of two commands (one, with [`Tracking::Broadcast`]).
+    ///
+    /// Not guaranteed: that the change is told if the connection ends before; then [`PushListener::ended`] is.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn get_tracked(&self, key: &[u8]) -> Result<Tracked, LinkError> {
+        let mut found = self.get_tracked_many(&[key]).await?;
+        found.pop().unwrap_or_else(|| Err(LinkError::Unexpected("GET: no answer".to_owned())))
+    }
+
+    /// The same for several keys in one write, all on the connection of the first.
+    ///
+    /// # Errors
+    /// As [`pipeline`](Self::pipeline) for the whole; what Redis refuses for one key is that key's answer.
+    pub async fn get_tracked_many(&self, keys: &[&[u8]]) -> Result<Vec<Result<Tracked, LinkError>>, LinkError> {
+        self.shared().epoch()?.get_tracked_many(keys, self.patience()).await
+    }
+
     /// Any one command; `route` is the key that decides the connection, so commands on one key stay in order.
     ///
     /// Not for commands that block (use [`blocking`](Self::blocking)) nor for those that change the connection (`SELECT`,
@@ -241,6 +265,21 @@ impl Link {
     /// handles.
     pub async fn shutdown(&self, deadline: Duration) {
         supervisor::shut_down(self.shared(), deadline).await;
+    }
+
+    /// [`server_now_ms`](Self::server_now_ms) at a moment that was read already.
+    pub(crate) fn server_ms_at(&self, moment: Moment) -> u64 {
+        self.shared().server_ms_at(moment)
+    }
+
+    /// When each connection last showed that it hears what it is told.
+    pub(crate) fn pulse(&self) -> Arc<Pulse> {
+        Arc::clone(&self.shared().pulse)
+    }
+
+    /// How often connections are asked for a sign of life.
+    pub(crate) fn heartbeat(&self) -> Duration {
+        self.shared().options.heartbeat
     }
 
     fn shared(&self) -> &Shared {

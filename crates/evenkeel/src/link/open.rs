@@ -9,6 +9,7 @@ use super::identity::Identity;
 use super::lane::Lane;
 use super::shared::Shared;
 use super::subscribe;
+use super::tracking;
 use super::wheel::{Wheel, keep_turning};
 use crate::guard::guard;
 use redis::{Pipeline, PushInfo, RedisError, Value};
@@ -66,15 +67,18 @@ pub(super) async fn open(shared: &Shared) -> Result<Arc<Epoch>, OpenError> {
     let number = shared.next_epoch();
     let health = Arc::new(Health::default());
     let mut lanes = Vec::with_capacity(shared.options.connections);
-    for _ in 0..shared.options.connections {
-        lanes.push(lane(shared, &connector, &health, shared.listeners.sender(number)).await?);
+    for place in 0..shared.options.connections {
+        let mut lane = lane(shared, &connector, &health, place, shared.listeners.sender(number)).await?;
+        lane.tracks = tracking::begin(shared, &lane).await?;
+        lanes.push(lane);
     }
     let identity = ask_identity(&lanes[0]).await?;
     identity.check()?;
     load_scripts(shared, &lanes[0]).await?;
     let asked = shared.server_clock.asked();
     shared.server_clock.learn(asked, &lanes[0].probe(&redis::cmd("TIME")).await?);
-    let epoch = Arc::new(Epoch { number, identity, lanes: lanes.into(), listening: OnceCell::new(), health });
+    let (lanes, tracking) = (lanes.into(), shared.options.tracking);
+    let epoch = Arc::new(Epoch { number, identity, lanes, tracking, listening: OnceCell::new(), health });
     if !shared.subscriptions.is_empty() {
         subscribe::renew(shared, listening(shared, &epoch).await?).await?;
     }
@@ -89,17 +93,21 @@ pub(super) async fn lane(
     shared: &Shared,
     connector: &Connector,
     health: &Arc<Health>,
+    number: usize,
     push: impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static,
 ) -> Result<Lane, OpenError> {
     let Connected { connection, driver } = connector.connect(Arc::clone(health), push).await?;
     let wheel = Arc::new(Wheel::default());
     let turning = keep_turning(Arc::clone(&wheel), shared.clock.clone(), shared.options.response_timeout);
     Ok(Lane {
+        number,
         connection,
         tasks: [driver, tokio::spawn(turning).abort_handle()],
         wheel,
         health: Arc::clone(health),
         metrics: Arc::clone(&shared.metrics),
+        pulse: Arc::clone(&shared.pulse),
+        tracks: false,
         in_flight: AtomicUsize::new(0),
         in_flight_max: shared.options.in_flight_max,
         silent: AtomicU32::new(0),
@@ -115,7 +123,7 @@ pub(super) async fn listening<'a>(shared: &Shared, epoch: &'a Epoch) -> Result<&
             subscriptions.heard(&info);
             listeners(info)
         };
-        lane(shared, &shared.topology.primary(), &epoch.health, push).await
+        lane(shared, &shared.topology.primary(), &epoch.health, epoch.lanes.len(), push).await
     };
     epoch.listening.get_or_try_init(open).await
 }

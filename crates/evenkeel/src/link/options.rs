@@ -3,6 +3,7 @@
 use super::error::LinkError;
 use super::script::Script;
 use super::target::Target;
+use super::tracking::Tracking;
 use std::time::Duration;
 
 /// Where Redis is and how patient the link is with it. Made from a URL; the fields are the defaults that may be changed.
@@ -13,6 +14,8 @@ pub struct LinkOptions {
     pub(super) target: Target,
     /// Scripts loaded on every epoch.
     pub(super) scripts: Vec<&'static Script>,
+    /// What follows the prefix and its colon in keys whose changes are broadcast.
+    pub(super) tracked: Vec<&'static str>,
     /// Every key begins with this and a colon. Default `evenkeel`.
     pub prefix: String,
     /// Multiplexed connections; a key always takes the same one. Default 1.
@@ -28,6 +31,8 @@ pub struct LinkOptions {
     pub in_flight_max: usize,
     /// How often each connection is asked for the time when all is well. Default 1 s.
     pub heartbeat: Duration,
+    /// How Redis is asked to tell about changes of keys. Default: of each key that was read for it.
+    pub tracking: Tracking,
     /// How long a server may answer that it is loading before its epoch is given up. Default 1 s.
     pub loading_max: Duration,
 }
@@ -37,7 +42,7 @@ impl LinkOptions {
     ///
     /// `rediss://` is TLS (feature `tls`), `unix:///path/to/socket` a local socket; `valkey://` and `valkeys://` mean the same.
     /// Options: `prefix`, `connections`, `connect_timeout_ms`, `response_timeout_ms`, `silent_timeouts_max`, `in_flight_max`,
-    /// `heartbeat_ms`, `tls_ca_file`, `tls_cert_file`, `tls_key_file`; for `unix://` also `db`, `user` and `password`.
+    /// `heartbeat_ms`, `tracking` (`keys`, `broadcast`, `off`), `tls_ca_file`, `tls_cert_file`, `tls_key_file`; for `unix://` also `db`, `user` and `password`.
     ///
     /// # Errors
     /// [`LinkError::Options`]: one sentence that names the part that cannot be read. It never shows the password.
@@ -52,10 +57,20 @@ impl LinkOptions {
         self
     }
 
+    /// Names keys, by what follows the prefix and its colon, whose changes are told with [`Tracking::Broadcast`]. Without any,
+    /// every change under the prefix is.
+    #[must_use]
+    pub fn with_tracked(mut self, parts: impl IntoIterator<Item = &'static str>) -> Self {
+        self.tracked.extend(parts);
+        self
+    }
+
     pub(super) fn new(target: Target) -> Self {
         Self {
             target,
             scripts: Vec::new(),
+            tracked: Vec::new(),
+            tracking: Tracking::default(),
             prefix: "evenkeel".to_owned(),
             connections: 1,
             connect_timeout: Duration::from_secs(2),

@@ -21,6 +21,15 @@ pub struct Push<'a> {
 pub trait PushListener: Send + Sync + 'static {
     /// Called in the task that reads the socket: must be quick, must not block and must not wait for a command.
     fn heard(&self, push: &Push<'_>);
+
+    /// New connections are about to be used: whatever changed since the last ones ended was not told. Called before the first
+    /// command on them.
+    fn opened(&self, epoch: u64) {
+        let _ = epoch;
+    }
+
+    /// The connections have ended: nothing more is told before [`opened`](Self::opened).
+    fn ended(&self) {}
 }
 
 /// Who listens. The owners keep their listeners alive; the link only knows them.
@@ -35,12 +44,26 @@ impl Listeners {
         });
     }
 
+    /// Tells everybody that the connections of `epoch` are about to be used.
+    pub(super) fn opened(&self, epoch: u64) {
+        self.everybody(|listener| listener.opened(epoch));
+    }
+
+    /// Tells everybody that the connections have ended.
+    pub(super) fn ended(&self) {
+        self.everybody(PushListener::ended);
+    }
+
+    fn everybody(&self, tell: impl Fn(&dyn PushListener)) {
+        self.0.load().iter().filter_map(Weak::upgrade).for_each(|listener| tell(&*listener));
+    }
+
     /// What a connection of `epoch` calls for each message.
     pub(super) fn sender(self: &Arc<Self>, epoch: u64) -> impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static {
         let listeners = Arc::clone(self);
         move |info| {
             let push = Push { epoch, kind: &info.kind, data: &info.data };
-            listeners.0.load().iter().filter_map(Weak::upgrade).for_each(|listener| listener.heard(&push));
+            listeners.everybody(|listener| listener.heard(&push));
             Ok(())
         }
     }

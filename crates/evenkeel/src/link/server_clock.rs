@@ -36,7 +36,12 @@ impl ServerClock {
 
     /// Redis's time in ms since 1970.
     pub(super) fn now_ms(&self) -> u64 {
-        u64::try_from((micros(self.clock.now().on_clock()) + self.ahead_us.load(Relaxed)) / 1000).unwrap_or(0)
+        self.ms_at(self.clock.now())
+    }
+
+    /// The same at a moment of the program's clock.
+    pub(super) fn ms_at(&self, moment: Moment) -> u64 {
+        u64::try_from((micros(moment.on_clock()) + self.ahead_us.load(Relaxed)) / 1000).unwrap_or(0)
     }
 
     /// When a question is sent.

@@ -7,12 +7,13 @@ use super::error::LinkError;
 use super::health::EndReason;
 use super::metrics::Metrics;
 use super::options::LinkOptions;
+use super::pulse::Pulse;
 use super::push::Listeners;
 use super::server_clock::ServerClock;
 use super::state::LinkState;
 use super::subscribe::Subscriptions;
 use super::topology::Topology;
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use arc_swap::ArcSwapOption;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -25,6 +26,7 @@ pub(super) struct Shared {
     /// Always the machine's clock: a real server does not stand still for a test.
     pub(super) clock: Clock,
     pub(super) server_clock: ServerClock,
+    pub(super) pulse: Arc<Pulse>,
     pub(super) current: ArcSwapOption<Epoch>,
     pub(super) state: watch::Sender<LinkState>,
     pub(super) listeners: Arc<Listeners>,
@@ -47,6 +49,7 @@ impl Shared {
             clock: system,
             #[cfg(feature = "testing")]
             program_clock: clock.clone(),
+            pulse: Arc::new(Pulse::new(clock.clone(), options.connections)),
             server_clock: ServerClock::new(clock),
             current: ArcSwapOption::empty(),
             state: watch::Sender::new(LinkState::Down { reason: "not connected yet".into() }),
@@ -73,6 +76,15 @@ impl Shared {
         self.server_clock.now_ms()
     }
 
+    /// The same at a moment of the program's clock.
+    pub(super) fn server_ms_at(&self, moment: Moment) -> u64 {
+        #[cfg(feature = "testing")]
+        if self.program_clock.is_manual() {
+            return self.program_clock.unix_ms();
+        }
+        self.server_clock.ms_at(moment)
+    }
+
     /// Number of the epoch that would be published next.
     pub(super) fn next_epoch(&self) -> u64 {
         self.published.load(Relaxed) + 1
@@ -91,6 +103,9 @@ impl Shared {
     /// Lets commands in, unless the link was closed while the epoch was being made.
     pub(super) fn publish(&self, epoch: &Arc<Epoch>) {
         self.published.store(epoch.number, Relaxed);
+        // Before anybody reads on it: what was kept from earlier epochs must be gone by then.
+        self.pulse.begin();
+        self.listeners.opened(epoch.number);
         self.current.store(Some(Arc::clone(epoch)));
         if !self.move_to(LinkState::Up { epoch: epoch.number }) {
             self.current.store(None);
@@ -110,6 +125,7 @@ impl Shared {
         self.move_to(LinkState::Down { reason: why.into() });
         self.current.store(None);
         epoch.end(reason);
+        self.listeners.ended();
         self.metrics.up.set(0);
         Metrics::ended(reason);
         if reason == EndReason::Shutdown {

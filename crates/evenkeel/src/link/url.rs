@@ -3,6 +3,7 @@
 use super::error::LinkError;
 use super::options::LinkOptions;
 use super::target::{Address, Target, TlsFiles};
+use super::tracking::Tracking;
 use percent_encoding::percent_decode_str;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,7 +13,7 @@ use url::Url;
 const PORT_DEFAULT: u16 = 6379;
 const FORM: &str = "redis://[user[:password]@]host[:port][/db]";
 const KNOWN: &str = "prefix, connections, connect_timeout_ms, response_timeout_ms, silent_timeouts_max, in_flight_max, \
-                     heartbeat_ms, tls_ca_file, tls_cert_file, tls_key_file (and db, user, password with unix://)";
+                     heartbeat_ms, tracking, tls_ca_file, tls_cert_file, tls_key_file (and db, user, password with unix://)";
 
 /// See [`LinkOptions::from_url`].
 pub(super) fn parse(text: &str) -> Result<LinkOptions, LinkError> {
@@ -80,6 +81,7 @@ fn set(options: &mut LinkOptions, name: &str, value: &str) -> Result<(), LinkErr
         "response_timeout_ms" => options.response_timeout = Duration::from_millis(number(name, value)?),
         "silent_timeouts_max" => options.silent_timeouts_max = number(name, value)?,
         "in_flight_max" => options.in_flight_max = number(name, value)?,
+        "tracking" => options.tracking = tracking(value)?,
         "heartbeat_ms" => options.heartbeat = Duration::from_millis(number(name, value)?),
         "db" if over_socket => options.target.database = database(value)?,
         "user" if over_socket => options.target.user = Some(value.to_owned()),
@@ -90,6 +92,15 @@ fn set(options: &mut LinkOptions, name: &str, value: &str) -> Result<(), LinkErr
         _ => return Err(wrong(&format!("the Redis URL has an unknown option `{name}`; known are {KNOWN}"))),
     }
     Ok(())
+}
+
+fn tracking(value: &str) -> Result<Tracking, LinkError> {
+    match value {
+        "keys" => Ok(Tracking::Keys),
+        "broadcast" => Ok(Tracking::Broadcast),
+        "off" => Ok(Tracking::Off),
+        _ => Err(wrong(&format!("the Redis URL sets `tracking` to `{value}`; it is `keys`, `broadcast` or `off`"))),
+    }
 }
 
 fn tls<'a>(options: &'a mut LinkOptions, name: &str) -> Result<&'a mut TlsFiles, LinkError> {

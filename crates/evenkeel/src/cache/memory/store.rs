@@ -6,12 +6,14 @@
 //! costs loads, never correctness.
 
 use super::Next;
+use super::listeners::{EntryListener, Listeners};
 use crate::cache::header::Entry;
+use crate::guard::guard;
 use bytes::Bytes;
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A power of two, well above the number of threads that meet here.
 const SHARDS: usize = 64;
@@ -27,6 +29,7 @@ pub struct EntryStore {
     max_bytes: usize,
     /// The shard that the next eviction looks at first.
     next_shard: AtomicUsize,
+    listeners: Listeners,
 }
 
 /// Slots in one dense list, so that the hand walks over memory and not over a table.
@@ -59,7 +62,14 @@ impl EntryStore {
             used_bytes: AtomicUsize::new(0),
             max_bytes,
             next_shard: AtomicUsize::new(0),
+            listeners: Listeners::default(),
         }
+    }
+
+    /// Registers somebody who hears of every change. Held weakly.
+    pub(crate) fn listen<L: EntryListener + 'static>(&self, listener: &Arc<L>) {
+        let listener: Arc<dyn EntryListener> = Arc::<L>::clone(listener);
+        self.listeners.add(&Arc::downgrade(&listener));
     }
 
     /// Bytes in use.
@@ -98,12 +108,14 @@ impl EntryStore {
     pub fn put_raw(&self, key: &[u8], bytes: Bytes) {
         let hash = self.hasher.hash_one(key);
         self.put(&mut write(self.shard(hash)), hash, key, (bytes, u64::MAX, false));
+        self.tell(key);
     }
 
     /// Forgets `key`, as an eviction would.
     pub fn remove(&self, key: &[u8]) {
         let hash = self.hasher.hash_one(key);
         self.take(&mut write(self.shard(hash)), hash, key);
+        self.tell(key);
     }
 
     /// Forgets everything.
@@ -112,6 +124,7 @@ impl EntryStore {
             let shard = std::mem::take(&mut *write(shard));
             self.used_bytes.fetch_sub(shard.used_bytes, Ordering::Relaxed);
         }
+        self.listeners.tell(|listener| listener.all_changed());
     }
 
     /// Lets `rules` decide what becomes of the entry under `key`, while nobody else touches it.
@@ -120,17 +133,18 @@ impl EntryStore {
         let mut shard = write(self.shard(hash));
         let stored = shard.find(hash, key).and_then(|at| shard.slots.get(at)).map(|slot| slot.bytes.clone());
         let (next, answer) = rules(stored);
+        let mut ended = None;
         match next {
             Next::Keep => return answer,
             Next::Delete => self.take(&mut shard, hash, key),
             Next::Write(entry) => {
-                if let Some(ended) = shard.look_for_ended(now_ms) {
-                    self.forget(&mut shard, ended);
-                }
+                ended = shard.look_for_ended(now_ms).and_then(|at| self.forget(&mut shard, at));
                 self.put(&mut shard, hash, key, weigh(&entry));
             }
         }
         drop(shard);
+        self.tell(key);
+        ended.iter().for_each(|slot| self.tell(&slot.key));
         self.shrink();
         answer
     }
@@ -151,9 +165,16 @@ impl EntryStore {
         }
     }
 
-    fn forget(&self, shard: &mut Shard, at: usize) {
-        let cost = shard.remove(at).map_or(0, |slot| slot.cost());
-        self.used_bytes.fetch_sub(cost, Ordering::Relaxed);
+    fn forget(&self, shard: &mut Shard, at: usize) -> Option<Slot> {
+        let slot = shard.remove(at)?;
+        self.used_bytes.fetch_sub(slot.cost(), Ordering::Relaxed);
+        Some(slot)
+    }
+
+    fn tell(&self, key: &[u8]) {
+        if guard("memory_tells") {
+            self.listeners.tell(|listener| listener.entry_changed(key));
+        }
     }
 
     /// Evicts until the bound holds: each time from the fuller of two shards, so that all stay about equally full. Gives up
@@ -168,7 +189,9 @@ impl EntryStore {
             let mut shard = write(fuller);
             match shard.look_for_victim() {
                 Some(victim) => {
-                    self.forget(&mut shard, victim);
+                    let evicted = self.forget(&mut shard, victim);
+                    drop(shard);
+                    evicted.iter().for_each(|slot| self.tell(&slot.key));
                     in_vain = 0;
                 }
                 None => in_vain += 1,

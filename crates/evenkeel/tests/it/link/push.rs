@@ -1,6 +1,6 @@
 //! What the server says unasked: invalidations in order, and messages that outlive connections.
 
-use super::harness::{cmd, cut, epoch_after, link, server};
+use super::harness::{cut, epoch_after, link, server};
 use anyhow::{Context, Result};
 use evenkeel::link::{Heard, Link, LinkError, Push, PushListener, Subscription};
 use redis::{PushKind, Value};
@@ -23,21 +23,20 @@ impl PushListener for Invalidated {
     }
 }
 
-async fn tracking(link: &Link) -> Result<Arc<Invalidated>> {
+fn tracking(link: &Link) -> Arc<Invalidated> {
     let invalidated = Arc::new(Invalidated::default());
     link.listen(&invalidated);
-    link.command(b"", &cmd(&["CLIENT", "TRACKING", "ON"])).await?;
-    Ok(invalidated)
+    invalidated
 }
 
 #[tokio::test]
 async fn pushes_are_heard_in_the_order_of_the_writes() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
-    let invalidated = tracking(&link).await?;
+    let invalidated = tracking(&link);
     let keys: Vec<String> = (0..200).map(|number| format!("k{number}")).collect();
     for key in &keys {
-        link.get(key.as_bytes()).await?;
+        link.get_tracked(key.as_bytes()).await?;
     }
     for key in &keys {
         redis.command::<()>(&["SET", key, "v"]).await?;
@@ -53,9 +52,9 @@ async fn pushes_are_heard_in_the_order_of_the_writes() -> Result<()> {
 async fn a_push_is_heard_before_an_answer_that_follows_it() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
-    let invalidated = tracking(&link).await?;
+    let invalidated = tracking(&link);
     for round in 1..=50 {
-        link.get(b"k").await?;
+        link.get_tracked(b"k").await?;
         redis.command::<()>(&["SET", "k", &round.to_string()]).await?;
         assert_eq!(link.get(b"k").await?.as_deref(), Some(round.to_string().as_bytes()));
         assert_eq!(invalidated.0.lock().unwrap().len(), round);

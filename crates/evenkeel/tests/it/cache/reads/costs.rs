@@ -13,6 +13,23 @@ async fn sent(trace: &mut CommandTrace, redis: &Redis) -> Trace {
     trace.take(redis).await.unwrap().from_clients().on_prefix("evenkeel:c:row:{")
 }
 
+/// A near hit is no command at all, and what brings it near is one write.
+#[tokio::test]
+async fn a_near_hit_asks_nobody() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    let rows = keel.cache("row").ttl(Duration::from_secs(600)).near(10).build().unwrap();
+    let db = Db::with("a");
+    get(&rows, &db).await;
+    let mut trace = CommandTrace::start(&redis).await.unwrap();
+    assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
+    assert_eq!(sent(&mut trace, &redis).await.names(), ["GET"]);
+    for _ in 0..10 {
+        assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Near);
+    }
+    assert_eq!(sent(&mut trace, &redis).await.names(), [""; 0]);
+}
+
 /// C4: a script for every hit costs Redis several times what a `GET` does, and a second key for the lock doubles the commands.
 #[tokio::test]
 async fn a_hit_is_one_get_and_a_miss_two_scripts_more() {

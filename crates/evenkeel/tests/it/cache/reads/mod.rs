@@ -33,6 +33,7 @@ mod flights;
 mod freshness;
 mod limits;
 mod lives;
+mod near;
 mod outage;
 mod refresh;
 mod refusals;

@@ -1,0 +1,86 @@
+//! A place in the near cache, taken before a read is sent and filled when its answer is there: unless something was told about the
+//! key in between, for then the place is gone.
+
+use super::{DefaultHashBuilder, Entry, Evictions, Near, OVERHEAD_BYTES, Weight, count};
+use crate::cache::header::Value;
+use crate::cache::settings::span_ms;
+use crate::guard::guard;
+use quick_cache::sync::{GuardResult, PlaceholderGuard};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The place of one key. Dropped, it is given back.
+pub(crate) struct Place<'a, V> {
+    near: &'a Near<V>,
+    key: &'a [u8],
+    era: u64,
+    guard: PlaceholderGuard<'a, Vec<u8>, Entry<V>, Weight, DefaultHashBuilder, Evictions>,
+}
+
+/// What a read found, as far as a place must know.
+pub(crate) struct Filling<'a> {
+    /// The value's part of the header.
+    pub(crate) value: &'a Value,
+    pub(crate) ends_at_ms: u64,
+    /// Bytes of the encoded value.
+    pub(crate) bytes: usize,
+    /// The connection that tells the next change.
+    pub(crate) told_on: usize,
+    pub(crate) now_ms: u64,
+}
+
+impl<V> Near<V> {
+    /// Takes the place of `key` for a read that is about to be sent. `None` if another read has it, or there is an entry that does
+    /// not do for this read: such a read brings nothing in. Nobody waits for the other one's answer: if it never came, all would
+    /// wait one after another.
+    pub(crate) fn reserve<'a>(&'a self, key: &'a [u8]) -> Option<Place<'a, V>> {
+        let era = self.era();
+        match self.entries.get_value_or_guard(key, Some(Duration::ZERO)) {
+            GuardResult::Guard(guard) => Some(Place { near: self, key, era, guard }),
+            GuardResult::Value(_) | GuardResult::Timeout => None,
+        }
+    }
+}
+
+impl<V> Place<'_, V> {
+    /// Puts the value in, or drops it if its place is gone.
+    pub(crate) fn fill(self, row: Option<Arc<V>>, filling: &Filling<'_>) {
+        let Self { near, key, era, guard: place } = self;
+        let value = filling.value;
+        let until_ms = value
+            .soft_until_ms
+            .min(value.hard_until_ms)
+            .min(filling.ends_at_ms)
+            .min(value.loaded_at_ms.saturating_add(span_ms(near.settings.age_max)));
+        if near.era() != era {
+            return near.metrics.raced.increment(1);
+        }
+        if until_ms <= filling.now_ms {
+            return;
+        }
+        let entry = Entry {
+            row,
+            version: value.version,
+            loaded_at_ms: value.loaded_at_ms,
+            until_ms,
+            era,
+            lane: filling.told_on,
+            weight: near.weigh(key, filling.bytes),
+        };
+        match place.insert(entry) {
+            Ok(()) => near.metrics.size.set(count(near.entries.len())),
+            Err(entry) if !guard("near_placeholder") => near.entries.insert(key.to_vec(), entry),
+            Err(_) => near.metrics.raced.increment(1),
+        }
+    }
+}
+
+impl<V> Near<V> {
+    fn weigh(&self, key: &[u8], bytes: usize) -> u64 {
+        if self.settings.bytes_max.is_none() {
+            return 1;
+        }
+        let own = (key.len() + bytes) as u64 + OVERHEAD_BYTES;
+        own.max(self.weight_min)
+    }
+}

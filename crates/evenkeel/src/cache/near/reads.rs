@@ -1,0 +1,77 @@
+//! How reads meet the near cache: looked at first, and filled by what the store then says.
+
+use super::{Filling, Place};
+use crate::cache::core::Core;
+use crate::cache::error::CacheError;
+use crate::cache::found::Found;
+use crate::cache::header::{Header, Verdict};
+use crate::cache::store::Told;
+use crate::cache::want::Want;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// What a read of the store brought, and where in the near cache it may go.
+pub(crate) struct Reading<'a, V> {
+    pub(crate) answer: Result<Option<Bytes>, CacheError>,
+    pub(crate) spot: Option<Spot<'a, V>>,
+}
+
+/// A place in the near cache, for an answer whose next change will be told.
+pub(crate) struct Spot<'a, V> {
+    place: Place<'a, V>,
+    told_on: usize,
+}
+
+impl<V: 'static> Core<V> {
+    /// What the near cache has that will do for this read. Asks nobody.
+    #[inline]
+    pub(crate) fn near_hit(&self, key: &[u8], want: Want) -> Option<Found<V>> {
+        self.tracker.near.as_ref()?.get(key, || self.store.now(), want)
+    }
+
+    /// Reads the entry of `key`. The next change of it is told if the near cache has a place for it.
+    pub(crate) async fn read_entry<'a>(&'a self, key: &'a [u8]) -> Reading<'a, V> {
+        match self.reserve(key) {
+            None => Reading { answer: self.store.read(key).await, spot: None },
+            // Boxed, so that a cache without a near cache does not carry the room that this needs.
+            Some(place) => Reading::new(Box::pin(self.store.read_tracked(key)).await, Some(place)),
+        }
+    }
+
+    /// The same for each of `keys`, in one write.
+    pub(crate) async fn read_entries<'a>(&'a self, keys: &[&'a [u8]]) -> Vec<Reading<'a, V>> {
+        if keys.is_empty() {
+            return Vec::new();
+        }
+        let places: Vec<_> = keys.iter().map(|key| self.reserve(key)).collect();
+        if places.iter().all(Option::is_none) {
+            let answers = self.store.read_many(keys).await;
+            return answers.into_iter().map(|answer| Reading { answer, spot: None }).collect();
+        }
+        let told = Box::pin(self.store.read_many_tracked(keys)).await;
+        told.into_iter().zip(places).map(|(told, place)| Reading::new(told, place)).collect()
+    }
+
+    fn reserve<'a>(&'a self, key: &'a [u8]) -> Option<Place<'a, V>> {
+        self.tracker.near.as_ref()?.reserve(key)
+    }
+}
+
+impl<'a, V> Reading<'a, V> {
+    fn new(told: Told, place: Option<Place<'a, V>>) -> Self {
+        let spot = place.zip(told.told_on).map(|(place, told_on)| Spot { place, told_on });
+        Self { answer: told.answer, spot }
+    }
+}
+
+impl<V> Spot<'_, V> {
+    /// Puts a value in that is good for everybody and not due for refresh yet. What is due goes by way of the store, which
+    /// decides who refreshes it; what is stale has no business here.
+    pub(crate) fn fill(self, row: Option<&Arc<V>>, header: &Header, bytes: usize, now_ms: u64) {
+        let Some(value) = &header.value else { return };
+        if header.verdict(now_ms) == Verdict::Hit {
+            let filling = Filling { value, ends_at_ms: header.ends_at_ms, bytes, told_on: self.told_on, now_ms };
+            self.place.fill(row.cloned(), &filling);
+        }
+    }
+}

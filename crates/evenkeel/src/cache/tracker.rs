@@ -1,0 +1,129 @@
+//! What the store tells about the entries of one cache, handed to the near cache and to those who wait.
+//!
+//! Redis tells by push messages, in the task that reads the socket; the embedded store tells in the step itself, before it
+//! answers. Either way nothing is queued in between.
+
+use super::interests::Interests;
+use super::keys::CacheKeys;
+use super::memory::EntryListener;
+use super::near::{Flush, Near};
+use crate::guard::guard;
+use crate::link::{Push, PushListener};
+use redis::{PushKind, Value};
+
+/// Hears what changes in one cache. The cache holds it; the store only knows it.
+pub(crate) struct Tracker<V> {
+    keys: CacheKeys,
+    pub(super) near: Option<Near<V>>,
+    pub(super) interests: Interests,
+}
+
+/// What a step of this process does to the near cache.
+pub(crate) trait OwnSteps: Send + Sync {
+    /// A step is about to change the entry of `key`, or has.
+    fn changed_here(&self, key: &[u8]);
+}
+
+/// Drops the near entry of a key when a step begins and when it ends, however it ends: by its answer, an error, or because its
+/// caller went away. Redis tells the writer's own connection only after the answer (redis#9422), and the other ones when it
+/// pleases.
+pub(super) struct OwnStep<'a> {
+    steps: Option<&'a dyn OwnSteps>,
+    key: &'a [u8],
+}
+
+impl<V> Tracker<V> {
+    pub(crate) fn new(keys: CacheKeys, near: Option<Near<V>>) -> Self {
+        Self { keys, near, interests: Interests::default() }
+    }
+
+    fn changed(&self, full_key: &[u8]) {
+        let Some(key) = self.keys.user_key(full_key) else { return };
+        if let Some(near) = &self.near {
+            near.evict(&key);
+        }
+        if guard("push_wakes") {
+            self.interests.wake(&key);
+        }
+    }
+}
+
+impl<V: Send + Sync + 'static> Tracker<V> {
+    fn doubt_everything(&self, reason: Flush) {
+        if let Some(near) = &self.near {
+            near.flush(reason);
+        }
+        self.interests.wake_all();
+    }
+}
+
+impl<V: Send + Sync + 'static> PushListener for Tracker<V> {
+    fn heard(&self, push: &Push<'_>) {
+        if *push.kind != PushKind::Invalidate {
+            return;
+        }
+        for told in push.data {
+            match told {
+                Value::Array(keys) => keys.iter().for_each(|key| match key {
+                    Value::BulkString(key) => self.changed(key),
+                    Value::SimpleString(key) => self.changed(key.as_bytes()),
+                    _ => self.doubt_everything(Flush::Everything),
+                }),
+                // Everything is gone: FLUSHALL, FLUSHDB. Two clients read this as "no key", and served on.
+                _ if guard("near_empty_push") => self.doubt_everything(Flush::Everything),
+                _ => {}
+            }
+        }
+    }
+
+    fn opened(&self, _epoch: u64) {
+        if let Some(near) = &self.near
+            && guard("near_flush_on_epoch")
+        {
+            near.flush(Flush::Epoch);
+        }
+        self.interests.wake_all();
+    }
+
+    /// What is near is served on until the silence is too long: a Redis that restarts does not become a database outage.
+    fn ended(&self) {
+        self.interests.wake_all();
+    }
+}
+
+impl<V: Send + Sync + 'static> EntryListener for Tracker<V> {
+    fn entry_changed(&self, full_key: &[u8]) {
+        self.changed(full_key);
+    }
+
+    fn all_changed(&self) {
+        self.doubt_everything(Flush::Everything);
+    }
+}
+
+impl<V: Send + Sync + 'static> OwnSteps for Tracker<V> {
+    fn changed_here(&self, key: &[u8]) {
+        if let Some(near) = &self.near {
+            near.evict(key);
+        }
+    }
+}
+
+impl<'a> OwnStep<'a> {
+    pub(super) fn begin(steps: Option<&'a dyn OwnSteps>, key: &'a [u8]) -> Self {
+        if let Some(steps) = steps {
+            steps.changed_here(key);
+        }
+        Self { steps, key }
+    }
+}
+
+impl Drop for OwnStep<'_> {
+    fn drop(&mut self) {
+        if let Some(steps) = self.steps
+            && guard("near_own_step")
+        {
+            steps.changed_here(self.key);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! When each connection last showed that everything Redis had told it until then was heard.
+//!
+//! An answer is heard after every push that Redis sent before it. So a question that was answered proves that no push from before
+//! the question is missing; what stands behind a silent connection nobody knows.
+
+use crate::clock::{Clock, Moment};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// The pulse of all connections of a link, whichever epoch they belong to.
+pub(crate) struct Pulse {
+    /// The program's clock: it counts what its own caches serve.
+    clock: Clock,
+    /// For each connection, when the last question that was answered had been sent (microseconds on that clock).
+    lanes: Box<[AtomicU64]>,
+}
+
+impl Pulse {
+    pub(super) fn new(clock: Clock, lanes: usize) -> Self {
+        Self { clock, lanes: (0..lanes).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// When a question is sent.
+    pub(super) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// A question that was sent at `asked` has been answered. (One of an earlier epoch was sent before this one began, so it
+    /// proves nothing that was not known.)
+    pub(super) fn answered(&self, lane: usize, asked: Moment) {
+        if let Some(last) = self.lanes.get(lane) {
+            last.fetch_max(micros(asked), Relaxed);
+        }
+    }
+
+    /// New connections, on which nothing has been read yet.
+    pub(super) fn begin(&self) {
+        let now = self.now();
+        (0..self.lanes.len()).for_each(|lane| self.answered(lane, now));
+    }
+
+    /// For how long nothing has proved at `now` that connection `lane` hears what it is told.
+    #[inline]
+    pub(crate) fn silence(&self, lane: usize, now: Moment) -> Duration {
+        let last = self.lanes.get(lane).map_or(0, |last| last.load(Relaxed));
+        Duration::from_micros(micros(now).saturating_sub(last))
+    }
+}
+
+fn micros(moment: Moment) -> u64 {
+    u64::try_from(moment.on_clock().as_micros()).unwrap_or(u64::MAX)
+}

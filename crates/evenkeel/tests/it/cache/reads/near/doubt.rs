@@ -1,0 +1,181 @@
+//! Whenever what was told may be incomplete, nothing that was near before is served.
+
+use super::super::db::Db;
+use super::super::rig::{Rig, find, get, some, told};
+use super::stand::Stand;
+use super::{bring_near, heard, near, tier};
+use evenkeel::cache::Tier;
+use std::time::Duration;
+use testkit::proxy::{Direction, Flow};
+
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// Two published clients read the empty push of `FLUSHALL` as "no key", and served on what the flush had taken.
+#[tokio::test]
+async fn an_empty_push_ends_everything() {
+    told(async {
+        let stand = Stand::start("").await;
+        let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
+        bring_near(&rows, &db).await;
+        db.write(1, "b");
+        stand.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+        heard(&stand.keel).await;
+        assert_eq!(get(&rows, &db).await, some("b"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cleared_embedded_store_ends_everything() {
+    told(async {
+        let keel = evenkeel::Keel::memory();
+        let (rows, db) = (near(&keel.another_process()), Db::with("a"));
+        bring_near(&rows, &db).await;
+        db.write(1, "b");
+        keel.entries().clear();
+        assert_eq!(get(&rows, &db).await, some("b"));
+    })
+    .await;
+}
+
+/// What was invalidated while the process had no connection was told to nobody.
+#[tokio::test]
+async fn a_new_connection_ends_everything() {
+    told(async {
+        let stand = Stand::start("heartbeat_ms=50").await;
+        let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
+        bring_near(&rows, &db).await;
+        stand.proxy.refuse(true).await.unwrap();
+        stand.proxy.cut();
+        stand.down().await;
+        db.write(1, "b");
+        stand.elsewhere.invalidate(&1).await.unwrap();
+        assert_eq!(tier(&rows, &db).await, Tier::Near, "no longer than silence_max, and time stands still");
+        stand.proxy.refuse(false).await.unwrap();
+        stand.epoch_after(1).await;
+        assert_eq!(get(&rows, &db).await, some("b"));
+    })
+    .await;
+}
+
+/// The same without a new connection: what is told is on its way, and does not arrive. TCP says nothing for minutes.
+#[tokio::test]
+async fn a_silent_connection_is_not_relied_upon_for_longer_than_it_may_be() {
+    told(async {
+        let stand = Stand::start("response_timeout_ms=50&silent_timeouts_max=4000000000").await;
+        let (rows, db) = (stand.rows(|builder| builder.silence_max(SILENCE_MAX)), Db::with("a"));
+        bring_near(&rows, &db).await;
+        stand.proxy.set(Direction::ToClient, Flow::Stall);
+        db.write(1, "b");
+        stand.elsewhere.invalidate(&1).await.unwrap();
+        assert_eq!(tier(&rows, &db).await, Tier::Near, "nobody can know yet");
+        stand.advance(SILENCE_MAX + Duration::from_millis(1)).await;
+        let found = find(&rows, &db).await.unwrap();
+        assert_eq!((found.value.as_deref().map(String::as_str), found.tier), (Some("b"), Tier::Loader));
+        // It was only slow: everything arrives, in order, the push before the answers after it.
+        stand.proxy.heal();
+        heard(&stand.keel).await;
+        assert_eq!(get(&rows, &db).await, some("b"));
+        bring_near(&rows, &db).await;
+    })
+    .await;
+}
+
+/// With the connection cut for good, too.
+#[tokio::test]
+async fn a_lost_connection_is_not_relied_upon_for_longer_than_a_silent_one() {
+    told(async {
+        let stand = Stand::start("heartbeat_ms=50").await;
+        let (rows, db) = (stand.rows(|builder| builder.silence_max(SILENCE_MAX)), Db::with("a"));
+        bring_near(&rows, &db).await;
+        stand.proxy.refuse(true).await.unwrap();
+        stand.proxy.cut();
+        stand.down().await;
+        db.write(1, "b");
+        stand.elsewhere.invalidate(&1).await.unwrap();
+        stand.advance(SILENCE_MAX + Duration::from_millis(1)).await;
+        assert_eq!(get(&rows, &db).await, some("b"));
+    })
+    .await;
+}
+
+/// A key that Redis evicts takes the tracking of it along: later invalidations find nothing, and tell nobody.
+#[tokio::test]
+async fn a_key_that_redis_evicts_is_told() {
+    told(async {
+        let stand = Stand::start("").await;
+        let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
+        bring_near(&rows, &db).await;
+        db.write(1, "b");
+        stand.redis.command::<()>(&["CONFIG", "SET", "maxmemory-policy", "allkeys-random"]).await.unwrap();
+        stand.redis.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await.unwrap();
+        until_gone(&stand, "evenkeel:c:row:{1}").await;
+        heard(&stand.keel).await;
+        assert_eq!(get(&rows, &db).await, some("b"));
+    })
+    .await;
+}
+
+/// So does one that Redis expires.
+#[tokio::test]
+async fn a_key_that_redis_expires_is_told() {
+    told(async {
+        let stand = Stand::start("").await;
+        let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
+        bring_near(&rows, &db).await;
+        db.write(1, "b");
+        stand.redis.command::<i64>(&["PEXPIRE", "evenkeel:c:row:{1}", "1"]).await.unwrap();
+        until_gone(&stand, "evenkeel:c:row:{1}").await;
+        heard(&stand.keel).await;
+        assert_eq!(get(&rows, &db).await, some("b"));
+    })
+    .await;
+}
+
+async fn until_gone(stand: &Stand, key: &str) {
+    let gone = testkit::eventually("the key is gone", async || {
+        let exists: i64 = stand.redis.command(&["EXISTS", key]).await.ok()?;
+        (exists == 0).then_some(())
+    });
+    gone.await.unwrap();
+}
+
+/// A read that was answered on the last connections before they ended, and goes on after the new ones have begun.
+#[tokio::test]
+async fn what_was_read_before_a_new_connection_does_not_come_near() {
+    told(async {
+        let gate = evenkeel::cache::StepGate::default();
+        let stand = Stand::start("heartbeat_ms=50").await;
+        let (rows, db) = (stand.rows(|builder| builder.gate(&gate)), Db::with("a"));
+        get(&rows, &db).await;
+        let mut held = gate.hold(evenkeel::cache::Step::Read, evenkeel::cache::Side::BeforeAnswer);
+        let early = super::super::rig::reader(&rows, &db);
+        held.reached().await;
+        stand.proxy.refuse(true).await.unwrap();
+        stand.proxy.cut();
+        stand.down().await;
+        db.write(1, "b");
+        stand.elsewhere.invalidate(&1).await.unwrap();
+        stand.proxy.refuse(false).await.unwrap();
+        stand.epoch_after(1).await;
+        held.release();
+        super::super::rig::row(early).await;
+        assert_eq!(get(&rows, &db).await, some("b"));
+    })
+    .await;
+}
+
+on_both! {
+    time_that_passes_alone_ends_nothing
+}
+
+/// Silence is the connection's, not the reader's: after a quiet hour one answer is enough.
+async fn time_that_passes_alone_ends_nothing(rig: Rig) {
+    let rows = near(&rig.process().await);
+    let db = Db::with("a");
+    bring_near(&rows, &db).await;
+    rig.advance(Duration::from_secs(300)).await;
+    rows.get(&2, |key| db.find(*key)).await.unwrap();
+    rows.get(&2, |key| db.find(*key)).await.unwrap();
+    assert_eq!(tier(&rows, &db).await, Tier::Near);
+}

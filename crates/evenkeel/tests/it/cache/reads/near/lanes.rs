@@ -1,0 +1,102 @@
+//! Several connections: each is told what was read on it, in order with its own answers alone.
+
+use super::super::db::Db;
+use super::super::rig::{Rows, some, told};
+use super::stand::Stand;
+use evenkeel::Keel;
+use evenkeel::cache::{Freshness, Tier};
+use redis::Value;
+use testkit::proxy::Direction;
+
+/// Two keys that belong to different connections.
+async fn apart(keel: &Keel) -> [u64; 2] {
+    let first = connection(keel, 1).await;
+    for key in 2..200 {
+        if connection(keel, key).await != first {
+            return [1, key];
+        }
+    }
+    panic!("200 keys on one connection of two");
+}
+
+/// The connection that a key belongs to, by its number at Redis.
+async fn connection(keel: &Keel, key: u64) -> i64 {
+    let entry = format!("evenkeel:c:row:{{{key}}}");
+    let answer = keel.link().unwrap().command(entry.as_bytes(), redis::cmd("CLIENT").arg("ID")).await.unwrap();
+    let Value::Int(number) = answer else { panic!("{answer:?}") };
+    number
+}
+
+async fn read(rows: &Rows, db: &Db, key: u64) -> (Option<String>, Tier) {
+    let found = rows.get_with(&key, Freshness::Eventual, |key| db.find(*key)).await.unwrap();
+    (found.value.map(|row| String::clone(&row)), found.tier)
+}
+
+/// A batch is read on the connection of its first key, so that is where the change of the second one is told. Its
+/// invalidation is sent, and answered, on the other connection, while the first one stands still.
+#[tokio::test]
+async fn the_writer_does_not_wait_for_the_other_connection_to_tell_it() {
+    told(async {
+        let stand = Stand::start("connections=2&response_timeout_ms=60000&heartbeat_ms=600000").await;
+        let (rows, db) = (stand.rows(|builder| builder.silence_max(std::time::Duration::from_secs(3_600))), Db::new());
+        let [one, other] = apart(&stand.keel).await;
+        db.write(other, "a");
+        for _ in 0..2 {
+            rows.get_many(&[one, other], |keys| db.find_many(keys)).await.unwrap();
+        }
+        assert_eq!(read(&rows, &db, other).await, (some("a"), Tier::Near));
+        let mut held = stand.proxy.hold(Direction::ToClient, "ECHO");
+        let (keel, route) = (stand.keel.clone(), format!("evenkeel:c:row:{{{one}}}"));
+        let echo = tokio::spawn(async move {
+            keel.link().unwrap().command(route.as_bytes(), redis::cmd("ECHO").arg("x")).await.unwrap();
+        });
+        held.reached().await.unwrap();
+        db.write(other, "b");
+        rows.invalidate(&other).await.unwrap();
+        assert_eq!(read(&rows, &db, other).await.0, some("b"));
+        held.release();
+        echo.await.unwrap();
+    })
+    .await;
+}
+
+/// What one connection read, and another one's script changed, is told on the first.
+#[tokio::test]
+async fn a_change_is_told_on_the_connection_that_read() {
+    told(async {
+        let stand = Stand::start("connections=2").await;
+        let (rows, db) = (stand.rows(|builder| builder), Db::new());
+        let [one, other] = apart(&stand.keel).await;
+        db.write(other, "a");
+        for _ in 0..2 {
+            rows.get_many(&[one, other], |keys| db.find_many(keys)).await.unwrap();
+        }
+        assert_eq!(read(&rows, &db, other).await, (some("a"), Tier::Near));
+        db.write(other, "b");
+        stand.elsewhere.invalidate(&other).await.unwrap();
+        connection(&stand.keel, one).await;
+        assert_eq!(read(&rows, &db, other).await.0, some("b"));
+    })
+    .await;
+}
+
+/// With broadcast nobody reads for it: every change under the prefix is told on every connection.
+#[tokio::test]
+async fn with_broadcast_a_near_value_ends_too() {
+    told(async {
+        let stand = Stand::start("connections=2&tracking=broadcast").await;
+        let (rows, db) = (stand.rows(|builder| builder), Db::new());
+        db.write(1, "a");
+        let mut seen = read(&rows, &db, 1).await;
+        // What the load itself changed is told a little later here, and may end the first insert.
+        for _ in 0..10 {
+            seen = read(&rows, &db, 1).await;
+        }
+        assert_eq!(seen, (some("a"), Tier::Near));
+        db.write(1, "b");
+        stand.elsewhere.invalidate(&1).await.unwrap();
+        connection(&stand.keel, 1).await;
+        assert_eq!(read(&rows, &db, 1).await.0, some("b"));
+    })
+    .await;
+}

@@ -1,0 +1,47 @@
+//! The near cache: what it serves, what ends it, and what it must never do.
+
+mod conformance;
+mod doubt;
+mod lanes;
+mod permission;
+mod raced;
+mod stand;
+mod storm;
+mod wake;
+
+use super::db::Db;
+use super::rig::{Rows, find};
+use evenkeel::Keel;
+use evenkeel::cache::{CacheBuilder, Tier};
+use std::time::Duration;
+
+/// The cache `row` with room for a hundred near entries.
+fn near(keel: &Keel) -> Rows {
+    near_with(keel, |builder| builder)
+}
+
+/// The same with other settings.
+fn near_with(keel: &Keel, change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>) -> Rows {
+    change(keel.cache("row").ttl(Duration::from_secs(600)).spread(0.0).near(100)).build().unwrap()
+}
+
+/// Reads row 1 until it is near: the first read loads it, or finds it in the store, and the next one brings it near.
+async fn bring_near(rows: &Rows, db: &Db) {
+    for _ in 0..3 {
+        if tier(rows, db).await == Tier::Near {
+            return;
+        }
+    }
+    panic!("row 1 does not come near");
+}
+
+async fn tier(rows: &Rows, db: &Db) -> Tier {
+    find(rows, db).await.unwrap().tier
+}
+
+/// Waits until this process has heard everything that the store had told it so far: an answer comes after it.
+async fn heard(keel: &Keel) {
+    if let Some(link) = keel.link() {
+        link.command(b"1", &redis::cmd("PING")).await.unwrap();
+    }
+}

@@ -1,0 +1,52 @@
+//! Where Redis does not tell, or the numbers cannot work, there is no near cache, and one sentence says why.
+
+use super::super::db::Db;
+use super::super::rig::{get, some};
+use evenkeel::Keel;
+use evenkeel::cache::{CacheBuilder, Protocol};
+use std::time::Duration;
+use testkit::servers::{Redis, RedisOptions};
+
+fn row(keel: &Keel) -> CacheBuilder<u64, String> {
+    keel.cache("row").ttl(Duration::from_secs(600))
+}
+
+#[track_caller]
+fn refused(builder: CacheBuilder<u64, String>, because: &str) {
+    let error = builder.build().unwrap_err().to_string();
+    assert!(error.starts_with("cache `row`: ") && error.contains(because), "{error}");
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    let keel = Keel::memory();
+    refused(row(&keel).near(0), "without room");
+    refused(row(&keel).near_bytes(0), "without room");
+    refused(row(&keel).near_age_max(Duration::from_secs(1)), "there is none");
+    refused(row(&keel).silence_max(Duration::from_secs(1)), "there is none");
+    refused(row(&keel).near(1).near_age_max(Duration::from_nanos(60)), "check its unit");
+    refused(row(&keel).near(1).near_age_max(Duration::from_secs(601)), "longer than the ttl");
+    refused(row(&keel).near(1).protocol(Protocol::Lease), "needs Protocol::Fenced");
+}
+
+#[tokio::test]
+async fn a_silence_shorter_than_the_heartbeat_is_refused() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    refused(row(&keel).near(1).silence_max(Duration::from_millis(1_999)), "two heartbeats of the link, 2s");
+    row(&keel).near(1).silence_max(Duration::from_secs(2)).build().unwrap();
+}
+
+/// Some hosted servers refuse `CLIENT`, and an administrator may. Everything but the near cache works on.
+#[tokio::test]
+async fn without_permission_to_track_there_is_no_near_cache() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let rules = ["ACL", "SETUSER", "plain", "on", ">secret", "~*", "&*", "+@all", "-client|tracking"];
+    redis.command::<()>(&rules).await.unwrap();
+    let keel = Keel::connect(&redis.url().replacen("redis://", "redis://plain:secret@", 1)).await.unwrap();
+    refused(row(&keel).near(100), "+client|tracking");
+    let (rows, db) = (row(&keel).build().unwrap(), Db::with("a"));
+    assert_eq!(get(&rows, &db).await, some("a"));
+    let tracking_off = Keel::connect(&format!("{}?tracking=off", redis.url())).await.unwrap();
+    refused(row(&tracking_off).near(100), "told to leave off");
+}

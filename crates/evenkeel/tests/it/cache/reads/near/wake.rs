@@ -1,0 +1,174 @@
+//! Who waits for somebody else's load is woken when it lands. Time stands still in these tests: no timer ever fires, so whoever
+//! goes on was told.
+
+use super::super::db::{Db, DbError};
+use super::super::rig::{Rig, Rows, reader, row, some, told};
+use super::stand::Stand;
+use evenkeel::cache::{CacheError, Side, Step, StepGate};
+use std::sync::Arc;
+use testkit::CommandTrace;
+use tokio::task::JoinHandle;
+
+on_both! {
+    waiters_elsewhere_wake_when_the_load_lands
+    waiters_wake_when_the_row_turns_out_absent
+    waiters_wake_when_an_invalidation_ends_the_load
+    a_batch_that_waits_wakes
+    what_lands_before_a_waiter_sleeps_is_not_missed
+}
+
+const READERS: usize = 32;
+
+async fn waiters_elsewhere_wake_when_the_load_lands(rig: Rig) {
+    let (loads, gate) = (rig.rows().await, StepGate::default());
+    let waits = rig.rows_with(|builder| builder.gate(&gate)).await;
+    let db = Db::with("a");
+    let mut load = db.hold();
+    let first = reader(&loads, &db);
+    load.reached().await;
+    let second = falls_asleep(&waits, &gate, &db).await;
+    let readers = (0..READERS).map(|_| reader(&waits, &db));
+    let readers: Vec<_> = readers.chain([second]).collect();
+    load.release();
+    assert_eq!(row(first).await, some("a"));
+    for reader in readers {
+        assert_eq!(row(reader).await, some("a"));
+    }
+    assert_eq!(db.loads(), 1);
+}
+
+/// A reader that has been told to wait, and has read the entry to be told of its change.
+async fn falls_asleep(waits: &Rows, gate: &StepGate, db: &Db) -> JoinHandle<Result<Option<Arc<String>>, CacheError>> {
+    let mut asks = gate.hold(Step::Lease, Side::BeforeAnswer);
+    let reader = reader(waits, db);
+    asks.reached().await;
+    let mut sleeps = gate.hold(Step::Read, Side::BeforeAnswer);
+    asks.release();
+    sleeps.reached().await;
+    sleeps.release();
+    reader
+}
+
+async fn waiters_wake_when_the_row_turns_out_absent(rig: Rig) {
+    let (loads, waits) = (rig.rows().await, rig.rows().await);
+    let db = Db::new();
+    let mut load = db.hold();
+    let first = reader(&loads, &db);
+    load.reached().await;
+    let second = reader(&waits, &db);
+    load.release();
+    assert_eq!((row(first).await, row(second).await, db.loads()), (None, None, 1));
+}
+
+/// The load they wait for has lost its right; the first who wakes gets the next one.
+async fn waiters_wake_when_an_invalidation_ends_the_load(rig: Rig) {
+    let (loads, waits, writes) = (rig.rows().await, rig.rows().await, rig.rows().await);
+    let db = Db::with("a");
+    let mut load = db.hold();
+    let first = reader(&loads, &db);
+    load.reached().await;
+    let second = reader(&waits, &db);
+    db.write(1, "b");
+    writes.invalidate(&1).await.unwrap();
+    assert_eq!(row(second).await, some("b"));
+    load.release();
+    row(first).await;
+}
+
+async fn a_batch_that_waits_wakes(rig: Rig) {
+    let (loads, waits) = (rig.rows().await, rig.rows().await);
+    let db = Db::with("a");
+    let mut load = db.hold();
+    let first = reader(&loads, &db);
+    load.reached().await;
+    let batch = tokio::spawn({
+        let (waits, db) = (waits.clone(), db.clone());
+        async move { waits.get_many(&[1, 2], |keys| db.find_many(keys)).await.unwrap() }
+    });
+    // The batch has loaded its own key.
+    db.until_loads(2).await;
+    load.release();
+    row(first).await;
+    assert_eq!(batch.await.unwrap()[&1].as_deref().map(String::as_str), Some("a"));
+    assert_eq!(db.loads(), 2);
+}
+
+/// The load lands after the waiter was told to wait, and before it reads the entry to be told of changes.
+async fn what_lands_before_a_waiter_sleeps_is_not_missed(rig: Rig) {
+    let (loads, gate) = (rig.rows().await, StepGate::default());
+    let waits = rig.rows_with(|builder| builder.gate(&gate)).await;
+    let db = Db::with("a");
+    let mut load = db.hold();
+    let first = reader(&loads, &db);
+    load.reached().await;
+    let mut asked = gate.hold(Step::Lease, Side::BeforeAnswer);
+    let second = reader(&waits, &db);
+    asked.reached().await;
+    load.release();
+    assert_eq!(row(first).await, some("a"));
+    asked.release();
+    assert_eq!((row(second).await, db.loads()), (some("a"), 1));
+}
+
+/// Asking again and again would cost a script each time: while it waits, a process sends nothing.
+#[tokio::test]
+async fn a_waiter_asks_twice_however_long_it_waits() {
+    told(async {
+        let stand = Stand::start("").await;
+        let (loads, gate) = (stand.elsewhere.clone(), StepGate::default());
+        let waits = stand.rows(|builder| builder.gate(&gate));
+        let db = Db::with("a");
+        let mut trace = CommandTrace::start(&stand.redis).await.unwrap();
+        let mut load = db.hold();
+        let first = reader(&loads, &db);
+        load.reached().await;
+        let second = falls_asleep(&waits, &gate, &db).await;
+        load.release();
+        assert_eq!((row(first).await, row(second).await), (some("a"), some("a")));
+        let sent = trace.take(&stand.redis).await.unwrap().from_clients().on_prefix("evenkeel:c:row:{");
+        assert_eq!((sent.count("EVALSHA"), sent.count("GET")), (4, 3), "{:?}", sent.names());
+    })
+    .await;
+}
+
+/// A failed load leaves patience behind, which only time ends: then the waiter loads.
+#[tokio::test]
+async fn after_a_failed_load_the_waiter_goes_on_when_its_patience_is_over() {
+    told(async {
+        let rig = Rig::memory();
+        let (loads, waits) = (rig.rows().await, rig.rows().await);
+        let db = Db::with("a");
+        let mut load = db.hold();
+        db.fail(Some(DbError("no")));
+        let first = reader(&loads, &db);
+        load.reached().await;
+        let second = reader(&waits, &db);
+        load.release();
+        assert!(first.await.unwrap().is_err());
+        db.fail(None);
+        let second = rig.while_time_passes(second).await;
+        assert_eq!(second.unwrap().unwrap().as_deref().map(String::as_str), Some("a"));
+    })
+    .await;
+}
+
+/// With Redis gone nobody is told anything any more: a waiter does not sleep until its timer.
+#[tokio::test]
+async fn a_waiter_wakes_when_redis_goes() {
+    told(async {
+        let stand = Stand::start("heartbeat_ms=50").await;
+        let gate = StepGate::default();
+        let waits = stand.rows(|builder| builder.gate(&gate));
+        let db = Db::with("a");
+        let mut load = db.hold();
+        let first = reader(&stand.elsewhere, &db);
+        load.reached().await;
+        let second = falls_asleep(&waits, &gate, &db).await;
+        stand.proxy.refuse(true).await.unwrap();
+        stand.proxy.cut();
+        assert_eq!(row(second).await, some("a"), "loaded without the store");
+        load.release();
+        row(first).await;
+    })
+    .await;
+}
