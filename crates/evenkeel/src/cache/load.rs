@@ -45,7 +45,7 @@ impl Plan {
     /// The reason that a lease is asked with.
     pub(super) fn why(self) -> Why {
         match self {
-            Self::Fill(why) | Self::Ahead(why) => why,
+            Self::Fill(why) | Self::FillOrServe(why) | Self::Ahead(why) => why,
             Self::Alone(_) => Why::Miss,
         }
     }
