@@ -10,7 +10,7 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
+    Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
     Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
 use crate::link::{Blocking, Link, Script};
@@ -143,7 +143,13 @@ impl QueueSteps for RedisQueue {
     }
 
     async fn job(&self, shard: &Shard, id: JobId) -> Result<Option<Found>, QueueError> {
-        reply::job(self.run(&scripts::JOB, shard, call::ids(&[id])).await?)
+        let looked = self.jobs(shard, &[id]).await?.pop();
+        Ok(looked.transpose()?.flatten())
+    }
+
+    async fn jobs(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
+        check::items(ids.len())?;
+        reply::jobs(self.run(&scripts::JOB, shard, call::ids(ids)).await?)
     }
 
     async fn list(

@@ -413,6 +413,9 @@ pub enum Found {
     Ended(Stamp),
 }
 
+/// What `jobs` found of one id.
+pub type Looked = Result<Option<Found>, Unreadable>;
+
 /// One id of a page; also the cursor for the next page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -517,6 +520,20 @@ pub trait QueueSteps: Send + Sync {
     fn set_limits(&self, shard: &Shard, limits: Limits) -> impl Future<Output = Reply<()>> + Send;
     /// Everything about one job.
     fn job(&self, shard: &Shard, id: JobId) -> impl Future<Output = Reply<Option<Found>>> + Send;
+    /// Everything about some jobs. One that cannot be read does not keep the others back.
+    fn jobs(&self, shard: &Shard, ids: &[JobId]) -> impl Future<Output = Reply<Vec<Looked>>> + Send {
+        async move {
+            let mut looked = Vec::with_capacity(ids.len());
+            for id in ids {
+                looked.push(match self.job(shard, *id).await {
+                    Ok(found) => Ok(found),
+                    Err(QueueError::Unreadable(unreadable)) => Err(unreadable),
+                    Err(error) => return Err(error),
+                });
+            }
+            Ok(looked)
+        }
+    }
     /// Up to `limit` ids of a state, by score, then id, after a cursor.
     fn list(
         &self,

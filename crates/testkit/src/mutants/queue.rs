@@ -51,6 +51,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::scripts::the_newest_version_wins",
     ),
     mutant(
+        "queue_put_fence",
+        "A newer version of a job forgets its fence, and after a clock was set back SQL refuses its next worker.",
+        "queue::scripts::a_newer_version_keeps_the_fence",
+    ),
+    mutant(
         "queue_sequence_stale",
         "A call that was overtaken settles and claims for a worker that has moved on.",
         "queue::scripts::a_stale_call_changes_nothing",

@@ -5,7 +5,7 @@ use crate::queue::error::QueueError;
 use crate::queue::job::{End, JobId, Priority};
 use crate::queue::record::{Record, Unreadable};
 use crate::queue::steps::{
-    Claimed, Delivered, Enqueued, Fate, Found, Listed, Next, PutAnswer, Receipt, RedriveVerdict, Redriven, Rescheduled,
+    Claimed, Delivered, Enqueued, Fate, Found, Listed, Looked, Next, PutAnswer, Receipt, RedriveVerdict, Redriven, Rescheduled,
     Rescued, Revoked, Settled, State, Stats, Ticked, Totals, Verdict,
 };
 use crate::token::Token;
@@ -168,15 +168,22 @@ pub(super) fn count(reply: &Value) -> Parsed<u64> {
     unsigned(reply)
 }
 
-pub(super) fn job(reply: Value) -> Parsed<Option<Found>> {
+pub(super) fn jobs(reply: Value) -> Parsed<Vec<Looked>> {
+    array(reply)?.into_iter().map(looked).collect()
+}
+
+fn looked(reply: Value) -> Parsed<Looked> {
     if reply == Value::Nil {
-        return Ok(None);
+        return Ok(Ok(None));
     }
     let [raw, index, score] = parts(reply)?;
-    Ok(Some(match Record::decode(&bulk(raw)?)? {
-        Record::Ended(stamp) => Found::Ended(stamp),
-        Record::Live(job) => Found::Live { state: state(integer(&index)?)?, score: unsigned(&score)?, job },
-    }))
+    Ok(match Record::decode(&bulk(raw)?) {
+        Err(unreadable) => Err(unreadable),
+        Ok(Record::Ended(stamp)) => Ok(Some(Found::Ended(stamp))),
+        Ok(Record::Live(job)) => {
+            Ok(Some(Found::Live { state: state(integer(&index)?)?, score: unsigned(&score)?, job }))
+        }
+    })
 }
 
 pub(super) fn list(reply: Value) -> Parsed<Vec<Listed>> {

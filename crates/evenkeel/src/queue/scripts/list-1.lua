@@ -1,15 +1,11 @@
 -- A page of an index, by score, then id.
 -- KEYS 1 shard    ARGV 1 index (0-3 waiting by priority, 4 leased, 5 dead), 2 limit, 3 score and 4 id of the last one seen (or none)
 -- Replies id, score of each
--- Cost O(limit + log n). Writes nothing. A cursor whose job has moved on is still good.
+-- Cost O(limit + log² n). Writes nothing. A cursor is good whether or not its job is (still) in this index.
 local index = ({ [4] = LEASED, [5] = DEAD })[tonumber(ARGV[1])] or DUE[tonumber(ARGV[1])]
-local limit, score, id = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-if not score then return call('ZRANGE', index, 0, limit - 1, 'WITHSCORES') end
-if tonumber(call('ZSCORE', index, id)) == score then
-  local rank = call('ZRANK', index, id)
-  return call('ZRANGE', index, rank + 1, rank + limit, 'WITHSCORES')
-end
+local limit, score, id = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
+-- Lua's own comparison goes by the server's locale; Redis orders members by their bytes.
 local function above(a, b)
   for at = 1, 16 do
     local x, y = string.byte(a, at), string.byte(b, at)
@@ -18,14 +14,14 @@ local function above(a, b)
   return false
 end
 
--- The cursor's job is gone: begin at its score and leave out what came before its id.
-local found = call('ZRANGEBYSCORE', index, score, '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
-local page = {}
-for at = 1, #found, 2 do
-  local seen = tonumber(found[at + 1]) == score and not above(found[at], id)
-  if not seen and #page < 2 * limit then
-    page[#page + 1] = found[at]
-    page[#page + 1] = found[at + 1]
+local from = 0
+if score then
+  -- Between the first of that score and the first of a higher one, the first whose id is higher.
+  local to = call('ZCOUNT', index, '-inf', score)
+  from = call('ZCOUNT', index, '-inf', '(' .. score)
+  while from < to do
+    local middle = math.floor((from + to) / 2)
+    if above(call('ZRANGE', index, middle, middle)[1], id) then to = middle else from = middle + 1 end
   end
 end
-return page
+return call('ZRANGE', index, from, from + limit - 1, 'WITHSCORES')

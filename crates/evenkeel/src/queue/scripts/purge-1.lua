@@ -3,7 +3,8 @@
 -- Replies how many were deleted
 -- Cost O(limit log n)
 local index = DUE[tonumber(ARGV[1])] or DEAD
-local ids = call('ZRANGE', index, 0, tonumber(ARGV[2]) - 1)
+-- By score, not by rank: up to rank -1 would be all of them.
+local ids = call('ZRANGEBYSCORE', index, '-inf', '+inf', 'LIMIT', 0, ARGV[2])
 for _, id in ipairs(ids) do
   local j = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
   if j then finish(id, j, DELETED) else add('ghosts', 1) end

@@ -20,7 +20,8 @@ local function put(id, version, when, payload, held)
     return stamp(id, how, version, keep_until(rule, window, how, NOW))
   end
   local j = open(payload)
-  if lapsed then j.flags, j.fence = bit.bor(j.flags, LAPSED), held.fence end
+  if lapsed then j.flags = bit.bor(j.flags, LAPSED) end
+  if index then j.fence = held.fence end -- guard: queue_put_fence
   accept(id, due_at(when), payload, j)
 end
 

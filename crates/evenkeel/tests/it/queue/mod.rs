@@ -1,5 +1,8 @@
 //! The delay queue: its protocol on both backends, and that they agree; then the user's side.
 
+mod crash_points;
+mod on_redis;
 mod record;
 mod scripts;
 mod side;
+mod side_by_side;

@@ -4,13 +4,16 @@
 //! [`queue_suite`](crate::queue_suite) makes a test of each for one backend.
 
 mod claim;
+pub mod crash_points;
 mod enqueue;
+pub mod invariants;
 mod lease;
 mod operate;
 mod put;
 mod redrive;
 mod revoke;
 mod settle;
+pub mod side_by_side;
 mod tick;
 mod time;
 mod wake;
@@ -62,14 +65,14 @@ macro_rules! queue_suite {
             a_running_job_is_not_moved, a_lapsed_job_can_be_moved, moving_a_job_moves_its_expiry,
             // put
             the_newest_version_wins, a_withdrawal_comes_before_its_job, a_newer_version_supersedes_a_running_job,
-            a_version_beyond_what_lua_counts_is_compared_exactly,
+            a_version_beyond_what_lua_counts_is_compared_exactly, a_newer_version_keeps_the_fence,
             // tick
             each_tick_is_taken_in_once,
             // redrive
             a_redrive_takes_each_dead_letter_once, a_redrive_leaves_what_died_later, a_redrive_keeps_its_history,
             // operate
             dead_letters_are_deleted_one_by_one, a_purge_is_bounded, forgetting_lets_stamps_run_out,
-            a_page_goes_on_while_jobs_come_and_go, figures_add_up,
+            a_page_goes_on_while_jobs_come_and_go, a_page_goes_on_among_many_of_one_time, figures_add_up,
             // wake
             claimable_work_leaves_markers, an_earlier_job_leaves_one_marker, idle_and_paused_calls_leave_none,
             resuming_leaves_markers,

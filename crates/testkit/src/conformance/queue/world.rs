@@ -65,11 +65,24 @@ impl World<RedisQueue> {
     /// The scripts on the Redis at `url`, under `prefix`.
     pub async fn on(url: &str, prefix: &str) -> Result<Self> {
         let link = Link::connect(LinkOptions::from_url(url)?, Clock::system()).await?;
+        Self::over(link, prefix).await
+    }
+
+    /// The scripts over this link, under `prefix`.
+    pub async fn over(link: Link, prefix: &str) -> Result<Self> {
         let start = TestClock::default().clock().unix_ms();
         let time =
             ServerTime::Redis { link: link.clone(), key: format!("{prefix}:test:now_ms"), now: AtomicU64::new(start) };
         time.set(start).await?;
         Ok(Self { queue: RedisQueue::new(link), time, shard: Shard::new(prefix, "mail", 0), _redis: None })
+    }
+}
+
+impl<Q> World<Q> {
+    /// The same shard and clock, seen by another process.
+    #[must_use]
+    pub fn seen_by(self, queue: Q) -> Self {
+        Self { queue, ..self }
     }
 }
 

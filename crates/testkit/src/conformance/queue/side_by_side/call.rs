@@ -1,0 +1,103 @@
+//! A call with all its arguments, so that it can be made on either backend, and what it answered.
+
+use crate::conformance::queue::world::World;
+use anyhow::Result;
+use evenkeel::queue::JobId;
+use evenkeel::queue::steps::{
+    Beat, Enqueued, Limits, Listed, NewJob, Put, QueueSteps, Redrive, RedriveVerdict, Reschedule, Rescheduled, Rescue,
+    Revoked, SettleAndClaim, Settled, State,
+};
+use std::fmt::Debug;
+
+/// One call, or what the world does to both.
+#[derive(Clone, Debug)]
+pub(super) enum Call {
+    Advance(u64),
+    SetBack(u64),
+    Enqueue(Vec<NewJob>),
+    Put(Vec<Put>),
+    Settle(SettleAndClaim),
+    Beat(Beat),
+    Revoke(Vec<JobId>),
+    Reschedule(Vec<Reschedule>),
+    Rescue(Rescue),
+    Redrive(Redrive),
+    Forget(Vec<JobId>),
+    Delete(Vec<JobId>),
+    Purge(State, usize),
+    Pause(Option<u64>),
+    Resume,
+    SetLimits(Limits),
+    Job(JobId),
+    List(State, Option<Listed>, usize),
+    Stats,
+    PopMarker,
+}
+
+/// What a call answered: in words, to be compared, and what the ledger needs of it.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) enqueued: Vec<Enqueued>,
+    pub(super) settled: Option<Settled>,
+    pub(super) held: Vec<bool>,
+    pub(super) revoked: Vec<Revoked>,
+    pub(super) rescheduled: Vec<Rescheduled>,
+    pub(super) rescued: Vec<JobId>,
+    pub(super) redriven: Vec<RedriveVerdict>,
+}
+
+impl Call {
+    /// Makes the call.
+    pub(super) async fn make<Q: QueueSteps>(&self, world: &World<Q>) -> Result<Answer> {
+        let (queue, shard) = (&world.queue, &world.shard);
+        let mut answer = Answer::default();
+        answer.text = match self {
+            Self::Advance(ms) => show(&world.time.advance(*ms).await.map(|()| world.time.now())?),
+            Self::SetBack(ms) => show(&world.time.set_back(*ms).await.map(|()| world.time.now())?),
+            Self::Enqueue(jobs) => kept(&mut answer.enqueued, queue.enqueue(shard, jobs).await?),
+            Self::Put(puts) => show(&queue.put(shard, puts).await?),
+            Self::Settle(call) => {
+                let settled = queue.settle_and_claim(shard, call).await?;
+                let text = show(&settled);
+                answer.settled = Some(settled);
+                text
+            }
+            Self::Beat(beat) => kept(&mut answer.held, queue.beat(shard, beat).await?),
+            Self::Revoke(ids) => kept(&mut answer.revoked, queue.revoke(shard, ids).await?),
+            Self::Reschedule(changes) => kept(&mut answer.rescheduled, queue.reschedule(shard, changes).await?),
+            Self::Rescue(rescue) => {
+                let rescued = queue.rescue(shard, *rescue).await?;
+                answer.rescued = rescued.jobs.iter().map(|(id, _)| *id).collect();
+                show(&rescued)
+            }
+            Self::Redrive(redrive) => {
+                let redriven = queue.redrive(shard, redrive).await?;
+                let text = show(&redriven);
+                answer.redriven = redriven.verdicts;
+                text
+            }
+            Self::Forget(ids) => show(&queue.forget(shard, ids).await?),
+            Self::Delete(ids) => show(&queue.delete(shard, ids).await?),
+            Self::Purge(state, limit) => show(&queue.purge(shard, *state, *limit).await?),
+            Self::Pause(until) => show(&queue.pause(shard, *until).await?),
+            Self::Resume => show(&queue.resume(shard).await?),
+            Self::SetLimits(limits) => show(&queue.set_limits(shard, *limits).await?),
+            Self::Job(id) => show(&queue.job(shard, *id).await?),
+            Self::List(state, after, limit) => show(&queue.list(shard, *state, *after, *limit).await?),
+            Self::Stats => show(&queue.stats(shard).await?),
+            Self::PopMarker => show(&queue.pop_marker(shard).await?),
+        };
+        Ok(answer)
+    }
+}
+
+fn show(answer: &impl Debug) -> String {
+    format!("{answer:?}")
+}
+
+fn kept<T: Debug>(place: &mut Vec<T>, answers: Vec<T>) -> String {
+    let text = show(&answers);
+    *place = answers;
+    text
+}

@@ -1,0 +1,256 @@
+//! Random calls that meet often: few ids, few workers, times near the limits that matter.
+
+use super::call::Call;
+use bytes::Bytes;
+use evenkeel::Token;
+use evenkeel::queue::JobId;
+use evenkeel::queue::job::{JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
+use evenkeel::queue::steps::{
+    Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule, Rescue,
+    SettleAndClaim, State, When, Worker,
+};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+const IDS: u8 = 12;
+const WORKERS: usize = 3;
+/// Stamps and keys run out on Redis's own clock too, which goes on while the tests' clock stands still: never in a test's life.
+const WINDOW_MS_MIN: u64 = 600_000;
+/// Receipts remembered; the older ones are stale most of the time, which is the point.
+const RECEIPTS: usize = 24;
+/// Calls of workers remembered.
+const CALLS: usize = 10;
+/// A clock is not set back further than what the model still knows of stamps that have run out.
+const SET_BACK_MS_MAX: u64 = 1_200_000;
+
+/// Every id there can be.
+pub(super) fn ids() -> impl Iterator<Item = JobId> {
+    (0..IDS).map(|number| JobId([number; 16]))
+}
+
+/// Makes calls from a seed.
+pub(super) struct Generator {
+    rng: StdRng,
+    now: u64,
+    latest: u64,
+    receipts: Vec<Receipt>,
+    sequences: [u64; WORKERS],
+    /// The latest calls of all workers, to be sent again; one that was overtaken is stale.
+    calls: Vec<SettleAndClaim>,
+    version: u64,
+}
+
+impl Generator {
+    pub(super) fn new(seed: u64, now: u64) -> Self {
+        let rng = StdRng::seed_from_u64(seed);
+        Self { rng, now, latest: now, receipts: Vec::new(), sequences: [0; WORKERS], calls: Vec::new(), version: 0 }
+    }
+
+    /// Remembers deliveries, to settle them later, or too late.
+    pub(super) fn learn(&mut self, claimed: &Claimed) {
+        self.receipts.extend(claimed.deliveries.iter().map(|delivered| delivered.receipt));
+        let excess = self.receipts.len().saturating_sub(RECEIPTS);
+        self.receipts.drain(..excess);
+    }
+
+    pub(super) fn next(&mut self) -> Call {
+        match self.rng.random_range(0..100) {
+            0..14 => self.advance(),
+            14 => self.set_back(),
+            15..33 => Call::Enqueue(self.many(3, Self::new_job)),
+            33..38 => Call::Put(self.many(2, Self::put)),
+            38..62 => Call::Settle(self.settle()),
+            62..68 => Call::Beat(self.beat()),
+            68..72 => Call::Revoke(self.many(2, Self::id)),
+            72..76 => Call::Reschedule(self.many(2, Self::reschedule)),
+            76..82 => Call::Rescue(self.rescue()),
+            82..86 => Call::Redrive(self.redrive()),
+            86 => Call::Forget(self.many(3, Self::id)),
+            87 => Call::Delete(self.many(2, Self::id)),
+            88 => Call::Purge(*self.pick(&[State::Waiting(Priority::Low), State::Dead]), self.rng.random_range(0..3)),
+            89 => self.pause(),
+            90..92 => Call::Resume,
+            92 => Call::SetLimits(self.limits()),
+            93..95 => Call::Job(self.id()),
+            95..97 => self.list(),
+            97 => Call::PopMarker,
+            _ => Call::Stats,
+        }
+    }
+
+    fn advance(&mut self) -> Call {
+        let longest = *self.pick(&[10, 1_000, 1_000, 5_000, 31_000, 700_000]);
+        let ms = self.rng.random_range(0..=longest);
+        self.now += ms;
+        self.latest = self.latest.max(self.now);
+        Call::Advance(ms)
+    }
+
+    fn set_back(&mut self) -> Call {
+        let ms = self.rng.random_range(0..60_000);
+        if self.latest - self.now + ms > SET_BACK_MS_MAX {
+            return self.advance();
+        }
+        self.now -= ms;
+        Call::SetBack(ms)
+    }
+
+    fn new_job(&mut self) -> NewJob {
+        let unique = self.rng.random_bool(0.2).then(|| Unique {
+            key: UniqueKey([self.rng.random_range(0..3); 16]),
+            window_ms: WINDOW_MS_MIN + self.rng.random_range(0..1_000),
+        });
+        NewJob { id: self.id(), when: self.when(), spec: JobSpec { unique, ..self.spec() } }
+    }
+
+    fn put(&mut self) -> Put {
+        self.version += self.rng.random_range(0..2);
+        let version = (self.version + 1).saturating_sub(self.rng.random_range(0..3)).max(1);
+        let change = if self.rng.random_bool(0.3) {
+            PutChange::Withdraw(self.keep())
+        } else {
+            PutChange::Job(self.when(), Box::new(self.spec()))
+        };
+        Put { id: self.id(), version, change }
+    }
+
+    fn spec(&mut self) -> JobSpec {
+        let retries = [Retries::Limited(0), Retries::Limited(1), Retries::Limited(3), Retries::Unlimited];
+        let notes = [Note::Trace(self.bytes(30)), Note::Headers(self.bytes(30)), Note::Name(self.bytes(20))];
+        let noted = if self.rng.random_bool(0.3) { self.rng.random_range(0..3) } else { 0 };
+        JobSpec {
+            priority: *self.pick(&Priority::ALL),
+            retries: *self.pick(&retries),
+            discard_exhausted: self.rng.random_bool(0.2),
+            keep: self.keep(),
+            late_ms_max: self.rng.random_bool(0.2).then(|| self.rng.random_range(0..3_000)),
+            unique: None,
+            version: None,
+            body: self.bytes(60),
+            notes: notes[..noted].to_vec(),
+        }
+    }
+
+    fn keep(&mut self) -> Keep {
+        let window = WINDOW_MS_MIN + self.rng.random_range(0..1_000);
+        let rules =
+            [Keep::Nothing, Keep::Nothing, Keep::AfterEnd(window), Keep::FromEnqueue(window), Keep::UntilForgotten];
+        *self.pick(&rules)
+    }
+
+    fn settle(&mut self) -> SettleAndClaim {
+        let again = if self.rng.random_bool(0.1) { self.calls.last() } else { None };
+        let late = if self.rng.random_bool(0.05) { self.calls.choose(&mut self.rng) } else { None };
+        if let Some(call) = again.or(late) {
+            return call.clone();
+        }
+        let worker = self.rng.random_range(0..WORKERS);
+        self.sequences[worker] += 1;
+        let call = SettleAndClaim {
+            worker: Worker([u8::try_from(worker).unwrap_or(0); 16]),
+            sequence: self.sequences[worker],
+            settlements: self.many(3, |this| Some((this.receipt()?, this.outcome()))).into_iter().flatten().collect(),
+            want: self.rng.random_range(0..4),
+            lease_ms: *self.pick(&[1_000, 30_000]),
+            token: Token::from(self.rng.random::<[u8; 16]>()),
+            fence_floor: if self.rng.random_bool(0.02) { self.now * 1_000 + 5_000_000 } else { 0 },
+        };
+        self.calls.push(call.clone());
+        let excess = self.calls.len().saturating_sub(CALLS);
+        self.calls.drain(..excess);
+        call
+    }
+
+    fn outcome(&mut self) -> Outcome {
+        let delay_ms = *self.pick(&[0, 100, 2_000]);
+        match self.rng.random_range(0..10) {
+            0..4 => Outcome::Done,
+            4..7 => Outcome::Failed { retry_ms: delay_ms, error: self.bytes(40) },
+            7 => Outcome::Snoozed { after_ms: delay_ms },
+            8 => Outcome::Released,
+            _ => Outcome::Dead { reason: self.bytes(40) },
+        }
+    }
+
+    fn beat(&mut self) -> Beat {
+        let deliveries = self.many(3, |this| Some((this.receipt()?, this.rng.random_bool(0.5))));
+        Beat {
+            worker: Worker([u8::try_from(self.rng.random_range(0..WORKERS)).unwrap_or(0); 16]),
+            lease_ms: *self.pick(&[1_000, 30_000]),
+            deliveries: deliveries.into_iter().flatten().collect(),
+        }
+    }
+
+    fn reschedule(&mut self) -> Reschedule {
+        let (with_when, with_body) = (self.rng.random_bool(0.8), self.rng.random_bool(0.4));
+        Reschedule { id: self.id(), when: with_when.then(|| self.when()), body: with_body.then(|| self.bytes(80)) }
+    }
+
+    fn rescue(&mut self) -> Rescue {
+        Rescue {
+            limit: self.rng.random_range(0..5),
+            crash_max: self.rng.random_range(1..4),
+            crash_delay_ms: *self.pick(&[0, 500, 3_000_000]),
+        }
+    }
+
+    fn redrive(&mut self) -> Redrive {
+        Redrive {
+            redrive: [self.rng.random_range(0..2); 16],
+            filter: self.bytes(10),
+            ids: self.many(6, Self::id),
+            delay_ms: self.rng.random_range(0..500),
+        }
+    }
+
+    fn pause(&mut self) -> Call {
+        let span = self.rng.random_range(0..5_000);
+        Call::Pause(self.rng.random_bool(0.7).then_some(self.now + span))
+    }
+
+    fn limits(&mut self) -> Limits {
+        Limits {
+            jobs_max: self.rng.random_bool(0.3).then(|| self.rng.random_range(5..12)),
+            bytes_max: self.rng.random_bool(0.3).then(|| self.rng.random_range(1_000..2_000)),
+        }
+    }
+
+    fn list(&mut self) -> Call {
+        let state = *self.pick(&[State::Waiting(Priority::Normal), State::Leased, State::Dead]);
+        let after = Listed { score: self.now - self.rng.random_range(0..5_000), id: self.id() };
+        Call::List(state, self.rng.random_bool(0.5).then_some(after), self.rng.random_range(1..5))
+    }
+
+    fn when(&mut self) -> When {
+        let delay_ms = *self.pick(&[0, 0, 5, 700, 4_000]);
+        if self.rng.random_bool(0.5) { When::In(delay_ms) } else { When::At(self.now + delay_ms - 3) }
+    }
+
+    fn id(&mut self) -> JobId {
+        JobId([self.rng.random_range(0..IDS); 16])
+    }
+
+    fn receipt(&mut self) -> Option<Receipt> {
+        let receipt = *self.receipts.choose(&mut self.rng)?;
+        let token = Token::from(self.rng.random::<[u8; 16]>());
+        Some(match self.rng.random_range(0..20) {
+            0 => Receipt { token, ..receipt },
+            1 => Receipt { fence: receipt.fence + 1, ..receipt },
+            _ => receipt,
+        })
+    }
+
+    fn bytes(&mut self, most: usize) -> Bytes {
+        let length = self.rng.random_range(0..=most);
+        (0..length).map(|_| self.rng.random::<u8>()).collect()
+    }
+
+    fn many<T>(&mut self, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        (0..self.rng.random_range(0..=most)).map(|_| make(self)).collect()
+    }
+
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.rng.random_range(0..from.len())]
+    }
+}

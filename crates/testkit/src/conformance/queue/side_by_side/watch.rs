@@ -1,0 +1,125 @@
+//! Promises that need more than one look at the keys, kept with a ledger of what was answered.
+
+use super::call::{Answer, Call};
+use anyhow::{Result, ensure};
+use evenkeel::Token;
+use evenkeel::queue::JobId;
+use evenkeel::queue::job::Retries;
+use evenkeel::queue::steps::{
+    Claimed, Enqueued, Receipt, RedriveVerdict, Rescheduled, Revoked, SettleAndClaim, Settled, Verdict,
+};
+use std::collections::{HashMap, HashSet};
+
+/// What was promised so far. A sender that is told "created" has made another job of that id: its ledger begins anew.
+#[derive(Default)]
+pub(super) struct Watch {
+    revoked: HashSet<JobId>,
+    /// The latest delivery of each job, while nothing said that it is over.
+    current: HashMap<JobId, Receipt>,
+    /// Jobs whose delivery may or may not be current: a `put` does not say whether it changed anything.
+    unsure: HashSet<JobId>,
+    fences: HashMap<JobId, u64>,
+    redriven: HashSet<([u8; 16], JobId)>,
+    /// What each call of a worker was answered, to know a repeat.
+    answered: HashMap<Token, Vec<Verdict>>,
+}
+
+impl Watch {
+    /// Judges one answer.
+    pub(super) fn see(&mut self, call: &Call, answer: &Answer, now: u64) -> Result<()> {
+        match call {
+            Call::Settle(call) => {
+                if let Some(Settled::Done(claimed)) = &answer.settled {
+                    self.settlements(call, claimed)?;
+                    self.deliveries(claimed, now)?;
+                }
+            }
+            Call::Beat(beat) => {
+                for ((receipt, _), held) in beat.deliveries.iter().zip(&answer.held) {
+                    self.is_current(*receipt, *held, "extended")?;
+                }
+            }
+            Call::Enqueue(jobs) => {
+                let created = jobs.iter().zip(&answer.enqueued).filter(|(_, answer)| **answer == Enqueued::Created);
+                created.for_each(|(job, _)| self.begin_anew(job.id));
+            }
+            Call::Put(puts) => puts.iter().for_each(|put| {
+                self.begin_anew(put.id);
+                self.unsure.insert(put.id);
+            }),
+            Call::Redrive(redrive) => {
+                for (id, verdict) in redrive.ids.iter().zip(&answer.redriven) {
+                    let again = *verdict == RedriveVerdict::Taken && !self.redriven.insert((redrive.redrive, *id));
+                    ensure!(!again, "I9: {id} was taken twice by one redrive");
+                }
+            }
+            Call::Revoke(ids) => {
+                let gone = |revoked: &Revoked| matches!(revoked, Revoked::Revoked | Revoked::RevokedAfterLapse);
+                for (id, _) in ids.iter().zip(&answer.revoked).filter(|(_, revoked)| gone(revoked)) {
+                    self.revoked.insert(*id);
+                    self.current.remove(id);
+                }
+            }
+            Call::Reschedule(changes) => {
+                let moved = |answer: &Rescheduled| {
+                    matches!(answer, Rescheduled::Changed | Rescheduled::ChangedAfterLapse)
+                };
+                for (change, _) in changes.iter().zip(&answer.rescheduled).filter(|(_, answer)| moved(answer)) {
+                    self.current.remove(&change.id);
+                }
+            }
+            _ => {}
+        }
+        for id in &answer.rescued {
+            self.current.remove(id);
+        }
+        Ok(())
+    }
+
+    fn settlements(&mut self, call: &SettleAndClaim, claimed: &Claimed) -> Result<()> {
+        let repeated = self.answered.insert(call.token, claimed.verdicts.clone()).as_ref() == Some(&claimed.verdicts);
+        for ((receipt, _), verdict) in call.settlements.iter().zip(&claimed.verdicts).filter(|_| !repeated) {
+            self.is_current(*receipt, *verdict != Verdict::Lost, "settled")?;
+            if *verdict != Verdict::Lost {
+                self.current.remove(&receipt.id);
+            }
+        }
+        Ok(())
+    }
+
+    fn deliveries(&mut self, claimed: &Claimed, now: u64) -> Result<()> {
+        // The answer to a repeated call knows no due times.
+        for delivered in claimed.deliveries.iter().filter(|delivered| delivered.due_at > 0) {
+            let (id, fence) = (delivered.receipt.id, delivered.receipt.fence);
+            ensure!(delivered.due_at <= now, "I7: {id} was due at {} and started at {now}", delivered.due_at);
+            ensure!(!self.revoked.contains(&id), "I8: {id} was revoked and started");
+            let running = self.current.insert(id, delivered.receipt);
+            ensure!(running.is_none(), "I4: {id} was given out while it runs");
+            self.unsure.remove(&id);
+            let before = self.fences.insert(id, fence).unwrap_or(0);
+            ensure!(fence > before, "the fence of {id} went from {before} to {fence}");
+            if let Ok(job) = &delivered.job
+                && let Retries::Limited(retries) = job.spec.retries
+            {
+                ensure!(job.errors <= retries, "I6: {id} starts after {} errors with {retries} retries", job.errors);
+            }
+        }
+        Ok(())
+    }
+
+    /// (I5) Only the current delivery has an effect.
+    fn is_current(&self, receipt: Receipt, took_effect: bool, what: &str) -> Result<()> {
+        let id = receipt.id;
+        let current = self.unsure.contains(&id) || self.current.get(&id) == Some(&receipt);
+        ensure!(current || !took_effect, "I5: a delivery of {id} that is not current {what} it");
+        Ok(())
+    }
+
+    fn begin_anew(&mut self, id: JobId) {
+        self.revoked.remove(&id);
+        self.current.remove(&id);
+        self.unsure.remove(&id);
+        self.fences.remove(&id);
+        self.redriven.retain(|(_, redriven)| *redriven != id);
+    }
+}
