@@ -1,6 +1,7 @@
-//! The program `evenkeel`: looks at the servers a service stands on.
+//! The program `evenkeel`: looks at the servers a service stands on, and operates its queues.
 
 mod doctor;
+mod queue;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -17,10 +18,14 @@ struct Arguments {
 enum Command {
     /// Check what Evenkeel needs of a Redis and of a database, and say what is wrong
     Doctor(doctor::Arguments),
+    /// Look at the queues on a Redis, and operate them
+    Queue(queue::Arguments),
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let Command::Doctor(arguments) = Arguments::parse().command;
-    doctor::run(&arguments).await
+    match Arguments::parse().command {
+        Command::Doctor(arguments) => doctor::run(&arguments).await,
+        Command::Queue(arguments) => queue::run(arguments).await,
+    }
 }

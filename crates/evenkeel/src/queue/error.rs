@@ -20,6 +20,14 @@ pub enum QueueError {
         /// What cannot work, and what to change.
         reason: String,
     },
+    /// Nobody has opened a queue of this name on this store, under this prefix.
+    #[error(
+        "there is no queue called {topic} here; check the address, its prefix, and that a program has opened the queue"
+    )]
+    UnknownTopic {
+        /// What was asked for.
+        topic: String,
+    },
     /// The body has no form in the queue's codec. Nothing was sent.
     #[error(transparent)]
     Codec(#[from] CodecError),

@@ -39,6 +39,7 @@
 //! job, `register` knows which topics there are.
 //!
 //! * [`Queue`] — what a program holds: it sends jobs, and [runs](Queue::consume) them.
+//! * [`topic::Topic`] — the same for those who operate it, whatever the type of its jobs.
 //! * [`steps`] — the atomic steps, as a trait; docs/spec/queue.md is their specification.
 //! * [`job`] — what a job is; [`record`] — how one is written down.
 //! * [`MemoryQueue`] — the steps as a model in this process; [`RedisQueue`] — as scripts on Redis.
@@ -67,6 +68,7 @@ mod settings;
 mod shards;
 pub mod steps;
 mod store;
+pub mod topic;
 
 pub use builder::QueueBuilder;
 pub use consume::{Cancellation, Consumer, Delivery, Handled, Reaction};

@@ -7,7 +7,7 @@ use super::redis::RedisQueue;
 use super::register::{MemoryTopics, RedisTopics, TopicRecord};
 use super::shards::Shards;
 use super::steps::{
-    Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
+    Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
     Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
 use crate::clock::Clock;
@@ -167,6 +167,10 @@ impl QueueSteps for QueueStore {
 
     async fn job(&self, shard: &Shard, id: JobId) -> Result<Option<Found>, QueueError> {
         step!(self, steps => steps.job(shard, id))
+    }
+
+    async fn jobs(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
+        step!(self, steps => steps.jobs(shard, ids))
     }
 
     async fn list(

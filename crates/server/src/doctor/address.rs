@@ -4,7 +4,7 @@ use url::Url;
 
 /// What kind of server an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Redis,
     MySql,
     Postgres,
@@ -13,18 +13,18 @@ pub(super) enum Kind {
 
 /// One address.
 #[derive(Debug)]
-pub(super) struct Address {
-    pub(super) kind: Kind,
+pub(crate) struct Address {
+    pub(crate) kind: Kind,
     /// As it was given, with its secrets: for connecting only.
-    pub(super) url: String,
+    pub(crate) url: String,
     /// For people: without password and options.
-    pub(super) shown: String,
+    pub(crate) shown: String,
     secrets: Vec<String>,
 }
 
 impl Address {
     /// Reads the `position`th argument, or says in one sentence what is wrong with it, without repeating it.
-    pub(super) fn read(position: usize, text: &str) -> Result<Self, String> {
+    pub(crate) fn read(position: usize, text: &str) -> Result<Self, String> {
         let kind = kind(text).ok_or_else(|| {
             format!("argument {position} is no address doctor knows: write redis://, rediss://, mysql://, postgres:// or sqlite:")
         })?;
@@ -42,7 +42,7 @@ impl Address {
     }
 
     /// The text with every secret of this address taken out: servers and drivers sometimes repeat what they were given.
-    pub(super) fn without_secrets(&self, text: &str) -> String {
+    pub(crate) fn without_secrets(&self, text: &str) -> String {
         self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It writes nothing that stays: one Redis key that lives two seconds, one temporary table per database.
 
-mod address;
+pub(crate) mod address;
 mod mysql;
 mod postgres;
 mod redis;

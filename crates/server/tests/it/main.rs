@@ -4,3 +4,4 @@
 mod doctor;
 mod hermetic;
 mod program;
+mod queue;

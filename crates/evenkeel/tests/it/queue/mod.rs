@@ -6,3 +6,4 @@ mod record;
 mod scripts;
 mod side;
 mod side_by_side;
+mod topic;

@@ -96,7 +96,11 @@ impl Dump {
             let mut read = pipe();
             for key in page {
                 read.pttl(key);
-                if name(key, tag)?.starts_with(b"job:") { read.get(key) } else { read.exists(key) };
+                if name(key, tag)?.starts_with(b"job:") {
+                    read.get(key)
+                } else {
+                    read.exists(key)
+                };
             }
             let answers = link.pipeline(tag.as_bytes(), &read).await?;
             for (key, answers) in page.iter().zip(answers.chunks(2)) {

@@ -54,9 +54,36 @@ pub async fn a_rescue_takes_only_what_has_lapsed<Q: QueueSteps>(world: &World<Q>
     let rescued = world.queue.rescue(&world.shard, one).await?;
     assert_eq!((rescued.jobs.len(), rescued.next_lapse_ms), (1, Some(0)), "at most as many as asked for");
     let rescued = world.rescue().await?;
-    assert_eq!((rescued.jobs.len(), rescued.next_lapse_ms), (1, Some(10_000)));
+    assert_eq!((rescued.jobs.len(), rescued.next_lapse_ms), (1, Some(10_000)), "and the next call takes the rest");
     assert_eq!(world.state(running.receipt.id).await?, Some(State::Leased));
     Ok(())
+}
+
+/// (omniqueue #102) A lease that counted from enqueueing was over before its job was claimed: a job that had waited for long ran
+/// twice at once. It counts from the claim.
+pub async fn a_lease_counts_from_the_claim<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    world.time.advance(3_600_000).await?;
+    let mut consumer = Consumer::default();
+    let delivered = world.claim_one(&mut consumer).await?;
+    assert_eq!(delivered.lease_left_ms, consumer.call(0).lease_ms);
+    world.time.advance(delivered.lease_left_ms - 1).await?;
+    assert!(world.rescue().await?.jobs.is_empty());
+    assert_eq!(world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?, Verdict::Settled);
+    Ok(())
+}
+
+/// (asynq #1167) A write about a job that had ended left a hash behind that nobody ever removed, and that blocked its id.
+pub async fn a_late_beat_leaves_nothing_behind<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    let mut consumer = Consumer::default();
+    let delivered = world.claim_one(&mut consumer).await?;
+    world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
+    assert!(!world.beat(&consumer, delivered.receipt, true).await?);
+    assert_eq!(world.queue.job(&world.shard, delivered.receipt.id).await?, None);
+    let stats = world.queue.stats(&world.shard).await?;
+    assert_eq!((stats.leased, stats.bytes), (0, 0));
+    world.given(&[job("a")]).await
 }
 
 /// (asynq) A lost dequeue reply burnt an attempt. A job that was never reported as started has not been tried.

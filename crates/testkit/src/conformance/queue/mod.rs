@@ -46,7 +46,7 @@ macro_rules! queue_suite {
             a_unique_key_deduplicates_within_its_window, a_refused_id_leaves_the_unique_key_free,
             a_full_topic_says_so_per_job, one_jobs_options_are_its_own, a_step_takes_five_hundred_items,
             // claim
-            urgent_jobs_go_first, a_claim_takes_no_more_than_wanted, a_paused_topic_gives_nothing,
+            urgent_jobs_go_first, jobs_of_one_millisecond_leave_in_order, a_claim_takes_no_more_than_wanted, a_paused_topic_gives_nothing,
             a_lost_reply_is_repeated, a_stale_call_changes_nothing, fences_rise_within_one_millisecond,
             fences_rise_above_what_sql_has_seen, what_was_sent_is_delivered,
             // settle
@@ -56,7 +56,7 @@ macro_rules! queue_suite {
             an_exhausted_job_may_be_discarded, a_dead_job_is_kept_even_if_exhausted_ones_are_not,
             snoozing_and_releasing_use_no_attempt, the_newest_errors_are_kept,
             // lease
-            a_beat_keeps_the_lease, a_late_ack_is_accepted_before_the_rescue, a_rescue_takes_only_what_has_lapsed,
+            a_beat_keeps_the_lease, a_lease_counts_from_the_claim, a_late_beat_leaves_nothing_behind, a_late_ack_is_accepted_before_the_rescue, a_rescue_takes_only_what_has_lapsed,
             a_lapse_before_the_start_uses_no_attempt, a_crashed_job_is_claimed_alone,
             a_job_that_lapsed_twice_is_claimed_alone, a_job_that_crashes_too_often_is_dead, silent_workers_are_forgotten,
             // revoke
@@ -71,7 +71,7 @@ macro_rules! queue_suite {
             // redrive
             a_redrive_takes_each_dead_letter_once, a_redrive_leaves_what_died_later, a_redrive_keeps_its_history,
             // operate
-            dead_letters_are_deleted_one_by_one, a_purge_is_bounded, forgetting_lets_stamps_run_out,
+            dead_letters_are_deleted_one_by_one, dead_letters_are_never_trimmed, a_purge_is_bounded, forgetting_lets_stamps_run_out,
             a_page_goes_on_while_jobs_come_and_go, a_page_goes_on_among_many_of_one_time, figures_add_up,
             // wake
             claimable_work_leaves_markers, an_earlier_job_leaves_one_marker, idle_and_paused_calls_leave_none,

@@ -2,8 +2,11 @@
 
 use super::world::{Consumer, World, job};
 use anyhow::{Context, Result};
+use bytes::Bytes;
 use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Priority};
-use evenkeel::queue::steps::{Enqueued, Found, ITEMS_MAX, Listed, NewJob, Outcome, QueueSteps, State, When};
+use evenkeel::queue::steps::{
+    Enqueued, Found, ITEMS_MAX, Listed, NewJob, Outcome, QueueSteps, SettleAndClaim, State, When,
+};
 
 const NORMAL: State = State::Waiting(Priority::Normal);
 
@@ -16,6 +19,24 @@ pub async fn dead_letters_are_deleted_one_by_one<Q: QueueSteps>(world: &World<Q>
     assert_eq!(world.queue.delete(&world.shard, &ids).await?, [false, false, false]);
     assert_eq!(world.state(job("b").id).await?, Some(NORMAL));
     assert_eq!(world.enqueue(job("a")).await?, Enqueued::Created);
+    Ok(())
+}
+
+/// (asynq, Sidekiq, ChasquiMQ) Dead letters beyond the ten-thousandth were deleted without a word.
+pub async fn dead_letters_are_never_trimmed<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    const LETTERS: usize = 10_500;
+    let mut consumer = Consumer::default();
+    for batch in 0..LETTERS / ITEMS_MAX {
+        let jobs: Vec<NewJob> = (0..ITEMS_MAX).map(|number| job(&format!("{batch}/{number}"))).collect();
+        world.given(&jobs).await?;
+        let taken = world.claim(&mut consumer, ITEMS_MAX).await?;
+        let dead = |receipt| (receipt, Outcome::Dead { reason: Bytes::from_static(b"no such customer") });
+        let settlements = taken.iter().map(|delivered| dead(delivered.receipt)).collect();
+        world.settle_and_claim(&SettleAndClaim { settlements, ..consumer.call(0) }).await?;
+    }
+    world.time.advance(400 * 24 * 3_600_000).await?;
+    assert_eq!(usize::try_from(world.queue.stats(&world.shard).await?.dead)?, LETTERS);
+    assert_eq!(world.live(job("0/0").id).await?.spec.body, "0/0");
     Ok(())
 }
 

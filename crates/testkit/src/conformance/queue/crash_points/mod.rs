@@ -51,7 +51,8 @@ pub async fn enumerate(after: AfterTheCut) -> Result<usize> {
     let cuts = (1..=commands).flat_map(|number| [Cut::BeforeCommand(number), Cut::BeforeReply(number)]);
     let mut points = 0;
     for cut in cuts {
-        let (rest, _) = stage.play(after, Some(cut)).await.with_context(|| format!("{cut:?} of {commands}, {after:?}"))?;
+        let (rest, _) =
+            stage.play(after, Some(cut)).await.with_context(|| format!("{cut:?} of {commands}, {after:?}"))?;
         if after == AfterTheCut::Repeats {
             let (ours, wanted) = (rest.summary(), whole.summary());
             ensure!(ours == wanted, "{cut:?}, repeated, ends elsewhere:\n{ours}\ninstead of\n{wanted}");

@@ -28,12 +28,7 @@ pub(super) struct Process<'a> {
 }
 
 impl<'a> Process<'a> {
-    pub(super) fn new(
-        link: Link,
-        world: &'a World<RedisQueue>,
-        ledger: &'a mut Ledger,
-        after: AfterTheCut,
-    ) -> Self {
+    pub(super) fn new(link: Link, world: &'a World<RedisQueue>, ledger: &'a mut Ledger, after: AfterTheCut) -> Self {
         Self { queue: RedisQueue::new(link.clone()), link, time: &world.time, shard: &world.shard, ledger, after }
     }
 
@@ -155,7 +150,8 @@ impl<'a> Process<'a> {
         let due = when.map(|when| due_at(when, now));
         facts.due = due.map_or(facts.due, |due| facts.due.min(due));
         let change = Reschedule { id, when, body };
-        let answer = self.ask(async |queue, shard| queue.reschedule(shard, std::slice::from_ref(&change)).await).await?;
+        let answer =
+            self.ask(async |queue, shard| queue.reschedule(shard, std::slice::from_ref(&change)).await).await?;
         if let (Some(due), Rescheduled::Changed) = (due, answer[0]) {
             self.ledger.of(id).due = due;
         }
@@ -163,7 +159,8 @@ impl<'a> Process<'a> {
     }
 
     pub(super) async fn redrive(&mut self, name: u8, ids: &[JobId]) -> Result<Redriven> {
-        let redrive = Redrive { redrive: [name; 16], filter: Bytes::from_static(b"all"), ids: ids.to_vec(), delay_ms: 0 };
+        let redrive =
+            Redrive { redrive: [name; 16], filter: Bytes::from_static(b"all"), ids: ids.to_vec(), delay_ms: 0 };
         self.ask(async |queue, shard| queue.redrive(shard, &redrive).await).await
     }
 

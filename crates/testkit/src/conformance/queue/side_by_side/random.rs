@@ -39,12 +39,22 @@ pub(super) struct Generator {
     /// The latest calls of all workers, to be sent again; one that was overtaken is stale.
     calls: Vec<SettleAndClaim>,
     version: u64,
+    redrives: u8,
 }
 
 impl Generator {
     pub(super) fn new(seed: u64, now: u64) -> Self {
         let rng = StdRng::seed_from_u64(seed);
-        Self { rng, now, latest: now, receipts: Vec::new(), sequences: [0; WORKERS], calls: Vec::new(), version: 0 }
+        Self {
+            rng,
+            now,
+            latest: now,
+            receipts: Vec::new(),
+            sequences: [0; WORKERS],
+            calls: Vec::new(),
+            version: 0,
+            redrives: 0,
+        }
     }
 
     /// Remembers deliveries, to settle them later, or too late.
@@ -197,11 +207,19 @@ impl Generator {
 
     fn redrive(&mut self) -> Redrive {
         Redrive {
-            redrive: [self.rng.random_range(0..2); 16],
+            redrive: self.redrive_id(),
             filter: self.bytes(10),
             ids: self.many(6, Self::id),
             delay_ms: self.rng.random_range(0..500),
         }
+    }
+
+    /// The latest redrive, the one before, or a new one: an old one finds only what died later.
+    fn redrive_id(&mut self) -> [u8; 16] {
+        if self.rng.random_bool(0.1) {
+            self.redrives = self.redrives.wrapping_add(1);
+        }
+        [self.redrives.wrapping_sub(self.rng.random_range(0..2)); 16]
     }
 
     fn pause(&mut self) -> Call {

@@ -61,9 +61,8 @@ impl Watch {
                 }
             }
             Call::Reschedule(changes) => {
-                let moved = |answer: &Rescheduled| {
-                    matches!(answer, Rescheduled::Changed | Rescheduled::ChangedAfterLapse)
-                };
+                let moved =
+                    |answer: &Rescheduled| matches!(answer, Rescheduled::Changed | Rescheduled::ChangedAfterLapse);
                 for (change, _) in changes.iter().zip(&answer.rescheduled).filter(|(_, answer)| moved(answer)) {
                     self.current.remove(&change.id);
                 }

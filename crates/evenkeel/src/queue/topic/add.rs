@@ -1,0 +1,47 @@
+//! Adding a job by hand.
+
+use super::Topic;
+use crate::queue::error::QueueError;
+use crate::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
+use crate::queue::steps::{Enqueued, NewJob, QueueSteps, When};
+use bytes::Bytes;
+
+/// A job whose type nobody here knows: its body as the topic's codec writes it.
+#[derive(Clone, Debug)]
+pub struct NewTopicJob {
+    /// The body. For the usual codec: JSON.
+    pub body: Bytes,
+    /// When it is due.
+    pub when: When,
+    /// The sender's own id, which makes adding it twice harmless; without one it gets a new id.
+    pub name: Option<String>,
+    /// Which jobs go first.
+    pub priority: Priority,
+    /// How many attempts follow a failed first one; `None`: as the topic's programs say.
+    pub retries: Option<Retries>,
+}
+
+impl Topic {
+    /// Adds a job, and says under which id and what became of it.
+    ///
+    /// # Errors
+    /// [`QueueError::Link`]. With a name of its own, repeat it; without, the job may be there although the call failed.
+    pub async fn add(&self, new: NewTopicJob) -> Result<(JobId, Enqueued), QueueError> {
+        let id = match &new.name {
+            Some(name) => JobId::named(name.as_bytes()),
+            None => JobId::generate(self.store.now_ms()),
+        };
+        let of_topic = self.record.retries.map_or(Retries::Unlimited, Retries::Limited);
+        let spec = JobSpec {
+            priority: new.priority,
+            retries: new.retries.unwrap_or(of_topic),
+            discard_exhausted: self.record.discard_exhausted,
+            keep: if new.name.is_some() { Keep::AfterEnd(self.record.id_window_ms) } else { Keep::Nothing },
+            notes: new.name.map(|name| Note::Name(name.into_bytes().into())).into_iter().collect(),
+            ..JobSpec::new(new.body)
+        };
+        let answers = self.store.enqueue(self.shards.of(id), &[NewJob { id, when: new.when, spec }]).await?;
+        let answer = answers.first().copied();
+        answer.map(|answer| (id, answer)).ok_or_else(|| QueueError::Invalid("the store gave no answer".to_owned()))
+    }
+}

@@ -1,0 +1,200 @@
+//! Noticing that a topic is not well, and telling whoever asked.
+
+use super::{Place, Topic};
+use crate::queue::error::QueueError;
+use crate::queue::job::JobId;
+use crate::queue::steps::{ITEMS_MAX, Stats, Totals};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// When to raise an alert; what is not said is not watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AlertLimits {
+    /// More jobs than this wait (due or not).
+    pub backlog_max: Option<u64>,
+    /// The oldest due job has waited longer than this, in ms.
+    pub late_ms_max: Option<u64>,
+    /// There are more dead letters than this.
+    pub dead_max: Option<u64>,
+    /// Jobs have been due for longer than this, in ms, and nobody claims any: the consumers are gone, or stuck.
+    pub idle_ms_max: Option<u64>,
+    /// A handler has been at one job for longer than this, in ms. Reads the records of all running jobs at every look.
+    pub running_ms_max: Option<u64>,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlertKind {
+    /// Many jobs wait.
+    Backlog,
+    /// A due job has waited for long.
+    Late,
+    /// There are dead letters.
+    DeadLetters,
+    /// Jobs are due and nobody claims any.
+    Idle,
+    /// A handler has been running for long.
+    LongRun,
+}
+
+/// Something went over its limit, or came back below it. Its `Display` form is one sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Alert {
+    /// The topic.
+    pub topic: String,
+    /// What is (or was) wrong.
+    pub kind: AlertKind,
+    /// Whether it begins; `false`: it is over.
+    pub raised: bool,
+    /// How much there is: jobs, or ms.
+    pub value: u64,
+    /// How much there may be.
+    pub limit: u64,
+    /// The job that has been running longest, for [`AlertKind::LongRun`].
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub job: Option<JobId>,
+    /// The server's time, in ms since 1970.
+    pub at_ms: u64,
+}
+
+fn as_text<S: serde::Serializer>(job: &Option<JobId>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&job.map(|job| job.to_string()).unwrap_or_default())
+}
+
+impl fmt::Display for Alert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { topic, value, limit, .. } = self;
+        let seconds = |ms: &u64| Duration::from_millis(*ms);
+        if !self.raised {
+            write!(f, "over: ")?;
+        }
+        match self.kind {
+            AlertKind::Backlog => write!(f, "queue {topic}: {value} jobs wait, the limit is {limit}"),
+            AlertKind::Late => {
+                write!(
+                    f,
+                    "queue {topic}: the oldest due job waits for {:?}, the limit is {:?}",
+                    seconds(value),
+                    seconds(limit)
+                )
+            }
+            AlertKind::DeadLetters => write!(f, "queue {topic}: {value} dead letters, the limit is {limit}"),
+            AlertKind::Idle => write!(
+                f,
+                "queue {topic}: jobs are due for {:?} and nobody claims them, the limit is {:?}",
+                seconds(value),
+                seconds(limit)
+            ),
+            AlertKind::LongRun => {
+                let job = self.job.map(|job| format!(" ({job})")).unwrap_or_default();
+                write!(f, "queue {topic}: a job{job} runs for {:?}, the limit is {:?}", seconds(value), seconds(limit))
+            }
+        }
+    }
+}
+
+/// Looks at a topic again and again.
+#[derive(Debug)]
+pub struct Watch {
+    topic: Topic,
+    limits: AlertLimits,
+    /// What is over its limit now.
+    standing: BTreeMap<AlertKind, Alert>,
+    /// What had happened at the look before.
+    before: Option<Totals>,
+}
+
+impl Watch {
+    /// A watch that has not looked yet.
+    #[must_use]
+    pub fn new(topic: Topic, limits: AlertLimits) -> Self {
+        Self { topic, limits, standing: BTreeMap::new(), before: None }
+    }
+
+    /// Looks once: what is newly over its limit, and what is not any more.
+    ///
+    /// # Errors
+    /// [`QueueError::Link`]: nothing could be seen, and nothing is said; a queue whose Redis is away needs another alarm.
+    pub async fn look(&mut self) -> Result<Vec<Alert>, QueueError> {
+        let stats = self.topic.stats().await?;
+        let longest = match self.limits.running_ms_max {
+            Some(_) => self.longest_run(stats.total.now).await?,
+            None => None,
+        };
+        let late_ms = stats.late_ms();
+        let idle_ms = if self.is_idle(&stats.total) { late_ms } else { 0 };
+        self.before = Some(stats.total.totals);
+        let (run_ms, job) = longest.map_or((0, None), |(ms, job)| (ms, Some(job)));
+        let limits = self.limits;
+        let figures = [
+            (AlertKind::Backlog, limits.backlog_max, stats.total.waiting(), None),
+            (AlertKind::Late, limits.late_ms_max, late_ms, None),
+            (AlertKind::DeadLetters, limits.dead_max, stats.total.dead, None),
+            (AlertKind::Idle, limits.idle_ms_max, idle_ms, None),
+            (AlertKind::LongRun, limits.running_ms_max, run_ms, job),
+        ];
+        let watched = figures.into_iter().filter_map(|(kind, limit, value, job)| Some((kind, limit?, value, job)));
+        let topic = self.topic.name().to_owned();
+        let changes = watched.filter_map(|(kind, limit, value, job)| {
+            let raised = value > limit;
+            let alert = Alert { topic: topic.clone(), kind, raised, value, limit, job, at_ms: stats.total.now };
+            let changed = raised != self.standing.contains_key(&kind);
+            if raised {
+                self.standing.insert(kind, alert.clone());
+            } else {
+                self.standing.remove(&kind);
+            }
+            changed.then_some(alert)
+        });
+        Ok(changes.collect())
+    }
+
+    /// What is over its limit as of the latest look.
+    pub fn standing(&self) -> impl Iterator<Item = &Alert> {
+        self.standing.values()
+    }
+
+    /// Looks every `every`, for ever, and tells `hook` of every change. A look that fails is logged and made again.
+    pub async fn run(mut self, every: Duration, mut hook: impl FnMut(&Alert)) {
+        loop {
+            match self.look().await {
+                Ok(alerts) => alerts.iter().for_each(&mut hook),
+                Err(error) => tracing::warn!(topic = self.topic.name(), %error, "the topic could not be looked at"),
+            }
+            self.topic.clock.sleep(every).await;
+        }
+    }
+
+    /// Whether work is due, none is running, and none has moved since the look before.
+    fn is_idle(&self, stats: &Stats) -> bool {
+        let Totals { done, retried, lapsed, crashed, died, expired, discarded, .. } = stats.totals;
+        let moved = |totals: Totals| {
+            [totals.done, totals.retried, totals.lapsed, totals.crashed, totals.died, totals.expired, totals.discarded]
+                != [done, retried, lapsed, crashed, died, expired, discarded]
+        };
+        let claimable = stats.ready > 0 && stats.paused_until.is_none();
+        claimable && stats.leased == stats.lapsed && !self.before.is_some_and(moved)
+    }
+
+    /// The job that has been with its handler for longest, and for how long. A delivery's fence is the time it was made, in µs,
+    /// unless a fence that SQL had seen was higher.
+    async fn longest_run(&self, now: u64) -> Result<Option<(u64, JobId)>, QueueError> {
+        let mut longest = None;
+        let mut after = None;
+        loop {
+            let page = self.topic.peek(Place::Leased, after, ITEMS_MAX).await?;
+            for seen in &page.jobs {
+                let Ok(job) = &seen.job else { continue };
+                let run_ms = now.saturating_sub(job.fence / 1_000);
+                longest = longest.max(Some((run_ms, seen.id)));
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(longest);
+            }
+        }
+    }
+}

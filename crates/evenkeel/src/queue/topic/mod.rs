@@ -1,0 +1,181 @@
+//! A topic for those who operate it: its jobs whatever their type, over all of its shards.
+//!
+//! ```
+//! # use evenkeel::queue::job::{JobId, Priority};
+//! # use evenkeel::queue::topic::Place;
+//! # async fn look(keel: &evenkeel::Keel) -> Result<(), evenkeel::queue::QueueError> {
+//! let mail = keel.topic("mail").await?;
+//! println!("{} wait, {} are dead letters", mail.stats().await?.total.waiting(), mail.stats().await?.total.dead);
+//! for seen in mail.peek(Place::Dead, None, 20).await?.jobs {
+//!     println!("{}", seen.id);
+//! }
+//! let done = mail.redrive("after the fix of 42").per_second(100).run().await?;
+//! println!("{} sent back", done.taken);
+//! # Ok(())
+//! # }
+//! ```
+
+mod add;
+pub mod alert;
+mod change;
+mod page;
+mod purge;
+mod redrive;
+mod stats;
+
+pub use add::NewTopicJob;
+pub use page::{Page, Place, Seen};
+pub use redrive::{DryRun, Filter, RedriveReport, TopicRedrive};
+pub use stats::TopicStats;
+
+use super::error::QueueError;
+use super::job::JobId;
+use super::register::TopicRecord;
+use super::shards::Shards;
+use super::steps::{Found, ITEMS_MAX, Limits, QueueSteps, Shard};
+use super::store::QueueStore;
+use crate::clock::Clock;
+use crate::keel::Keel;
+use std::fmt;
+use std::sync::Arc;
+
+/// One topic, to be operated. Cheap to clone.
+///
+/// What concerns many jobs or all shards is done shard by shard, at most 500 items in a call. If it fails on the way, what was
+/// done before is done; every operation here may be repeated, and a repeat goes on where the first one stopped.
+#[derive(Clone)]
+pub struct Topic {
+    store: QueueStore,
+    name: Arc<str>,
+    shards: Shards,
+    record: TopicRecord,
+    clock: Clock,
+}
+
+impl fmt::Debug for Topic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Topic").field("name", &self.name).field("shards", &self.shards.count()).finish_non_exhaustive()
+    }
+}
+
+impl Keel {
+    /// The topic `name`, to be operated. A program that sends or handles its jobs opens it with [`Keel::queue`] instead.
+    ///
+    /// # Errors
+    /// [`QueueError::UnknownTopic`]: no program has opened a queue of this name on this store, under this prefix.
+    pub async fn topic(&self, name: &str) -> Result<Topic, QueueError> {
+        let store = self.queue_store();
+        match store.topic(name).await? {
+            Some(record) => Ok(Topic::new(self, store, name, record)),
+            None => Err(QueueError::UnknownTopic { topic: name.to_owned() }),
+        }
+    }
+
+    /// Every topic that a program has opened, by name.
+    ///
+    /// # Errors
+    /// As [`topic`](Self::topic).
+    pub async fn topics(&self) -> Result<Vec<Topic>, QueueError> {
+        let store = self.queue_store();
+        let topics = store.topics().await?;
+        Ok(topics.into_iter().map(|(name, record)| Topic::new(self, store.clone(), &name, record)).collect())
+    }
+}
+
+impl Topic {
+    fn new(keel: &Keel, store: QueueStore, name: &str, record: TopicRecord) -> Self {
+        let shards = store.shards(name, record.shards);
+        Self { store, name: name.into(), shards, record, clock: keel.clock().clone() }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Over how many shards its jobs are spread.
+    #[must_use]
+    pub fn shards(&self) -> u16 {
+        self.shards.count()
+    }
+
+    /// The id of the codec its bodies are written with ([`Codec::id`](crate::codec::Codec::id)): 1 is JSON.
+    #[must_use]
+    pub fn codec(&self) -> u8 {
+        self.record.codec
+    }
+
+    /// Everything about one job: where it is, what it carries, what went wrong so far and when, how often it was sent back. Of one
+    /// that ended, how and when, for as long as that is remembered. `None`: never seen, or not remembered any more.
+    ///
+    /// # Errors
+    /// [`QueueError::Unreadable`] if its record was written by a program that this one does not understand.
+    pub async fn job(&self, id: JobId) -> Result<Option<Found>, QueueError> {
+        self.store.job(self.shards.of(id), id).await
+    }
+
+    /// Stops handing out jobs, on all shards: for good, or until a time in ms since 1970. What runs goes on, what comes is taken
+    /// in. Repeating it is harmless.
+    pub async fn pause(&self, until: Option<u64>) -> Result<(), QueueError> {
+        for shard in self.shards.iter() {
+            self.store.pause(shard, until).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends a pause and wakes the consumers.
+    pub async fn resume(&self) -> Result<(), QueueError> {
+        for shard in self.shards.iter() {
+            self.store.resume(shard).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets how much the topic may hold, spread evenly over its shards; until a program that names limits opens it again.
+    pub async fn set_limits(&self, limits: Limits) -> Result<(), QueueError> {
+        let share = |limit: u64| limit.div_ceil(u64::from(self.shards.count()));
+        let limits = Limits { jobs_max: limits.jobs_max.map(share), bytes_max: limits.bytes_max.map(share) };
+        for shard in self.shards.iter() {
+            self.store.set_limits(shard, limits).await?;
+        }
+        Ok(())
+    }
+
+    /// The store's time in ms since 1970, as well as it is known here.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.store.now_ms()
+    }
+
+    /// The items of a call by shard, at most [`ITEMS_MAX`] together, each with its place in the call.
+    fn calls<T: Clone>(&self, items: &[T], id: impl Fn(&T) -> JobId) -> Vec<(Shard, Vec<usize>, Vec<T>)> {
+        let mut calls = Vec::new();
+        for (chunk, items) in items.chunks(ITEMS_MAX).enumerate() {
+            for share in self.shards.split(items.iter().cloned(), &id) {
+                let places = share.places.iter().map(|place| chunk * ITEMS_MAX + place).collect();
+                calls.push((share.shard, places, share.items));
+            }
+        }
+        calls
+    }
+}
+
+/// Answers of several calls, in the order of the items they answer.
+struct Answers<A>(Vec<Option<A>>);
+
+impl<A: Clone> Answers<A> {
+    fn of(items: usize) -> Self {
+        Self(vec![None; items])
+    }
+
+    fn put(&mut self, places: Vec<usize>, answers: Vec<A>) {
+        for (place, answer) in places.into_iter().zip(answers) {
+            self.0[place] = Some(answer);
+        }
+    }
+
+    fn all(self) -> Vec<A> {
+        self.0.into_iter().flatten().collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! Figures of a topic.
+
+use super::Topic;
+use crate::queue::error::QueueError;
+use crate::queue::steps::{QueueSteps, State, Stats, Totals};
+
+/// Figures of a topic and of each of its shards, one look after the other.
+#[derive(Clone, Debug, Default)]
+pub struct TopicStats {
+    /// All shards together. A worker counts once for each shard it works on; the pause is the longest one.
+    pub total: Stats,
+    /// Each shard.
+    pub shards: Vec<Stats>,
+}
+
+impl TopicStats {
+    /// How long ago the oldest job became due that still waits, in ms; 0 if none is due.
+    #[must_use]
+    pub fn late_ms(&self) -> u64 {
+        self.shards.iter().map(Stats::late_ms).max().unwrap_or(0)
+    }
+
+    /// Whether every shard is paused.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.shards.iter().all(|shard| shard.paused_until.is_some())
+    }
+}
+
+impl Stats {
+    /// Jobs that wait, of all priorities.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.waiting.iter().sum()
+    }
+
+    /// How long ago the oldest job became due that still waits, in ms; 0 if none is due.
+    #[must_use]
+    pub fn late_ms(&self) -> u64 {
+        self.oldest_due.map_or(0, |due| self.now.saturating_sub(due))
+    }
+}
+
+impl Topic {
+    /// Counts, oldest due time and totals.
+    ///
+    /// # Errors
+    /// [`QueueError::Link`].
+    pub async fn stats(&self) -> Result<TopicStats, QueueError> {
+        let mut shards = Vec::with_capacity(usize::from(self.shards.count()));
+        for shard in self.shards.iter() {
+            shards.push(self.store.stats(shard).await?);
+        }
+        Ok(TopicStats { total: shards.iter().fold(Stats::default(), |sum, shard| add(&sum, shard)), shards })
+    }
+}
+
+/// How many jobs of a state there are.
+pub(super) fn count(stats: &Stats, state: State) -> u64 {
+    match state {
+        State::Waiting(priority) => stats.waiting[priority as usize],
+        State::Leased => stats.leased,
+        State::Dead => stats.dead,
+    }
+}
+
+fn add(sum: &Stats, shard: &Stats) -> Stats {
+    let earlier = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+    let mut waiting = sum.waiting;
+    waiting.iter_mut().zip(shard.waiting).for_each(|(sum, of_shard)| *sum += of_shard);
+    Stats {
+        now: sum.now.max(shard.now),
+        waiting,
+        ready: sum.ready + shard.ready,
+        oldest_due: earlier(sum.oldest_due, shard.oldest_due),
+        leased: sum.leased + shard.leased,
+        lapsed: sum.lapsed + shard.lapsed,
+        dead: sum.dead + shard.dead,
+        workers: sum.workers + shard.workers,
+        markers: sum.markers + shard.markers,
+        paused_until: sum.paused_until.max(shard.paused_until),
+        bytes: sum.bytes + shard.bytes,
+        totals: add_totals(sum.totals, shard.totals),
+    }
+}
+
+fn add_totals(a: Totals, b: Totals) -> Totals {
+    Totals {
+        created: a.created + b.created,
+        done: a.done + b.done,
+        retried: a.retried + b.retried,
+        lapsed: a.lapsed + b.lapsed,
+        crashed: a.crashed + b.crashed,
+        died: a.died + b.died,
+        expired: a.expired + b.expired,
+        discarded: a.discarded + b.discarded,
+        revoked: a.revoked + b.revoked,
+        redriven: a.redriven + b.redriven,
+        deleted: a.deleted + b.deleted,
+        ghosts: a.ghosts + b.ghosts,
+    }
+}

@@ -1,0 +1,266 @@
+//! A topic as its operators see it, over several shards.
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use evenkeel::Keel;
+use evenkeel::queue::job::{JobId, Priority};
+use evenkeel::queue::steps::{
+    Found, Outcome, QueueSteps, Rescheduled, Revoked, SettleAndClaim, Settled, Shard, State, When,
+};
+use evenkeel::queue::topic::alert::{AlertKind, AlertLimits, Watch};
+use evenkeel::queue::topic::{Filter, NewTopicJob, Place, Topic};
+use evenkeel::queue::{QueueError, RedisQueue};
+use std::collections::BTreeSet;
+use testkit::conformance::queue::{Consumer, job};
+use testkit::park::{self, SharedRedis};
+
+const SHARDS: u16 = 3;
+const HOUR_MS: u64 = 3_600_000;
+
+/// A topic over three shards in a keel of its own.
+async fn opened(keel: &Keel) -> Result<Topic> {
+    keel.queue::<String>("mail").shards(SHARDS).build().await?;
+    Ok(keel.topic("mail").await?)
+}
+
+async fn on_redis() -> Result<(SharedRedis, Keel, Topic)> {
+    let redis = park::redis().await?;
+    let keel = Keel::connect(&format!("{}?prefix={}", redis.url, redis.prefix)).await?;
+    let topic = opened(&keel).await?;
+    Ok((redis, keel, topic))
+}
+
+fn new(body: &str, when: When) -> NewTopicJob {
+    NewTopicJob {
+        body: Bytes::copy_from_slice(body.as_bytes()),
+        when,
+        name: Some(body.to_owned()),
+        priority: Priority::Normal,
+        retries: None,
+    }
+}
+
+async fn given(topic: &Topic, count: usize) -> Result<Vec<JobId>> {
+    let mut ids = Vec::new();
+    for number in 0..count {
+        let delay = HOUR_MS + u64::try_from(number)? * 1_000;
+        ids.push(topic.add(new(&format!("job {number}"), When::In(delay))).await?.0);
+    }
+    Ok(ids)
+}
+
+/// Every page of a place, `limit` jobs each.
+async fn pages(topic: &Topic, limit: usize) -> Result<Vec<JobId>> {
+    let (mut ids, mut after) = (Vec::new(), None);
+    loop {
+        let page = topic.peek(Place::Waiting, after, limit).await?;
+        ids.extend(page.jobs.iter().map(|seen| seen.id));
+        after = page.next;
+        if after.is_none() {
+            return Ok(ids);
+        }
+    }
+}
+
+/// What operators do with jobs that wait, on whichever backend.
+async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
+    let ids = given(topic, 20).await?;
+    let shards: BTreeSet<u16> = ids.iter().map(|id| id.shard(SHARDS)).collect();
+    assert_eq!(shards.len(), usize::from(SHARDS), "twenty jobs are on all three shards");
+    assert_eq!(pages(topic, 6).await?, ids, "pages go by due time over all shards, and end");
+    assert_eq!(topic.stats().await?.total.waiting(), 20);
+
+    let again = topic.add(new("job 3", When::In(0))).await?;
+    assert_eq!(again, (ids[3], evenkeel::queue::steps::Enqueued::Duplicate));
+    let revoked = topic.revoke(&[ids[5], job("unknown").id, ids[0]]).await?;
+    assert_eq!(revoked, [Revoked::Revoked, Revoked::Unknown, Revoked::Revoked], "in the order of the call");
+    assert_eq!(topic.reschedule(ids[7], When::In(10)).await?, Rescheduled::Changed);
+    assert_eq!(topic.edit(ids[8], Bytes::from_static(b"edited")).await?, Rescheduled::Changed);
+    let Some(Found::Live { job: edited, .. }) = topic.job(ids[8]).await? else { panic!("it waits") };
+    assert_eq!(edited.spec.body, "edited");
+    assert_eq!(pages(topic, 50).await?[0], ids[7], "what was moved is the first now");
+    assert_eq!(topic.run_now(&[ids[9], ids[0]]).await?[0], Rescheduled::Changed);
+    assert_eq!(topic.stats().await?.total.ready, 1);
+
+    topic.pause(None).await?;
+    assert!(topic.stats().await?.is_paused());
+    topic.resume().await?;
+    assert!(!topic.stats().await?.is_paused());
+
+    let refused = topic.purge(Place::Waiting, "male").await;
+    assert!(matches!(&refused, Err(QueueError::Invalid(text)) if text.contains("mail")), "{refused:?}");
+    assert!(topic.purge(Place::Leased, "mail").await.is_err(), "what runs is not purged");
+    assert_eq!(topic.purge(Place::Waiting, "mail").await?, 18);
+    assert_eq!(topic.stats().await?.total.waiting(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn waiting_jobs_are_operated_in_memory() -> Result<()> {
+    waiting_jobs_are_operated(&opened(&Keel::memory()).await?).await
+}
+
+#[tokio::test]
+async fn waiting_jobs_are_operated_on_redis() -> Result<()> {
+    let (_redis, _keel, topic) = on_redis().await?;
+    waiting_jobs_are_operated(&topic).await
+}
+
+#[tokio::test]
+async fn a_topic_nobody_opened_is_unknown() -> Result<()> {
+    let keel = Keel::memory();
+    let unknown = keel.topic("mail").await;
+    assert!(matches!(unknown, Err(QueueError::UnknownTopic { .. })), "{unknown:?}");
+    assert!(keel.topics().await?.is_empty());
+    opened(&keel).await?;
+    let names: Vec<String> = keel.topics().await?.iter().map(|topic| topic.name().to_owned()).collect();
+    assert_eq!(names, ["mail"]);
+    Ok(())
+}
+
+/// The shards of the topic, to be consumed by hand.
+fn by_hand(keel: &Keel) -> Result<(RedisQueue, Vec<Shard>)> {
+    let link = keel.link().context("on Redis")?;
+    let shards = (0..SHARDS).map(|number| Shard::new(link.prefix(), "mail", number)).collect();
+    Ok((RedisQueue::new(link.clone()), shards))
+}
+
+/// Claims everything that is due, and settles it if there is an outcome for it.
+async fn consume(keel: &Keel, outcome: impl Fn(&[u8]) -> Option<Outcome>) -> Result<usize> {
+    let (queue, shards) = by_hand(keel)?;
+    let mut claimed = 0;
+    for shard in shards {
+        let mut consumer = Consumer::default();
+        let Settled::Done(taken) = queue.settle_and_claim(&shard, &consumer.call(100)).await? else { continue };
+        let settlements = taken.deliveries.iter().filter_map(|delivered| {
+            let body = &delivered.job.as_ref().ok()?.spec.body;
+            Some((delivered.receipt, outcome(body)?))
+        });
+        let settlements = settlements.collect();
+        queue.settle_and_claim(&shard, &SettleAndClaim { settlements, ..consumer.call(0) }).await?;
+        claimed += taken.deliveries.len();
+    }
+    Ok(claimed)
+}
+
+/// Twelve dead letters: the even ones had no route, the odd ones a bad address.
+async fn letters(keel: &Keel, topic: &Topic) -> Result<Vec<JobId>> {
+    let mut ids = Vec::new();
+    for number in 0..12 {
+        ids.push(topic.add(new(&format!("letter {number}"), When::In(0))).await?.0);
+    }
+    let odd = |body: &[u8]| body.last().is_some_and(|digit| digit % 2 == 1);
+    let reason = |body: &[u8]| if odd(body) { "bad address" } else { "no route to host" };
+    let died =
+        consume(keel, |body| Some(Outcome::Dead { reason: Bytes::from_static(reason(body).as_bytes()) })).await?;
+    assert_eq!(died, 12);
+    Ok(ids)
+}
+
+/// A redrive that was asked for twice, or broke off in the middle and was started again, ran every letter twice. The same name
+/// goes on, by the filter it began with, and takes nothing twice.
+#[tokio::test]
+async fn a_redrive_goes_on_under_its_name() -> Result<()> {
+    let (_redis, keel, topic) = on_redis().await?;
+    letters(&keel, &topic).await?;
+    let filter = Filter { error_contains: Some("no route".to_owned()), ..Filter::default() };
+    let redrive = topic.redrive("after the fix").filter(filter.clone());
+    let dry = redrive.dry_run().await?;
+    assert_eq!((dry.matching, dry.dead), (6, 12));
+    assert_eq!(topic.stats().await?.total.dead, 12, "a dry run changes nothing");
+
+    let first = redrive.clone().limit(2).run().await?;
+    assert_eq!((first.taken, first.taken_in_all), (2, 2));
+    let mut pages = 0;
+    let rest = topic.redrive("after the fix").run_with(|_| pages += 1).await?;
+    assert_eq!((rest.taken, rest.taken_in_all, &rest.filter), (4, 6, &filter), "the filter of the first call counts");
+    assert!(pages >= 1);
+    consume(&keel, |_| Some(Outcome::Dead { reason: Bytes::from_static(b"no route to host") })).await?;
+    let again = redrive.run().await?;
+    assert_eq!((again.taken, again.taken_before), (0, 6), "they died again, and this redrive leaves them");
+    assert_eq!(topic.redrive("another").run().await?.taken, 12);
+    Ok(())
+}
+
+/// A thousand letters that come back in one second bring down what had just recovered.
+#[tokio::test]
+async fn a_redrive_with_a_rate_spreads_its_letters() -> Result<()> {
+    let (_redis, keel, topic) = on_redis().await?;
+    let ids = letters(&keel, &topic).await?;
+    let before = topic.stats().await?.total.now;
+    let done = topic.redrive("slowly").only(ids.iter().copied().take(6)).per_second(2).run().await?;
+    assert_eq!(done.taken, 6);
+    let page = topic.peek(Place::Waiting, None, 20).await?;
+    let last = page.jobs.last().context("six wait")?;
+    assert!(last.score >= before + 2_000, "the sixth at two a second is due after two seconds");
+    assert_eq!(topic.stats().await?.total.dead, 6);
+    Ok(())
+}
+
+/// An alert that is raised at every look is soon not read any more; one that is never taken back, neither.
+#[tokio::test]
+async fn alerts_are_raised_and_taken_back_once() -> Result<()> {
+    let (_redis, keel, topic) = on_redis().await?;
+    let limits = AlertLimits {
+        backlog_max: Some(3),
+        dead_max: Some(0),
+        idle_ms_max: Some(0),
+        running_ms_max: Some(0),
+        late_ms_max: Some(HOUR_MS),
+    };
+    let mut watch = Watch::new(topic.clone(), limits);
+    assert_eq!(watch.look().await?, []);
+    for number in 0..4 {
+        // Due a second ago: late by more than nothing, whatever the clock's step.
+        let due = When::At(topic.stats().await?.total.now - 1_000);
+        topic.add(new(&format!("letter {number}"), due)).await?;
+    }
+    let kinds = |alerts: &[evenkeel::queue::topic::alert::Alert]| -> Vec<(AlertKind, bool)> {
+        alerts.iter().map(|alert| (alert.kind, alert.raised)).collect()
+    };
+    assert_eq!(kinds(&watch.look().await?), [(AlertKind::Backlog, true), (AlertKind::Idle, true)]);
+    assert_eq!(watch.look().await?, [], "said once");
+
+    // Two answers, two that go on running; a millisecond passes while they do.
+    let fate = |body: &[u8]| (body.last()? % 2 == 0).then(|| Outcome::Dead { reason: Bytes::new() });
+    consume(&keel, fate).await?;
+    let (queue, shards) = by_hand(&keel)?;
+    let claimed_at = queue.stats(&shards[0]).await?.now;
+    while queue.stats(&shards[0]).await?.now <= claimed_at {
+        tokio::task::yield_now().await;
+    }
+    let changes = watch.look().await?;
+    let wanted = [
+        (AlertKind::Backlog, false),
+        (AlertKind::DeadLetters, true),
+        (AlertKind::Idle, false),
+        (AlertKind::LongRun, true),
+    ];
+    assert_eq!(kinds(&changes), wanted);
+    assert!(changes[3].job.is_some());
+    assert_eq!(changes[1].to_string(), "queue mail: 2 dead letters, the limit is 0");
+    assert_eq!(changes[0].to_string(), "over: queue mail: 0 jobs wait, the limit is 3");
+    assert_eq!(watch.standing().count(), 2);
+    topic.purge(Place::Dead, "mail").await?;
+    assert_eq!(kinds(&watch.look().await?), [(AlertKind::DeadLetters, false)]);
+    Ok(())
+}
+
+/// A record that this program cannot read (a newer one wrote it) hid the whole page.
+#[tokio::test]
+async fn an_unreadable_record_does_not_hide_the_others() -> Result<()> {
+    let (_redis, keel, topic) = on_redis().await?;
+    let ids = given(&topic, 3).await?;
+    let (_, shards) = by_hand(&keel)?;
+    let shard = &shards[usize::from(ids[1].shard(SHARDS))];
+    let key = [shard.tag().as_bytes(), b":job:", &ids[1].0].concat();
+    // The rule for what stays after its end is a number that no version has had.
+    let spoil = redis::cmd("SETRANGE").arg(&key).arg(3).arg(b"\xfa").to_owned();
+    keel.link().context("on Redis")?.command(&key, &spoil).await?;
+    let page = topic.peek(Place::Waiting, None, 10).await?;
+    let readable: Vec<bool> = page.jobs.iter().map(|seen| seen.job.is_ok()).collect();
+    assert_eq!(readable, [true, false, true]);
+    assert!(topic.job(ids[1]).await.is_err());
+    assert_eq!(page.jobs[1].state, State::Waiting(Priority::Urgent), "its priority is not known");
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! `dead ls|redrive|rm`: dead letters.
+
+use super::jobs::{self, PageArguments};
+use super::output::Output;
+use super::{change, time};
+use anyhow::{Result, bail};
+use evenkeel::Keel;
+use evenkeel::queue::topic::{DryRun, Filter, Place, RedriveReport, TopicRedrive};
+use serde_json::json;
+use std::io::{IsTerminal, Write, stderr};
+
+/// What `dead` was asked for.
+#[derive(clap::Subcommand)]
+pub(super) enum Command {
+    /// Look through them, page by page
+    Ls(ListArguments),
+    /// Send them back to wait, with all their attempts again
+    Redrive(RedriveArguments),
+    /// Delete them for good
+    Rm(RemoveArguments),
+}
+
+/// What `dead ls` was asked for.
+#[derive(clap::Args)]
+pub(super) struct ListArguments {
+    /// Which topic
+    topic: String,
+    #[command(flatten)]
+    page: PageArguments,
+}
+
+/// What `dead redrive` was asked for.
+#[derive(clap::Args)]
+pub(super) struct RedriveArguments {
+    /// Which topic
+    topic: String,
+    /// Only these: 32 hexadecimal digits each, or the ids their senders gave them
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Names the redrive: the same name goes on where it stopped and takes no letter twice (default: a new name, printed)
+    #[arg(long)]
+    name: Option<String>,
+    /// Only those whose last error contains this
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
+    /// Only those whose body contains this
+    #[arg(long, value_name = "TEXT")]
+    body: Option<String>,
+    /// Only those whose worker crashed (or, with `=false`, whose handler said no)
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    crashed: Option<bool>,
+    /// Only those that died at this time or later
+    #[arg(long, value_name = "TIME", value_parser = time::read_time)]
+    from: Option<u64>,
+    /// Only those that died at this time or earlier
+    #[arg(long, value_name = "TIME", value_parser = time::read_time)]
+    until: Option<u64>,
+    /// At most so many become due in a second (default: all at once)
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<u32>,
+    /// Stop after so many
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<u64>,
+    /// Only count what would be sent back
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What `dead rm` was asked for.
+#[derive(clap::Args)]
+pub(super) struct RemoveArguments {
+    /// Which topic
+    topic: String,
+    /// Ids: 32 hexadecimal digits each, or the ids their senders gave them
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    ids: Vec<String>,
+    /// All of them; needs --confirm
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// The topic's name again
+    #[arg(long, value_name = "TOPIC")]
+    confirm: Option<String>,
+}
+
+pub(super) async fn run(keel: &Keel, command: Command, output: Output) -> Result<bool> {
+    match command {
+        Command::Ls(arguments) => jobs::page(keel, &arguments.topic, Place::Dead, &arguments.page, output).await,
+        Command::Redrive(arguments) => redrive(keel, arguments, output).await,
+        Command::Rm(arguments) => remove(keel, &arguments, output).await,
+    }
+}
+
+async fn redrive(keel: &Keel, arguments: RedriveArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(keel, &arguments.topic).await?;
+    let name = arguments.name.clone().unwrap_or_else(|| time::text(topic.now_ms()));
+    let redrive = of(topic.redrive(&name), &arguments);
+    if arguments.dry_run {
+        let found = redrive.dry_run().await?;
+        let first: Vec<String> = found.first.iter().map(ToString::to_string).collect();
+        let DryRun { matching, dead, .. } = found;
+        let text = format!("{matching} of {dead} dead letters would be sent back\n");
+        output.print(&json!({ "dry_run": true, "matching": matching, "dead": dead, "first": first }), &text)?;
+        return Ok(true);
+    }
+    let live = stderr().is_terminal() && !output.json;
+    let ran = redrive
+        .run_with(|report| {
+            if live {
+                progress(report);
+            }
+        })
+        .await;
+    if live {
+        eprintln!();
+    }
+    let report = match ran {
+        Ok(report) => report,
+        Err(error) => bail!("{error}; to go on where it stopped: --name '{name}'"),
+    };
+    let RedriveReport { taken, taken_in_all, seen, taken_before, died_later, began_at, filter } = report;
+    let value = json!({
+        "name": name, "taken": taken, "taken_in_all": taken_in_all, "seen": seen, "taken_before": taken_before,
+        "died_later": died_later, "began_ms": began_at, "filter": filter,
+    });
+    let mut text = format!("{taken} sent back by the redrive '{name}' ({taken_in_all} in all)\n");
+    if taken_before > 0 {
+        text.push_str(&format!("{taken_before} left: this redrive sent them back before, and they died again\n"));
+    }
+    if died_later > 0 {
+        text.push_str(&format!("{died_later} left: they died after the redrive began ({})\n", time::text(began_at)));
+    }
+    if filter != filter_of(&arguments) {
+        text.push_str("the redrive goes by the filter it began with, not by this one\n");
+    }
+    output.print(&value, &text)?;
+    Ok(true)
+}
+
+fn of(redrive: TopicRedrive, arguments: &RedriveArguments) -> TopicRedrive {
+    let mut redrive = redrive.filter(filter_of(arguments));
+    if !arguments.ids.is_empty() {
+        redrive = redrive.only(arguments.ids.iter().map(|id| super::job_id(id)));
+    }
+    if let Some(rate) = arguments.rate {
+        redrive = redrive.per_second(rate);
+    }
+    if let Some(limit) = arguments.limit {
+        redrive = redrive.limit(limit);
+    }
+    redrive
+}
+
+fn filter_of(arguments: &RedriveArguments) -> Filter {
+    Filter {
+        error_contains: arguments.error.clone(),
+        body_contains: arguments.body.clone(),
+        crashed: arguments.crashed,
+        died_from: arguments.from,
+        died_until: arguments.until,
+    }
+}
+
+/// One line that grows; it goes to standard error, so that the answer stays alone on standard output.
+fn progress(report: &RedriveReport) {
+    // A terminal that is gone sees nothing; the redrive goes on.
+    let _ = write!(stderr(), "\r{} seen, {} sent back", report.seen, report.taken).and_then(|()| stderr().flush());
+}
+
+async fn remove(keel: &Keel, arguments: &RemoveArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(keel, &arguments.topic).await?;
+    if arguments.all {
+        let Some(again) = &arguments.confirm else {
+            bail!("this deletes every dead letter of {0} for good; to confirm: --all --confirm {0}", topic.name());
+        };
+        let deleted = topic.purge(Place::Dead, again).await?;
+        output.print(
+            &json!({ "topic": topic.name(), "deleted": deleted }),
+            &format!("{deleted} dead letters deleted\n"),
+        )?;
+        return Ok(true);
+    }
+    let ids: Vec<_> = arguments.ids.iter().map(|id| super::job_id(id)).collect();
+    let answers = topic.delete_dead(&ids).await?;
+    let said = |deleted: &bool| (*deleted, if *deleted { "deleted" } else { "no dead letter" }.to_owned());
+    change::report(&arguments.ids, answers.iter().map(said), output)
+}

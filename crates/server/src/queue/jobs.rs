@@ -1,0 +1,265 @@
+//! `peek` and `job`: single jobs and their history.
+
+use super::output::{Output, body_json, readable, short, table};
+use super::time;
+use anyhow::{Result, bail};
+use evenkeel::Keel;
+use evenkeel::queue::job::{ErrorClass, Job, JobId, Note, Retries, Stamp};
+use evenkeel::queue::steps::{Found, Listed, State};
+use evenkeel::queue::topic::{Place, Seen};
+use serde_json::{Value, json};
+
+/// Characters of a body or an error in a table.
+const CELL_MAX: usize = 48;
+
+/// What `peek` was asked for.
+#[derive(clap::Args)]
+pub(super) struct PeekArguments {
+    /// Which topic
+    topic: String,
+    /// Where to look
+    #[arg(long, value_enum, default_value = "waiting")]
+    state: StateName,
+    #[command(flatten)]
+    page: PageArguments,
+}
+
+/// Which page.
+#[derive(clap::Args)]
+pub(super) struct PageArguments {
+    /// How many jobs at most
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    /// Begin after this one: what the page before said at its end
+    #[arg(long, value_name = "TIME:ID", value_parser = read_cursor)]
+    after: Option<Listed>,
+}
+
+/// Places by the names operators use.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum StateName {
+    /// Jobs that wait, by due time
+    Waiting,
+    /// Jobs that run, by the end of their lease
+    Running,
+    /// Dead letters, by time of death
+    Dead,
+}
+
+/// What `job` was asked for.
+#[derive(clap::Args)]
+pub(super) struct JobArguments {
+    /// Which topic
+    topic: String,
+    /// The job's id: 32 hexadecimal digits, or the id its sender gave it
+    id: String,
+}
+
+fn read_cursor(text: &str) -> Result<Listed, String> {
+    let read = || {
+        let (score, id) = text.split_once(':')?;
+        Some(Listed { score: score.parse().ok()?, id: id.parse().ok()? })
+    };
+    read().ok_or_else(|| "write what the page before said at its end: TIME:ID".to_owned())
+}
+
+pub(super) async fn peek(keel: &Keel, arguments: &PeekArguments, output: Output) -> Result<bool> {
+    let place = match arguments.state {
+        StateName::Waiting => Place::Waiting,
+        StateName::Running => Place::Leased,
+        StateName::Dead => Place::Dead,
+    };
+    page(keel, &arguments.topic, place, &arguments.page, output).await
+}
+
+/// One page of a place.
+pub(super) async fn page(
+    keel: &Keel,
+    topic: &str,
+    place: Place,
+    arguments: &PageArguments,
+    output: Output,
+) -> Result<bool> {
+    let topic = super::topic(keel, topic).await?;
+    let page = topic.peek(place, arguments.after, usize::from(arguments.limit)).await?;
+    let now = topic.now_ms();
+    let next = page.next.map(|next| format!("{}:{}", next.score, next.id));
+    let jobs: Vec<Value> = page.jobs.iter().map(seen_json).collect();
+    let time_heading = match place {
+        Place::Waiting => "DUE",
+        Place::Leased => "LEASE ENDS",
+        Place::Dead => "DIED",
+    };
+    let rows: Vec<Vec<String>> = page.jobs.iter().map(|seen| row(seen, now)).collect();
+    let mut text = table(&["ID", time_heading, "PRIORITY", "ERRORS", "BODY", "LAST ERROR"], &rows);
+    if let Some(next) = &next {
+        text.push_str(&format!("more: --after {next}\n"));
+    }
+    output.print(&json!({ "jobs": jobs, "next": next }), &text)?;
+    Ok(true)
+}
+
+fn row(seen: &Seen, now: u64) -> Vec<String> {
+    let time = time::distance(seen.score, now);
+    match &seen.job {
+        Ok(job) => vec![
+            seen.id.to_string(),
+            time,
+            priority(job),
+            format!("{} of {}", job.errors, allowed(job)),
+            short(&readable(&job.spec.body), CELL_MAX),
+            last_error(job).map(|text| short(&text, CELL_MAX)).unwrap_or_default(),
+        ],
+        Err(unreadable) => {
+            vec![seen.id.to_string(), time, String::new(), String::new(), String::new(), unreadable.to_string()]
+        }
+    }
+}
+
+fn seen_json(seen: &Seen) -> Value {
+    match &seen.job {
+        Ok(job) => live_json(seen.id, seen.state, seen.score, job),
+        Err(unreadable) => json!({ "id": seen.id.to_string(), "unreadable": unreadable.to_string() }),
+    }
+}
+
+pub(super) async fn job(keel: &Keel, arguments: &JobArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(keel, &arguments.topic).await?;
+    let id = super::job_id(&arguments.id);
+    let now = topic.now_ms();
+    match topic.job(id).await? {
+        None => bail!("queue {}: no job {} (never seen, or not remembered any more)", arguments.topic, arguments.id),
+        Some(Found::Ended(stamp)) => output.print(&ended_json(id, &stamp), &ended_text(id, &stamp, now))?,
+        Some(Found::Live { state, score, job }) => {
+            output.print(&live_json(id, state, score, &job), &live_text(id, state, score, &job, now))?;
+        }
+    }
+    Ok(true)
+}
+
+fn ended_text(id: JobId, stamp: &Stamp, now: u64) -> String {
+    let remembered = stamp.until.map_or_else(|| "until it is forgotten".to_owned(), |until| time::distance(until, now));
+    let rows = vec![
+        vec!["state".to_owned(), format!("ended ({:?})", stamp.end)],
+        vec!["ended".to_owned(), format!("{} ({})", time::text(stamp.ended_at), time::distance(stamp.ended_at, now))],
+        vec!["remembered".to_owned(), remembered],
+    ];
+    table(&["JOB", &id.to_string()], &rows)
+}
+
+fn ended_json(id: JobId, stamp: &Stamp) -> Value {
+    json!({
+        "id": id.to_string(),
+        "state": "ended",
+        "end": format!("{:?}", stamp.end),
+        "ended_ms": stamp.ended_at,
+        "remembered_until_ms": stamp.until,
+        "version": stamp.version,
+    })
+}
+
+fn live_text(id: JobId, state: State, score: u64, job: &Job, now: u64) -> String {
+    let moment = |ms: u64| format!("{} ({})", time::text(ms), time::distance(ms, now));
+    let (state, of_score) = match state {
+        State::Waiting(_) => ("waiting", "due"),
+        State::Leased if job.started => ("running", "lease ends"),
+        State::Leased => ("claimed, its start not reported yet", "lease ends"),
+        State::Dead => ("dead", "died"),
+    };
+    let mut rows: Vec<(&str, String)> = vec![("state", state.to_owned()), (of_score, moment(score))];
+    rows.push(("enqueued", moment(job.enqueued_at)));
+    rows.push(("priority", priority(job)));
+    rows.push(("errors", format!("{} of {} ({} crashes in a row)", job.errors, allowed(job), job.crashes)));
+    if let Some(expires) = job.expires_at {
+        rows.push(("dropped unless started by", moment(expires)));
+    }
+    if job.fence > 0 {
+        rows.push(("fence", job.fence.to_string()));
+    }
+    rows.extend(job.spec.notes.iter().filter_map(note));
+    rows.push(("body", readable(&job.spec.body)));
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, text)| vec![name.to_owned(), text]).collect();
+    table(&["JOB", &id.to_string()], &rows)
+}
+
+/// A note as a line of a job's life.
+fn note(note: &Note) -> Option<(&'static str, String)> {
+    Some(match note {
+        Note::Name(name) => ("sender's id", readable(name)),
+        Note::Trace(trace) => ("trace", readable(trace)),
+        Note::Headers(headers) => ("headers", readable(headers)),
+        Note::Error(error) => {
+            let what = match error.class {
+                ErrorClass::Failed => format!("attempt {} failed", error.attempt),
+                ErrorClass::Crashed => format!("attempt {}: its worker fell silent", error.attempt),
+                ErrorClass::Lapsed => "its worker fell silent before it was started".to_owned(),
+                ErrorClass::Dead => format!("attempt {} was the last: no use to try again", error.attempt),
+            };
+            let text = readable(&error.text);
+            let colon = if text.is_empty() { "" } else { ": " };
+            ("error", format!("{} {what}{colon}{text}", time::text(error.at)))
+        }
+        Note::Redriven { at, errors, .. } => ("sent back", format!("{} after {errors} errors", time::text(*at))),
+        _ => return None,
+    })
+}
+
+fn live_json(id: JobId, state: State, score: u64, job: &Job) -> Value {
+    let (state, of_score) = match state {
+        State::Waiting(_) => ("waiting", "due_ms"),
+        State::Leased => ("running", "lease_ends_ms"),
+        State::Dead => ("dead", "died_ms"),
+    };
+    let errors: Vec<Value> = job
+        .error_notes()
+        .map(|error| {
+            let class = format!("{:?}", error.class).to_lowercase();
+            json!({ "at_ms": error.at, "class": class, "attempt": error.attempt, "text": readable(&error.text) })
+        })
+        .collect();
+    let redriven: Vec<Value> = job
+        .spec
+        .notes
+        .iter()
+        .filter_map(|note| match note {
+            Note::Redriven { at, errors, .. } => Some(json!({ "at_ms": at, "errors": errors })),
+            _ => None,
+        })
+        .collect();
+    let name =
+        job.spec.notes.iter().find_map(|note| if let Note::Name(name) = note { Some(readable(name)) } else { None });
+    json!({
+        "id": id.to_string(),
+        "name": name,
+        "state": state,
+        of_score: score,
+        "enqueued_ms": job.enqueued_at,
+        "priority": priority(job),
+        "errors_used": job.errors,
+        "retries": match job.spec.retries { Retries::Limited(retries) => Some(retries), Retries::Unlimited => None },
+        "crashes": job.crashes,
+        "started": job.started,
+        "fence": job.fence,
+        "version": job.spec.version,
+        "expires_ms": job.expires_at,
+        "errors": errors,
+        "redriven": redriven,
+        "body": body_json(&job.spec.body),
+    })
+}
+
+fn priority(job: &Job) -> String {
+    format!("{:?}", job.spec.priority).to_lowercase()
+}
+
+fn allowed(job: &Job) -> String {
+    match job.spec.retries {
+        Retries::Limited(retries) => (u32::from(retries) + 1).to_string(),
+        Retries::Unlimited => "any".to_owned(),
+    }
+}
+
+fn last_error(job: &Job) -> Option<String> {
+    let error = job.error_notes().last()?;
+    Some(if error.text.is_empty() { format!("{:?}", error.class).to_lowercase() } else { readable(&error.text) })
+}

@@ -1,0 +1,137 @@
+//! `evenkeel queue ..`: the queues on a Redis, for operators.
+//!
+//! What is asked for goes to standard output, as a table or (with `--json`) as one JSON value; errors are one sentence on
+//! standard error. Exit codes: 0 done; 1 done, and the answer is no (not every job was revoked, an alert stands); 2 not done.
+
+mod add;
+mod change;
+mod dead;
+mod figures;
+mod jobs;
+mod output;
+mod time;
+mod top;
+mod watch;
+mod webhook;
+
+use crate::doctor::address::{Address, Kind};
+use anyhow::{Context, Result, bail};
+use evenkeel::Keel;
+use evenkeel::queue::JobId;
+use evenkeel::queue::topic::Topic;
+use output::Output;
+use std::process::ExitCode;
+
+/// Bad input, or a server that cannot be reached: nothing was done, or not all of it.
+const NOT_DONE: u8 = 2;
+
+/// What `queue` was asked for.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The Redis: redis://, rediss:// or unix://, with `?prefix=` if the service names one
+    #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", global = true, hide_env_values = true)]
+    redis: Option<String>,
+    /// Print JSON instead of tables
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List the topics and how they are
+    Ls,
+    /// Show the figures of a topic
+    Stats(figures::Arguments),
+    /// Look through the jobs of a topic, page by page
+    Peek(jobs::PeekArguments),
+    /// Show everything about one job
+    Job(jobs::JobArguments),
+    /// Add a job
+    Add(add::Arguments),
+    /// Take jobs back that have not started
+    Revoke(change::Ids),
+    /// Give a waiting job another due time, another body, or both
+    Reschedule(change::RescheduleArguments),
+    /// Make waiting jobs due now
+    Run(change::Ids),
+    /// Stop handing out the jobs of a topic
+    Pause(change::PauseArguments),
+    /// End a pause
+    Resume(change::TopicArgument),
+    /// Look at dead letters, send them back, delete them
+    #[command(subcommand)]
+    Dead(dead::Command),
+    /// Watch all topics in a table that renews itself
+    Top(top::Arguments),
+    /// Raise alerts: print them, and send them to a webhook
+    Watch(watch::Arguments),
+}
+
+pub(crate) async fn run(arguments: Arguments) -> ExitCode {
+    let output = Output::new(arguments.json);
+    let address = match address(arguments.redis.as_deref()) {
+        Ok(address) => address,
+        Err(error) => return not_done(&format!("{error:#}")),
+    };
+    match operate(&address, arguments.command, output).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => not_done(&address.without_secrets(&format!("{error:#}"))),
+    }
+}
+
+fn not_done(sentence: &str) -> ExitCode {
+    eprintln!("{sentence}");
+    ExitCode::from(NOT_DONE)
+}
+
+fn address(url: Option<&str>) -> Result<Address> {
+    let url = url.context("say which Redis: --redis redis://host:6379 (or the environment variable EVENKEEL_REDIS)")?;
+    match Address::read(1, url) {
+        Ok(address) if address.kind == Kind::Redis => Ok(address),
+        _ => bail!("--redis is no Redis address: write redis://, rediss:// or unix://"),
+    }
+}
+
+/// Whether the answer is yes.
+async fn operate(address: &Address, command: Command, output: Output) -> Result<bool> {
+    let keel = Keel::connect(&address.url).await?;
+    match command {
+        Command::Ls => figures::list(&keel, output).await,
+        Command::Stats(arguments) => figures::stats(&keel, &arguments, output).await,
+        Command::Peek(arguments) => jobs::peek(&keel, &arguments, output).await,
+        Command::Job(arguments) => jobs::job(&keel, &arguments, output).await,
+        Command::Add(arguments) => add::run(&keel, arguments, output).await,
+        Command::Revoke(arguments) => change::revoke(&keel, &arguments, output).await,
+        Command::Reschedule(arguments) => change::reschedule(&keel, arguments, output).await,
+        Command::Run(arguments) => change::run_now(&keel, &arguments, output).await,
+        Command::Pause(arguments) => change::pause(&keel, &arguments, output).await,
+        Command::Resume(arguments) => change::resume(&keel, &arguments, output).await,
+        Command::Dead(command) => dead::run(&keel, command, output).await,
+        Command::Top(arguments) => top::run(&keel, &arguments, output).await,
+        Command::Watch(arguments) => watch::run(&keel, &arguments, output).await,
+    }
+}
+
+async fn topic(keel: &Keel, name: &str) -> Result<Topic> {
+    Ok(keel.topic(name).await?)
+}
+
+/// The topics that were named, or all there are.
+async fn topics(keel: &Keel, names: &[String]) -> Result<Vec<Topic>> {
+    if names.is_empty() {
+        return Ok(keel.topics().await?);
+    }
+    let mut topics = Vec::with_capacity(names.len());
+    for name in names {
+        topics.push(topic(keel, name).await?);
+    }
+    Ok(topics)
+}
+
+/// A job as operators name it: its id as it is printed, or the id its sender gave it.
+fn job_id(text: &str) -> JobId {
+    text.parse().unwrap_or_else(|_| JobId::named(text.as_bytes()))
+}

@@ -1,0 +1,108 @@
+//! Tables for people, JSON for programs.
+
+use anyhow::Result;
+use serde_json::Value;
+use std::io::{IsTerminal, Write, stdout};
+
+/// How the answer is printed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Output {
+    pub(super) json: bool,
+}
+
+impl Output {
+    pub(super) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Prints the value, or the text.
+    pub(super) fn print(self, value: &Value, text: &str) -> Result<()> {
+        if self.json { write(&format!("{value:#}\n")) } else { write(text) }
+    }
+
+    /// Whether there is somebody to see a picture that changes.
+    pub(super) fn is_live(self) -> bool {
+        !self.json && stdout().is_terminal()
+    }
+}
+
+/// Writes at once. Whoever reads may have gone (`| head`): then nothing more is worth doing.
+pub(super) fn write(text: &str) -> Result<()> {
+    let mut out = stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Rows under their headings, in columns; numbers to the right.
+pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        cells.chain([headings[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+    let is_number = |cell: &String| !cell.is_empty() && cell.chars().all(|c| c.is_ascii_digit());
+    let right: Vec<bool> = (0..headings.len())
+        .map(|column| !rows.is_empty() && rows.iter().filter_map(|row| row.get(column)).all(is_number))
+        .collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let cells = cells.zip(&widths).zip(&right);
+        let cells = cells
+            .map(|((cell, width), right)| if *right { format!("{cell:>width$}") } else { format!("{cell:<width$}") });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        format!("{}\n", line.trim_end())
+    };
+    let mut text = line(&mut headings.iter().copied());
+    rows.iter().for_each(|row| text.push_str(&line(&mut row.iter().map(String::as_str))));
+    text
+}
+
+/// The beginning of a text on one line.
+pub(super) fn short(text: &str, characters_max: usize) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if plain.chars().count() <= characters_max {
+        return plain;
+    }
+    plain.chars().take(characters_max.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// A body: as text if it is one, else in hexadecimal digits.
+pub(super) fn readable(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+/// A body as JSON if it is JSON, as text if it is one, else in hexadecimal digits under `hex`.
+pub(super) fn body_json(bytes: &[u8]) -> Value {
+    if let Ok(value) = serde_json::from_slice(bytes) {
+        return value;
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Value::String(text.to_owned()),
+        Err(_) => serde_json::json!({ "hex": readable(bytes) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = vec![vec!["mail".to_owned(), "1200".to_owned()], vec!["a long name".to_owned(), "7".to_owned()]];
+        let wanted = "TOPIC        WAITING\nmail            1200\na long name        7\n";
+        assert_eq!(table(&["TOPIC", "WAITING"], &rows), wanted);
+    }
+
+    #[test]
+    fn bodies_are_shown_as_what_they_are() {
+        assert_eq!(short("two\nlines and more", 9), "two line…");
+        assert_eq!(readable(b"\xff\x01"), "ff01");
+        assert_eq!(body_json(br#"{"to":1}"#), serde_json::json!({ "to": 1 }));
+        assert_eq!(body_json(b"plain"), serde_json::json!("plain"));
+        assert_eq!(body_json(b"\xff"), serde_json::json!({ "hex": "ff" }));
+    }
+}
