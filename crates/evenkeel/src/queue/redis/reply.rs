@@ -5,8 +5,8 @@ use crate::queue::error::QueueError;
 use crate::queue::job::{End, JobId, Priority};
 use crate::queue::record::{Record, Unreadable};
 use crate::queue::steps::{
-    Claimed, Delivered, Enqueued, Fate, Found, Listed, Looked, Next, PutAnswer, Receipt, RedriveVerdict, Redriven, Rescheduled,
-    Rescued, Revoked, Settled, State, Stats, Ticked, Totals, Verdict,
+    Claimed, Delivered, Enqueued, Fate, Found, Listed, Looked, Next, PutAnswer, Receipt, RedriveVerdict, Redriven,
+    Rescheduled, Rescued, Revoked, Settled, State, Stats, Ticked, Totals, Verdict,
 };
 use crate::token::Token;
 use bytes::Bytes;

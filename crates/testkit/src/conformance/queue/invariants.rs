@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const INDEXES: [&str; 6] = ["due:0", "due:1", "due:2", "due:3", "leased", "dead"];
 /// Keys read in one go.
 const KEYS_AT_ONCE: usize = 200;
-const OTHERS: [&str; 4] = ["answers", "workers", "wake", "meta"];
+const OTHERS: [&str; 5] = ["answers", "workers", "wake", "meta", "schedules"];
 
 /// Checks a shard (the numbers are those of the reference): every job is in exactly one index or has ended (I1), a body exists
 /// exactly if an index refers to it (I2), the counter of bytes is right (I3), a job has a token exactly if it is leased (I4),
