@@ -2,6 +2,7 @@
 //! on one core and one client thread on another.
 
 mod batches;
+mod flood;
 mod invalidations;
 mod misses;
 mod peers;
@@ -35,6 +36,8 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
         rows.extend(invalidations::run(plan, &server).await?);
         rows.extend(batches::run(plan, &server).await?);
         rows.extend(peers::run(plan, &server).await?);
+        // The last one on this server: it is flushed.
+        rows.extend(flood::run(plan, &server).await?);
         rows.extend(recovery::run(plan).await?);
         Ok(rows)
     })

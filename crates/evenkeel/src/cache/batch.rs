@@ -24,7 +24,7 @@ use std::time::Duration;
 use tracing::Instrument;
 
 /// How the caller's loader is called: with the places of the keys that are wanted, and where it may read.
-type LoadMany<'a, V> = dyn Fn(&[usize], Source) -> BatchLoader<V> + Send + Sync + 'a;
+pub(super) type LoadMany<'a, V> = dyn Fn(&[usize], Source) -> BatchLoader<V> + Send + Sync + 'a;
 
 /// A key that has no answer yet.
 struct Open {

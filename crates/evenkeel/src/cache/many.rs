@@ -1,11 +1,14 @@
 //! The batch side of [`Cache`]: many keys in one call.
 
+use super::batch::LoadMany;
 use super::cache::{Cache, Invalidated};
 use super::error::CacheError;
+use super::found::{Found, Tier};
 use super::freshness::{Freshness, Source};
 use super::key::{CacheKey, KeyBytes};
 use super::loader::{BatchLoader, batch_loader};
 use super::together::in_groups;
+use super::want::Want;
 use crate::guard::guard;
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
@@ -13,6 +16,7 @@ use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
 use std::sync::Arc;
+use tracing::Instrument;
 
 /// A batch in which some keys failed.
 ///
@@ -79,7 +83,7 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
             batch_loader(load(places.iter().map(|at| keys[*at].clone()).collect(), source))
         };
         let answers = match self.core.want(freshness) {
-            Ok(want) => self.core.get_many(&bytes, want, &load).await,
+            Ok(want) => self.traced_many(&bytes, want, &load).await,
             Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
         };
         let mut found = HashMap::with_capacity(keys.len());
@@ -94,6 +98,35 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
             found.clear();
         }
         if failed.is_empty() { Ok(found) } else { Err(Incomplete { found, failed }) }
+    }
+
+    async fn traced_many(
+        &self,
+        keys: &[KeyBytes],
+        want: Want,
+        load: &LoadMany<'_, V>,
+    ) -> Vec<Result<Found<V>, CacheError>> {
+        let read = self.core.get_many(keys, want, load);
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return read.await;
+        }
+        let empty = tracing::field::Empty;
+        let span = tracing::debug_span!(
+            "cache.get_many",
+            cache = &*self.core.name,
+            keys = keys.len(),
+            loaded = empty,
+            failed = empty
+        );
+        let told = async {
+            let answers = read.await;
+            let loaded = |answer: &&Result<Found<V>, _>| matches!(answer, Ok(found) if found.tier == Tier::Loader);
+            let span = tracing::Span::current();
+            span.record("loaded", answers.iter().filter(loaded).count());
+            span.record("failed", answers.iter().filter(|answer| answer.is_err()).count());
+            answers
+        };
+        Box::pin(told.instrument(span)).await
     }
 
     /// Invalidates all `keys`, as [`invalidate`](Self::invalidate) does each of them. The commands travel together.

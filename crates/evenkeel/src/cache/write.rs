@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use tracing::Instrument;
 
 /// What a write gave back, and how its update window ended.
 #[derive(Clone, Debug)]
@@ -71,8 +72,11 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         F: FnOnce(OpenWindow) -> Write,
         Write: Future<Output = Result<T, E>>,
     {
-        let window = self.begin_write(key).await.map_err(WriteError::NotBegun)?;
-        run(window, write).await
+        let written = async {
+            let window = self.begin_write(key).await.map_err(WriteError::NotBegun)?;
+            run(window, write).await
+        };
+        self.traced_write(written).await
     }
 
     /// Like [`write_with`](Self::write_with), for a transaction that changes several rows of this cache: one window over all of
@@ -90,8 +94,24 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         F: FnOnce(OpenWindow) -> Write,
         Write: Future<Output = Result<T, E>>,
     {
-        let window = self.begin_write_many(keys).await.map_err(WriteError::NotBegun)?;
-        run(window, write).await
+        let written = async {
+            let window = self.begin_write_many(keys).await.map_err(WriteError::NotBegun)?;
+            run(window, write).await
+        };
+        self.traced_write(written).await
+    }
+
+    async fn traced_write<T, E>(
+        &self,
+        write: impl Future<Output = Result<Written<T>, WriteError<E>>>,
+    ) -> Result<Written<T>, WriteError<E>> {
+        let span = tracing::debug_span!("cache.write", cache = &*self.core.name, window = tracing::field::Empty);
+        let told = async {
+            let written = write.await?;
+            tracing::Span::current().record("window", tracing::field::debug(&written.window));
+            Ok(written)
+        };
+        told.instrument(span).await
     }
 
     /// Opens an update window for the row under `key`, for a writer that holds its own transaction. The first statement is sent

@@ -30,6 +30,7 @@ mod fail_safe;
 mod failures;
 mod fences;
 mod flights;
+mod flood;
 mod freshness;
 mod limits;
 mod lives;

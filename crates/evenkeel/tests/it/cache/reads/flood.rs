@@ -1,0 +1,98 @@
+//! A Redis that was flushed under its readers must not become an outage of the database.
+
+use super::rig::Rows;
+use evenkeel::Keel;
+use evenkeel::cache::CacheError;
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+use testkit::servers::{Redis, RedisOptions};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+const KEYS: u64 = 10_000;
+const READERS: u64 = 500;
+const BOUND: usize = 16;
+
+/// Counts the loads that are under way at once. None ends before as many run as may.
+#[derive(Clone)]
+struct Loads(Arc<Counts>);
+
+struct Counts {
+    running: AtomicUsize,
+    peak: watch::Sender<usize>,
+}
+
+impl Loads {
+    fn new() -> Self {
+        Self(Arc::new(Counts { running: AtomicUsize::new(0), peak: watch::Sender::new(0) }))
+    }
+
+    fn load(&self, key: u64) -> impl Future<Output = Result<Option<String>, Infallible>> + Send + use<> {
+        let loads = Arc::clone(&self.0);
+        async move {
+            let running = loads.running.fetch_add(1, SeqCst) + 1;
+            loads.peak.send_if_modified(|peak| {
+                let is_higher = running > *peak;
+                *peak = running.max(*peak);
+                is_higher
+            });
+            let _ = loads.peak.subscribe().wait_for(|peak| *peak >= BOUND).await;
+            // Others get a chance to be one too many.
+            for _ in 0..4 {
+                tokio::task::yield_now().await;
+            }
+            loads.running.fetch_sub(1, SeqCst);
+            Ok(Some(key.to_string()))
+        }
+    }
+
+    fn peak(&self) -> usize {
+        *self.0.peak.borrow()
+    }
+}
+
+/// Reads its share of the keys, one after another. How many it was served, and how often it was turned away.
+async fn read(rows: Rows, loads: Loads, reader: u64) -> (usize, usize) {
+    let (mut served, mut shed) = (0, 0);
+    for key in (reader..KEYS).step_by(usize::try_from(READERS).unwrap()) {
+        match rows.get(&key, |key| loads.load(*key)).await {
+            Ok(row) => {
+                assert_eq!(row.as_deref(), Some(&key.to_string()));
+                served += 1;
+            }
+            Err(CacheError::Busy { limit: 300 }) => shed += 1,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    (served, shed)
+}
+
+/// 500 readers at once want 10,000 different keys of a Redis that has just lost them all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flushed_redis_never_runs_more_loads_at_once_than_allowed() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    let minute = Duration::from_secs(60);
+    let rows = keel.cache("row").ttl(10 * minute).store_timeout(minute).wait_max(minute);
+    let rows: Rows = rows.loads_max(BOUND).waiters_max(300).build().unwrap();
+    let keys: Vec<u64> = (0..KEYS).collect();
+    let filled = rows.get_many(&keys, |missing| async move {
+        Ok::<_, Infallible>(missing.into_iter().map(|key| (key, key.to_string())).collect::<Vec<_>>())
+    });
+    assert_eq!(filled.await.unwrap().len(), keys.len());
+    let calm = Loads::new();
+    assert_eq!(read(rows.clone(), calm.clone(), 0).await, (20, 0));
+    assert_eq!(calm.peak(), 0, "everything is cached");
+
+    redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+    let loads = Loads::new();
+    let readers: JoinSet<_> = (0..READERS).map(|reader| read(rows.clone(), loads.clone(), reader)).collect();
+    let told = tokio::time::timeout(minute, readers.join_all()).await.expect("the readers stand still");
+    let (served, shed) = told.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    assert_eq!(loads.peak(), BOUND);
+    assert_eq!(served + shed, keys.len());
+    assert!(shed >= 500 - 300 - BOUND, "as many as could neither load nor wait: {shed}");
+}
