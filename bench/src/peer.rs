@@ -23,8 +23,8 @@ pub(crate) struct Peers {
 
 /// What is asked, see `bench/peers/src/main.rs`.
 #[derive(Clone, Copy, Serialize)]
-pub(crate) struct Question<'a> {
-    pub(crate) peer: &'a str,
+pub(crate) struct Question {
+    pub(crate) peer: &'static str,
     pub(crate) keys: u64,
     pub(crate) tasks: usize,
 }
@@ -61,11 +61,11 @@ impl Peers {
     }
 
     /// Operations a second over `span`, as the peer counts them itself.
-    pub(crate) fn rate(&mut self, question: Question<'_>, span: Duration) -> Result<f64> {
+    pub(crate) fn rate(&mut self, question: Question, span: Duration) -> Result<f64> {
         #[derive(Serialize)]
-        struct Asked<'a> {
+        struct Asked {
             #[serde(flatten)]
-            question: Question<'a>,
+            question: Question,
             ms: u128,
         }
         let asked = serde_json::to_string(&Asked { question, ms: span.as_millis() })?;

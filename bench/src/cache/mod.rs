@@ -5,6 +5,7 @@ mod batches;
 mod flood;
 mod invalidations;
 mod misses;
+mod near;
 mod peers;
 mod reads;
 mod recovery;
@@ -35,7 +36,9 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
         rows.extend(misses::run(plan, &server).await?);
         rows.extend(invalidations::run(plan, &server).await?);
         rows.extend(batches::run(plan, &server).await?);
-        rows.extend(peers::run(plan, &server).await?);
+        let rust = peers::Process::start(&server)?;
+        rows.extend(near::run(plan, &server, &rust).await?);
+        rows.extend(peers::run(plan, &server, &rust).await?);
         // The last one on this server: it is flushed.
         rows.extend(flood::run(plan, &server).await?);
         rows.extend(recovery::run(plan).await?);

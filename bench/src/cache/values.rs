@@ -31,6 +31,11 @@ pub(crate) fn raw(keel: &Keel, name: &str) -> Result<Cache<u64, Bytes>> {
     Ok(keel.cache::<u64, Bytes>(name).ttl(TTL).codec(Raw).build()?)
 }
 
+/// A cache of plain bytes with room for so many in the process.
+pub(crate) fn near(keel: &Keel, name: &str, entries: usize) -> Result<Cache<u64, Bytes>> {
+    Ok(keel.cache::<u64, Bytes>(name).ttl(TTL).codec(Raw).near(entries).build()?)
+}
+
 /// A cache of rows as JSON, the default.
 pub(crate) fn json(keel: &Keel, name: &str) -> Result<Cache<u64, User>> {
     Ok(keel.cache::<u64, User>(name).ttl(TTL).build()?)

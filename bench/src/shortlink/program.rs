@@ -49,10 +49,24 @@ impl Behind {
         Ok(())
     }
 
-    /// Starts the service on it, with nothing in its memory yet.
+    /// Starts the service on it, with nothing in its memory yet, and nothing to come near: its shared cache is measured.
     pub(crate) fn serve(&self) -> Result<Program> {
+        self.serve_with(&["--near", "0"])
+    }
+
+    /// The same with links at hand, as it is by default.
+    pub(crate) fn serve_near(&self) -> Result<Program> {
+        self.serve_with(&[])
+    }
+
+    /// The same with room for so many links at hand.
+    pub(crate) fn serve_with_room(&self, links: usize) -> Result<Program> {
+        self.serve_with(&["--near", &links.to_string()])
+    }
+
+    fn serve_with(&self, arguments: &[&str]) -> Result<Program> {
         let mut command = Command::new(shortlink()?);
-        command.args(["--listen", "127.0.0.1:0"]).args(&self.arguments).env("RUST_LOG", "warn");
+        command.args(["--listen", "127.0.0.1:0"]).args(&self.arguments).args(arguments).env("RUST_LOG", "warn");
         Program::start(command)
     }
 }

@@ -15,8 +15,10 @@ const PEER: &str = "a constant redirect";
 const LOAD: f64 = 0.5;
 
 /// Rate and tail of redirects that the cache serves.
-pub(crate) async fn hits(plan: &Plan, tier: &str, behind: &Behind, codes: &[String]) -> Result<Vec<Row>> {
-    let (service, constant) = (behind.serve()?, Program::constant()?);
+pub(crate) async fn hits(plan: &Plan, tier: &str, service: Program, codes: &[String]) -> Result<Vec<Row>> {
+    let constant = Program::constant()?;
+    // The first visit loads a link, the second one brings it near.
+    once(&service, codes)?;
     once(&service, codes)?;
     let closed = |program: &Program, span: Duration| {
         let ms = millis(span);
@@ -53,11 +55,11 @@ pub(crate) async fn misses(plan: &Plan, database: &str, behind: &Behind, codes: 
     ))
 }
 
-fn once(program: &Program, codes: &[String]) -> Result<Found> {
+pub(crate) fn once(program: &Program, codes: &[String]) -> Result<Found> {
     redirects(program, codes, Pace::Once)
 }
 
-fn redirects(program: &Program, codes: &[String], pace: Pace) -> Result<Found> {
+pub(crate) fn redirects(program: &Program, codes: &[String], pace: Pace) -> Result<Found> {
     generate(&Task { address: program.address.clone(), work: Work::Redirects(codes.to_vec()), pace })
 }
 

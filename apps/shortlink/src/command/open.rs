@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::domain::TargetRules;
-use crate::service::Service;
+use crate::service::{Near, Service};
 use crate::store::Store;
 use anyhow::{Context, Result};
 use evenkeel::Keel;
@@ -29,9 +29,11 @@ pub(super) async fn open(config: &Config, address: Option<String>) -> Result<Ope
     let store = Store::open(&config.database, clock.clone()).await;
     let store = store.with_context(|| format!("cannot open the database {}", config.database))?;
     let keel = open_keel(config, &store).await?;
+    // An import follows no link twice.
+    let near = address.as_ref().map_or(Near::Off, |_| Near::from(config.near));
     let own: Vec<String> = config.public_url.iter().cloned().chain(address).collect();
     let rules = TargetRules::new(&own, config.refuse_private);
-    let service = Service::open(store.clone(), keel.clone(), rules, clock)?;
+    let service = Service::open(store.clone(), keel.clone(), near, rules, clock)?;
     Ok(Opened { service, store, keel })
 }
 

@@ -14,6 +14,7 @@ pub(super) struct File {
     pub(super) redis: Option<String>,
     pub(super) public_url: Option<String>,
     pub(super) refuse_private: Option<bool>,
+    pub(super) near: Option<usize>,
 }
 
 impl File {

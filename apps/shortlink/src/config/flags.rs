@@ -58,6 +58,9 @@ pub(crate) struct Serving {
     /// Refuse links into private networks (localhost, 10.0.0.0/8, ..)
     #[arg(long, hide_env = true, env = "SHORTLINK_REFUSE_PRIVATE")]
     pub(crate) refuse_private: bool,
+    /// Links to keep at hand in this process, in front of Redis; 0: none [default: 100000, of at most 64 MiB]
+    #[arg(long, value_name = "LINKS", hide_env = true, env = "SHORTLINK_NEAR")]
+    pub(crate) near: Option<usize>,
 }
 
 #[derive(Debug, Subcommand)]

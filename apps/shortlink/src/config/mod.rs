@@ -21,6 +21,9 @@ const DATA: &str = "shortlink-data";
 /// The database in the data folder.
 const DATABASE_FILE: &str = "links.db";
 
+/// More links than an instance could keep at hand on any machine that is worth having several of.
+const NEAR_MAX: usize = 100_000_000;
+
 /// How the program shall run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -36,6 +39,8 @@ pub struct Config {
     pub public_url: Option<String>,
     /// Refuse links into private networks.
     pub refuse_private: bool,
+    /// Links an instance keeps at hand; 0: none. `None`: a usual number, where Redis can tell of changes.
+    pub near: Option<usize>,
 }
 
 impl Config {
@@ -54,6 +59,10 @@ impl Config {
         if let Some(url) = &public_url {
             check_public_url(url)?;
         }
+        let near = serving.near.or(file.near);
+        if near.is_some_and(|links| links > NEAR_MAX) {
+            bail!("the setting \"near\" is wrong: at most {NEAR_MAX} links can be kept near");
+        }
         Ok(Self {
             listen: serving.listen.clone().or(file.listen).unwrap_or_else(|| LISTEN.to_owned()),
             data,
@@ -61,6 +70,7 @@ impl Config {
             redis: place.redis.clone().or(file.redis),
             public_url,
             refuse_private: serving.refuse_private || file.refuse_private.unwrap_or(false),
+            near,
         })
     }
 }

@@ -16,13 +16,14 @@ fn without_any_setting_the_data_folder_has_everything() {
     let config = Config::resolve(&Place::default(), &Serving::default()).unwrap();
     assert_eq!(config.listen, "127.0.0.1:8080");
     assert_eq!(config.database, DatabaseUrl::Sqlite(PathBuf::from("shortlink-data/links.db")));
-    assert_eq!((config.redis, config.public_url, config.refuse_private), (None, None, false));
+    assert_eq!((config.redis, config.public_url, config.refuse_private, config.near), (None, None, false, None));
 }
 
 #[test]
 fn a_flag_beats_the_file() {
-    let (_folder, mut place) =
-        file("data = \"/srv/links\"\nlisten = \"127.0.0.1:1\"\nredis = \"redis://a\"\nrefuse_private = true\n");
+    let (_folder, mut place) = file(
+        "data = \"/srv/links\"\nlisten = \"127.0.0.1:1\"\nredis = \"redis://a\"\nrefuse_private = true\nnear = 5\n",
+    );
     place.redis = Some("redis://b".to_owned());
     let serving = Serving { listen: Some("127.0.0.1:2".to_owned()), ..Serving::default() };
     let config = Config::resolve(&place, &serving).unwrap();
@@ -30,6 +31,9 @@ fn a_flag_beats_the_file() {
     assert_eq!(config.redis.as_deref(), Some("redis://b"));
     assert_eq!(config.database, DatabaseUrl::Sqlite(PathBuf::from("/srv/links/links.db")));
     assert!(config.refuse_private);
+    assert_eq!(config.near, Some(5));
+    let serving = Serving { near: Some(0), ..serving };
+    assert_eq!(Config::resolve(&place, &serving).unwrap().near, Some(0));
 }
 
 #[test]
@@ -43,6 +47,8 @@ fn wrong_settings_are_one_sentence() {
     check(&database("sqlite::memory:"), &Serving::default(), "needs the path of a file");
     let public = Serving { public_url: Some("s.example.com".to_owned()), ..Serving::default() };
     check(&Place::default(), &public, "\"public_url\" is wrong");
+    let near = Serving { near: Some(usize::MAX), ..Serving::default() };
+    check(&Place::default(), &near, "\"near\" is wrong: at most 100000000 links");
     let (_folder, place) = file("listen = 1\n");
     check(&place, &Serving::default(), "line 1: invalid type");
     let missing = Place { config: Some(PathBuf::from("/nowhere/at/all.toml")), ..Place::default() };

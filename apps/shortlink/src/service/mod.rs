@@ -3,12 +3,14 @@
 mod consistency;
 mod draft;
 mod error;
+mod near;
 mod redirects;
 
 pub use consistency::Consistency;
 pub(crate) use draft::sentence;
 pub use draft::{Draft, DraftPatch, Refusal};
 pub use error::ServiceError;
+pub use near::Near;
 pub use redirects::{Destination, LOADS_MAX};
 
 use crate::domain::{Code, Link, Page, PageRequest, TargetRules};
@@ -62,9 +64,9 @@ impl Service {
     /// A service over `store`, with its cache where `keel` has its own: in Redis, or in this process.
     ///
     /// # Errors
-    /// [`CacheError::Settings`] if `keel` has a cache of this service already.
-    pub fn open(store: Store, keel: Keel, rules: TargetRules, clock: Clock) -> Result<Self, CacheError> {
-        let redirects = Redirects::open(&keel)?;
+    /// [`CacheError::Settings`] if `keel` has a cache of this service already, or cannot keep links near that it must.
+    pub fn open(store: Store, keel: Keel, near: Near, rules: TargetRules, clock: Clock) -> Result<Self, CacheError> {
+        let redirects = Redirects::open(&keel, near)?;
         Ok(Self(Arc::new(Inner { store, redirects, keel, rules, clock, writes: TaskTracker::new() })))
     }
 

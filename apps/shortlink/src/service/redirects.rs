@@ -1,10 +1,10 @@
 //! [`Redirects`]: where codes lead, as the cache keeps it.
 
-use super::{Consistency, ServiceError};
+use super::{Consistency, Near, ServiceError};
 use crate::domain::{Code, Link};
 use crate::store::Store;
 use evenkeel::Keel;
-use evenkeel::cache::{Cache, CacheError, Freshness};
+use evenkeel::cache::{Cache, CacheBuilder, CacheError, Freshness};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -23,6 +23,11 @@ pub const LOADS_MAX: usize = 64;
 
 /// How long one such question may take before the visitor is told to come back.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Links an instance keeps at hand if nobody says how many, and what they may weigh in memory: most addresses have a hundred
+/// bytes, the longest eight thousand.
+const NEAR_LINKS: usize = 100_000;
+const NEAR_BYTES: usize = 64 << 20;
 
 /// The stored form has changed when this has; see [`evenkeel::cache::CacheBuilder::schema`].
 const SCHEMA: u32 = 1;
@@ -48,16 +53,16 @@ impl Redirects {
     /// Opens the cache.
     ///
     /// # Errors
-    /// [`CacheError::Settings`] if this keel has a cache of the same name with other settings.
-    pub(super) fn open(keel: &Keel) -> Result<Self, CacheError> {
-        let cache = keel
-            .cache::<str, Destination>("link")
-            .ttl(TTL)
-            .absent_ttl(ABSENT_TTL)
-            .loads_max(LOADS_MAX)
-            .load_timeout(LOAD_TIMEOUT)
-            .schema(SCHEMA)
-            .build()?;
+    /// [`CacheError::Settings`] if this keel has a cache of the same name already, or cannot keep links near that it must.
+    pub(super) fn open(keel: &Keel, near: Near) -> Result<Self, CacheError> {
+        let cache = match near {
+            Near::Off => builder(keel).build()?,
+            Near::Links(links) => builder(keel).near(links).build()?,
+            Near::IfPossible => builder(keel).near(NEAR_LINKS).near_bytes(NEAR_BYTES).build().or_else(|error| {
+                warn!(%error, "no links are kept near: every redirect asks Redis; --near 0 says that this is meant");
+                builder(keel).build()
+            })?,
+        };
         Ok(Redirects { cache })
     }
 
@@ -87,6 +92,15 @@ impl Redirects {
             }
         }
     }
+}
+
+fn builder(keel: &Keel) -> CacheBuilder<str, Destination> {
+    keel.cache::<str, Destination>("link")
+        .ttl(TTL)
+        .absent_ttl(ABSENT_TTL)
+        .loads_max(LOADS_MAX)
+        .load_timeout(LOAD_TIMEOUT)
+        .schema(SCHEMA)
 }
 
 impl From<Link> for Destination {

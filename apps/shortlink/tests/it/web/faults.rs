@@ -15,9 +15,14 @@ const MANY: u64 = 600;
 /// Links that are visited; more than the cache loads at once.
 const LINKS: usize = 200;
 
+/// With nothing at hand: everything comes from Redis, or from the database.
 async fn start() -> (Redis, Server, Load) {
+    start_with(&["--near", "0"]).await
+}
+
+async fn start_with(arguments: &[&str]) -> (Redis, Server, Load) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
-    let server = Server::start_with(&["--redis", &redis.url()]);
+    let server = Server::start_with(&[&["--redis", &redis.url()], arguments].concat());
     let mut load = Load::start(&server.client, LINKS).await;
     load.answered_more(MANY).await;
     (redis, server, load)
@@ -113,14 +118,28 @@ async fn redis_becomes_a_replica_and_refuses_writes() {
 #[tokio::test]
 async fn redis_is_restarted_in_the_middle_of_the_work() {
     let (mut redis, server, mut load) = start().await;
+    restart_and_edit(&mut redis, &server, &mut load).await;
+    redis_is(&server.client, "up").await;
+    hits_again(&server.client, &mut load).await;
+}
+
+/// What is at hand is served while Redis is away, and never the state before an edit of this instance: the load looks at every
+/// answer.
+#[tokio::test]
+async fn redis_is_restarted_while_links_are_at_hand() {
+    let (mut redis, server, mut load) = start_with(&[]).await;
+    restart_and_edit(&mut redis, &server, &mut load).await;
+    redis_is(&server.client, "up").await;
+    load.answered_more(MANY).await;
+}
+
+async fn restart_and_edit(redis: &mut Redis, server: &Server, load: &mut Load) {
     for turn in 0..3 {
         redis.restart().await.unwrap();
         let code = load.code();
         load.edit(&server.client, &code, &format!("https://example.com/edited/{turn}")).await;
         load.answered_more(MANY).await;
     }
-    redis_is(&server.client, "up").await;
-    hits_again(&server.client, &mut load).await;
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Several instances on one database and one Redis: what one has done, the others know.
 
+use super::client::Client;
 use super::server::Server;
 use serde_json::json;
+use testkit::eventually;
 use testkit::park::{self, Database, SharedRedis};
 
 /// Where a service finds this Redis, apart from other tests.
@@ -9,21 +11,58 @@ fn address(redis: &SharedRedis) -> String {
     format!("{}?prefix={}", redis.url, redis.prefix)
 }
 
+/// What an instance has at hand besides Redis, and so how soon it knows what another one did.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AtHand {
+    /// Nothing: it knows at once.
+    Nothing,
+    /// Links, as by default: it knows when Redis's message is there.
+    Links,
+}
+
 #[tokio::test]
 async fn on_mariadb_and_redis() {
     let database = park::mariadb_database().await.unwrap();
-    what_one_does_the_other_knows(&database).await;
+    what_one_does_the_other_knows(&database, AtHand::Nothing).await;
 }
 
 #[tokio::test]
 async fn on_postgres_and_redis() {
     let database = park::postgres_database().await.unwrap();
-    what_one_does_the_other_knows(&database).await;
+    what_one_does_the_other_knows(&database, AtHand::Nothing).await;
 }
 
-async fn what_one_does_the_other_knows(database: &Database) {
+#[tokio::test]
+async fn on_mariadb_and_redis_with_links_at_hand() {
+    let database = park::mariadb_database().await.unwrap();
+    what_one_does_the_other_knows(&database, AtHand::Links).await;
+}
+
+#[tokio::test]
+async fn on_postgres_and_redis_with_links_at_hand() {
+    let database = park::postgres_database().await.unwrap();
+    what_one_does_the_other_knows(&database, AtHand::Links).await;
+}
+
+/// Expects that `news` leads to `target`, by now or soon; `None`: nowhere.
+async fn leads(reader: &Client, target: Option<&str>, at_hand: AtHand) {
+    let look = async || {
+        let followed = reader.get("/news").await;
+        assert_eq!(followed.consistency(), "consistent");
+        (followed.header("location") == target).then_some(())
+    };
+    match at_hand {
+        AtHand::Nothing => assert!(look().await.is_some(), "at once: {target:?}"),
+        AtHand::Links => eventually("the message is there", look).await.unwrap(),
+    }
+}
+
+async fn what_one_does_the_other_knows(database: &Database, at_hand: AtHand) {
     let redis = park::redis().await.unwrap();
-    let start = || Server::start_with(&["--database", &database.url, "--redis", &address(&redis)]);
+    let near = if at_hand == AtHand::Nothing { &["--near", "0"][..] } else { &[] };
+    let address = address(&redis);
+    let arguments = [&["--database", &database.url, "--redis", &address], near].concat();
+    let start = || Server::start_with(&arguments);
     let (one, other) = (start(), start());
     let (a, b) = (&one.client, &other.client);
     assert_eq!(a.get("/readyz").await.value(), json!({ "database": "up", "redis": "up" }));
@@ -33,22 +72,28 @@ async fn what_one_does_the_other_knows(database: &Database) {
     a.make(&json!({ "target": "https://example.com/0", "alias": "news" })).await;
     for number in 1..=20 {
         let before = format!("https://example.com/{}", number - 1);
-        // Both have it warm.
-        assert_eq!(a.get("/news").await.header("location"), Some(before.as_str()));
-        assert_eq!(b.get("/news").await.header("location"), Some(before.as_str()));
+        // Both have it warm, and at hand if they may.
+        for client in [a, b, a, b] {
+            leads(client, Some(&before), at_hand).await;
+        }
         let (editor, reader) = if number % 2 == 0 { (a, b) } else { (b, a) };
         let target = format!("https://example.com/{number}");
         let edited = editor.json("PATCH", "/api/links/news", &json!({ "target": target })).await;
         assert_eq!((edited.status, edited.consistency()), (200, "consistent"));
-        let followed = reader.get("/news").await;
-        assert_eq!(followed.header("location"), Some(target.as_str()), "at once, after edit {number}");
-        assert_eq!(followed.consistency(), "consistent");
+        leads(editor, Some(&target), AtHand::Nothing).await;
+        leads(reader, Some(&target), at_hand).await;
+    }
+    for client in [a, b] {
+        let metrics = client.get("/metrics").await;
+        let line = "evenkeel_cache_hits_total{cache=\"link\",tier=\"near\",state=\"fresh\"} ";
+        let near = metrics.text().lines().find_map(|found| found.strip_prefix(line)?.parse::<u64>().ok());
+        assert_eq!(near.is_some_and(|hits| hits > 0), at_hand == AtHand::Links, "{near:?}");
     }
     let alias = json!({ "target": "https://example.com/", "alias": "news" });
     b.json("POST", "/api/links", &alias).await.problem(409, "alias-taken");
 
     assert_eq!(b.delete("/api/links/news").await.consistency(), "consistent");
-    a.get("/news").await.problem(404, "unknown-code");
+    leads(a, None, at_hand).await;
     let generated = b.make(&json!({ "target": "https://example.com/kept" })).await;
 
     let (one, other) = (one.restart().await, other.restart().await);
