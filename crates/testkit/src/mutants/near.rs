@@ -20,11 +20,6 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::reads::near::lanes::the_writer_does_not_wait_for_the_other_connection_to_tell_it",
     ),
     mutant(
-        "near_own_step",
-        "An invalidation whose caller went away leaves near what was read while it was on its way.",
-        "cache::reads::near::conformance::redis::an_invalidation_whose_caller_goes_away_ends_it",
-    ),
-    mutant(
         "near_empty_push",
         "FLUSHALL is heard as the invalidation of no key, and everything is served on.",
         "cache::reads::near::doubt::an_empty_push_ends_everything",

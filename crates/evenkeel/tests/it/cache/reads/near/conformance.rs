@@ -1,9 +1,9 @@
 //! The rules of the near cache, on both backends and on every server of the matrix.
 
-use super::super::db::Db;
+use super::super::db::{Db, DbError};
 use super::super::rig::{Rig, Rows, find, get, some};
 use super::{bring_near, heard, near, near_with, tier};
-use evenkeel::cache::{Side, Step, StepGate, Tier};
+use evenkeel::cache::{Freshness, Side, Step, StepGate, Tier, WhileWriting};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -24,6 +24,9 @@ on_both! {
     a_batch_is_served_near_and_brings_near
     an_invalidation_ends_what_a_batch_brought_near
     there_is_room_for_so_many
+    a_fresh_read_is_not_answered_near
+    a_read_is_answered_near_only_by_what_will_do
+    nothing_is_near_while_somebody_writes
 }
 
 async fn a_value_is_near_from_the_third_read_on(rig: Rig) {
@@ -249,8 +252,50 @@ async fn there_is_room_for_so_many(rig: Rig) {
     }
     let mut served_near = 0;
     for key in 0..100 {
-        let found = rows.get_with(&key, evenkeel::cache::Freshness::Eventual, |key| db.find(*key)).await.unwrap();
+        let found = rows.get_with(&key, Freshness::Eventual, |key| db.find(*key)).await.unwrap();
         served_near += usize::from(found.tier == Tier::Near);
     }
     assert!((1..=10).contains(&served_near), "{served_near} of 100 were near");
+}
+
+/// What is near may be a moment behind; a read that wants the row as it is now must not have it.
+async fn a_fresh_read_is_not_answered_near(rig: Rig) {
+    let rows = near(&rig.process().await);
+    let db = Db::with("a");
+    bring_near(&rows, &db).await;
+    let found = rows.get_with(&1, Freshness::Fresh, |key| db.find(*key)).await.unwrap();
+    assert_eq!(found.tier, Tier::Store);
+}
+
+async fn a_read_is_answered_near_only_by_what_will_do(rig: Rig) {
+    let rows = near_with(&rig.process().await, |builder| builder.version(|row: &String| row.parse().unwrap()));
+    let db = Db::with("7");
+    bring_near(&rows, &db).await;
+    let at_least = async |version| {
+        let found = rows.get_with(&1, Freshness::AtLeast(version), |key| db.find(*key)).await.unwrap();
+        (found.version, found.tier)
+    };
+    assert_eq!(at_least(7).await, (Some(7), Tier::Near));
+    db.write(1, "8");
+    assert_eq!(at_least(8).await, (Some(8), Tier::Loader));
+}
+
+/// From the moment a writer may write, nobody in its process is served what it replaces, and nobody else once it was told.
+async fn nothing_is_near_while_somebody_writes(rig: Rig) {
+    let keel = rig.process().await;
+    let here = near_with(&keel, |builder| builder.while_writing(WhileWriting::Load));
+    let (elsewhere, db) = (rig.rows().await, Db::with("a"));
+    bring_near(&here, &db).await;
+    let written = elsewhere.write(&1, || async {
+        heard(&keel).await;
+        // Nothing can be stored while the window is open, so nothing comes near.
+        for _ in 0..3 {
+            assert_eq!(tier(&here, &db).await, Tier::Loader);
+        }
+        db.write(1, "b");
+        Ok::<_, DbError>(())
+    });
+    written.await.unwrap();
+    heard(&keel).await;
+    assert_eq!(get(&here, &db).await, some("b"));
 }

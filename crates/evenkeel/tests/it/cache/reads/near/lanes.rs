@@ -4,8 +4,9 @@ use super::super::db::Db;
 use super::super::rig::{Rows, some, told};
 use super::stand::Stand;
 use evenkeel::Keel;
-use evenkeel::cache::{Freshness, Tier};
+use evenkeel::cache::{Freshness, Side, Step, StepGate, Tier};
 use redis::Value;
+use std::time::Duration;
 use testkit::proxy::Direction;
 
 /// Two keys that belong to different connections.
@@ -32,18 +33,27 @@ async fn read(rows: &Rows, db: &Db, key: u64) -> (Option<String>, Tier) {
     (found.value.map(|row| String::clone(&row)), found.tier)
 }
 
-/// A batch is read on the connection of its first key, so that is where the change of the second one is told. Its
-/// invalidation is sent, and answered, on the other connection, while the first one stands still.
+/// A batch is read on the connection of its first key, so that is where the change of the second one is told. Its invalidation
+/// is sent and answered on the other connection, while the first one stands still. What the batch brought near after the
+/// invalidation had begun is gone when its caller goes on.
 #[tokio::test]
 async fn the_writer_does_not_wait_for_the_other_connection_to_tell_it() {
     told(async {
+        let (gate, an_hour) = (StepGate::default(), Duration::from_secs(3_600));
         let stand = Stand::start("connections=2&response_timeout_ms=60000&heartbeat_ms=600000").await;
-        let (rows, db) = (stand.rows(|builder| builder.silence_max(std::time::Duration::from_secs(3_600))), Db::new());
+        let rows = stand.rows(|builder| builder.silence_max(an_hour).gate(&gate));
+        let db = Db::new();
         let [one, other] = apart(&stand.keel).await;
         db.write(other, "a");
-        for _ in 0..2 {
-            rows.get_many(&[one, other], |keys| db.find_many(keys)).await.unwrap();
-        }
+        read(&rows, &db, other).await;
+
+        let mut sent = gate.hold(Step::Invalidate, Side::BeforeSend);
+        let invalidation = tokio::spawn({
+            let rows = rows.clone();
+            async move { rows.invalidate(&other).await }
+        });
+        sent.reached().await;
+        rows.get_many(&[one, other], |keys| db.find_many(keys)).await.unwrap();
         assert_eq!(read(&rows, &db, other).await, (some("a"), Tier::Near));
         let mut held = stand.proxy.hold(Direction::ToClient, "ECHO");
         let (keel, route) = (stand.keel.clone(), format!("evenkeel:c:row:{{{one}}}"));
@@ -52,7 +62,8 @@ async fn the_writer_does_not_wait_for_the_other_connection_to_tell_it() {
         });
         held.reached().await.unwrap();
         db.write(other, "b");
-        rows.invalidate(&other).await.unwrap();
+        sent.release();
+        invalidation.await.unwrap().unwrap();
         assert_eq!(read(&rows, &db, other).await.0, some("b"));
         held.release();
         echo.await.unwrap();
