@@ -62,7 +62,7 @@ async fn a_new_connection_ends_everything() {
 #[tokio::test]
 async fn a_silent_connection_is_not_relied_upon_for_longer_than_it_may_be() {
     told(async {
-        let stand = Stand::start("response_timeout_ms=50&silent_timeouts_max=4000000000").await;
+        let stand = Stand::start("silent_timeouts_max=4000000000").await;
         let (rows, db) = (stand.rows(|builder| builder.silence_max(SILENCE_MAX)), Db::with("a"));
         bring_near(&rows, &db).await;
         stand.proxy.set(Direction::ToClient, Flow::Stall);
