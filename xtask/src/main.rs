@@ -9,6 +9,7 @@ mod fuzz;
 mod mutants;
 mod setup;
 mod shell;
+mod sim;
 mod test;
 mod tidy;
 
@@ -38,6 +39,8 @@ enum Task {
     Mutants(mutants::Arguments),
     /// Demonstrations that count instead of claiming
     Demo(demo::Arguments),
+    /// The long runs under faults, seed by seed
+    Sim(sim::Arguments),
     /// Feed damaged bytes to everything that parses bytes
     Fuzz(fuzz::Arguments),
     /// Comparisons with raw commands and with peers; results go to bench/RESULTS.md
@@ -63,6 +66,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Task::Tidy) => tidy::run(),
         Some(Task::Mutants(arguments)) => mutants::run(&arguments),
         Some(Task::Demo(arguments)) => demo::run(&arguments),
+        Some(Task::Sim(arguments)) => sim::run(&arguments),
         Some(Task::Fuzz(arguments)) => fuzz::run(&arguments),
         Some(Task::Bench(arguments)) => bench::run(&arguments),
     }

@@ -3,12 +3,11 @@
 //! The guards are switches compiled only for tests (`EVENKEEL_MUTANT`), so the test binaries that are already built are
 //! run again and nothing is compiled. A test must also pass with its guard in place: a test that always fails shows nothing.
 
-use crate::shell::{self, cargo};
-use crate::test::{self, Park};
+use crate::shell;
+use crate::test::{self, Park, Suite};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,21 +33,6 @@ struct Mutant {
     test: String,
 }
 
-/// A built test binary, as `cargo nextest list` describes it.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Suite {
-    binary_path: PathBuf,
-    cwd: PathBuf,
-    testcases: BTreeMap<String, serde_json::Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Suites {
-    rust_suites: BTreeMap<String, Suite>,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Passed,
@@ -66,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 pub(crate) fn run_on(park: &Park, filter: Option<&str>) -> Result<()> {
     let mut table = table()?;
     table.retain(|mutant| filter.is_none_or(|filter| mutant.name.contains(filter)));
-    let suites = suites()?;
+    let suites = Suite::all()?;
     let verdicts: Mutex<BTreeMap<usize, Result<(), String>>> = Mutex::default();
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -120,13 +104,6 @@ fn table() -> Result<Vec<Mutant>> {
     serde_json::from_slice(&output.stdout).context("the test kit's mutant table")
 }
 
-fn suites() -> Result<Vec<Suite>> {
-    let mut list = cargo(&["nextest", "list", "--workspace", "--message-format", "json"]);
-    let output = list.stderr(Stdio::inherit()).output()?;
-    let suites: Suites = serde_json::from_slice(&output.stdout).context("cargo nextest list")?;
-    Ok(suites.rust_suites.into_values().collect())
-}
-
 /// The outer error: the row could not be judged. The inner one: the guard is not covered.
 fn judge(mutant: &Mutant, suites: &[Suite], park: &Park) -> Result<Result<(), String>> {
     let (suite, test) = place(mutant, suites)?;
@@ -144,7 +121,7 @@ fn place<'a>(mutant: &'a Mutant, suites: &'a [Suite]) -> Result<(&'a Suite, &'a 
     let end = format!("::{}", mutant.test);
     let found: Vec<(&Suite, &str)> = suites
         .iter()
-        .flat_map(|suite| suite.testcases.keys().map(move |test| (suite, test.as_str())))
+        .flat_map(|suite| suite.tests().map(move |test| (suite, test)))
         .filter(|(_, test)| *test == mutant.test || test.ends_with(&end))
         .collect();
     match found.as_slice() {
@@ -155,14 +132,12 @@ fn place<'a>(mutant: &'a Mutant, suites: &'a [Suite]) -> Result<(&'a Suite, &'a 
 }
 
 fn attempt(suite: &Suite, test: &str, removed: Option<&str>, park: &Park) -> Result<Outcome> {
-    let mut command = Command::new(&suite.binary_path);
-    command.args(["--exact", test, "--nocapture"]).current_dir(&suite.cwd).env_remove(VARIABLE);
-    command.envs(park.addresses()).env("CARGO_MANIFEST_DIR", &suite.cwd);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut command = suite.command(test);
+    command.env_remove(VARIABLE).envs(park.addresses()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Some(guard) = removed {
         command.env(VARIABLE, guard);
     }
-    let mut child = command.spawn().with_context(|| suite.binary_path.display().to_string())?;
+    let mut child = command.spawn().with_context(|| suite.to_string())?;
     let start = Instant::now();
     while start.elapsed() < DEADLINE {
         if let Some(status) = child.try_wait()? {

@@ -3,6 +3,7 @@
 mod examples;
 mod matrix;
 mod park;
+mod suite;
 
 use crate::fuzz;
 use crate::mutants;
@@ -12,6 +13,7 @@ use anyhow::Result;
 use std::path::PathBuf;
 
 pub(crate) use park::Park;
+pub(crate) use suite::Suite;
 
 /// What `test` was asked for.
 #[derive(clap::Args)]

@@ -1,5 +1,6 @@
 //! Operations on registers, each key being one.
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -10,6 +11,17 @@ pub struct Stamp {
     pub order: u64,
     /// Nanoseconds since some moment that is the same for the whole history; for reports only.
     pub nanoseconds: u64,
+}
+
+impl Stamp {
+    /// Now, on the machine's monotonic clock: for processes that write down their history themselves, because they may be killed.
+    #[must_use]
+    pub fn machine_wide() -> Stamp {
+        let time = clock_gettime(ClockId::Monotonic);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        let nanoseconds = seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0);
+        Stamp { order: nanoseconds, nanoseconds }
+    }
 }
 
 /// What was done, and what came of it. `None` is the absent value.

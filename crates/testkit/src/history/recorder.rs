@@ -1,7 +1,6 @@
 //! Writing a history while it happens.
 
 use super::operation::{Act, History, Operation, Stamp};
-use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -56,11 +55,9 @@ impl<V> Recorder<V> {
     }
 
     fn now(&self) -> Stamp {
-        let time = clock_gettime(ClockId::Monotonic);
-        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-        let nanoseconds = seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0);
-        let order = self.0.counter.as_ref().map_or(nanoseconds, |counter| counter.fetch_add(1, Ordering::SeqCst));
-        Stamp { order, nanoseconds }
+        let now = Stamp::machine_wide();
+        let counted = self.0.counter.as_ref().map(|counter| counter.fetch_add(1, Ordering::SeqCst));
+        Stamp { order: counted.unwrap_or(now.order), ..now }
     }
 
     fn operations(&self) -> MutexGuard<'_, Vec<Operation<V>>> {

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod header;
+mod histories;
 mod on_redis;
 mod published;
 mod reads;

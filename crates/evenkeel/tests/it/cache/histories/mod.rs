@@ -1,0 +1,65 @@
+//! C2: histories of fresh reads and of writes in update windows, of three processes with eight tasks each, while connections
+//! are cut, processes are paused, and a writer is killed inside its window. The truth is a SQLite file.
+//!
+//! A history is linearizable, or it is one in which a commit was acknowledged after its window had lapsed (a pause was longer
+//! than a window): those are counted apart, with the staleness that came of it.
+
+mod faults;
+mod fleet;
+mod tally;
+mod worker;
+
+use faults::Faults;
+use fleet::Fleet;
+use tally::{Seed, Tally, Verdict};
+use testkit::park::redis;
+
+/// Says which seeds the long run tries: `A..B`, both included.
+const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
+
+#[tokio::test]
+async fn fresh_reads_are_linearizable_while_processes_and_connections_fail() {
+    let tally = run(1..=3, None).await;
+    assert_eq!(tally.violations, 0, "{tally}");
+    assert!(tally.fresh_reads > 500 && tally.writes > 50, "a check of nothing shows nothing: {tally}");
+}
+
+/// The same checker, and writers without windows: what the windows keep away is there to be found.
+#[tokio::test]
+async fn without_windows_the_checker_finds_a_violation() {
+    for seed in 1..=20 {
+        if run(seed..=seed, Some("update_window")).await.violations > 0 {
+            return;
+        }
+    }
+    panic!("twenty histories without windows, and each of them linearizable");
+}
+
+/// The long run of `cargo xtask sim cache`: one line a seed, and one with the sums.
+#[tokio::test]
+#[ignore = "the long run, for `cargo xtask sim cache`"]
+async fn long_run() {
+    let Ok(seeds) = std::env::var(SEEDS) else { return };
+    let (first, last) = seeds.split_once("..").unwrap();
+    let tally = run(first.parse().unwrap()..=last.parse().unwrap(), None).await;
+    println!("{}", serde_json::to_string(&tally).unwrap());
+    assert_eq!(tally.violations, 0, "{tally}");
+}
+
+async fn run(seeds: std::ops::RangeInclusive<u64>, mutant: Option<&str>) -> Tally {
+    let server = redis().await.unwrap();
+    let mut tally = Tally::default();
+    for seed in seeds {
+        let faults = Faults::draw(seed);
+        let played = Fleet::start(&server, seed, mutant).await.play(&faults).await;
+        // Without windows none can have lapsed: nothing is put apart.
+        let seed = Seed::judge(seed, &played, mutant.is_none());
+        println!("{}", serde_json::to_string(&seed).unwrap());
+        if let Verdict::Violation(timeline) = &seed.verdict {
+            eprintln!("seed {} is not linearizable; `cargo xtask sim cache {}` plays it again", seed.seed, seed.seed);
+            eprintln!("{faults:?}\n{timeline}");
+        }
+        tally.add(&seed);
+    }
+    tally
+}

@@ -1,0 +1,115 @@
+//! `cargo xtask sim cache`: the long runs, seed by seed. What they tried and what broke is counted; anything that broke fails.
+//!
+//! The histories are a test of the library (`cache::histories`), which tries a few seeds in every test run. Here it is run for as
+//! many as are wanted.
+
+use crate::shell;
+use crate::test::{self, Park, Suite};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+const CACHE: &str = "cache::histories::long_run";
+const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
+
+/// What `sim` was asked for.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    name: Name,
+}
+
+#[derive(clap::Subcommand)]
+enum Name {
+    /// Fresh reads and writes of three processes while connections are cut and processes are paused and killed: linearizable?
+    Cache {
+        /// One seed, to play it again
+        #[arg(conflicts_with = "seeds", required_unless_present = "seeds")]
+        seed: Option<u64>,
+        /// Many: `1..200`, both included
+        #[arg(long, value_name = "A..B")]
+        seeds: Option<String>,
+        /// One JSON object a seed, and one with the sums
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let Name::Cache { seed, seeds, json } = &arguments.name;
+    let seeds = match (seed, seeds) {
+        (Some(seed), _) => format!("{seed}..{seed}"),
+        (None, Some(seeds)) => seeds.clone(),
+        (None, None) => bail!("name a seed, or many with --seeds A..B"),
+    };
+    let numbers = seeds.split_once("..").map(|(first, last)| (first.parse::<u64>(), last.parse::<u64>()));
+    let Some((Ok(first), Ok(last))) = numbers else {
+        bail!("`{seeds}` is no range of seeds; write A..B, such as 1..200")
+    };
+    if first > last {
+        bail!("the range {seeds} is empty; the first seed must not be above the last");
+    }
+    test::build()?;
+    play(&seeds, *json)
+}
+
+/// Runs the test, and tells what it says while it says it.
+fn play(seeds: &str, json: bool) -> Result<()> {
+    let park = Park::start(&[])?;
+    let suite = Suite::with(CACHE)?;
+    let mut command = suite.command(CACHE);
+    command.arg("--ignored").env(SEEDS, seeds).envs(park.addresses()).stdout(Stdio::piped());
+    let mut run = command.spawn().with_context(|| format!("`{}` could not be started", shell::line(&command)))?;
+    let lines = BufReader::new(run.stdout.take().context("its output is piped")?).lines();
+    for line in lines {
+        let line = line?;
+        // The harness says things of its own.
+        let Ok(row) = serde_json::from_str::<Value>(&line) else { continue };
+        println!("{}", if json { line } else { words(&row) });
+    }
+    let status = run.wait()?;
+    if !status.success() {
+        bail!("not every history of the seeds {seeds} is what was promised ({status})");
+    }
+    Ok(())
+}
+
+/// A row as a sentence.
+fn words(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    if row.get("histories").is_some() {
+        return format!(
+            "{} histories: {} linearizable, {} violations, {} apart (a commit came after its window had lapsed), {} of those with \
+             {} stale reads, the stalest by {:.0} ms; {} fresh reads ({} from the store), {} failed; {} writes acknowledged, {} \
+             refused, {} of unknown outcome; {} writers killed and {} paused inside a window",
+            number("histories"),
+            number("linearizable"),
+            number("violations"),
+            number("apart"),
+            number("apart_with_stale_reads"),
+            number("stale_reads"),
+            row["staleness_ms_max"].as_f64().unwrap_or(0.0),
+            number("fresh_reads"),
+            number("from_store"),
+            number("failed_reads"),
+            number("writes"),
+            number("refused_writes"),
+            number("unknown_writes"),
+            number("killed"),
+            number("paused"),
+        );
+    }
+    let verdict = match &row["verdict"] {
+        Value::String(verdict) => verdict.clone(),
+        Value::Object(verdict) => verdict.keys().cloned().collect(),
+        other => other.to_string(),
+    };
+    format!(
+        "seed {}: {verdict}; {} reads from the store and {} from the loader, {} writes",
+        number("seed"),
+        number("from_store"),
+        number("from_loader"),
+        number("acknowledged"),
+    )
+}
