@@ -14,6 +14,7 @@ use super::ledger::Ledger;
 use super::memory::MemoryCache;
 use super::metrics::CacheMetrics;
 use super::near::{Near, NearDraft};
+use super::on_replicas::OnReplicas;
 use super::payload::Payloads;
 use super::protocol::{PlainStore, Protocol, PublishedCache};
 use super::redis::RedisCache;
@@ -270,6 +271,17 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
+    /// Waits, before a write begins, until `count` replicas of Redis have its window (Redis's `WAIT`), for at most `timeout`. If fewer
+    /// have it by then, the write is refused ([`CacheError::WindowNotReplicated`]) and its window taken back.
+    ///
+    /// What it is: a failover to one of those replicas does not lose the window. What it is not: consensus. Redis promotes a
+    /// replica that lacks the window if it likes, a replica that has it may lose it in a crash, and the end of the window is not
+    /// waited for. Writes of one process then begin one after another, each a round trip to the replicas long.
+    pub fn windows_on_replicas(mut self, count: u32, timeout: Duration) -> Self {
+        self.draft.window_replicas = Some((count, timeout));
+        self
+    }
+
     /// The longest time a transaction may take to commit after its window has lapsed (its writer died or was cut off). Default
     /// 60 s. That long nothing stored lives longer than the `suspect_ttl`. Make it longer than your database's own limits.
     pub fn transaction_max(mut self, span: Duration) -> Self {
@@ -344,6 +356,13 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             });
         }
         let is_fenced = self.protocol == Protocol::Fenced;
+        if self.draft.window_replicas.is_some() && matches!(self.keel.backend(), Backend::Memory(_)) {
+            return Err(CacheError::Settings {
+                cache: self.name,
+                reason: "windows_on_replicas waits for replicas of Redis, and the embedded store has no replicas"
+                    .to_owned(),
+            });
+        }
         Want::new(settings.freshness)
             .check(self.version.is_some(), is_fenced)
             .map_err(|error| CacheError::Settings { cache: self.name.clone(), reason: error.to_string() })?;
@@ -419,7 +438,8 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             }
             (None, Some(link)) => {
                 let keys = CacheKeys::new(link.prefix(), &self.name);
-                let steps = RedisCache::new(link.clone(), keys).with_read_timeout(timeout);
+                let windows = self.draft.window_replicas.map(|(count, timeout)| OnReplicas::new(count, timeout));
+                let steps = RedisCache::new(link.clone(), keys).with_read_timeout(timeout).with_windows(windows);
                 Store::redis(steps, link, clock, breaker)
             }
         };

@@ -78,6 +78,16 @@ pub enum CacheError {
         retry_after: Duration,
     },
 
+    /// Too few replicas of Redis had the update window in time (`windows_on_replicas`); it was taken back, and nothing was written.
+    /// Try again; look at the replicas' lag.
+    #[error("{confirmed} of {wanted} replicas had the update window in time; nothing was begun")]
+    WindowNotReplicated {
+        /// How many the cache was told to wait for.
+        wanted: u32,
+        /// How many had it.
+        confirmed: u32,
+    },
+
     /// The update window of this writer has lapsed or was lost by the store: readers may be given the older value again. Roll
     /// back; a commit from now on is not covered by C2.
     #[error("the update window is lost: roll back and begin again")]
@@ -111,6 +121,7 @@ impl CacheError {
             | Self::WaitedTooLong { .. }
             | Self::Writing { .. }
             | Self::WritersBusy { .. }
+            | Self::WindowNotReplicated { .. }
             | Self::WindowLost => true,
             Self::LoaderPanicked(_) | Self::LoaderDropped | Self::Settings { .. } | Self::Unsupported(_) => false,
         }

@@ -80,6 +80,7 @@ pub mod memory;
 mod metrics;
 mod near;
 mod news;
+mod on_replicas;
 mod payload;
 mod protocol;
 pub mod redis;

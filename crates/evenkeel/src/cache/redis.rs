@@ -2,15 +2,17 @@
 
 use super::error::CacheError;
 use super::keys::CacheKeys;
+use super::on_replicas::OnReplicas;
 use super::steps::{
     BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Generation, Grant, Invalidation, Lease, Leased, Mode, Renewed,
     SPAN_MS_MAX, Why,
 };
 use super::store::Told;
-use crate::link::{Epoch, Link, LinkError, Script, Tracked};
+use crate::link::{Blocking, Epoch, Link, LinkError, Script, Tracked};
 use crate::token::Token;
 use bytes::Bytes;
 use redis::{FromRedisValue, Pipeline, Value};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What every script begins with.
@@ -36,18 +38,25 @@ pub struct RedisCache {
     /// The same link, for steps that a reader waits for: it would rather ask the database than wait for a silent server.
     quick: Link,
     keys: CacheKeys,
+    /// For windows that replicas must have.
+    on_replicas: Option<Arc<OnReplicas>>,
 }
 
 impl RedisCache {
     /// The cache whose entries live under `keys`.
     #[must_use]
     pub fn new(link: Link, keys: CacheKeys) -> Self {
-        Self { quick: link.clone(), link, keys }
+        Self { quick: link.clone(), link, keys, on_replicas: None }
     }
 
     /// Lets the steps that readers wait for (all but invalidations and windows) be given up after this.
     pub(crate) fn with_read_timeout(self, timeout: Duration) -> Self {
         Self { quick: self.link.impatient(timeout), ..self }
+    }
+
+    /// Lets a window count as open only once replicas have it.
+    pub(crate) fn with_windows(self, on_replicas: Option<OnReplicas>) -> Self {
+        Self { on_replicas: on_replicas.map(Arc::new), ..self }
     }
 
     /// [`read`](CacheSteps::read) for several keys in one write.
@@ -89,6 +98,23 @@ impl RedisCache {
         invalidation: &Invalidation,
     ) -> Result<(), CacheError> {
         self.invalidate_via(Some(epoch), key, invalidation).await
+    }
+
+    /// [`begin_write`](CacheSteps::begin_write) on a connection of its own and, in the same write, a command that waits for it.
+    pub(super) async fn begin_write_and_wait(
+        &self,
+        connection: &mut Blocking,
+        key: &[u8],
+        begin: &BeginWrite,
+        wait: &redis::Cmd,
+        block: Duration,
+    ) -> Result<(Begun, Value), CacheError> {
+        let args = begin_arguments(begin);
+        let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
+        let keys = [&self.keys.key(key)[..]];
+        let (ran, waited) = connection.run_and_wait(&BEGIN_WRITE, &keys, &args, wait, block).await?;
+        let Value::Array(reply) = ran else { return Err(unexpected("begin_write", &[ran])) };
+        Ok((begun(&reply)?, waited))
     }
 
     /// Runs a step on one epoch, or on whichever is the present one of `link`, with that handle's patience.
@@ -198,15 +224,13 @@ impl CacheSteps for RedisCache {
     }
 
     async fn begin_write(&self, key: &[u8], begin: &BeginWrite) -> Result<Begun, CacheError> {
-        let Encoded { generation, floor, keep, lag } = encode(&begin.invalidation);
-        let (window, suspect, schema) = (span(begin.window_ms), span(begin.suspect_ms), number(begin.schema));
-        let args = [begin.token.as_bytes(), &generation[..], &floor, &keep, &lag, &window, &suspect, &schema];
-        let reply: Vec<Value> = self.run(&BEGIN_WRITE, key, &args).await?;
-        match reply[..] {
-            [Value::Int(1), Value::Int(left)] => Ok(Begun::Open { remaining_ms: left.unsigned_abs() }),
-            [Value::Int(2), Value::Int(left)] => Ok(Begun::Busy { retry_after_ms: left.unsigned_abs() }),
-            _ => Err(unexpected("begin_write", &reply)),
+        if let Some(on_replicas) = &self.on_replicas {
+            return on_replicas.begin_write(self, &self.link, key, begin).await;
         }
+        let args = begin_arguments(begin);
+        let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
+        let reply: Vec<Value> = self.run(&BEGIN_WRITE, key, &args).await?;
+        begun(&reply)
     }
 
     async fn renew_write(&self, key: &[u8], token: Token, window_ms: u64) -> Result<Renewed, CacheError> {
@@ -241,6 +265,20 @@ fn encode(invalidation: &Invalidation) -> Encoded {
             Mode::Purge => Vec::new(),
         },
         lag: span(invalidation.lag_ms_max),
+    }
+}
+
+fn begin_arguments(begin: &BeginWrite) -> [Vec<u8>; 8] {
+    let Encoded { generation, floor, keep, lag } = encode(&begin.invalidation);
+    let (window, suspect, schema) = (span(begin.window_ms), span(begin.suspect_ms), number(begin.schema));
+    [begin.token.as_bytes().to_vec(), generation.to_vec(), floor, keep, lag, window, suspect, schema]
+}
+
+fn begun(reply: &[Value]) -> Result<Begun, CacheError> {
+    match reply {
+        [Value::Int(1), Value::Int(left)] => Ok(Begun::Open { remaining_ms: left.unsigned_abs() }),
+        [Value::Int(2), Value::Int(left)] => Ok(Begun::Busy { retry_after_ms: left.unsigned_abs() }),
+        _ => Err(unexpected("begin_write", reply)),
     }
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct Draft {
     pub(crate) transaction_max: Option<Duration>,
     pub(crate) suspect_ttl: Option<Duration>,
     pub(crate) replica_lag_max: Option<Duration>,
+    /// How many replicas of the store must have a window, and how long they may take.
+    pub(crate) window_replicas: Option<(u32, Duration)>,
 }
 
 /// Numbers that fit together. [`CacheBuilder`](super::CacheBuilder) tells what each of them does.

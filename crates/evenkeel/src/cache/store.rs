@@ -272,7 +272,7 @@ impl Store {
 
     pub(crate) async fn begin_write(&self, key: &[u8], begin: &BeginWrite) -> Result<Begun, CacheError> {
         let _own = self.own_step(key);
-        self.asked(async { step!(self, BeginWrite, steps => steps.begin_write(key, begin)) }).await
+        step!(self, BeginWrite, steps => steps.begin_write(key, begin))
     }
 
     pub(crate) async fn renew_write(&self, key: &[u8], token: Token, window_ms: u64) -> Result<Renewed, CacheError> {

@@ -330,7 +330,7 @@ impl<V: Send + Sync + 'static> Core<V> {
     async fn take_back(&self, keys: &[KeyBytes], begun: &[Result<Duration, CacheError>], token: Token, demand: Demand) {
         let may_be_open = keys.iter().zip(begun).filter(|(_, begun)| match begun {
             Ok(_) => true,
-            Err(error) => error.outcome_unknown(),
+            Err(error) => error.outcome_unknown() || matches!(error, CacheError::WindowNotReplicated { .. }),
         });
         let ends = may_be_open.map(|(key, _)| {
             let invalidation = demand.invalidation();

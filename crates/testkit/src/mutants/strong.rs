@@ -65,6 +65,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::reads::windows::memory::a_writer_whose_window_lapsed_is_told_to_roll_back",
     ),
     mutant(
+        "window_on_replicas",
+        "A writer goes to work although the replicas that it wanted have not heard of its window.",
+        "cache::reads::on_replicas::nothing_is_written_before_enough_replicas_have_the_window",
+    ),
+    mutant(
         "update_window",
         "A reader loads between a statement and its commit, and stores the row as it was.",
         "cache::reads::windows::memory::readers_ask_the_primary_if_the_cache_is_told_so",

@@ -35,6 +35,7 @@ mod freshness;
 mod limits;
 mod lives;
 mod near;
+mod on_replicas;
 mod outage;
 mod refresh;
 mod refusals;
