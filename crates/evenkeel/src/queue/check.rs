@@ -69,6 +69,10 @@ pub(super) fn beat(beat: &Beat) -> Checked {
     span(beat.lease_ms)
 }
 
+pub(super) fn progress(words: &[u8]) -> Checked {
+    text(words)
+}
+
 pub(super) fn list(limit: usize) -> Checked {
     items(limit)?;
     ensure(limit > 0, "a page has at least one entry")
@@ -99,7 +103,7 @@ fn spec(spec: &JobSpec) -> Checked {
     window(spec.keep)?;
     spec.notes.iter().try_for_each(|note| match note {
         Note::Error(error) => text(&error.text),
-        Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) => text(bytes),
+        Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) | Note::Progress(bytes) => text(bytes),
         Note::Redriven { .. } => Ok(()),
         Note::RetryDelay(delay) => span(delay.ms_max()),
     })

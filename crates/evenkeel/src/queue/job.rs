@@ -262,6 +262,8 @@ pub enum Note {
     Headers(Bytes),
     /// The caller's own name for the job.
     Name(Bytes),
+    /// How far its handler was when it last said so.
+    Progress(Bytes),
     /// How long to wait between its attempts, instead of as long as its queue says.
     RetryDelay(RetryDelay),
     /// It was dead and was sent back.

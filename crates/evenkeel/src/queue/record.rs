@@ -36,6 +36,7 @@ const NOTE_HEADERS: u8 = 3;
 const NOTE_NAME: u8 = 4;
 const NOTE_REDRIVEN: u8 = 5;
 const NOTE_RETRY_DELAY: u8 = 6;
+const NOTE_PROGRESS: u8 = 7;
 
 /// Bytes that are not a record of this format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -160,7 +161,7 @@ fn window_ms(keep: Keep) -> Option<u64> {
 fn note_len(note: &Note) -> usize {
     match note {
         Note::Error(error) => 9 + error.text.len(),
-        Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) => bytes.len(),
+        Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) | Note::Progress(bytes) => bytes.len(),
         Note::Redriven { .. } => 24,
         Note::RetryDelay(_) => 13,
     }
@@ -174,6 +175,7 @@ fn put_note(out: &mut BytesMut, note: &Note) {
         Note::Name(_) => NOTE_NAME,
         Note::Redriven { .. } => NOTE_REDRIVEN,
         Note::RetryDelay(_) => NOTE_RETRY_DELAY,
+        Note::Progress(_) => NOTE_PROGRESS,
     });
     out.put_u16(u16::try_from(note_len(note)).unwrap_or(u16::MAX));
     match note {
@@ -183,7 +185,7 @@ fn put_note(out: &mut BytesMut, note: &Note) {
             out.put_u16(error.attempt);
             out.put_slice(&error.text);
         }
-        Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) => out.put_slice(bytes),
+        Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) | Note::Progress(bytes) => out.put_slice(bytes),
         Note::Redriven { redrive, at, errors } => {
             out.put_slice(redrive);
             put_u48(out, *at);
@@ -295,6 +297,7 @@ fn decode_note(kind: u8, mut bytes: Bytes) -> Result<Note, Unreadable> {
         NOTE_TRACE => Note::Trace(bytes),
         NOTE_HEADERS => Note::Headers(bytes),
         NOTE_NAME => Note::Name(bytes),
+        NOTE_PROGRESS => Note::Progress(bytes),
         NOTE_REDRIVEN => {
             let (redrive, at) = (get_16(&mut bytes)?, get_u48(&mut bytes)?);
             let errors = bytes.try_get_u16().map_err(|_| Unreadable("a redrive without errors"))?;

@@ -10,10 +10,11 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
-    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
+    Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive, Redriven,
+    Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
 use crate::link::{Blocking, Link, Script};
+use bytes::Bytes;
 use call::Args;
 use redis::Value;
 use std::time::Duration;
@@ -93,6 +94,11 @@ impl QueueSteps for RedisQueue {
     async fn beat(&self, shard: &Shard, beat: &Beat) -> Result<Vec<bool>, QueueError> {
         check::beat(beat)?;
         reply::flags(self.run(&scripts::BEAT, shard, call::beat(beat)).await?)
+    }
+
+    async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Result<bool, QueueError> {
+        check::progress(&words)?;
+        Ok(reply::count(&self.run(&scripts::PROGRESS, shard, call::progress(receipt, &words)).await?)? == 1)
     }
 
     async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {

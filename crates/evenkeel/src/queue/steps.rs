@@ -497,6 +497,8 @@ pub trait QueueSteps: Send + Sync {
     fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> impl Future<Output = Reply<Settled>> + Send;
     /// Extends leases; says of each delivery whether it is still held.
     fn beat(&self, shard: &Shard, beat: &Beat) -> impl Future<Output = Reply<Vec<bool>>> + Send;
+    /// Notes how far a delivery is, in place of what was noted before; says whether it is still held.
+    fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> impl Future<Output = Reply<bool>> + Send;
     /// Takes back what is not running.
     fn revoke(&self, shard: &Shard, ids: &[JobId]) -> impl Future<Output = Reply<Vec<Revoked>>> + Send;
     /// Moves or edits waiting jobs.

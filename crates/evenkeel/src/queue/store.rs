@@ -7,11 +7,12 @@ use super::redis::RedisQueue;
 use super::register::{MemoryTopics, RedisTopics, TopicRecord};
 use super::shards::Shards;
 use super::steps::{
-    Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
-    Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
+    Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive, Redriven,
+    Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
 use crate::clock::Clock;
 use crate::link::Link;
+use bytes::Bytes;
 use std::sync::Arc;
 
 /// The namespace of keys in an embedded store, where there is nobody to be apart from.
@@ -123,6 +124,10 @@ impl QueueSteps for QueueStore {
 
     async fn beat(&self, shard: &Shard, beat: &Beat) -> Result<Vec<bool>, QueueError> {
         step!(self, steps => steps.beat(shard, beat))
+    }
+
+    async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Result<bool, QueueError> {
+        step!(self, steps => steps.progress(shard, receipt, words))
     }
 
     async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {

@@ -1,6 +1,6 @@
 //! One run of the handler, from delivery to outcome.
 
-use super::delivery::{Cancellation, Delivery, trace_of};
+use super::delivery::{Cancellation, Delivery, Held, trace_of};
 use super::handled::{Handled, Reaction, outcome, words_of};
 use super::lane::{Answer, Lane};
 use super::phase::{Phase, reached};
@@ -80,7 +80,8 @@ async fn perform<T: Send + Sync + 'static>(
         let late_ms = run.core.store.now_ms().saturating_sub(delivered.due_at);
         run.metrics.lateness_seconds.record(Duration::from_millis(late_ms));
     }
-    let delivery = Delivery::new(body, &receipt, delivered.due_at, *job, cancellation);
+    let held = Held { store: run.core.store.clone(), shard: lane.shard.clone(), receipt };
+    let delivery = Delivery::new(body, held, delivered.due_at, *job, cancellation);
     let began = run.core.clock.now();
     let answer = match caught(async { (run.handler)(delivery).await }).await {
         Ok(answer) => answer,

@@ -1,8 +1,12 @@
 //! [`Delivery`]: a job in the hands of its handler.
 
+use crate::queue::error::QueueError;
 use crate::queue::job::{Job, JobId, Note};
-use crate::queue::steps::Receipt;
+use crate::queue::steps::{QueueSteps, Receipt, Shard};
+use crate::queue::store::QueueStore;
+use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use tokio::sync::SetOnce;
 
@@ -26,19 +30,35 @@ pub struct Delivery<T> {
     pub due_at: Option<u64>,
     notes: Vec<Note>,
     cancellation: Cancellation,
+    held: Held,
+}
+
+/// Where a delivery is held.
+#[derive(Clone)]
+pub(super) struct Held {
+    pub(super) store: QueueStore,
+    pub(super) shard: Shard,
+    pub(super) receipt: Receipt,
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} in {:?}", self.receipt, self.shard)
+    }
 }
 
 impl<T> Delivery<T> {
-    pub(super) fn new(body: T, receipt: &Receipt, due_at: u64, job: Job, cancellation: Cancellation) -> Self {
+    pub(super) fn new(body: T, held: Held, due_at: u64, job: Job, cancellation: Cancellation) -> Self {
         Self {
             body,
-            id: receipt.id,
+            id: held.receipt.id,
             attempt: u32::from(job.errors) + 1,
-            fence: receipt.fence,
+            fence: held.receipt.fence,
             enqueued_at: job.enqueued_at,
             due_at: (due_at > 0).then_some(due_at),
             notes: job.spec.notes,
             cancellation,
+            held,
         }
     }
 
@@ -59,6 +79,22 @@ impl<T> Delivery<T> {
     pub fn headers(&self) -> BTreeMap<String, String> {
         let headers = self.notes.iter().find_map(|note| if let Note::Headers(text) = note { Some(text) } else { None });
         headers.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_default()
+    }
+
+    /// Notes how far the handler is, in place of what it noted before, for whoever looks at the job and for its next attempt.
+    /// Answers whether the delivery is still current. At most 60,000 bytes; not for every row of a long loop: it is a write.
+    ///
+    /// # Errors
+    /// [`QueueError::Link`]: it may not have been noted; repeating it does no harm.
+    pub async fn progress(&self, words: impl AsRef<[u8]> + Send) -> Result<bool, QueueError> {
+        let words = Bytes::copy_from_slice(words.as_ref());
+        self.held.store.progress(&self.held.shard, &self.held.receipt, words).await
+    }
+
+    /// What an earlier attempt noted by [`progress`](Self::progress).
+    #[must_use]
+    pub fn last_progress(&self) -> Option<&[u8]> {
+        self.notes.iter().find_map(|note| if let Note::Progress(words) = note { Some(&words[..]) } else { None })
     }
 
     /// Fires when the delivery is not current any more; for what the handler has started elsewhere (threads, processes).

@@ -11,10 +11,11 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Redrive, Redriven, Reschedule,
+    Beat, Enqueued, Found, Limits, Listed, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive, Redriven, Reschedule,
     Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
 use crate::clock::Clock;
+use bytes::Bytes;
 use state::ShardState;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -96,6 +97,11 @@ impl QueueSteps for MemoryQueue {
     async fn beat(&self, shard: &Shard, beat: &Beat) -> Result<Vec<bool>, QueueError> {
         check::beat(beat)?;
         Ok(self.step(shard, |state, now| state.beat(now, beat)))
+    }
+
+    async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Result<bool, QueueError> {
+        check::progress(&words)?;
+        Ok(self.step(shard, |state, _| state.progress(receipt, words)))
     }
 
     async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {

@@ -1,8 +1,9 @@
 //! A worker's two steps: `settle_and_claim` and `beat`.
 
 use super::state::{Answer, Record, ShardState, note_error};
-use crate::queue::job::{End, ErrorClass, JobId, Retries};
+use crate::queue::job::{End, ErrorClass, JobId, Note, Retries};
 use crate::queue::steps::{Beat, Claimed, Delivered, Outcome, Receipt, SettleAndClaim, Settled, State, Verdict};
+use bytes::Bytes;
 
 impl ShardState {
     pub(super) fn settle_and_claim(&mut self, now: u64, call: &SettleAndClaim) -> Settled {
@@ -119,6 +120,18 @@ impl ShardState {
         self.hear(beat.worker, lease_now);
         let deadline = lease_now + beat.lease_ms;
         beat.deliveries.iter().map(|(receipt, started)| self.extend(receipt, *started, deadline)).collect()
+    }
+
+    pub(super) fn progress(&mut self, receipt: &Receipt, words: Bytes) -> bool {
+        if !self.is_current(receipt) {
+            return false;
+        }
+        let Some((_, state, score)) = self.live(receipt.id) else { return false };
+        let Some(mut job) = self.take(receipt.id) else { return false };
+        job.spec.notes.retain(|note| !matches!(note, Note::Progress(_)));
+        job.spec.notes.push(Note::Progress(words));
+        self.place(receipt.id, job, state, score);
+        true
     }
 
     fn extend(&mut self, receipt: &Receipt, started: bool, until: u64) -> bool {

@@ -124,6 +124,10 @@ pub(super) fn beat(beat: &Beat) -> Args {
     })
 }
 
+pub(super) fn progress(receipt: &Receipt, words: &[u8]) -> Args {
+    Args::default().bytes(delivery(receipt)).bytes(words)
+}
+
 pub(super) fn reschedule(changes: &[Reschedule]) -> Args {
     changes.iter().fold(Args::default(), |args, change| {
         let args = args.bytes(change.id.0);

@@ -38,6 +38,7 @@ pub(super) static SETTLE_AND_CLAIM: Script = script!(
     [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, part!("settle"), part!("claim"), part!("answer")]
 );
 pub(super) static BEAT: Script = script!("beat-1", "allow-oom", [SHARD, RECORD, LEASE]);
+pub(super) static PROGRESS: Script = script!("progress-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, NOTES]);
 pub(super) static REVOKE: Script = script!("revoke-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, END]);
 pub(super) static RESCUE: Script =
     script!("rescue-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, part!("silent")]);
@@ -51,7 +52,7 @@ pub(super) static LIST: Script = script!("list-1", "no-writes", [SHARD]);
 pub(super) static STATS: Script = script!("stats-1", "no-writes", [SHARD, WAKE]);
 
 /// All of them, to be loaded on every epoch.
-pub(crate) const ALL: [&Script; 16] = [
+pub(crate) const ALL: [&Script; 17] = [
     &ENQUEUE,
     &PUT,
     &TICK,
@@ -59,6 +60,7 @@ pub(crate) const ALL: [&Script; 16] = [
     &REDRIVE,
     &SETTLE_AND_CLAIM,
     &BEAT,
+    &PROGRESS,
     &REVOKE,
     &RESCUE,
     &FORGET,

@@ -30,6 +30,7 @@ fn note() -> impl Strategy<Value = Note> {
         bytes(60).prop_map(Note::Trace),
         bytes(60).prop_map(Note::Headers),
         bytes(60).prop_map(Note::Name),
+        bytes(60).prop_map(Note::Progress),
         TIME.prop_map(|ms| Note::RetryDelay(RetryDelay::Fixed { ms })),
         (TIME, TIME).prop_map(|(first_ms, max_ms)| Note::RetryDelay(RetryDelay::Exponential { first_ms, max_ms })),
         (any::<[u8; 16]>(), TIME, any::<u16>()).prop_map(|(redrive, at, errors)| Note::Redriven {

@@ -55,6 +55,7 @@ macro_rules! queue_suite {
             a_failed_job_is_retried_and_then_dead, a_job_with_unlimited_retries_never_dies,
             an_exhausted_job_may_be_discarded, a_dead_job_is_kept_even_if_exhausted_ones_are_not,
             snoozing_and_releasing_use_no_attempt, the_newest_errors_are_kept,
+            progress_is_noted_for_the_current_delivery_only,
             // lease
             a_beat_keeps_the_lease, a_lease_counts_from_the_claim, a_late_beat_leaves_nothing_behind, a_late_ack_is_accepted_before_the_rescue, a_rescue_takes_only_what_has_lapsed,
             a_lapse_before_the_start_uses_no_attempt, a_crashed_job_is_claimed_alone,

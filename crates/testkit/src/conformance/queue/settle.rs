@@ -3,7 +3,8 @@
 use super::world::{Consumer, World, job};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::queue::job::{ERRORS_KEPT_MAX, End, ErrorClass, JobSpec, Keep, Priority, Retries};
+use evenkeel::queue::job::{ERRORS_KEPT_MAX, End, ErrorClass, JobSpec, Keep, Note, Priority, Retries};
+use evenkeel::queue::record::encoded_len;
 use evenkeel::queue::steps::{Found, NewJob, Outcome, QueueSteps, Receipt, SettleAndClaim, State, Verdict};
 
 const NORMAL: Option<State> = Some(State::Waiting(Priority::Normal));
@@ -160,5 +161,30 @@ pub async fn the_newest_errors_are_kept<Q: QueueSteps>(world: &World<Q>) -> Resu
     assert_eq!(numbers, (4..=attempts).collect::<Vec<_>>());
     assert!(kept.error_notes().all(|error| error.text.len() == usize::from(error.attempt)));
     assert_eq!(&kept.spec.body[..], b"a");
+    Ok(())
+}
+
+/// What a handler notes after its lease was taken must not overwrite what its successor knows.
+pub async fn progress_is_noted_for_the_current_delivery_only<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    let mut consumer = Consumer::default();
+    let first = world.claim_one(&mut consumer).await?;
+    let id = first.receipt.id;
+    let words = |text: &'static str| Bytes::from_static(text.as_bytes());
+    for text in ["half", "more than half", "all", "all"] {
+        assert!(world.queue.progress(&world.shard, &first.receipt, words(text)).await?);
+        let job = world.live(id).await?;
+        assert_eq!(job.spec.notes, [Note::Progress(words(text))]);
+        assert_eq!(&job.spec.body[..], b"a");
+        let bytes = u64::try_from(encoded_len(&job))?;
+        assert_eq!(world.queue.stats(&world.shard).await?.bytes, bytes, "as many bytes as there are");
+    }
+    world.fail(&mut consumer, first.receipt, 0).await?;
+    let late = world.queue.progress(&world.shard, &first.receipt, words("late")).await?;
+    assert!(!late);
+    let second = world.claim_one(&mut consumer).await?;
+    assert!(!world.queue.progress(&world.shard, &first.receipt, words("late")).await?);
+    let notes = second.job?.spec.notes;
+    assert!(notes.contains(&Note::Progress(words("all"))) && notes.len() == 2, "{notes:?}");
     Ok(())
 }

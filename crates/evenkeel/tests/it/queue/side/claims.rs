@@ -14,6 +14,7 @@ on_both! {
     urgent_jobs_go_first
     jobs_of_all_shards_are_run
     two_consumers_share_the_work
+    a_busy_consumer_leaves_the_wake_up_to_others
 }
 
 /// The consumer of a published queue looks once a second; another one starts what is due up to half a minute late.
@@ -152,6 +153,24 @@ async fn two_consumers_share_the_work(rig: Rig) {
     bodies.sort();
     assert_eq!(bodies, ["job 0", "job 1", "job 2", "job 3"], "each once, all at once");
     cases.into_iter().for_each(|case| case.answer(Ok(Handled::Done)));
+    here.close().await;
+    there.close().await;
+}
+
+/// A process that takes a wake-up and has no slot free for it costs the others the rest of a second.
+async fn a_busy_consumer_leaves_the_wake_up_to_others(rig: Rig) {
+    let mail = rig.mail().await;
+    let (busy, idle) = (Desk::new(), Desk::new());
+    let here = open(busy.consumer(&mail).concurrency(1));
+    mail.now(&"long".to_owned()).await.unwrap();
+    let held = busy.next().await;
+    let there = open(idle.consumer(&rig.mail().await));
+    for number in 0..5 {
+        let id = mail.now(&format!("job {number}")).await.unwrap();
+        assert_eq!(idle.done().await, format!("job {number}"));
+        ended(&mail, &id).await;
+    }
+    held.answer(Ok(Handled::Done));
     here.close().await;
     there.close().await;
 }

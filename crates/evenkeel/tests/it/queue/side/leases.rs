@@ -8,7 +8,7 @@ use evenkeel::queue::job::{JobSpec, Keep};
 use evenkeel::queue::steps::{
     Beat, Found, Put, PutChange, QueueSteps, Rescue, SettleAndClaim, Settled, State, When, Worker,
 };
-use evenkeel::queue::{Handled, JobId, Priority};
+use evenkeel::queue::{Handled, JobId, Priority, RetryDelay};
 use std::time::Duration;
 
 on_both! {
@@ -19,6 +19,7 @@ on_both! {
     the_start_of_a_crashed_job_is_reported_before_it_runs
     a_killed_consumers_jobs_come_back
     a_fence_that_sql_has_seen_is_passed
+    progress_is_kept_for_the_next_attempt
 }
 
 /// A13: a handler that takes longer than the visibility runs twice.
@@ -184,5 +185,28 @@ async fn a_fence_that_sql_has_seen_is_passed(rig: Rig) {
     assert_eq!(second.delivery.attempt, 1, "no attempt was used");
     assert!(second.delivery.fence > seen);
     second.answer(Ok(Handled::Done));
+    office.close().await;
+}
+
+async fn progress_is_kept_for_the_next_attempt(rig: Rig) {
+    let delay = RetryDelay::fixed(Duration::ZERO);
+    let mail = rig.mail_with(|builder| builder.retry_delay(delay)).await;
+    let id = mail.now(&"import".to_owned()).await.unwrap();
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    let first = desk.next().await;
+    assert_eq!(first.delivery.last_progress(), None);
+    for row in ["row 1000", "row 2000"] {
+        assert!(first.delivery.progress(row).await.unwrap());
+    }
+    first.answer(Err("the file is gone".to_owned()));
+    let second = desk.next().await;
+    assert_eq!((second.delivery.attempt, second.delivery.last_progress()), (2, Some(&b"row 2000"[..])));
+    supersede(&mail, id).await;
+    assert!(!second.delivery.progress("row 3000").await.unwrap(), "it is not current any more");
+    second.answer(Ok(Handled::Done));
+    let newer = desk.next().await;
+    assert_eq!(newer.delivery.last_progress(), None);
+    newer.answer(Ok(Handled::Done));
     office.close().await;
 }
