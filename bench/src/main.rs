@@ -8,6 +8,7 @@ mod generator;
 mod load;
 mod peer;
 mod pin;
+mod queue;
 mod results;
 mod rounds;
 mod row;
@@ -35,6 +36,8 @@ struct Arguments {
 enum Bench {
     /// Cache over Redis against plain commands through the same client
     Cache,
+    /// The delay queue: what a waiting job takes, and how fast jobs are taken in
+    Queue,
     /// Redirects by tier, links made, lines imported, against a constant redirect of the same HTTP server
     Shortlink,
     /// The load generator, as a process of its own
@@ -50,6 +53,7 @@ fn main() -> Result<()> {
     let plan = if arguments.quick { Plan::quick() } else { Plan::full() };
     let (name, rows) = match arguments.bench {
         Bench::Cache => ("cache", cache::run(&plan)?),
+        Bench::Queue => ("queue", queue::run(&plan)?),
         Bench::Shortlink => ("shortlink", shortlink::run(&plan)?),
         Bench::Generate => return generator::main(),
         Bench::Constant => return shortlink::constant::main(),
