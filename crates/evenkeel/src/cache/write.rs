@@ -76,7 +76,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
             let window = self.begin_write(key).await.map_err(WriteError::NotBegun)?;
             run(window, write).await
         };
-        self.traced_write(written).await
+        // Boxed, so that its caller does not carry the room of a whole transaction.
+        Box::pin(self.traced_write(written)).await
     }
 
     /// Like [`write_with`](Self::write_with), for a transaction that changes several rows of this cache: one window over all of
@@ -98,7 +99,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
             let window = self.begin_write_many(keys).await.map_err(WriteError::NotBegun)?;
             run(window, write).await
         };
-        self.traced_write(written).await
+        Box::pin(self.traced_write(written)).await
     }
 
     async fn traced_write<T, E>(
