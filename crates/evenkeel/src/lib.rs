@@ -19,6 +19,7 @@ pub mod clock;
 pub mod codec;
 mod guard;
 mod keel;
+#[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "what only the cache asks of the link"))]
 pub mod link;
 #[cfg(feature = "queue")]
 pub mod queue;
