@@ -14,11 +14,14 @@ pub(crate) fn run() -> Result<()> {
     steps.step("tidy", crate::tidy::run)?;
     steps.step("clippy", || {
         shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-        // The library as its users build it: without what only tests switch on, with and without its capabilities.
-        shell::run(&mut cargo(&["clippy", "--package", "evenkeel", "--lib", "--", "-D", "warnings"]))?;
-        let features = capabilities()?.join(",");
-        let all = ["clippy", "--package", "evenkeel", "--lib", "--features", &features, "--", "-D", "warnings"];
-        shell::run(&mut cargo(&all))
+        // The library as its users build it: without what only tests switch on, with none, one and all of its capabilities.
+        let capabilities = capabilities()?;
+        let alone = capabilities.iter().map(String::as_str);
+        for features in [""].into_iter().chain(alone).chain([capabilities.join(",").as_str()]) {
+            let words = ["clippy", "--package", "evenkeel", "--lib", "--features", features, "--", "-D", "warnings"];
+            shell::run(&mut cargo(&words))?;
+        }
+        Ok(())
     })?;
     steps.step("documentation", || {
         shell::run(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
