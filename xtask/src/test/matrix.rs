@@ -57,7 +57,7 @@ pub(crate) fn run(steps: &mut Steps, folder: Option<PathBuf>) -> Result<()> {
         let version = version(&line)?;
         steps.step(&version, || {
             let park = Park::start(&[(server.variable.to_owned(), line.clone())])?;
-            let mut command = cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--filterset", server.suite]);
+            let mut command = cargo(&["nextest", "run", "--workspace", "--filterset", server.suite]);
             command.envs(park.addresses());
             shell::run(&mut command)
         })?;
