@@ -168,10 +168,10 @@ impl Play<'_> {
 
     fn resume_when_due(&mut self, told: usize) {
         let Some((paused, left)) = &mut self.paused else { return };
-        if told == *paused {
-            return;
+        if told != *paused {
+            *left = left.saturating_sub(1);
         }
-        *left = left.saturating_sub(1);
+        // The last one that runs may have been paused itself: nobody else would ever say a word.
         let others_run = (0..PROCESSES).any(|process| process != *paused && self.runs[process]);
         if *left == 0 || !others_run {
             self.workers[*paused].process().resume().unwrap();
