@@ -74,7 +74,7 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     assert_eq!(again, (ids[3], evenkeel::queue::steps::Enqueued::Duplicate));
     let revoked = topic.revoke(&[ids[5], job("unknown").id, ids[0]]).await?;
     assert_eq!(revoked, [Revoked::Revoked, Revoked::Unknown, Revoked::Revoked], "in the order of the call");
-    assert_eq!(topic.reschedule(ids[7], When::In(10)).await?, Rescheduled::Changed);
+    assert_eq!(topic.reschedule(ids[7], When::In(60_000)).await?, Rescheduled::Changed);
     assert_eq!(topic.edit(ids[8], Bytes::from_static(b"edited")).await?, Rescheduled::Changed);
     let Some(Found::Live { job: edited, .. }) = topic.job(ids[8]).await? else { panic!("it waits") };
     assert_eq!(edited.spec.body, "edited");
