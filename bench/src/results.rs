@@ -43,8 +43,10 @@ fn conditions(bench: &str) -> String {
         let line = text.lines().find(|line| line.starts_with(name));
         line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
     };
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let cpu = field(&read("/proc/cpuinfo"), "model name");
+    let processors = read("/proc/cpuinfo");
+    // Counted, because this process is pinned to one of them.
+    let cores = processors.lines().filter(|line| line.starts_with("processor")).count();
+    let cpu = field(&processors, "model name");
     let kernel = read("/proc/sys/kernel/osrelease");
     let commit = said("git", &["rev-parse", "--short", "HEAD"]);
     let lines = [
