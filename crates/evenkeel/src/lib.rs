@@ -4,6 +4,9 @@
 //!
 //! * `cache` — a fenced cache: an invalidation beats every load that began before it.
 //! * `queue` — a delay queue: work that runs later, never earlier, and survives every crash.
+//! * `lock` — locks whose fences SQL can check.
+//! * `sql` — the unit of work: effects that happen if, and only if, the transaction commits.
+//! * `spool` — a bounded file for obligations that Redis could not take yet.
 //!
 //! [`link`] is the one supervised way to reach Redis; [`clock`] is the only place that reads a clock.
 
@@ -21,9 +24,15 @@ mod guard;
 mod keel;
 #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "what only the cache asks of the link"))]
 pub mod link;
+#[cfg(feature = "lock")]
+pub mod lock;
 #[cfg(feature = "queue")]
 pub mod queue;
 mod retry;
+#[cfg(feature = "spool")]
+pub mod spool;
+#[cfg(feature = "sql")]
+pub mod sql;
 mod token;
 
 pub use keel::{Keel, KeelBuilder};

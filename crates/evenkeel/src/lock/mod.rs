@@ -1,0 +1,1 @@
+//! Locks whose fences SQL can check.

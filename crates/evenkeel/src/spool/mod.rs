@@ -1,0 +1,1 @@
+//! A bounded file for obligations that Redis could not take yet.

@@ -1,0 +1,1 @@
+//! The SQL side: the unit of work, its outbox, the relay, the inbox.
