@@ -213,6 +213,8 @@ fn scripts() -> Vec<&'static Script> {
         &crate::cache::protocol_scripts(),
         #[cfg(feature = "queue")]
         &crate::queue::SCRIPTS,
+        #[cfg(feature = "sql")]
+        &crate::sql::sink::stream::SCRIPTS,
     ];
     capabilities.concat()
 }

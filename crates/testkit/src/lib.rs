@@ -1,6 +1,6 @@
 //! What Evenkeel's tests stand on. Nothing here is for production.
 //!
-//! * [`servers`] — Redis, MariaDB (or MySQL) and PostgreSQL as child processes that die with their parent.
+//! * [`servers`] — Redis, MariaDB (or MySQL), PostgreSQL and NATS as child processes that die with their parent.
 //! * [`park`] — one set of shared servers for a whole test run; each test takes its own prefix or database.
 //! * [`conformance`] — one suite per capability; each of its backends passes the same one.
 //! * [`mutants`] — the table of protocol guards and of the tests that fail without them.

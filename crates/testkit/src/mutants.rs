@@ -8,6 +8,7 @@ mod link;
 mod near;
 mod protection;
 mod queue;
+mod relay;
 mod strong;
 
 use serde::Serialize;
@@ -27,7 +28,7 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS].concat()
+    [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS, relay::ROWS].concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

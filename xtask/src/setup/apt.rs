@@ -30,7 +30,7 @@ pub(crate) fn plan(missing: &[&Need]) -> Result<Vec<Command>> {
     }
     // Where systemd runs, what was installed here must not start with the machine either.
     if Path::new("/run/systemd/system").exists() {
-        let services = ["redis-server", "mariadb", "postgresql"];
+        let services = ["redis-server", "mariadb", "postgresql", "nats-server"];
         let new = services.into_iter().filter(|service| packages.iter().any(|package| package.starts_with(service)));
         for service in new {
             plan.push(as_root(&["systemctl", "disable", service])?);

@@ -29,6 +29,7 @@ pub(crate) const NEEDS: &[Need] = &[
     need("redis-server", Some("redis-server"), "the Redis that the tests start"),
     need("mariadbd", Some("mariadb-server"), "the MariaDB that the tests start"),
     need("postgres", Some("postgresql"), "the PostgreSQL that the tests start"),
+    need("nats-server", Some("nats-server"), "the NATS that the tests start"),
     need("chromium", Some("chromium"), "the browser that the page's tests drive"),
     need("chromedriver", Some("chromium-driver"), "how the tests reach the browser"),
     need("openssl", Some("openssl"), "certificates for the tests of encrypted links"),

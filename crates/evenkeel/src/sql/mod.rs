@@ -1,1 +1,3 @@
-//! The SQL side: the unit of work, its outbox, the relay, the inbox.
+//! The unit of work: a SQL transaction, and the effects that follow it if it commits.
+
+pub mod sink;

@@ -6,3 +6,4 @@ mod hermetic;
 mod link;
 mod permissions;
 mod queue;
+mod sql;

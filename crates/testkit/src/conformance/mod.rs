@@ -5,3 +5,4 @@
 
 pub mod cache;
 pub mod queue;
+pub mod stream_sink;

@@ -9,11 +9,13 @@
 //! |---|---|
 //! | `EVENKEEL_REDIS_SERVER` | `redis-server` |
 //! | `EVENKEEL_MARIADB_SERVER` | `mariadbd` (a MySQL `mysqld` works as well) |
+//! | `EVENKEEL_NATS_SERVER` | `nats-server` |
 //! | `EVENKEEL_POSTGRES_SERVER` | `postgres`, the newest under `/usr/lib/postgresql` if it is not on the `PATH` |
 
 pub mod certificates;
 mod instance;
 pub(crate) mod mariadb;
+mod nats;
 mod port;
 pub(crate) mod postgres;
 mod program;
@@ -28,6 +30,7 @@ pub(crate) use program::Program;
 pub(crate) use readiness::wait as until_ready;
 
 pub use mariadb::{MariaDb, MariaDbOptions};
+pub use nats::Nats;
 pub use postgres::{Postgres, PostgresOptions};
 pub use redis::Redis;
 pub use redis_options::RedisOptions;

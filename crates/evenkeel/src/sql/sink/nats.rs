@@ -1,0 +1,140 @@
+//! NATS JetStream as a sink: a message counts as taken when the stream has acknowledged it.
+
+use super::{Confirmed, Message, Sink, SinkError};
+use async_nats::header::{HeaderMap, HeaderName, HeaderValue};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{self, Context};
+use futures_util::future::join_all;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How long an acknowledgement is waited for.
+const ACK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A sink whose topics are subjects of NATS JetStream. Cheap to clone. A stream that takes the subjects must exist: make it with
+/// as much room, as many copies and as long a `duplicate_window` as you need; this sink creates none.
+///
+/// Each message carries `Nats-Msg-Id` (source, key and sequence; or its id) and the headers `Evenkeel-Id`, `Evenkeel-Source`,
+/// `Evenkeel-Key` and `Evenkeel-Sequence`.
+///
+/// Guarantee: messages of one key are acknowledged in order; a copy within the stream's `duplicate_window` is dropped by the
+/// server. Not guaranteed: that a later copy is. A consumer that must know compares `Evenkeel-Sequence` with the last of its
+/// `Evenkeel-Key`.
+#[derive(Clone)]
+pub struct NatsSink {
+    context: Context,
+    prefix: String,
+}
+
+impl NatsSink {
+    /// Over a client that the program has connected. An acknowledgement is waited for up to 5 s.
+    #[must_use]
+    pub fn new(client: async_nats::Client) -> Self {
+        let mut context = jetstream::new(client);
+        context.set_timeout(ACK_TIMEOUT);
+        Self { context, prefix: String::new() }
+    }
+
+    /// Connects to `address` (`nats://[user:password@]host:port`), or goes on trying in the background.
+    ///
+    /// # Errors
+    /// [`SinkError::Away`] if the address cannot be read.
+    pub async fn connect(address: &str) -> Result<Self, SinkError> {
+        let options = async_nats::ConnectOptions::new().retry_on_initial_connect();
+        let client = options.connect(address).await.map_err(|error| SinkError::Away(error.to_string()))?;
+        Ok(Self::new(client))
+    }
+
+    /// What stands before the topic in the subject, such as `shop.`.
+    #[must_use]
+    pub fn subject_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Messages that must stay in order, by their places in the call: each is acknowledged before the next is sent.
+    async fn publish_lane(&self, lane: Vec<(usize, &Message)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
+        let mut answers = Vec::with_capacity(lane.len());
+        let mut failed = false;
+        for (place, message) in lane {
+            let answer = if failed { Err(SinkError::Held) } else { self.publish(message).await };
+            failed |= answer.is_err();
+            answers.push((place, answer));
+        }
+        answers
+    }
+}
+
+impl Sink for NatsSink {
+    async fn publish(&self, message: &Message) -> Result<Confirmed, SinkError> {
+        let subject = format!("{}{}", self.prefix, message.topic);
+        if subject.is_empty() || subject.contains(char::is_whitespace) {
+            return Err(SinkError::Poison(format!("{subject:?} is no subject of NATS")));
+        }
+        let publish = PublishMessage::build().payload(message.payload.clone()).headers(headers(message)?);
+        let sent = self.context.send_publish(subject, publish).await.map_err(|error| refused(&error))?;
+        let acknowledged = sent.await.map_err(|error| refused(&error))?;
+        Ok(if acknowledged.duplicate { Confirmed::Duplicate } else { Confirmed::Accepted })
+    }
+
+    async fn publish_all(&self, messages: &[Message]) -> Vec<Result<Confirmed, SinkError>> {
+        let mut lanes: Vec<Vec<(usize, &Message)>> = Vec::new();
+        for (place, message) in messages.iter().enumerate() {
+            let lane = message.lane();
+            let same = lane.and_then(|_| lanes.iter_mut().find(|members| members[0].1.lane() == lane));
+            match same {
+                Some(members) => members.push((place, message)),
+                None => lanes.push(vec![(place, message)]),
+            }
+        }
+        let mut answers = vec![Err(SinkError::Held); messages.len()];
+        for (place, answer) in
+            join_all(lanes.into_iter().map(|lane| self.publish_lane(lane))).await.into_iter().flatten()
+        {
+            answers[place] = answer;
+        }
+        answers
+    }
+}
+
+/// The name under which the server drops copies, and what consumers need to do the same.
+fn headers(message: &Message) -> Result<HeaderMap, SinkError> {
+    let mut headers = HeaderMap::new();
+    let mut add = |name: &str, value: &str| {
+        let poison = |what: &str| SinkError::Poison(format!("its header {name} {what} cannot be written to NATS"));
+        let name = HeaderName::from_str(name).map_err(|_| poison("has a name that"))?;
+        let value = HeaderValue::from_str(value).map_err(|_| poison("has a value that"))?;
+        headers.append(name, value);
+        Ok(())
+    };
+    for (name, value) in &message.headers {
+        add(name, value)?;
+    }
+    add("Evenkeel-Id", &message.id)?;
+    add("Evenkeel-Source", &message.source)?;
+    match &message.order {
+        Some(order) => {
+            let sequence = order.sequence.to_string();
+            add("Evenkeel-Key", &order.key)?;
+            add("Evenkeel-Sequence", &sequence)?;
+            // One stream may take several topics; with its length before it no topic can run into a key.
+            let topic = &message.topic;
+            add("Nats-Msg-Id", &format!("{}/{}/{topic}/{}/{sequence}", message.source, topic.len(), order.key))?;
+        }
+        None => add("Nats-Msg-Id", &message.id)?,
+    }
+    Ok(headers)
+}
+
+fn refused(error: &PublishError) -> SinkError {
+    let words = error.to_string();
+    match error.kind() {
+        PublishErrorKind::MaxPayloadExceeded => SinkError::Poison(words),
+        PublishErrorKind::StreamNotFound => SinkError::Busy(format!("{words}; create a stream that takes the subject")),
+        PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe | PublishErrorKind::MaxAckPending => {
+            SinkError::Away(words)
+        }
+        _ => SinkError::Retry(words),
+    }
+}

@@ -1,0 +1,96 @@
+//! The model: streams in this process, gone with it. The embedded backend, and what the script is compared with.
+
+use super::steps::{Appended, Entry, Limit, Rule, StreamSteps};
+use crate::clock::Clock;
+use crate::guard::guard;
+use crate::link::LinkError;
+use crate::sql::sink::Message;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Streams in this process. Cheap to clone; clones share them.
+#[derive(Clone)]
+pub struct MemoryStreams {
+    streams: Arc<Mutex<HashMap<String, Stream>>>,
+    clock: Clock,
+}
+
+#[derive(Default)]
+struct Stream {
+    entries: VecDeque<Entry>,
+    /// Milliseconds and number of the newest entry.
+    newest: (u64, u64),
+    /// By source and key: the last sequence, and until when it counts.
+    last: HashMap<(String, String), (u64, u64)>,
+}
+
+impl MemoryStreams {
+    /// Without any stream. Entry ids take their time from `clock`.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        Self { streams: Arc::default(), clock }
+    }
+
+    fn streams(&self) -> MutexGuard<'_, HashMap<String, Stream>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stream {
+    fn append(&mut self, rule: Rule, message: &Message, now: u64) -> Appended {
+        let lane = message.order.as_ref().map(|order| ((message.source.clone(), order.key.clone()), order.sequence));
+        if let Some((lane, sequence)) = &lane
+            && self.last.get(lane).is_some_and(|(last, until)| sequence <= last && *until > now)
+            && guard("stream_sink_sequence")
+        {
+            return Appended::Seen;
+        }
+        let length = self.entries.len() as u64;
+        if matches!(rule.limit, Limit::Refuse(limit) if length >= limit) && guard("stream_sink_full") {
+            return Appended::Full;
+        }
+        self.newest = if now > self.newest.0 { (now, 0) } else { (self.newest.0, self.newest.1 + 1) };
+        let entry_id = format!("{}-{}", self.newest.0, self.newest.1);
+        self.entries.push_back(Entry { entry_id: entry_id.clone(), message: message.clone() });
+        if let Limit::TrimOldest(limit) = rule.limit {
+            while self.entries.len() as u64 > limit {
+                self.entries.pop_front();
+            }
+        }
+        if let Some((lane, sequence)) = lane {
+            self.last.insert(lane, (sequence, now + rule.remember_ms));
+        }
+        Appended::Entry(entry_id)
+    }
+}
+
+impl StreamSteps for MemoryStreams {
+    async fn append(&self, rule: Rule, messages: &[Message]) -> Result<Vec<Appended>, LinkError> {
+        let now = self.clock.unix_ms();
+        let mut streams = self.streams();
+        let mut full = false;
+        let append = |message: &Message| {
+            if full {
+                return Appended::Full;
+            }
+            let answer = streams.entry(message.topic.clone()).or_default().append(rule, message, now);
+            full = answer == Appended::Full;
+            answer
+        };
+        Ok(messages.iter().map(append).collect())
+    }
+
+    async fn entries(&self, topic: &str, after: Option<&str>, limit: usize) -> Result<Vec<Entry>, LinkError> {
+        let streams = self.streams();
+        let Some(stream) = streams.get(topic) else { return Ok(Vec::new()) };
+        let after = after.map(parts).unwrap_or_default();
+        let later = stream.entries.iter().filter(|entry| parts(&entry.entry_id) > after);
+        Ok(later.take(limit).cloned().collect())
+    }
+}
+
+/// Entry ids are compared by their two numbers.
+fn parts(entry_id: &str) -> (u64, u64) {
+    let (ms, number) = entry_id.split_once('-').unwrap_or((entry_id, "0"));
+    (ms.parse().unwrap_or(0), number.parse().unwrap_or(0))
+}

@@ -1,0 +1,176 @@
+//! Redis streams as a sink: one stream a topic, and each sequence of a key is taken once.
+//!
+//! The script compares a message's sequence with the last one its key had, in the step that appends it; so a copy that comes
+//! late (a lost answer, two relays, a relay that slept) is dropped. Nothing is ever trimmed unless [`Limit::TrimOldest`] says
+//! so.
+
+mod memory;
+mod redis;
+pub mod steps;
+
+pub use memory::MemoryStreams;
+pub use redis::RedisStreams;
+pub(crate) use redis::SCRIPTS;
+
+use super::{Confirmed, Message, Sink, SinkError};
+use crate::keel::{Backend, Keel};
+use crate::link::{Link, LinkError};
+use futures_util::future::join_all;
+use std::time::Duration;
+use steps::{Appended, Entry, Limit, MESSAGES_MAX, Rule, SEQUENCE_MAX, StreamSteps};
+
+/// A week: longer than an outbox is expected to be behind.
+const REMEMBER: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Values that one message may have besides its payload: a script gives them to `XADD` in one call.
+const HEADERS_MAX: usize = 500;
+
+/// A sink whose topics are Redis streams (or, for a keel in memory, queues in this process). Cheap to clone.
+///
+/// Guarantee: of the messages of one key no sequence is in the stream twice, and they are in order, as long as a copy is not
+/// later than [`remember`](Self::remember) and Redis keeps what it has acknowledged.
+/// Not guaranteed: that an unordered message is there once only; that anything survives a Redis that loses its data.
+#[derive(Clone)]
+pub struct StreamSink {
+    streams: Streams,
+    rule: Rule,
+}
+
+#[derive(Clone)]
+enum Streams {
+    Memory(MemoryStreams),
+    Redis(RedisStreams),
+}
+
+impl StreamSink {
+    /// Streams where this keel keeps its state. In memory they belong to this sink and its clones.
+    #[must_use]
+    pub fn new(keel: &Keel) -> Self {
+        let streams = match keel.backend() {
+            Backend::Memory(_) => Streams::Memory(MemoryStreams::new(keel.clock().clone())),
+            Backend::Redis(link) => Streams::Redis(RedisStreams::new(link.clone())),
+        };
+        Self::over(streams)
+    }
+
+    /// Streams over a link of one's own, which must know the scripts of a keel.
+    #[must_use]
+    pub fn on(link: Link) -> Self {
+        Self::over(Streams::Redis(RedisStreams::new(link)))
+    }
+
+    fn over(streams: Streams) -> Self {
+        Self { streams, rule: Rule { limit: Limit::default(), remember_ms: ms(REMEMBER) } }
+    }
+
+    /// What happens to a stream that has reached a length. Default: there is no such length, and who reads trims.
+    #[must_use]
+    pub fn limit(mut self, limit: Limit) -> Self {
+        self.rule.limit = limit;
+        self
+    }
+
+    /// How long the last sequence of a key is kept after its last message. Default: a week. It must be longer than a copy can be
+    /// late, and each key costs some 150 bytes for so long.
+    #[must_use]
+    pub fn remember(mut self, span: Duration) -> Self {
+        self.rule.remember_ms = ms(span).max(1);
+        self
+    }
+
+    /// Up to `limit` entries of a topic after the entry `after`, oldest first.
+    ///
+    /// # Errors
+    /// As [`StreamSteps::entries`].
+    pub async fn entries(&self, topic: &str, after: Option<&str>, limit: usize) -> Result<Vec<Entry>, LinkError> {
+        match &self.streams {
+            Streams::Memory(streams) => streams.entries(topic, after, limit).await,
+            Streams::Redis(streams) => streams.entries(topic, after, limit).await,
+        }
+    }
+
+    /// Messages of one topic, by their places in the call; stops at the first that was not taken.
+    async fn append(&self, messages: Vec<(usize, &Message)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
+        let mut answers = Vec::with_capacity(messages.len());
+        let mut trouble: Option<SinkError> = None;
+        for part in messages.chunks(MESSAGES_MAX) {
+            let places = part.iter().map(|(place, _)| *place);
+            if let Some(error) = &trouble {
+                answers.extend(places.map(|place| (place, Err(error.clone()))));
+                continue;
+            }
+            let owned: Vec<Message> = part.iter().map(|(_, message)| (*message).clone()).collect();
+            let appended = match &self.streams {
+                Streams::Memory(streams) => streams.append(self.rule, &owned).await,
+                Streams::Redis(streams) => streams.append(self.rule, &owned).await,
+            };
+            let results: Vec<_> = match appended {
+                Ok(appended) => appended.iter().map(confirmed).collect(),
+                Err(error) => vec![Err(refused(&error)); owned.len()],
+            };
+            trouble = results.iter().find_map(|result| result.clone().err());
+            answers.extend(places.zip(results));
+        }
+        answers
+    }
+}
+
+impl Sink for StreamSink {
+    async fn publish(&self, message: &Message) -> Result<Confirmed, SinkError> {
+        let answer = self.publish_all(std::slice::from_ref(message)).await.pop();
+        answer.unwrap_or_else(|| Err(SinkError::Retry("the stream gave no answer".to_owned())))
+    }
+
+    async fn publish_all(&self, messages: &[Message]) -> Vec<Result<Confirmed, SinkError>> {
+        let mut answers: Vec<Result<Confirmed, SinkError>> = vec![Err(SinkError::Held); messages.len()];
+        let mut poisoned = Vec::new();
+        let mut topics: Vec<Vec<(usize, &Message)>> = Vec::new();
+        for (place, message) in messages.iter().enumerate() {
+            if message.lane().is_some_and(|lane| poisoned.contains(&lane)) {
+                continue;
+            }
+            if let Err(error) = writable(message) {
+                answers[place] = Err(error);
+                poisoned.extend(message.lane());
+                continue;
+            }
+            match topics.iter_mut().find(|topic| topic[0].1.topic == message.topic) {
+                Some(topic) => topic.push((place, message)),
+                None => topics.push(vec![(place, message)]),
+            }
+        }
+        for (place, answer) in join_all(topics.into_iter().map(|topic| self.append(topic))).await.into_iter().flatten()
+        {
+            answers[place] = answer;
+        }
+        answers
+    }
+}
+
+/// Refuses what no attempt could write.
+fn writable(message: &Message) -> Result<(), SinkError> {
+    if message.order.as_ref().is_some_and(|order| order.sequence >= SEQUENCE_MAX) {
+        return Err(SinkError::Poison(format!("its sequence is {SEQUENCE_MAX} or more")));
+    }
+    if message.headers.len() > HEADERS_MAX {
+        return Err(SinkError::Poison(format!("it has more than {HEADERS_MAX} headers")));
+    }
+    Ok(())
+}
+
+fn confirmed(appended: &Appended) -> Result<Confirmed, SinkError> {
+    match appended {
+        Appended::Entry(_) => Ok(Confirmed::Accepted),
+        Appended::Seen => Ok(Confirmed::Duplicate),
+        Appended::Full => Err(SinkError::Busy("the stream has reached its length (`Limit::Refuse`)".to_owned())),
+    }
+}
+
+/// What lasts is the topic's own trouble (another type under its key, no permission); everything else is the server's.
+fn refused(error: &LinkError) -> SinkError {
+    if error.is_retryable() { SinkError::Away(error.to_string()) } else { SinkError::Retry(error.to_string()) }
+}
+
+fn ms(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,3 @@
+//! The unit of work, its relay and its sinks.
+
+mod sink;

@@ -1,0 +1,94 @@
+//! The sink over a real NATS with JetStream.
+
+use anyhow::Result;
+use async_nats::jetstream;
+use evenkeel::sql::sink::{Confirmed, Message, NatsSink, Sink, SinkError, Sinks};
+use testkit::conformance::stream_sink::{ordered, unordered};
+use testkit::eventually;
+use testkit::servers::Nats;
+
+/// A server with a stream that takes `shop.>`.
+async fn shop() -> Result<(Nats, NatsSink, jetstream::Context)> {
+    let nats = Nats::start().await?;
+    let sink = NatsSink::connect(&nats.url()).await?.subject_prefix("shop.");
+    let context = jetstream::new(async_nats::connect(nats.url()).await?);
+    let stream = jetstream::stream::Config {
+        name: "SHOP".to_owned(),
+        subjects: vec!["shop.>".to_owned()],
+        ..Default::default()
+    };
+    context.create_stream(stream).await?;
+    Ok((nats, sink, context))
+}
+
+/// What the stream holds, oldest first: subject, key and sequence, payload.
+async fn held(context: &jetstream::Context) -> Result<Vec<(String, Option<String>, Vec<u8>)>> {
+    let stream = context.get_stream("SHOP").await?;
+    let mut held = Vec::new();
+    for number in 1..=stream.cached_info().state.last_sequence {
+        let message = stream.get_raw_message(number).await?;
+        let order = message.headers.get("Evenkeel-Key").zip(message.headers.get("Evenkeel-Sequence"));
+        let order = order.map(|(key, sequence)| format!("{key}/{sequence}"));
+        held.push((message.subject.to_string(), order, message.payload.to_vec()));
+    }
+    Ok(held)
+}
+
+/// A copy within the window of the stream is dropped by the server; what belongs to another key or topic is none.
+#[tokio::test]
+async fn a_copy_is_dropped_by_the_server() -> Result<()> {
+    let (_nats, sink, context) = shop().await?;
+    let elsewhere = Message { topic: "links.a".to_owned(), ..ordered("b", 1) };
+    let messages = [ordered("a", 1), ordered("b", 1), ordered("a", 2), unordered("u"), elsewhere];
+    assert_eq!(sink.publish_all(&messages).await, vec![Ok(Confirmed::Accepted); 5]);
+    assert_eq!(sink.publish_all(&messages).await, vec![Ok(Confirmed::Duplicate); 5]);
+    let held = held(&context).await?;
+    assert_eq!(held.len(), 5);
+    let of_a: Vec<_> =
+        held.iter().filter_map(|(_, order, _)| order.as_deref()).filter(|order| order.starts_with('a')).collect();
+    assert_eq!(of_a, ["a/1", "a/2"]);
+    assert!(held.iter().all(|(_, _, payload)| payload == b"payload"));
+    Ok(())
+}
+
+/// What can never be sent is told apart from what can be sent later, and holds its own key only.
+#[tokio::test]
+async fn what_nats_cannot_write_is_poison() -> Result<()> {
+    let (_nats, sink, _context) = shop().await?;
+    let no_subject = Message { topic: "two words".to_owned(), ..ordered("a", 1) };
+    let behind = Message { topic: "two words".to_owned(), ..ordered("a", 2) };
+    let header = Message { headers: vec![("note".to_owned(), "two\r\nlines".to_owned())], ..unordered("u") };
+    let large = Message { payload: vec![0; 2 << 20].into(), ..unordered("v") };
+    let answers = sink.publish_all(&[no_subject, behind, header, large, ordered("b", 1)]).await;
+    let poison = |answer: &Result<Confirmed, SinkError>| answer.as_ref().is_err_and(SinkError::is_poison);
+    assert!(poison(&answers[0]) && poison(&answers[2]) && poison(&answers[3]), "{answers:?}");
+    assert_eq!((&answers[1], &answers[4]), (&Err(SinkError::Held), &Ok(Confirmed::Accepted)));
+    Ok(())
+}
+
+/// A subject that no stream takes costs no attempts: somebody has to create the stream.
+#[tokio::test]
+async fn a_missing_stream_is_waited_for() -> Result<()> {
+    let (nats, _sink, _context) = shop().await?;
+    let sink = NatsSink::connect(&nats.url()).await?.subject_prefix("elsewhere.");
+    assert!(matches!(sink.publish(&unordered("u")).await, Err(SinkError::Busy(_))));
+    Ok(())
+}
+
+/// A broker that was killed and comes back is found again, and takes what it had for a copy.
+#[tokio::test]
+async fn a_restarted_broker_is_found_again() -> Result<()> {
+    let (mut nats, sink, context) = shop().await?;
+    assert_eq!(sink.publish(&ordered("a", 1)).await, Ok(Confirmed::Accepted));
+    nats.kill()?;
+    let sinks = Sinks::new().with("broker", sink.clone());
+    let away = sinks.publish_all("broker", &[ordered("a", 2)]).await;
+    assert!(matches!(away.as_slice(), [Err(error)] if error.is_away()), "{away:?}");
+    nats.restart().await?;
+    let sent = || async { sink.publish(&ordered("a", 2)).await.ok() };
+    eventually("the broker takes messages again", sent).await?;
+    assert_eq!(sink.publish(&ordered("a", 1)).await, Ok(Confirmed::Duplicate));
+    let orders: Vec<_> = held(&context).await?.into_iter().filter_map(|(_, order, _)| order).collect();
+    assert_eq!(orders, ["a/1", "a/2"]);
+    Ok(())
+}

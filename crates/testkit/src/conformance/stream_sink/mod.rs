@@ -1,0 +1,146 @@
+//! What every backend of the stream sink must do.
+//!
+//! [`stream_sink_suite`](crate::stream_sink_suite) makes a test of each for one backend.
+
+mod world;
+
+pub use world::{REMEMBER_MS, RULE, World, ordered, unordered};
+
+use anyhow::Result;
+use bytes::Bytes;
+use evenkeel::sql::sink::stream::steps::{Appended, Limit, Rule, StreamSteps};
+use evenkeel::sql::sink::{Message, Order};
+
+/// Makes a test of every function of the suite: `stream_sink_suite!(world)`, where `world` is an async function that answers
+/// `anyhow::Result<World<_>>`.
+#[macro_export]
+macro_rules! stream_sink_suite {
+    ($world:path) => {
+        $crate::stream_sink_suite!($world:
+            a_sequence_is_taken_once, keys_sources_and_topics_count_for_themselves, unordered_messages_always_come,
+            a_full_stream_takes_nothing_more, nothing_is_trimmed_unless_asked, what_was_sent_is_read_back,
+            a_sequence_is_forgotten_in_the_end, a_large_sequence_is_compared_exactly,
+        );
+    };
+    ($world:path: $($name:ident),* $(,)?) => {
+        $(
+            #[tokio::test]
+            async fn $name() -> anyhow::Result<()> {
+                $crate::conformance::stream_sink::$name(&$world().await?).await
+            }
+        )*
+    };
+}
+
+fn is_entry(appended: &Appended) -> bool {
+    matches!(appended, Appended::Entry(_))
+}
+
+/// A relay that slept after its claim had lapsed published what another had published long ago, and readers went back in time.
+pub async fn a_sequence_is_taken_once<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    let answers = world.streams.append(RULE, &[ordered("a", 1), ordered("a", 2), ordered("a", 3)]).await?;
+    assert!(answers.iter().all(is_entry), "{answers:?}");
+    for late in [2, 3, 1] {
+        assert_eq!(world.append(RULE, ordered("a", late)).await?, Appended::Seen);
+    }
+    let again = world.streams.append(RULE, &[ordered("a", 3), ordered("a", 4), ordered("a", 4)]).await?;
+    assert!(again[0] == Appended::Seen && is_entry(&again[1]) && again[2] == Appended::Seen, "{again:?}");
+    assert_eq!(world.ids("links").await?, ["a1", "a2", "a3", "a4"]);
+    Ok(())
+}
+
+/// Two services with databases of their own publish to one topic, and each counts from one.
+pub async fn keys_sources_and_topics_count_for_themselves<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    let other_source = |mut message: Message| {
+        message.source = "stock".to_owned();
+        message
+    };
+    let of = |source: &str, key: &str| Message {
+        source: source.to_owned(),
+        order: Some(Order { key: key.to_owned(), sequence: 1 }),
+        ..unordered("x")
+    };
+    for message in [ordered("a", 1), ordered("b", 1), other_source(ordered("a", 1)), of("a", "b:c"), of("a:b", "c")] {
+        assert!(is_entry(&world.append(RULE, message).await?));
+    }
+    let elsewhere = Message { topic: "li}nks{%".to_owned(), ..ordered("a", 1) };
+    assert!(is_entry(&world.append(RULE, elsewhere).await?));
+    assert_eq!(world.ids("links").await?.len(), 5);
+    assert_eq!(world.ids("li}nks{%").await?, ["a1"]);
+    Ok(())
+}
+
+/// What has no order is never taken for a copy.
+pub async fn unordered_messages_always_come<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    for _ in 0..2 {
+        assert!(is_entry(&world.append(RULE, unordered("u")).await?));
+    }
+    assert_eq!(world.ids("links").await?, ["u", "u"]);
+    Ok(())
+}
+
+/// A published relay capped its stream with `MAXLEN ~`, and a reader that was away for an hour never saw what was cut. A limit
+/// refuses, and what is refused is not remembered as seen.
+pub async fn a_full_stream_takes_nothing_more<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    let rule = Rule { limit: Limit::Refuse(2), ..RULE };
+    let answers =
+        world.streams.append(rule, &[ordered("a", 1), ordered("b", 1), ordered("a", 2), ordered("c", 1)]).await?;
+    assert!(is_entry(&answers[0]) && is_entry(&answers[1]), "{answers:?}");
+    assert_eq!(answers[2..], [Appended::Full, Appended::Full]);
+    assert_eq!(world.append(rule, ordered("a", 1)).await?, Appended::Seen, "a copy needs no room");
+    assert!(is_entry(&world.append(RULE, ordered("a", 2)).await?));
+    assert_eq!(world.ids("links").await?, ["a1", "b1", "a2"]);
+    Ok(())
+}
+
+/// Only who asks for it loses the oldest entries.
+pub async fn nothing_is_trimmed_unless_asked<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    for sequence in 1..=300 {
+        world.append(RULE, ordered("a", sequence)).await?;
+    }
+    assert_eq!(world.ids("links").await?.len(), 300);
+    let trimming = Rule { limit: Limit::TrimOldest(10), ..RULE };
+    world.append(trimming, ordered("a", 301)).await?;
+    let left = world.ids("links").await?;
+    // Redis trims whole nodes of a hundred entries.
+    assert!((10..=110).contains(&left.len()), "{} entries", left.len());
+    assert_eq!(left.last().map(String::as_str), Some("a301"));
+    Ok(())
+}
+
+/// Every part of a message comes back byte for byte, page by page.
+pub async fn what_was_sent_is_read_back<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    let first = Message {
+        payload: Bytes::from_static(b"\0\xff\r\n"),
+        headers: vec![("traceparent".to_owned(), "00-1-2-03".to_owned()), ("traceparent".to_owned(), "é".to_owned())],
+        ..ordered("käse", 7)
+    };
+    let second = unordered("");
+    world.streams.append(RULE, &[first.clone(), second.clone()]).await?;
+    let page = world.streams.entries("links", None, 1).await?;
+    assert_eq!(page[0].message, first);
+    let rest = world.streams.entries("links", Some(&page[0].entry_id), 10).await?;
+    assert_eq!(rest.into_iter().map(|entry| entry.message).collect::<Vec<_>>(), [second]);
+    assert!(world.streams.entries("nothing", None, 10).await?.is_empty());
+    Ok(())
+}
+
+/// A key that had its last message long ago takes no memory any more.
+pub async fn a_sequence_is_forgotten_in_the_end<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    world.append(RULE, ordered("a", 1)).await?;
+    world.time.advance(REMEMBER_MS - 1).await?;
+    assert_eq!(world.append(RULE, ordered("a", 1)).await?, Appended::Seen);
+    world.time.advance(1).await?;
+    assert!(is_entry(&world.append(RULE, ordered("a", 1)).await?));
+    Ok(())
+}
+
+/// As text `9` is above `10`; as a float 2^53 is no better than its neighbours.
+pub async fn a_large_sequence_is_compared_exactly<S: StreamSteps>(world: &World<S>) -> Result<()> {
+    let large = (1_u64 << 53) - 2;
+    for sequence in [9, 10, large, large + 1] {
+        assert!(is_entry(&world.append(RULE, ordered("a", sequence)).await?), "{sequence}");
+        assert_eq!(world.append(RULE, ordered("a", sequence)).await?, Appended::Seen, "{sequence}");
+    }
+    Ok(())
+}

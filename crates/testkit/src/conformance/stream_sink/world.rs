@@ -1,0 +1,84 @@
+//! A backend of the stream sink, its clock, and messages.
+
+use crate::conformance::queue::ServerTime;
+use crate::park::{self, SharedRedis};
+use anyhow::Result;
+use bytes::Bytes;
+use evenkeel::Keel;
+use evenkeel::clock::TestClock;
+use evenkeel::link::LinkOptions;
+use evenkeel::sql::sink::stream::steps::{Appended, Limit, Rule, StreamSteps};
+use evenkeel::sql::sink::stream::{MemoryStreams, RedisStreams};
+use evenkeel::sql::sink::{Message, Order};
+use std::sync::atomic::AtomicU64;
+
+/// How long a sequence is remembered in these tests.
+pub const REMEMBER_MS: u64 = 60_000;
+
+/// The rule of most tests.
+pub const RULE: Rule = Rule { limit: Limit::Unlimited, remember_ms: REMEMBER_MS };
+
+/// One backend under test.
+pub struct World<S> {
+    /// The steps.
+    pub streams: S,
+    /// The server's clock.
+    pub time: ServerTime,
+    _redis: Option<SharedRedis>,
+}
+
+impl World<MemoryStreams> {
+    /// The model.
+    pub async fn memory() -> Result<Self> {
+        let clock = TestClock::default();
+        let streams = MemoryStreams::new(clock.clock());
+        Ok(Self { streams, time: ServerTime::Model(clock), _redis: None })
+    }
+}
+
+impl World<RedisStreams> {
+    /// The script, on the run's shared Redis.
+    pub async fn redis() -> Result<Self> {
+        let redis = park::redis().await?;
+        let mut options = LinkOptions::from_url(&redis.url)?;
+        options.prefix.clone_from(&redis.prefix);
+        let keel = Keel::builder().connect_with(options).await?;
+        let link = keel.link().cloned().unwrap_or_else(|| unreachable!("a keel that was connected has a link"));
+        let start = TestClock::default().clock().unix_ms();
+        let key = format!("{}:test:now_ms", redis.prefix);
+        let time = ServerTime::Redis { link: link.clone(), key, now: AtomicU64::new(start) };
+        time.advance(0).await?;
+        Ok(Self { streams: RedisStreams::new(link), time, _redis: Some(redis) })
+    }
+}
+
+impl<S: StreamSteps> World<S> {
+    /// Appends one message.
+    pub async fn append(&self, rule: Rule, message: Message) -> Result<Appended> {
+        Ok(self.streams.append(rule, &[message]).await?.remove(0))
+    }
+
+    /// The ids of the messages that the stream of a topic holds.
+    pub async fn ids(&self, topic: &str) -> Result<Vec<String>> {
+        let entries = self.streams.entries(topic, None, 10_000).await?;
+        Ok(entries.into_iter().map(|entry| entry.message.id).collect())
+    }
+}
+
+/// A message of the key with this sequence; its id says both.
+pub fn ordered(key: &str, sequence: u64) -> Message {
+    let order = Some(Order { key: key.to_owned(), sequence });
+    Message { order, ..unordered(&format!("{key}{sequence}")) }
+}
+
+/// A message that may overtake others.
+pub fn unordered(id: &str) -> Message {
+    Message {
+        source: "shop".to_owned(),
+        id: id.to_owned(),
+        topic: "links".to_owned(),
+        order: None,
+        payload: Bytes::from_static(b"payload"),
+        headers: Vec::new(),
+    }
+}
