@@ -1,6 +1,6 @@
 //! NATS JetStream as a sink: a message counts as taken when the stream has acknowledged it.
 
-use super::{Confirmed, Message, Sink, SinkError};
+use super::{Confirmed, Envelope, Sink, SinkError};
 use async_nats::header::{HeaderMap, HeaderName, HeaderValue};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
@@ -54,7 +54,7 @@ impl NatsSink {
     }
 
     /// Messages that must stay in order, by their places in the call: each is acknowledged before the next is sent.
-    async fn publish_lane(&self, lane: Vec<(usize, &Message)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
+    async fn publish_lane(&self, lane: Vec<(usize, &Envelope)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
         let mut answers = Vec::with_capacity(lane.len());
         let mut failed = false;
         for (place, message) in lane {
@@ -67,7 +67,7 @@ impl NatsSink {
 }
 
 impl Sink for NatsSink {
-    async fn publish(&self, message: &Message) -> Result<Confirmed, SinkError> {
+    async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
         let subject = format!("{}{}", self.prefix, message.topic);
         if subject.is_empty() || subject.contains(char::is_whitespace) {
             return Err(SinkError::Poison(format!("{subject:?} is no subject of NATS")));
@@ -78,8 +78,8 @@ impl Sink for NatsSink {
         Ok(if acknowledged.duplicate { Confirmed::Duplicate } else { Confirmed::Accepted })
     }
 
-    async fn publish_all(&self, messages: &[Message]) -> Vec<Result<Confirmed, SinkError>> {
-        let mut lanes: Vec<Vec<(usize, &Message)>> = Vec::new();
+    async fn publish_all(&self, messages: &[Envelope]) -> Vec<Result<Confirmed, SinkError>> {
+        let mut lanes: Vec<Vec<(usize, &Envelope)>> = Vec::new();
         for (place, message) in messages.iter().enumerate() {
             let lane = message.lane();
             let same = lane.and_then(|_| lanes.iter_mut().find(|members| members[0].1.lane() == lane));
@@ -99,7 +99,7 @@ impl Sink for NatsSink {
 }
 
 /// The name under which the server drops copies, and what consumers need to do the same.
-fn headers(message: &Message) -> Result<HeaderMap, SinkError> {
+fn headers(message: &Envelope) -> Result<HeaderMap, SinkError> {
     let mut headers = HeaderMap::new();
     let mut add = |name: &str, value: &str| {
         let poison = |what: &str| SinkError::Poison(format!("its header {name} {what} cannot be written to NATS"));

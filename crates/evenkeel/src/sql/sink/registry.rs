@@ -1,65 +1,96 @@
-//! The sinks of a program, by the names their messages are addressed with.
+//! The sinks of a program, and which of them takes which topics.
 
-use super::{Confirmed, Message, Sink, SinkError};
-use std::collections::BTreeMap;
+use super::{Confirmed, Envelope, Sink, SinkError};
+use futures_util::future::join_all;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// The sinks of a program by name. Cheap to clone.
+/// Which sink takes which topics. Cheap to clone.
 ///
-/// The outbox stores the name beside the message, so a name must mean the same sink for as long as rows wait for it.
+/// ```
+/// use evenkeel::Keel;
+/// use evenkeel::sql::sink::{Sinks, StreamSink};
+///
+/// let keel = Keel::memory();
+/// let sinks = Sinks::to(StreamSink::new(&keel)).route("audit.", StreamSink::new(&keel));
+/// assert_eq!(sinks.prefixes().collect::<Vec<_>>(), ["", "audit."]);
+/// ```
 #[derive(Clone, Default)]
-pub struct Sinks(Arc<BTreeMap<String, Arc<dyn AnySink>>>);
+pub struct Sinks(Arc<Vec<Route>>);
+
+#[derive(Clone)]
+struct Route {
+    prefix: String,
+    sink: Arc<dyn AnySink>,
+}
 
 impl Sinks {
-    /// No sink: enough for a program whose effects are invalidations and jobs.
+    /// No sink: enough for a program whose effects are invalidations and jobs. Messages wait for a program that has one.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn none() -> Self {
         Self::default()
     }
 
-    /// These and one more. A sink of the same name is replaced.
+    /// One sink for all topics that have no route of their own.
     #[must_use]
-    pub fn with(self, name: impl Into<String>, sink: impl Sink) -> Self {
-        let mut sinks = BTreeMap::clone(&self.0);
-        sinks.insert(name.into(), Arc::new(sink));
-        Self(Arc::new(sinks))
+    pub fn to(sink: impl Sink) -> Self {
+        Self::default().route("", sink)
     }
 
-    /// The names, in order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
-
-    /// Whether there is a sink of this name.
+    /// Topics that begin with `prefix` go to this sink; of several routes the longest counts. Change a route only while nothing
+    /// waits for it: the outbox stores the topic, not the sink.
     #[must_use]
-    pub fn contains(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+    pub fn route(self, prefix: impl Into<String>, sink: impl Sink) -> Self {
+        let mut routes = Vec::clone(&self.0);
+        let route = Route { prefix: prefix.into(), sink: Arc::new(sink) };
+        routes.retain(|other| other.prefix != route.prefix);
+        routes.push(route);
+        Self(Arc::new(routes))
     }
 
-    /// Hands messages to the sink of this name; see [`Sink::publish_all`]. A name that this program does not know is
-    /// [`SinkError::Away`]: another version of the program may know it.
-    pub async fn publish_all(&self, name: &str, messages: &[Message]) -> Vec<Result<Confirmed, SinkError>> {
-        match self.0.get(name) {
-            Some(sink) => {
-                let mut answers = sink.publish_all_boxed(messages).await;
-                // A sink of a user's own that answers too little has confirmed nothing by it.
-                answers.resize_with(messages.len(), || Err(SinkError::Retry("the sink gave no answer".to_owned())));
-                answers
-            }
-            None => {
-                let unknown = || SinkError::Away(format!("this program has no sink called {name}; add it to `Sinks`"));
-                messages.iter().map(|_| Err(unknown())).collect()
-            }
+    /// What the topics of each route begin with.
+    pub fn prefixes(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|route| route.prefix.as_str())
+    }
+
+    /// The number of the route of a topic, if there is one.
+    pub(crate) fn route_of(&self, topic: &str) -> Option<usize> {
+        let routes = self.0.iter().enumerate().filter(|(_, route)| topic.starts_with(&route.prefix));
+        routes.max_by_key(|(_, route)| route.prefix.len()).map(|(number, _)| number)
+    }
+
+    /// Hands messages to their sinks; see [`Sink::publish_all`]. A topic without a route is [`SinkError::Busy`]: another program
+    /// may know it.
+    pub async fn publish_all(&self, messages: &[Envelope]) -> Vec<Result<Confirmed, SinkError>> {
+        let mut answers: Vec<Result<Confirmed, SinkError>> = vec![Err(no_route()); messages.len()];
+        let places = |route: usize| {
+            let of_route = move |place: &usize| self.route_of(&messages[*place].topic) == Some(route);
+            (0..messages.len()).filter(of_route).collect::<Vec<_>>()
+        };
+        let parts = self.0.iter().enumerate().map(|(number, route)| (route, places(number)));
+        let sent = parts.filter(|(_, places)| !places.is_empty()).map(|(route, places)| async move {
+            let part: Vec<Envelope> = places.iter().map(|place| messages[*place].clone()).collect();
+            let mut answers = route.sink.publish_all_boxed(&part).await;
+            // A sink of a user's own that answers too little has confirmed nothing by it.
+            answers.resize_with(part.len(), || Err(SinkError::Retry("the sink gave no answer".to_owned())));
+            places.into_iter().zip(answers)
+        });
+        for (place, answer) in join_all(sent).await.into_iter().flatten() {
+            answers[place] = answer;
         }
+        answers
     }
+}
+
+fn no_route() -> SinkError {
+    SinkError::Busy("this program has no sink for the topic; add a route to its `Sinks`".to_owned())
 }
 
 impl fmt::Debug for Sinks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.names()).finish()
+        f.debug_set().entries(self.prefixes()).finish()
     }
 }
 
@@ -67,11 +98,11 @@ type Answers<'a> = Pin<Box<dyn Future<Output = Vec<Result<Confirmed, SinkError>>
 
 /// A sink whose type is forgotten.
 trait AnySink: Send + Sync {
-    fn publish_all_boxed<'a>(&'a self, messages: &'a [Message]) -> Answers<'a>;
+    fn publish_all_boxed<'a>(&'a self, messages: &'a [Envelope]) -> Answers<'a>;
 }
 
 impl<S: Sink> AnySink for S {
-    fn publish_all_boxed<'a>(&'a self, messages: &'a [Message]) -> Answers<'a> {
+    fn publish_all_boxed<'a>(&'a self, messages: &'a [Envelope]) -> Answers<'a> {
         Box::pin(self.publish_all(messages))
     }
 }
@@ -85,13 +116,13 @@ mod tests {
     struct Fails(&'static str);
 
     impl Sink for Fails {
-        async fn publish(&self, message: &Message) -> Result<Confirmed, SinkError> {
+        async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
             if message.id == self.0 { Err(SinkError::Retry("no".to_owned())) } else { Ok(Confirmed::Accepted) }
         }
     }
 
-    fn message(id: &str, order: Option<(&str, u64)>) -> Message {
-        Message {
+    fn message(id: &str, order: Option<(&str, u64)>) -> Envelope {
+        Envelope {
             source: "here".to_owned(),
             id: id.to_owned(),
             topic: "links".to_owned(),
@@ -103,21 +134,22 @@ mod tests {
 
     #[tokio::test]
     async fn after_a_failure_its_key_is_held_and_no_other() {
-        let sinks = Sinks::new().with("broker", Fails("a1"));
         let messages = [
             message("a1", Some(("a", 1))),
             message("a2", Some(("a", 2))),
             message("b1", Some(("b", 1))),
             message("c", None),
         ];
-        let answers = sinks.publish_all("broker", &messages).await;
+        let answers = Sinks::to(Fails("a1")).publish_all(&messages).await;
         let taken = Ok(Confirmed::Accepted);
         assert_eq!(answers, [Err(SinkError::Retry("no".to_owned())), Err(SinkError::Held), taken.clone(), taken]);
     }
 
     #[tokio::test]
-    async fn an_unknown_name_burns_no_attempt() {
-        let answers = Sinks::new().publish_all("broker", &[message("a", None)]).await;
-        assert!(matches!(answers.as_slice(), [Err(error)] if error.is_away()), "{answers:?}");
+    async fn the_longest_route_counts_and_none_burns_no_attempt() {
+        let sinks = Sinks::none().route("li", Fails("a")).route("links", Fails("b"));
+        let other = Envelope { topic: "orders".to_owned(), ..message("a", None) };
+        let answers = sinks.publish_all(&[message("a", None), message("b", None), other]).await;
+        assert!(matches!(&answers[..], [Ok(_), Err(SinkError::Retry(_)), Err(SinkError::Busy(_))]), "{answers:?}");
     }
 }

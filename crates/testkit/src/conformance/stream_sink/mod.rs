@@ -9,7 +9,7 @@ pub use world::{REMEMBER_MS, RULE, World, ordered, unordered};
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel::sql::sink::stream::steps::{Appended, Limit, Rule, StreamSteps};
-use evenkeel::sql::sink::{Message, Order};
+use evenkeel::sql::sink::{Envelope, Order};
 
 /// Makes a test of every function of the suite: `stream_sink_suite!(world)`, where `world` is an async function that answers
 /// `anyhow::Result<World<_>>`.
@@ -51,11 +51,11 @@ pub async fn a_sequence_is_taken_once<S: StreamSteps>(world: &World<S>) -> Resul
 
 /// Two services with databases of their own publish to one topic, and each counts from one.
 pub async fn keys_sources_and_topics_count_for_themselves<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    let other_source = |mut message: Message| {
+    let other_source = |mut message: Envelope| {
         message.source = "stock".to_owned();
         message
     };
-    let of = |source: &str, key: &str| Message {
+    let of = |source: &str, key: &str| Envelope {
         source: source.to_owned(),
         order: Some(Order { key: key.to_owned(), sequence: 1 }),
         ..unordered("x")
@@ -63,7 +63,7 @@ pub async fn keys_sources_and_topics_count_for_themselves<S: StreamSteps>(world:
     for message in [ordered("a", 1), ordered("b", 1), other_source(ordered("a", 1)), of("a", "b:c"), of("a:b", "c")] {
         assert!(is_entry(&world.append(RULE, message).await?));
     }
-    let elsewhere = Message { topic: "li}nks{%".to_owned(), ..ordered("a", 1) };
+    let elsewhere = Envelope { topic: "li}nks{%".to_owned(), ..ordered("a", 1) };
     assert!(is_entry(&world.append(RULE, elsewhere).await?));
     assert_eq!(world.ids("links").await?.len(), 5);
     assert_eq!(world.ids("li}nks{%").await?, ["a1"]);
@@ -110,7 +110,7 @@ pub async fn nothing_is_trimmed_unless_asked<S: StreamSteps>(world: &World<S>) -
 
 /// Every part of a message comes back byte for byte, page by page.
 pub async fn what_was_sent_is_read_back<S: StreamSteps>(world: &World<S>) -> Result<()> {
-    let first = Message {
+    let first = Envelope {
         payload: Bytes::from_static(b"\0\xff\r\n"),
         headers: vec![("traceparent".to_owned(), "00-1-2-03".to_owned()), ("traceparent".to_owned(), "é".to_owned())],
         ..ordered("käse", 7)

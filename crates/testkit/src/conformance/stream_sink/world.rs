@@ -9,7 +9,7 @@ use evenkeel::clock::TestClock;
 use evenkeel::link::LinkOptions;
 use evenkeel::sql::sink::stream::steps::{Appended, Limit, Rule, StreamSteps};
 use evenkeel::sql::sink::stream::{MemoryStreams, RedisStreams};
-use evenkeel::sql::sink::{Message, Order};
+use evenkeel::sql::sink::{Envelope, Order};
 use std::sync::atomic::AtomicU64;
 
 /// How long a sequence is remembered in these tests.
@@ -54,7 +54,7 @@ impl World<RedisStreams> {
 
 impl<S: StreamSteps> World<S> {
     /// Appends one message.
-    pub async fn append(&self, rule: Rule, message: Message) -> Result<Appended> {
+    pub async fn append(&self, rule: Rule, message: Envelope) -> Result<Appended> {
         Ok(self.streams.append(rule, &[message]).await?.remove(0))
     }
 
@@ -66,14 +66,14 @@ impl<S: StreamSteps> World<S> {
 }
 
 /// A message of the key with this sequence; its id says both.
-pub fn ordered(key: &str, sequence: u64) -> Message {
+pub fn ordered(key: &str, sequence: u64) -> Envelope {
     let order = Some(Order { key: key.to_owned(), sequence });
-    Message { order, ..unordered(&format!("{key}{sequence}")) }
+    Envelope { order, ..unordered(&format!("{key}{sequence}")) }
 }
 
 /// A message that may overtake others.
-pub fn unordered(id: &str) -> Message {
-    Message {
+pub fn unordered(id: &str) -> Envelope {
+    Envelope {
         source: "shop".to_owned(),
         id: id.to_owned(),
         topic: "links".to_owned(),

@@ -4,7 +4,7 @@ use super::steps::{Appended, Entry, Limit, Rule, StreamSteps};
 use crate::clock::Clock;
 use crate::guard::guard;
 use crate::link::LinkError;
-use crate::sql::sink::Message;
+use crate::sql::sink::Envelope;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -37,7 +37,7 @@ impl MemoryStreams {
 }
 
 impl Stream {
-    fn append(&mut self, rule: Rule, message: &Message, now: u64) -> Appended {
+    fn append(&mut self, rule: Rule, message: &Envelope, now: u64) -> Appended {
         let lane = message.order.as_ref().map(|order| ((message.source.clone(), order.key.clone()), order.sequence));
         if let Some((lane, sequence)) = &lane
             && self.last.get(lane).is_some_and(|(last, until)| sequence <= last && *until > now)
@@ -65,11 +65,11 @@ impl Stream {
 }
 
 impl StreamSteps for MemoryStreams {
-    async fn append(&self, rule: Rule, messages: &[Message]) -> Result<Vec<Appended>, LinkError> {
+    async fn append(&self, rule: Rule, messages: &[Envelope]) -> Result<Vec<Appended>, LinkError> {
         let now = self.clock.unix_ms();
         let mut streams = self.streams();
         let mut full = false;
-        let append = |message: &Message| {
+        let append = |message: &Envelope| {
             if full {
                 return Appended::Full;
             }

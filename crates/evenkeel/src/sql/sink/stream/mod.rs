@@ -12,7 +12,7 @@ pub use memory::MemoryStreams;
 pub use redis::RedisStreams;
 pub(crate) use redis::SCRIPTS;
 
-use super::{Confirmed, Message, Sink, SinkError};
+use super::{Confirmed, Envelope, Sink, SinkError};
 use crate::keel::{Backend, Keel};
 use crate::link::{Link, LinkError};
 use futures_util::future::join_all;
@@ -90,7 +90,7 @@ impl StreamSink {
     }
 
     /// Messages of one topic, by their places in the call; stops at the first that was not taken.
-    async fn append(&self, messages: Vec<(usize, &Message)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
+    async fn append(&self, messages: Vec<(usize, &Envelope)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
         let mut answers = Vec::with_capacity(messages.len());
         let mut trouble: Option<SinkError> = None;
         for part in messages.chunks(MESSAGES_MAX) {
@@ -99,7 +99,7 @@ impl StreamSink {
                 answers.extend(places.map(|place| (place, Err(error.clone()))));
                 continue;
             }
-            let owned: Vec<Message> = part.iter().map(|(_, message)| (*message).clone()).collect();
+            let owned: Vec<Envelope> = part.iter().map(|(_, message)| (*message).clone()).collect();
             let appended = match &self.streams {
                 Streams::Memory(streams) => streams.append(self.rule, &owned).await,
                 Streams::Redis(streams) => streams.append(self.rule, &owned).await,
@@ -116,15 +116,15 @@ impl StreamSink {
 }
 
 impl Sink for StreamSink {
-    async fn publish(&self, message: &Message) -> Result<Confirmed, SinkError> {
+    async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
         let answer = self.publish_all(std::slice::from_ref(message)).await.pop();
         answer.unwrap_or_else(|| Err(SinkError::Retry("the stream gave no answer".to_owned())))
     }
 
-    async fn publish_all(&self, messages: &[Message]) -> Vec<Result<Confirmed, SinkError>> {
+    async fn publish_all(&self, messages: &[Envelope]) -> Vec<Result<Confirmed, SinkError>> {
         let mut answers: Vec<Result<Confirmed, SinkError>> = vec![Err(SinkError::Held); messages.len()];
         let mut poisoned = Vec::new();
-        let mut topics: Vec<Vec<(usize, &Message)>> = Vec::new();
+        let mut topics: Vec<Vec<(usize, &Envelope)>> = Vec::new();
         for (place, message) in messages.iter().enumerate() {
             if message.lane().is_some_and(|lane| poisoned.contains(&lane)) {
                 continue;
@@ -148,7 +148,7 @@ impl Sink for StreamSink {
 }
 
 /// Refuses what no attempt could write.
-fn writable(message: &Message) -> Result<(), SinkError> {
+fn writable(message: &Envelope) -> Result<(), SinkError> {
     if message.order.as_ref().is_some_and(|order| order.sequence >= SEQUENCE_MAX) {
         return Err(SinkError::Poison(format!("its sequence is {SEQUENCE_MAX} or more")));
     }

@@ -2,7 +2,7 @@
 
 use super::steps::{Appended, Entry, Limit, Rule, StreamSteps};
 use crate::link::{Link, LinkError, Script};
-use crate::sql::sink::{Message, Order};
+use crate::sql::sink::{Envelope, Order};
 use bytes::Bytes;
 use redis::Value;
 
@@ -36,7 +36,7 @@ impl RedisStreams {
 }
 
 impl StreamSteps for RedisStreams {
-    async fn append(&self, rule: Rule, messages: &[Message]) -> Result<Vec<Appended>, LinkError> {
+    async fn append(&self, rule: Rule, messages: &[Envelope]) -> Result<Vec<Appended>, LinkError> {
         let Some(first) = messages.first() else { return Ok(Vec::new()) };
         let (name, length) = match rule.limit {
             Limit::Unlimited => ("", 0),
@@ -71,7 +71,7 @@ fn number(number: u64) -> Bytes {
     Bytes::from(number.to_string())
 }
 
-fn encode(message: &Message, args: &mut Vec<Bytes>) {
+fn encode(message: &Envelope, args: &mut Vec<Bytes>) {
     let (lane, sequence) = match &message.order {
         // With its length before it no source can run into a key.
         Some(Order { key, sequence }) => {
@@ -101,7 +101,7 @@ fn pairs(value: Value) -> Result<Vec<Raw>, LinkError> {
 }
 
 fn decode(entry_id: String, fields: Vec<(String, Bytes)>, topic: &str) -> Result<Entry, LinkError> {
-    let mut message = Message {
+    let mut message = Envelope {
         source: String::new(),
         id: String::new(),
         topic: topic.to_owned(),

@@ -1,7 +1,7 @@
 //! The atomic step of a stream sink, as a trait; the model and the script both implement it.
 
 use crate::link::LinkError;
-use crate::sql::sink::Message;
+use crate::sql::sink::Envelope;
 use std::future::Future;
 
 /// At most so many messages go in one step.
@@ -48,7 +48,7 @@ pub struct Entry {
     /// Redis's id of it: a time and a number.
     pub entry_id: String,
     /// What was sent.
-    pub message: Message,
+    pub message: Envelope,
 }
 
 /// Appends to streams and looks into them.
@@ -57,8 +57,11 @@ pub trait StreamSteps: Send + Sync {
     ///
     /// # Errors
     /// [`LinkError`]; if the outcome is unknown the same call may be repeated: ordered messages are not doubled.
-    fn append(&self, rule: Rule, messages: &[Message])
-    -> impl Future<Output = Result<Vec<Appended>, LinkError>> + Send;
+    fn append(
+        &self,
+        rule: Rule,
+        messages: &[Envelope],
+    ) -> impl Future<Output = Result<Vec<Appended>, LinkError>> + Send;
 
     /// Up to `limit` entries of a topic after the entry `after`, oldest first.
     ///

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use async_nats::jetstream;
-use evenkeel::sql::sink::{Confirmed, Message, NatsSink, Sink, SinkError, Sinks};
+use evenkeel::sql::sink::{Confirmed, Envelope, NatsSink, Sink, SinkError, Sinks};
 use testkit::conformance::stream_sink::{ordered, unordered};
 use testkit::eventually;
 use testkit::servers::Nats;
@@ -38,7 +38,7 @@ async fn held(context: &jetstream::Context) -> Result<Vec<(String, Option<String
 #[tokio::test]
 async fn a_copy_is_dropped_by_the_server() -> Result<()> {
     let (_nats, sink, context) = shop().await?;
-    let elsewhere = Message { topic: "links.a".to_owned(), ..ordered("b", 1) };
+    let elsewhere = Envelope { topic: "links.a".to_owned(), ..ordered("b", 1) };
     let messages = [ordered("a", 1), ordered("b", 1), ordered("a", 2), unordered("u"), elsewhere];
     assert_eq!(sink.publish_all(&messages).await, vec![Ok(Confirmed::Accepted); 5]);
     assert_eq!(sink.publish_all(&messages).await, vec![Ok(Confirmed::Duplicate); 5]);
@@ -55,10 +55,10 @@ async fn a_copy_is_dropped_by_the_server() -> Result<()> {
 #[tokio::test]
 async fn what_nats_cannot_write_is_poison() -> Result<()> {
     let (_nats, sink, _context) = shop().await?;
-    let no_subject = Message { topic: "two words".to_owned(), ..ordered("a", 1) };
-    let behind = Message { topic: "two words".to_owned(), ..ordered("a", 2) };
-    let header = Message { headers: vec![("note".to_owned(), "two\r\nlines".to_owned())], ..unordered("u") };
-    let large = Message { payload: vec![0; 2 << 20].into(), ..unordered("v") };
+    let no_subject = Envelope { topic: "two words".to_owned(), ..ordered("a", 1) };
+    let behind = Envelope { topic: "two words".to_owned(), ..ordered("a", 2) };
+    let header = Envelope { headers: vec![("note".to_owned(), "two\r\nlines".to_owned())], ..unordered("u") };
+    let large = Envelope { payload: vec![0; 2 << 20].into(), ..unordered("v") };
     let answers = sink.publish_all(&[no_subject, behind, header, large, ordered("b", 1)]).await;
     let poison = |answer: &Result<Confirmed, SinkError>| answer.as_ref().is_err_and(SinkError::is_poison);
     assert!(poison(&answers[0]) && poison(&answers[2]) && poison(&answers[3]), "{answers:?}");
@@ -81,8 +81,8 @@ async fn a_restarted_broker_is_found_again() -> Result<()> {
     let (mut nats, sink, context) = shop().await?;
     assert_eq!(sink.publish(&ordered("a", 1)).await, Ok(Confirmed::Accepted));
     nats.kill()?;
-    let sinks = Sinks::new().with("broker", sink.clone());
-    let away = sinks.publish_all("broker", &[ordered("a", 2)]).await;
+    let sinks = Sinks::to(sink.clone());
+    let away = sinks.publish_all(&[ordered("a", 2)]).await;
     assert!(matches!(away.as_slice(), [Err(error)] if error.is_away()), "{away:?}");
     nats.restart().await?;
     let sent = || async { sink.publish(&ordered("a", 2)).await.ok() };

@@ -11,9 +11,9 @@ pub struct Order {
     pub sequence: u64,
 }
 
-/// One message for a sink.
+/// One message as a sink is given it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct Envelope {
     /// Which outbox counted [`Order::sequence`]: sequences of two outboxes have nothing to do with each other.
     pub source: String,
     /// Names the message: a copy has the same id.
@@ -28,7 +28,7 @@ pub struct Message {
     pub headers: Vec<(String, String)>,
 }
 
-impl Message {
+impl Envelope {
     /// What must stay in order with this message, if anything.
     pub(crate) fn lane(&self) -> Option<(&str, &str, &str)> {
         self.order.as_ref().map(|order| (self.source.as_str(), self.topic.as_str(), order.key.as_str()))
