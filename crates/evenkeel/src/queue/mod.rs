@@ -71,7 +71,9 @@ mod store;
 pub mod topic;
 
 pub use builder::QueueBuilder;
-pub use consume::{Cancellation, Consumer, Delivery, Handled, Reaction};
+#[cfg(feature = "tower")]
+pub use consume::HandlerService;
+pub use consume::{Batch, BatchHandled, Cancellation, Consumer, Delivery, Handled, Reaction};
 pub use cron::{Cron, NotCron};
 pub use error::QueueError;
 pub use job::{JobId, Priority, Retries};

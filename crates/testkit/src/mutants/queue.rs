@@ -191,6 +191,16 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::side::ends::memory::what_does_not_end_in_time_is_given_back",
     ),
     mutant(
+        "queue_batch_fill",
+        "A batch waits until it is full, and its first job with it, for ever.",
+        "queue::side::batches::memory::a_batch_that_does_not_fill_starts_in_time",
+    ),
+    mutant(
+        "queue_batch_cancel",
+        "A batch that lost all of its leases runs on beside its successors.",
+        "queue::side::batches::memory::a_batch_that_is_lost_as_a_whole_is_dropped",
+    ),
+    mutant(
         "queue_refuses_eviction",
         "A queue is opened on a Redis that drops jobs when it is full.",
         "queue::side::openings::a_redis_that_evicts_is_refused_unless_told_otherwise",

@@ -2,7 +2,7 @@
 
 use super::delivery::{Cancellation, Delivery, Held, trace_of};
 use super::handled::{Handled, Reaction, outcome, words_of};
-use super::lane::{Answer, Lane};
+use super::lane::{Answer, Handling, Lane};
 use super::phase::{Phase, reached};
 use crate::clock::{Clock, Moment};
 use crate::guard::guard;
@@ -73,7 +73,6 @@ async fn perform<T: Send + Sync + 'static>(
     if is_suspect && guard("queue_start_reported_first") && !report_start(lane, receipt).await {
         return None;
     }
-    lane.running.started(&receipt);
     let delay = retry_delay(&job).unwrap_or(run.core.settings.retry_delay);
     let failures = u32::from(job.errors) + 1;
     if delivered.due_at > 0 {
@@ -82,12 +81,31 @@ async fn perform<T: Send + Sync + 'static>(
     }
     let held = Held { store: run.core.store.clone(), shard: lane.shard.clone(), receipt };
     let delivery = Delivery::new(body, held, delivered.due_at, *job, cancellation);
-    let began = run.core.clock.now();
-    let answer = match caught(async { (run.handler)(delivery).await }).await {
-        Ok(answer) => answer,
-        Err(words) => panicked(&words),
-    };
+    let (began, answer) = handle(lane, delivery, is_suspect).await;
+    let answer = answer.unwrap_or_else(|words| panicked(&words));
     Some(judge(lane, began, answer, |answer| outcome(answer, delay, failures)))
+}
+
+/// Gives the delivery to the handler, and says when that began. Of a panic, its words.
+async fn handle<T: Send + Sync + 'static>(
+    lane: &Lane<T>,
+    delivery: Delivery<T>,
+    is_suspect: bool,
+) -> (Moment, Result<Answer, String>) {
+    let run = &lane.run;
+    let receipt = delivery.receipt();
+    let started = || {
+        lane.running.started(&receipt);
+        run.core.clock.now()
+    };
+    match &run.handling {
+        Handling::One(handler) => (started(), caught(async { handler(delivery).await }).await),
+        Handling::Batch(gatherer) => {
+            let mut ticket = gatherer.join(delivery, is_suspect);
+            ticket.began().await;
+            (started(), ticket.answer().await)
+        }
+    }
 }
 
 fn judge<T>(lane: &Lane<T>, began: Moment, answer: Answer, outcome: impl FnOnce(Answer) -> Outcome) -> Outcome {
@@ -174,7 +192,7 @@ async fn report_start<T>(lane: &Lane<T>, receipt: Receipt) -> bool {
 }
 
 /// Runs a future; a panic in it is an error with its words.
-async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
     let mut future = std::pin::pin!(future);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
         Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),

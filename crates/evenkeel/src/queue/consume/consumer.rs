@@ -1,11 +1,14 @@
 //! [`Consumer`]: a handler and how it is run.
 
+use super::batch::{Batch, BatchHandled};
 use super::delivery::Delivery;
+use super::gather::{BatchHandler, Gatherer};
 use super::handled::{Handled, Reaction};
-use super::lane::{Handler, Lane, Run};
+use super::lane::{Handler, Handling, Lane, Run};
 use super::phase::Phase;
 use super::{beat, rescue, work};
 use crate::background::Background;
+use crate::clock::Clock;
 use crate::link::{LinkError, LinkState};
 use crate::queue::error::QueueError;
 use crate::queue::metrics::ConsumerMetrics;
@@ -22,18 +25,34 @@ use tokio::sync::{Notify, Semaphore, watch};
 /// How long after the drain's end the last settlements may take, with a margin over what each lane allows itself.
 const FAREWELL: Duration = Duration::from_secs(15);
 
-type Run1<T, E> = dyn Fn(Delivery<T>) -> Pin<Box<dyn Future<Output = Result<Handled, E>> + Send>> + Send + Sync;
+/// A handler of one delivery.
+pub(super) type Handle<T, E> =
+    dyn Fn(Delivery<T>) -> Pin<Box<dyn Future<Output = Result<Handled, E>> + Send>> + Send + Sync;
+
+/// A handler of several.
+pub(super) type HandleBatch<T, E> =
+    dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Result<BatchHandled<E>, E>> + Send>> + Send + Sync;
+
+/// What a consumer does with deliveries.
+pub(super) enum Work<T, E> {
+    One(Arc<Handle<T, E>>),
+    Batch { size: usize, fill: Duration, handler: Arc<HandleBatch<T, E>> },
+}
 
 /// A handler and how it is run. Nothing happens until [`run`](Self::run).
 #[must_use = "nothing is consumed until `run`"]
 pub struct Consumer<T, E> {
     queue: Queue<T>,
-    handler: Arc<Run1<T, E>>,
+    pub(super) work: Work<T, E>,
     reaction: Arc<dyn Fn(&E) -> Reaction + Send + Sync>,
+    /// Somebody has said what follows an error.
+    pub(super) reacts: bool,
     concurrency: usize,
     drain: Duration,
     crash_max: u8,
     crash_delay: Duration,
+    /// Why it cannot work as it was put together.
+    fault: Option<&'static str>,
 }
 
 impl<T: Send + Sync + 'static> Queue<T> {
@@ -49,31 +68,64 @@ impl<T: Send + Sync + 'static> Queue<T> {
         R: Into<Handled>,
         E: Display + Send + 'static,
     {
-        Consumer {
-            queue: self.clone(),
-            handler: Arc::new(move |delivery| {
-                let handled = handler(delivery);
-                Box::pin(async move { handled.await.map(Into::into) })
-            }),
-            reaction: Arc::new(|_| Reaction::Retry),
-            concurrency: 16,
-            drain: Duration::from_secs(25),
-            crash_max: 3,
-            crash_delay: Duration::from_secs(10),
-        }
+        let handler: Arc<Handle<T, E>> = Arc::new(move |delivery| {
+            let handled = handler(delivery);
+            Box::pin(async move { handled.await.map(Into::into) })
+        });
+        Consumer::new(self.clone(), Work::One(handler), 16)
     }
 }
 
 impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
-    /// How many handlers run at once in this process. Default 16. No more jobs are claimed than there are free slots.
-    pub fn concurrency(mut self, handlers: usize) -> Self {
-        self.concurrency = handlers;
+    pub(super) fn new(queue: Queue<T>, work: Work<T, E>, concurrency: usize) -> Self {
+        Self {
+            queue,
+            work,
+            reaction: Arc::new(|_| Reaction::Retry),
+            reacts: false,
+            concurrency,
+            drain: Duration::from_secs(25),
+            crash_max: 3,
+            crash_delay: Duration::from_secs(10),
+            fault: None,
+        }
+    }
+
+    /// The same consumer around another handler, whose errors are worth another attempt until somebody judges them.
+    #[cfg(feature = "tower")]
+    pub(super) fn with_work<F: Display + Send + 'static>(
+        self,
+        work: Work<T, F>,
+        fault: Option<&'static str>,
+    ) -> Consumer<T, F> {
+        Consumer {
+            drain: self.drain,
+            crash_max: self.crash_max,
+            crash_delay: self.crash_delay,
+            fault: self.fault.or(fault),
+            ..Consumer::new(self.queue, work, self.concurrency)
+        }
+    }
+
+    /// How many jobs run at once in this process. Default 16, or the size of a batch if that is more. No more jobs are claimed
+    /// than there are free slots.
+    pub fn concurrency(mut self, jobs: usize) -> Self {
+        self.concurrency = jobs;
+        self
+    }
+
+    /// How long the first delivery of a batch waits for others. Default 10 ms. Without a meaning for a handler of one delivery.
+    pub fn fill(mut self, time: Duration) -> Self {
+        if let Work::Batch { fill, .. } = &mut self.work {
+            *fill = time;
+        }
         self
     }
 
     /// What follows an error, by its kind. Default: another attempt, for any.
     pub fn on_error(mut self, reaction: impl Fn(&E) -> Reaction + Send + Sync + 'static) -> Self {
         self.reaction = Arc::new(reaction);
+        self.reacts = true;
         self
     }
 
@@ -104,13 +156,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     /// # Errors
     /// [`QueueError::Settings`] if the consumer cannot work as it is; [`QueueError::Link`] if the keel was shut down.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
-        let slots_max = u32::try_from(self.concurrency).ok().filter(|slots| (1..=10_000).contains(slots));
-        let Some(slots_max) = slots_max else {
-            return Err(QueueError::Settings {
-                queue: self.queue.name().to_owned(),
-                reason: "`concurrency` must be between 1 and 10,000".to_owned(),
-            });
-        };
+        let slots_max = self.checked()?;
         let drain = self.drain;
         let core = Arc::clone(self.queue.core());
         let (phase, phases) = watch::channel(Phase::Working);
@@ -136,6 +182,24 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         Ok(ended?)
     }
 
+    /// How many slots it has, if it can work as it is.
+    fn checked(&self) -> Result<u32, QueueError> {
+        let refuse =
+            |reason: &str| Err(QueueError::Settings { queue: self.queue.name().to_owned(), reason: reason.to_owned() });
+        if let Some(fault) = self.fault {
+            return refuse(fault);
+        }
+        if let Work::Batch { size, .. } = self.work
+            && !(1..=self.concurrency).contains(&size)
+        {
+            return refuse("the size of a batch must be between 1 and `concurrency`, or no batch is ever full");
+        }
+        match u32::try_from(self.concurrency).ok().filter(|slots| (1..=10_000).contains(slots)) {
+            Some(slots) => Ok(slots),
+            None => refuse("`concurrency` must be between 1 and 10,000"),
+        }
+    }
+
     fn lanes(self, slots_max: u32, phases: watch::Receiver<Phase>) -> Vec<Arc<Lane<T>>> {
         let core = Arc::clone(self.queue.core());
         let run = Arc::new(Run {
@@ -145,10 +209,10 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             room: Notify::new(),
             alone: tokio::sync::Mutex::new(()),
             hungry: AtomicUsize::new(0),
+            handling: handling(self.work, self.reaction, &core.clock, &phases),
             phases,
             crash_max: self.crash_max,
             crash_delay_ms: ms(self.crash_delay),
-            handler: judged(self.handler, self.reaction),
             core: Arc::clone(&core),
         });
         let ears = &core.keel.queues().ears;
@@ -160,15 +224,52 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     }
 }
 
+type Judge<E> = Arc<dyn Fn(&E) -> Reaction + Send + Sync>;
+
+fn handling<T: Send + Sync + 'static, E: Display + Send + 'static>(
+    work: Work<T, E>,
+    judge: Judge<E>,
+    clock: &Clock,
+    phases: &watch::Receiver<Phase>,
+) -> Handling<T> {
+    match work {
+        Work::One(handler) => Handling::One(judged(handler, judge)),
+        Work::Batch { size, fill, handler } => {
+            Handling::Batch(Gatherer::new(size, fill, each_judged(handler, judge), clock.clone(), phases.clone()))
+        }
+    }
+}
+
 /// The handler with its errors judged.
-fn judged<T: 'static, E: Display + Send + 'static>(
-    handler: Arc<Run1<T, E>>,
-    reaction: Arc<dyn Fn(&E) -> Reaction + Send + Sync>,
-) -> Handler<T> {
+fn judged<T: 'static, E: Display + Send + 'static>(handler: Arc<Handle<T, E>>, judge: Judge<E>) -> Handler<T> {
     Arc::new(move |delivery| {
         let handled = handler(delivery);
-        let reaction = Arc::clone(&reaction);
-        Box::pin(async move { handled.await.map_err(|error| (reaction(&error), error.to_string())) })
+        let judge = Arc::clone(&judge);
+        Box::pin(async move { handled.await.map_err(|error| (judge(&error), error.to_string())) })
+    })
+}
+
+/// The batch handler with its errors judged, and one answer for each delivery.
+fn each_judged<T: 'static, E: Display + Send + 'static>(
+    handler: Arc<HandleBatch<T, E>>,
+    judge: Judge<E>,
+) -> BatchHandler<T> {
+    Arc::new(move |batch| {
+        let size = batch.deliveries.len();
+        let handled = handler(batch);
+        let judge = Arc::clone(&judge);
+        Box::pin(async move {
+            let judged = |error: E| (judge(&error), error.to_string());
+            match handled.await {
+                Ok(BatchHandled::All(handled)) => vec![Ok(handled); size],
+                Ok(BatchHandled::Each(each)) => {
+                    let none = || Err((Reaction::Retry, "the handler gave no answer for this delivery".to_owned()));
+                    let given = each.into_iter().map(|answer| answer.map_err(judged));
+                    given.chain(std::iter::repeat_with(none)).take(size).collect()
+                }
+                Err(error) => vec![Err(judged(error)); size],
+            }
+        })
     })
 }
 

@@ -62,6 +62,10 @@ impl<T> Delivery<T> {
         }
     }
 
+    pub(super) fn receipt(&self) -> Receipt {
+        self.held.receipt
+    }
+
     /// The sender's own name for the job, if it gave one.
     #[must_use]
     pub fn name(&self) -> Option<&[u8]> {

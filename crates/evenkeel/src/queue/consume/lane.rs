@@ -2,6 +2,7 @@
 
 use super::delivery::Delivery;
 use super::ear::Ear;
+use super::gather::Gatherer;
 use super::handled::{Handled, Reaction};
 use super::phase::Phase;
 use super::running::Running;
@@ -21,10 +22,18 @@ pub(super) type Answer = Result<Handled, (Reaction, String)>;
 /// The user's handler, with its errors judged.
 pub(super) type Handler<T> = Arc<dyn Fn(Delivery<T>) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
 
+/// What is done with a delivery that can be read.
+pub(super) enum Handling<T> {
+    /// It goes to the handler.
+    One(Handler<T>),
+    /// It goes there together with others.
+    Batch(Arc<Gatherer<T>>),
+}
+
 /// What all lanes of one consumer share.
 pub(super) struct Run<T> {
     pub(super) core: Arc<Core<T>>,
-    pub(super) handler: Handler<T>,
+    pub(super) handling: Handling<T>,
     pub(super) metrics: ConsumerMetrics,
     /// One permit for each handler that may run.
     pub(super) slots: Arc<Semaphore>,

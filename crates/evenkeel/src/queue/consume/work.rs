@@ -1,7 +1,7 @@
 //! The loop that settles what has ended and claims what is due, in one call.
 
 use super::attempt;
-use super::lane::{Inbox, Lane};
+use super::lane::{Handling, Inbox, Lane};
 use super::phase::{Phase, reached};
 use crate::clock::{Clock, Moment};
 use crate::guard::guard;
@@ -201,6 +201,7 @@ fn look_at(answered: Moment, next: Next) -> Moment {
 /// The end: what has not come to its own end is given back at once, so that nobody waits for its lease.
 async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settlements, sequence: u64) {
     let clock = &lane.run.core.clock;
+    let mut stopped = Settlements::new();
     for (receipt, task) in lane.running.take_unfinished() {
         let has_ended = match task {
             None => true,
@@ -209,10 +210,18 @@ async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settle
                 clock.timeout(STOP, task).await.is_ok()
             }
         };
-        // One that cannot be stopped keeps its lease: nobody else shall run it beside this one.
-        if has_ended && guard("queue_give_back") {
-            settlements.push((receipt, Outcome::Released));
+        if has_ended {
+            stopped.push((receipt, Outcome::Released));
         }
+    }
+    // A batch ends once all of its attempts have.
+    let has_ended = match &lane.run.handling {
+        Handling::Batch(gatherer) if !stopped.is_empty() => clock.timeout(STOP, gatherer.idle()).await.is_ok(),
+        _ => true,
+    };
+    // One that cannot be stopped keeps its lease: nobody else shall run it beside this one.
+    if has_ended && guard("queue_give_back") {
+        settlements.append(&mut stopped);
     }
     while let Ok(ended) = inbox.try_recv() {
         settlements.extend(ended);

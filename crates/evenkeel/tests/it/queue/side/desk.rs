@@ -2,6 +2,7 @@
 
 use super::rig::Mail;
 use evenkeel::queue::{Consumer, Delivery, Handled, QueueError};
+use std::fmt::Display;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -82,6 +83,11 @@ impl Case {
 
 /// Runs a consumer.
 pub(super) fn open(consumer: Consumer<String, String>) -> Office {
+    open_any(consumer)
+}
+
+/// Runs a consumer, whatever its handler's errors are.
+pub(super) fn open_any<E: Display + Send + 'static>(consumer: Consumer<String, E>) -> Office {
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(consumer.run(async {
         // Dropped or told: both mean the end.

@@ -45,7 +45,7 @@ async fn a_long_handler_keeps_its_lease(rig: Rig) {
 }
 
 /// A newer version of the job supersedes the delivery that runs: somebody else may have it at any moment.
-async fn supersede(mail: &Mail, id: JobId) {
+pub(super) async fn supersede(mail: &Mail, id: JobId) {
     let (steps, shard) = mail.steps(&id);
     let spec =
         JobSpec { version: Some(1), keep: Keep::AfterEnd(60_000), ..JobSpec::new(Bytes::from_static(b"\"newer\"")) };
@@ -93,7 +93,7 @@ async fn a_late_result_changes_nothing(rig: Rig) {
 }
 
 /// A job whose worker fell silent after it had reported the start, so many ms ago.
-async fn crashed(rig: &Rig, mail: &Mail, body: &str) -> JobId {
+pub(super) async fn crashed(rig: &Rig, mail: &Mail, body: &str) -> JobId {
     let id = mail.now(&body.to_owned()).await.unwrap();
     let (steps, shard) = mail.steps(&id);
     let worker = Worker([7; 16]);

@@ -21,6 +21,7 @@ macro_rules! on_both {
     };
 }
 
+mod batches;
 mod claims;
 mod desk;
 mod durable;
@@ -28,6 +29,7 @@ mod ends;
 mod failures;
 mod faults;
 mod killed;
+mod layers;
 mod leases;
 mod openings;
 mod periods;
