@@ -41,6 +41,8 @@ struct Inner {
     caches: Caches,
     #[cfg(feature = "queue")]
     queues: Queues,
+    #[cfg(feature = "sql")]
+    sql: crate::sql::Shared,
 }
 
 impl Keel {
@@ -110,6 +112,18 @@ impl Keel {
         &self.0.queues
     }
 
+    /// What the units of work of this keel share.
+    #[cfg(feature = "sql")]
+    pub(crate) fn sql(&self) -> &crate::sql::Shared {
+        &self.0.sql
+    }
+
+    /// Waits until the rows of all works that this process has carried out are marked as done in the database of `pool`.
+    #[cfg(all(feature = "testing", feature = "sql"))]
+    pub async fn until_marked<DB: crate::sql::Database>(&self, pool: &sqlx::Pool<DB>) {
+        self.0.sql.until_marked(pool).await;
+    }
+
     /// Where the jobs of all queues are.
     #[cfg(feature = "queue")]
     pub(crate) fn queue_store(&self) -> QueueStore {
@@ -129,6 +143,8 @@ impl Keel {
             caches,
             #[cfg(feature = "queue")]
             queues: self.0.queues.another_process(),
+            #[cfg(feature = "sql")]
+            sql: crate::sql::Shared::default(),
         }))
     }
 
@@ -154,6 +170,8 @@ impl Keel {
             caches,
             #[cfg(feature = "queue")]
             queues,
+            #[cfg(feature = "sql")]
+            sql: crate::sql::Shared::default(),
         }))
     }
 }

@@ -20,6 +20,8 @@ mod background;
 pub mod cache;
 pub mod clock;
 pub mod codec;
+#[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "what commits and relays are killed at"))]
+mod crash;
 mod guard;
 mod keel;
 #[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "what only the cache asks of the link"))]

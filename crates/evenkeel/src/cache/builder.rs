@@ -403,7 +403,13 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             clock,
             settings,
         };
-        Ok(Cache { core: Arc::new(core), handles, key: PhantomData })
+        let core = Arc::new(core);
+        #[cfg(feature = "sql")]
+        {
+            let open: Arc<dyn super::for_work::OpenCache> = Arc::<Core<V>>::clone(&core);
+            self.keel.caches().make_known(&core.name, Arc::downgrade(&open));
+        }
+        Ok(Cache { core, handles, key: PhantomData })
     }
 
     /// What hears of the changes in the store, and the near cache that it keeps.

@@ -255,7 +255,7 @@ impl<V: 'static> Core<V> {
 
     /// Cuts the flights of the key, sends the invalidation, and cuts again: a flight that began between may have been told
     /// of a value that landed before the store had the invalidation.
-    async fn invalidate(&self, key: KeyBytes, demand: Demand) -> Result<Invalidated, CacheError> {
+    pub(super) async fn invalidate(&self, key: KeyBytes, demand: Demand) -> Result<Invalidated, CacheError> {
         let key = key.as_slice();
         let duty = self.redrive.begin(key, demand);
         if guard("flight_cut_at_send") {

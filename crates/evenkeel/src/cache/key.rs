@@ -79,6 +79,14 @@ impl KeyBytes {
         Self(writer.bytes)
     }
 
+    /// A key that was written before.
+    #[cfg(feature = "sql")]
+    pub(crate) fn written(bytes: &[u8]) -> Self {
+        let mut buffer = Buffer::new();
+        buffer.extend(bytes);
+        Self(buffer)
+    }
+
     pub(crate) fn as_slice(&self) -> &[u8] {
         self.0.as_slice()
     }

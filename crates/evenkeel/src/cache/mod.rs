@@ -63,6 +63,8 @@ mod core;
 mod error;
 mod fill;
 mod flight;
+#[cfg(feature = "sql")]
+mod for_work;
 mod found;
 mod freshness;
 #[cfg(feature = "testing")]
@@ -100,11 +102,15 @@ mod write;
 pub use builder::CacheBuilder;
 pub use cache::{Cache, Invalidated};
 pub use error::CacheError;
+#[cfg(feature = "sql")]
+pub(crate) use for_work::CacheOfWork;
 pub use found::{Found, Stale, Tier};
 pub use freshness::{Freshness, Source, WhileWriting};
 #[cfg(feature = "testing")]
 pub use gate::{Held, Side, Step, StepGate};
 pub use key::{CacheKey, KeyWriter, key_text};
+#[cfg(feature = "sql")]
+pub(crate) use ledger::Demand;
 pub use many::Incomplete;
 pub use protocol::Protocol;
 pub(crate) use protocol::scripts as protocol_scripts;

@@ -1,6 +1,8 @@
 //! What the caches of one keel share: the embedded store, and the knowledge of which are open.
 
 use super::error::CacheError;
+#[cfg(feature = "sql")]
+use super::for_work::OpenCache;
 use super::memory::EntryStore;
 use super::protocol::PlainEntries;
 use super::redrive::Redrive;
@@ -19,6 +21,8 @@ pub(crate) struct Caches {
 #[derive(Default)]
 struct Open {
     handles: Weak<()>,
+    #[cfg(feature = "sql")]
+    cache: Option<Weak<dyn OpenCache>>,
     /// They outlive the handles: what a dropped cache owed is still owed, and the link keeps no hook alive.
     redrives: Vec<Arc<Redrive>>,
 }
@@ -52,5 +56,19 @@ impl Caches {
         cache.redrives.retain(|earlier| !earlier.is_idle());
         cache.redrives.push(Arc::clone(redrive));
         Ok(handles)
+    }
+
+    /// Makes an entered cache known to those who have only its name.
+    #[cfg(feature = "sql")]
+    pub(crate) fn make_known(&self, name: &str, cache: Weak<dyn OpenCache>) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.entry(name.to_owned()).or_default().cache = Some(cache);
+    }
+
+    /// A cache that is open in this process.
+    #[cfg(feature = "sql")]
+    pub(crate) fn open(&self, name: &str) -> Option<Arc<dyn OpenCache>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.get(name)?.cache.as_ref()?.upgrade()
     }
 }

@@ -273,7 +273,15 @@ impl WindowEnd {
 impl<V: Send + Sync + 'static> Core<V> {
     /// Opens a window over all `keys`, or none.
     pub(super) async fn begin_write(self: &Arc<Self>, keys: Vec<KeyBytes>) -> Result<WriteWindow, CacheError> {
-        let token = Token::random();
+        self.begin_write_as(Token::random(), keys).await
+    }
+
+    /// The same for a writer that has a name already.
+    pub(super) async fn begin_write_as(
+        self: &Arc<Self>,
+        token: Token,
+        keys: Vec<KeyBytes>,
+    ) -> Result<WriteWindow, CacheError> {
         let demand = self.expire();
         let sent = self.clock.now();
         let begun = in_groups(keys.iter().map(|key| self.begin_one(key.as_slice(), token, demand))).await;

@@ -50,6 +50,8 @@ mod consume;
 mod cron;
 mod durable;
 mod error;
+#[cfg(feature = "sql")]
+mod for_work;
 pub mod job;
 mod memory;
 mod metrics;
@@ -76,6 +78,8 @@ pub use consume::HandlerService;
 pub use consume::{Batch, BatchHandled, Cancellation, Consumer, Delivery, Handled, Reaction};
 pub use cron::{Cron, NotCron};
 pub use error::QueueError;
+#[cfg(feature = "sql")]
+pub(crate) use for_work::{JobPut, JobWish, job_record};
 pub use job::{JobId, Priority, Retries};
 pub use memory::MemoryQueue;
 pub use order::{Order, Sent};

@@ -146,6 +146,24 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         self
     }
 
+    /// The queue it is for.
+    #[cfg(feature = "sql")]
+    pub(super) fn queue(&self) -> &'a Queue<T> {
+        self.queue
+    }
+
+    /// Whether its sender has named the job.
+    #[cfg(feature = "sql")]
+    pub(super) fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// Whether it has a unique key.
+    #[cfg(feature = "sql")]
+    pub(super) fn has_unique(&self) -> bool {
+        self.unique.is_some()
+    }
+
     pub(super) fn into_job(self, queue: &Queue<T>) -> Result<NewJob, QueueError> {
         let core = queue.core();
         let mut spec = self.spec?;

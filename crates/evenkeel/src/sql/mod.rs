@@ -1,3 +1,49 @@
-//! The unit of work: a SQL transaction, and the effects that follow it if it commits.
+//! The SQL side: the unit of work, its outbox, the relay, the inbox.
+//!
+//! A unit of work is a SQL transaction and the effects that must follow it. They happen if, and only if, it commits:
+//!
+//! ```
+//! # #[cfg(feature = "sqlite")]
+//! # mod example {
+//! use evenkeel::Keel;
+//! use std::time::Duration;
+//!
+//! # pub async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
+//! let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).build()?;
+//! let mail = keel.queue::<String>("mail").build().await?;
+//!
+//! let one = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1);
+//! let pool = one.connect("sqlite::memory:").await?; // or MySqlPool, or PgPool
+//! evenkeel::sql::migrate(&pool).await?;
+//! # sqlx::query("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT)").execute(&pool).await?;
+//!
+//! let mut work = keel.begin(&pool).await?;
+//! sqlx::query("INSERT INTO users (id, name) VALUES (?, ?)").bind(42).bind("Ada").execute(work.tx()).await?;
+//! work.invalidate(&users, &42)?;
+//! work.enqueue(mail.job(&"welcome".to_owned()).delay(Duration::from_secs(300)))?;
+//! work.commit().await?; // Redis is told at once; and by the relay, should this process die right here
+//! # Ok(())
+//! # }
+//! # }
+//! # #[cfg(feature = "sqlite")]
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::run()).unwrap();
+//! ```
+//!
+//! docs/spec/unit-of-work.md tells tables, states and steps. In this folder: `work/` is the surface and the commit;
+//! `outbox/` the rows and what is done for them; `database/` the three databases; `migrate` makes the tables.
 
+mod database;
+mod error;
+mod migrate;
+pub(crate) mod outbox;
+mod shared;
 pub mod sink;
+mod work;
+
+pub use database::Database;
+pub use error::SqlError;
+pub use migrate::migrate;
+pub use outbox::{Message, WorkId};
+pub(crate) use shared::Shared;
+pub use work::{Committed, Effects, Joined, Sealed, Work};

@@ -1,0 +1,142 @@
+//! Caches as a unit of work sees them: without their types, by name where the cache is open in this process, and by the bare
+//! steps where it is not (a relay need not know what the rows of a cache look like).
+
+use super::cache::Cache;
+use super::core::Core;
+use super::error::CacheError;
+use super::freshness::Freshness;
+use super::key::{CacheKey, KeyBytes};
+use super::keys::CacheKeys;
+use super::ledger::Demand;
+use super::memory::MemoryCache;
+use super::redis::RedisCache;
+use super::steps::{CacheSteps, Mode};
+use super::window::WriteWindow;
+use crate::keel::{Backend, Keel};
+use crate::token::Token;
+use bytes::Bytes;
+use std::borrow::Borrow;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// The namespace of keys in an embedded store, where there is nobody to be apart from.
+const MEMORY_PREFIX: &str = "evenkeel";
+
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, CacheError>> + Send + 'a>>;
+
+/// A cache that is open in this process, whatever its rows are.
+pub(crate) trait OpenCache: Send + Sync {
+    /// Invalidates, and cuts the loads of this process off; as [`Cache::invalidate`] does.
+    fn invalidate_key(&self, key: Bytes, demand: Demand) -> Answer<'_, ()>;
+
+    /// Ends the window that `token` opened, and no other one, and invalidates whether or not it was still open.
+    fn end_window(&self, key: Bytes, token: Token, demand: Demand) -> Answer<'_, ()>;
+
+    /// Opens a window over all `keys` under `token`, or none.
+    fn open_window(self: Arc<Self>, token: Token, keys: Vec<Bytes>) -> Answer<'static, WriteWindow>;
+}
+
+/// A cache and what a work must know of it.
+pub(crate) struct CacheOfWork {
+    pub(crate) name: Arc<str>,
+    /// Its reads are [`Freshness::Fresh`] unless they say otherwise: writes of its rows go through update windows.
+    pub(crate) is_strong: bool,
+    /// Whether it keeps the fenced protocol, the only one that a work can serve.
+    pub(crate) is_fenced: bool,
+    pub(crate) expire: Demand,
+    pub(crate) open: Arc<dyn OpenCache>,
+}
+
+impl CacheOfWork {
+    /// The demand of an invalidation.
+    pub(crate) fn demand(&self, is_purge: bool, floor: Option<u64>) -> Demand {
+        let mode = if is_purge { Mode::Purge } else { self.expire.mode };
+        Demand { mode, floor, ..self.expire }
+    }
+}
+
+impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
+    /// What a work must know of this cache.
+    pub(crate) fn of_work(&self) -> CacheOfWork {
+        CacheOfWork {
+            name: Arc::clone(&self.core.name),
+            is_strong: self.core.settings.freshness == Freshness::Fresh,
+            is_fenced: self.core.is_fenced,
+            expire: self.core.expire(),
+            open: Arc::<Core<V>>::clone(&self.core),
+        }
+    }
+
+    /// A key as the cache writes it.
+    pub(crate) fn key_of_work<Q>(key: &Q) -> Bytes
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+    {
+        Bytes::copy_from_slice(KeyBytes::new(key).as_slice())
+    }
+}
+
+impl<V: Send + Sync + 'static> OpenCache for Core<V> {
+    fn invalidate_key(&self, key: Bytes, demand: Demand) -> Answer<'_, ()> {
+        Box::pin(async move { self.invalidate(KeyBytes::written(&key), demand).await.map(drop) })
+    }
+
+    fn end_window(&self, key: Bytes, token: Token, demand: Demand) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let duty = self.redrive.begin(&key, demand);
+            self.flights.cut(&key);
+            let ended = self.store.end_write(&key, token, &duty.demand().invalidation()).await;
+            self.flights.cut(&key);
+            ended?;
+            duty.done();
+            self.metrics.invalidations.increment(1);
+            Ok(())
+        })
+    }
+
+    fn open_window(self: Arc<Self>, token: Token, keys: Vec<Bytes>) -> Answer<'static, WriteWindow> {
+        Box::pin(async move {
+            let keys = keys.iter().map(|key| KeyBytes::written(key)).collect();
+            self.begin_write_as(token, keys).await
+        })
+    }
+}
+
+impl Keel {
+    /// Carries out one invalidation of a committed work. `window` names the work if it opened an update window on the entry.
+    pub(crate) async fn invalidate_of_work(
+        &self,
+        cache: &str,
+        key: &Bytes,
+        demand: Demand,
+        window: Option<Token>,
+    ) -> Result<(), CacheError> {
+        if let Some(open) = self.caches().open(cache) {
+            return match window {
+                Some(token) => open.end_window(key.clone(), token, demand).await,
+                None => open.invalidate_key(key.clone(), demand).await,
+            };
+        }
+        match self.backend() {
+            Backend::Memory(_) => {
+                let keys = CacheKeys::new(MEMORY_PREFIX, cache);
+                let steps = MemoryCache::new(Arc::clone(&self.caches().entries), self.clock().clone(), keys);
+                step(&steps, key, demand, window).await
+            }
+            Backend::Redis(link) => {
+                let steps = RedisCache::new(link.clone(), CacheKeys::new(link.prefix(), cache));
+                step(&steps, key, demand, window).await
+            }
+        }
+    }
+}
+
+async fn step(steps: &impl CacheSteps, key: &[u8], demand: Demand, window: Option<Token>) -> Result<(), CacheError> {
+    let invalidation = demand.invalidation();
+    match window {
+        Some(token) => steps.end_write(key, token, &invalidation).await.map(drop),
+        None => steps.invalidate(key, &invalidation).await,
+    }
+}

@@ -1,0 +1,140 @@
+//! What the library asks of a database. Private in all but name: the trait that programs see is sealed by it.
+
+use super::statement::Value;
+use std::future::Future;
+
+/// Which one it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// MySQL or MariaDB.
+    MySql,
+    /// PostgreSQL.
+    Postgres,
+    /// SQLite.
+    Sqlite,
+}
+
+/// What a failed statement means for the transaction around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A deadlock, a lock that was not given in time, or a snapshot that cannot be kept: the transaction is lost, and the same
+    /// work may succeed when it is done again from its beginning.
+    Contention,
+    /// A row with this key is there already.
+    Duplicate,
+    /// The table is not there: the migrations have not been run.
+    NoTable,
+    /// The connection went, or nobody knows what became of the statement.
+    Connection,
+    /// Anything else.
+    Other,
+}
+
+/// How statements are sent and rows are read.
+pub trait Dialect: sqlx::Database {
+    /// Which one it is.
+    const KIND: Kind;
+    /// Now, by the database's own clock, in ms since 1970: an expression.
+    const NOW_MS: &'static str;
+    /// Lets claims of several processes pass each other: stands at the end of a `SELECT`.
+    const SKIP_LOCKED: &'static str;
+    /// How a transaction begins whose first statement writes.
+    const BEGIN: &'static str;
+    /// Limits how long the statements of this connection wait for a lock. The connection is not used for anything else after.
+    const LOCK_WAIT: &'static str;
+
+    /// Sends one statement; the number of rows that it found.
+    fn execute(
+        connection: &mut Self::Connection,
+        statement: &'static str,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
+
+    /// Sends one statement and collects its rows.
+    fn rows(
+        connection: &mut Self::Connection,
+        statement: &'static str,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send;
+
+    /// Sends text as it is: several statements, or one that cannot be prepared. Never anything a user wrote.
+    fn script(
+        connection: &mut Self::Connection,
+        text: &'static str,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Column `at` as a number.
+    fn int(row: &Self::Row, at: usize) -> Result<Option<i64>, sqlx::Error>;
+
+    /// Column `at` as bytes.
+    fn bytes(row: &Self::Row, at: usize) -> Result<Option<Vec<u8>>, sqlx::Error>;
+
+    /// Column `at` as text.
+    fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error>;
+
+    /// What the database's own words mean.
+    fn trouble_of(error: &dyn sqlx::error::DatabaseError) -> Trouble;
+
+    /// What an error means.
+    fn trouble(error: &sqlx::Error) -> Trouble {
+        match error {
+            sqlx::Error::Database(error) => Self::trouble_of(&**error),
+            sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_) => {
+                Trouble::Connection
+            }
+            _ => Trouble::Other,
+        }
+    }
+}
+
+/// What is the same in all of them but for the types.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+macro_rules! same_for {
+    ($database:ty) => {
+        async fn execute(
+            connection: &mut Self::Connection,
+            statement: &'static str,
+            values: &[Value<'_>],
+        ) -> Result<u64, sqlx::Error> {
+            let query = values.iter().fold(sqlx::query::<$database>(statement), |query, value| match value {
+                Value::Int(number) => query.bind(*number),
+                Value::MaybeInt(number) => query.bind(*number),
+                Value::Bytes(bytes) => query.bind(*bytes),
+                Value::MaybeBytes(bytes) => query.bind(*bytes),
+                Value::Text(text) => query.bind(*text),
+                Value::MaybeText(text) => query.bind(*text),
+            });
+            Ok(query.execute(connection).await?.rows_affected())
+        }
+
+        async fn rows(
+            connection: &mut Self::Connection,
+            statement: &'static str,
+            values: &[Value<'_>],
+        ) -> Result<Vec<Self::Row>, sqlx::Error> {
+            let query = values.iter().fold(sqlx::query::<$database>(statement), |query, value| match value {
+                Value::Int(number) => query.bind(*number),
+                Value::MaybeInt(number) => query.bind(*number),
+                Value::Bytes(bytes) => query.bind(*bytes),
+                Value::MaybeBytes(bytes) => query.bind(*bytes),
+                Value::Text(text) => query.bind(*text),
+                Value::MaybeText(text) => query.bind(*text),
+            });
+            query.fetch_all(connection).await
+        }
+
+        async fn script(connection: &mut Self::Connection, text: &'static str) -> Result<(), sqlx::Error> {
+            sqlx::raw_sql(text).execute(connection).await.map(drop)
+        }
+
+        fn int(row: &Self::Row, at: usize) -> Result<Option<i64>, sqlx::Error> {
+            sqlx::Row::try_get(row, at)
+        }
+
+        fn bytes(row: &Self::Row, at: usize) -> Result<Option<Vec<u8>>, sqlx::Error> {
+            sqlx::Row::try_get(row, at)
+        }
+    };
+}
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(super) use same_for;

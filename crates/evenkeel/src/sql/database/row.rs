@@ -1,0 +1,68 @@
+//! One row of an answer, read by the number of its columns.
+
+use super::Database;
+
+/// One row.
+pub(crate) struct Row<DB: Database>(pub(super) DB::Row);
+
+#[allow(dead_code, reason = "columns that the relay and the inbox read")]
+impl<DB: Database> Row<DB> {
+    /// Sends a statement and collects its rows.
+    pub(crate) async fn all(
+        connection: &mut DB::Connection,
+        statement: &'static super::Statement,
+        values: &[super::Value<'_>],
+    ) -> Result<Vec<Self>, sqlx::Error> {
+        let rows = DB::rows(connection, statement.text::<DB>(), values).await?;
+        Ok(rows.into_iter().map(Self).collect())
+    }
+
+    /// The first row of an answer.
+    pub(crate) async fn first(
+        connection: &mut DB::Connection,
+        statement: &'static super::Statement,
+        values: &[super::Value<'_>],
+    ) -> Result<Option<Self>, sqlx::Error> {
+        Ok(Self::all(connection, statement, values).await?.into_iter().next())
+    }
+
+    /// A number that may be missing.
+    pub(crate) fn maybe_int(&self, at: usize) -> Result<Option<i64>, sqlx::Error> {
+        DB::int(&self.0, at)
+    }
+
+    /// A number; nothing counts as 0.
+    pub(crate) fn int(&self, at: usize) -> Result<i64, sqlx::Error> {
+        Ok(DB::int(&self.0, at)?.unwrap_or(0))
+    }
+
+    /// A number that cannot be below 0; nothing counts as 0.
+    pub(crate) fn count(&self, at: usize) -> Result<u64, sqlx::Error> {
+        Ok(u64::try_from(self.int(at)?).unwrap_or(0))
+    }
+
+    /// Bytes that may be missing.
+    pub(crate) fn maybe_bytes(&self, at: usize) -> Result<Option<Vec<u8>>, sqlx::Error> {
+        DB::bytes(&self.0, at)
+    }
+
+    /// Bytes; nothing counts as none.
+    pub(crate) fn bytes(&self, at: usize) -> Result<Vec<u8>, sqlx::Error> {
+        Ok(DB::bytes(&self.0, at)?.unwrap_or_default())
+    }
+
+    /// Sixteen bytes: an id or a token. Anything else counts as none.
+    pub(crate) fn id(&self, at: usize) -> Result<Option<[u8; 16]>, sqlx::Error> {
+        Ok(DB::bytes(&self.0, at)?.and_then(|bytes| bytes.try_into().ok()))
+    }
+
+    /// Text that may be missing.
+    pub(crate) fn maybe_text(&self, at: usize) -> Result<Option<String>, sqlx::Error> {
+        DB::text(&self.0, at)
+    }
+
+    /// Text; nothing counts as empty.
+    pub(crate) fn text(&self, at: usize) -> Result<String, sqlx::Error> {
+        Ok(DB::text(&self.0, at)?.unwrap_or_default())
+    }
+}

@@ -1,0 +1,35 @@
+//! SQLite: one writer at a time, so whoever begins with a write has the database until the end.
+
+use super::dialect::{Dialect, Kind, Trouble, same_for};
+use super::{Database, Value};
+use sqlx::error::DatabaseError;
+
+impl Database for sqlx::Sqlite {}
+
+impl Dialect for sqlx::Sqlite {
+    const KIND: Kind = Kind::Sqlite;
+    const NOW_MS: &'static str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+    const SKIP_LOCKED: &'static str = "";
+    const BEGIN: &'static str = "BEGIN IMMEDIATE";
+    // The pool's `busy_timeout` bounds every wait already.
+    const LOCK_WAIT: &'static str = "SELECT 1";
+
+    same_for!(sqlx::Sqlite);
+
+    fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {
+        sqlx::Row::try_get(row, at)
+    }
+
+    fn trouble_of(error: &dyn DatabaseError) -> Trouble {
+        if error.is_unique_violation() {
+            return Trouble::Duplicate;
+        }
+        // The low byte is the primary code: 5 is SQLITE_BUSY, 6 SQLITE_LOCKED.
+        let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
+        match code & 0xff {
+            5 | 6 => Trouble::Contention,
+            1 if error.message().contains("no such table: evenkeel_") => Trouble::NoTable,
+            _ => Trouble::Other,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The statements on `evenkeel_outbox`: one row per unit of work.
+
+use super::WorkId;
+use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
+
+/// Where a work is. Its row is the one that knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Its transaction is under way (nobody else sees the row).
+    Open = 0,
+    /// Committed; its effects are to be carried out.
+    Pending = 1,
+    /// Committed; its effects have been carried out.
+    Done = 2,
+    /// Decided to be rolled back: the row is a tombstone, and a late commit meets it.
+    Aborted = 3,
+    /// Committed; its effects failed too often and wait for a person.
+    Parked = 4,
+}
+
+impl State {
+    pub(crate) fn from_number(number: i64) -> Option<Self> {
+        Some(match number {
+            0 => Self::Open,
+            1 => Self::Pending,
+            2 => Self::Done,
+            3 => Self::Aborted,
+            4 => Self::Parked,
+            _ => return None,
+        })
+    }
+
+    /// Whether the transaction behind the row was committed with its effects.
+    pub(crate) fn is_committed(self) -> bool {
+        matches!(self, Self::Pending | Self::Done | Self::Parked)
+    }
+}
+
+static OPEN: Statement =
+    Statement::new("INSERT INTO evenkeel_outbox (id, state, attempts, created_at) VALUES (?, 0, 0, {now})");
+static SEAL: Statement = Statement::new(
+    "UPDATE evenkeel_outbox SET state = 1, effects = ?, trace = ?, due_at = {now} + ? WHERE id = ? AND state = 0",
+);
+static SEAL_EMPTY: Statement =
+    Statement::new("UPDATE evenkeel_outbox SET state = 2, trace = ?, settled_at = {now} WHERE id = ? AND state = 0");
+static TOMBSTONE: Statement = Statement::new(
+    "INSERT INTO evenkeel_outbox (id, state, attempts, created_at, settled_at) VALUES (?, 3, 0, {now}, {now})",
+);
+static READ: Statement = Statement::new("SELECT state, effects, trace FROM evenkeel_outbox WHERE id = ?");
+static DONE: Lists = Lists::new(
+    "UPDATE evenkeel_outbox SET state = 2, due_at = NULL, claim = NULL, settled_at = {now} WHERE state = 1 AND id IN (..)",
+);
+
+/// What a row says.
+#[allow(dead_code, reason = "the relay hands the trace on")]
+pub(crate) struct Sealed {
+    pub(crate) state: State,
+    pub(crate) effects: Vec<u8>,
+    pub(crate) trace: Option<String>,
+}
+
+/// The first statement of a work: from now on its id is taken, whatever becomes of the transaction.
+pub(crate) async fn open<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<(), sqlx::Error> {
+    DB::execute(connection, OPEN.text::<DB>(), &[Value::Bytes(&work.0)]).await.map(drop)
+}
+
+/// The last statement before the commit: the row gets the effects. Whether it was still there: `false` says that the
+/// transaction is not the one that began.
+pub(crate) async fn seal<DB: Database>(
+    connection: &mut DB::Connection,
+    work: WorkId,
+    effects: &[u8],
+    trace: Option<&str>,
+    grace_ms: u64,
+) -> Result<bool, sqlx::Error> {
+    let values = [Value::Bytes(effects), Value::MaybeText(trace), Value::count(grace_ms), Value::Bytes(&work.0)];
+    Ok(DB::execute(connection, SEAL.text::<DB>(), &values).await? == 1)
+}
+
+/// The same for a work that has nothing to do after its commit: its row only keeps the verdict.
+pub(crate) async fn seal_empty<DB: Database>(
+    connection: &mut DB::Connection,
+    work: WorkId,
+    trace: Option<&str>,
+) -> Result<bool, sqlx::Error> {
+    let values = [Value::MaybeText(trace), Value::Bytes(&work.0)];
+    Ok(DB::execute(connection, SEAL_EMPTY.text::<DB>(), &values).await? == 1)
+}
+
+/// Takes the id for good, so that a commit that is still on its way fails. An error of the kind `Duplicate` says that there is
+/// a row, which [`read`] then tells.
+pub(crate) async fn bury<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<(), sqlx::Error> {
+    DB::execute(connection, TOMBSTONE.text::<DB>(), &[Value::Bytes(&work.0)]).await.map(drop)
+}
+
+/// The row of a work, if it is committed.
+pub(crate) async fn read<DB: Database>(
+    connection: &mut DB::Connection,
+    work: WorkId,
+) -> Result<Option<Sealed>, sqlx::Error> {
+    let Some(row) = Row::<DB>::first(connection, &READ, &[Value::Bytes(&work.0)]).await? else { return Ok(None) };
+    let unknown = || sqlx::Error::Decode("the row of a work has an unknown state".into());
+    let state = State::from_number(row.int(0)?).ok_or_else(unknown)?;
+    Ok(Some(Sealed { state, effects: row.bytes(1)?, trace: row.maybe_text(2)? }))
+}
+
+/// The effects of these works have been carried out.
+pub(crate) async fn mark_done<DB: Database>(
+    connection: &mut DB::Connection,
+    works: &[WorkId],
+) -> Result<u64, sqlx::Error> {
+    let mut marked = 0;
+    for part in works.chunks(LIST_MAX) {
+        let ids: Vec<Value<'_>> = part.iter().map(|work| Value::Bytes(&work.0)).collect();
+        marked += DONE.execute::<DB>(connection, &[], &ids).await?;
+    }
+    Ok(marked)
+}

@@ -1,0 +1,56 @@
+//! What the units of work of one keel share.
+
+use super::database::Database;
+use super::outbox::carry::Publisher;
+use super::work::Finisher;
+use arc_swap::ArcSwapOption;
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// What the units of work of one keel share.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// Where the messages of the fast path go; without one they are left to the relay.
+    publisher: ArcSwapOption<Arc<dyn Publisher>>,
+    /// Told after every commit that left something for a relay of this process.
+    committed: Arc<Notify>,
+    /// One for each pool.
+    finishers: Mutex<HashMap<(TypeId, usize), Arc<dyn Any + Send + Sync>>>,
+}
+
+impl Shared {
+    /// The sink that the fast path uses from now on.
+    #[allow(dead_code, reason = "called by the sinks")]
+    pub(crate) fn set_publisher(&self, publisher: Arc<dyn Publisher>) {
+        self.publisher.store(Some(Arc::new(publisher)));
+    }
+
+    pub(crate) fn publisher(&self) -> Option<Arc<dyn Publisher>> {
+        self.publisher.load().as_ref().map(|publisher| Arc::clone(&**publisher))
+    }
+
+    /// Wakes a relay of this process: a commit has left something for it.
+    pub(crate) fn committed(&self) -> &Arc<Notify> {
+        &self.committed
+    }
+
+    /// Waits until the rows of all works whose effects were carried out in this process are marked as done.
+    #[cfg(feature = "testing")]
+    pub(crate) async fn until_marked<DB: Database>(&self, pool: &sqlx::Pool<DB>) {
+        self.finisher(pool).until_idle().await;
+    }
+
+    /// What marks the rows of this pool's database as done.
+    pub(crate) fn finisher<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Arc<Finisher<DB>> {
+        // A pool has no name; its options are kept for as long as it lives, so their place is one.
+        let place = Arc::as_ptr(&pool.connect_options()) as usize;
+        let mut finishers = self.finishers.lock().unwrap_or_else(PoisonError::into_inner);
+        let finisher = finishers
+            .entry((TypeId::of::<DB>(), place))
+            .or_insert_with(|| Arc::new(Finisher::<DB>::start(pool.clone())));
+        let known = Arc::clone(finisher).downcast::<Finisher<DB>>();
+        known.unwrap_or_else(|_| Arc::new(Finisher::start(pool.clone())))
+    }
+}

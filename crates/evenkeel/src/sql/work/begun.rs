@@ -1,0 +1,125 @@
+//! [`Work`]: a unit of work that owns its transaction.
+
+use super::super::database::Database;
+use super::super::error::SqlError;
+use super::super::outbox::{WorkId, rows};
+use super::commit::{self, Committed};
+use super::effects::Effects;
+use crate::keel::Keel;
+use sqlx::{Pool, SqlSafeStr, Transaction};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// A SQL transaction and the effects that must follow it; made by [`Keel::begin`].
+///
+/// Send your statements to [`tx`](Self::tx), note effects (it is used as [`Effects`]), then [`commit`](Self::commit). Dropped, it
+/// is rolled back and nothing happens.
+#[must_use = "a work that is dropped is rolled back"]
+pub struct Work<DB: Database> {
+    transaction: Transaction<'static, DB>,
+    pool: Pool<DB>,
+    effects: Effects,
+    poison: Option<Arc<str>>,
+}
+
+impl Keel {
+    /// Begins a unit of work: a transaction on a connection of `pool`, whose first statement inserts the work's row.
+    ///
+    /// The row is what decides should nobody know later whether the commit happened. [`migrate`](crate::sql::migrate) must have run.
+    ///
+    /// # Errors
+    /// [`SqlError::Database`], [`SqlError::NotMigrated`]: nothing was begun.
+    pub async fn begin<DB: Database>(&self, pool: &Pool<DB>) -> Result<Work<DB>, SqlError> {
+        self.begin_with(pool, DB::BEGIN).await
+    }
+
+    /// Like [`begin`](Self::begin), with a statement of yours that begins the transaction, such as
+    /// `BEGIN ISOLATION LEVEL SERIALIZABLE`.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub async fn begin_with<DB: Database>(
+        &self,
+        pool: &Pool<DB>,
+        statement: impl SqlSafeStr,
+    ) -> Result<Work<DB>, SqlError> {
+        let work = WorkId::new(self.clock().unix_ms());
+        let mut transaction = pool.begin_with(statement).await.map_err(SqlError::of::<DB>)?;
+        rows::open::<DB>(&mut transaction, work).await.map_err(SqlError::of::<DB>)?;
+        Ok(Work { transaction, pool: pool.clone(), effects: Effects::new(self.clone(), work), poison: None })
+    }
+}
+
+impl<DB: Database> Work<DB> {
+    /// The connection in its transaction: what a statement is executed on.
+    ///
+    /// Savepoints are made as ever (`work.tx().begin()`). Do not end the transaction through it (`COMMIT`, `ROLLBACK`): the commit
+    /// would find that out and fail, and on the way there is nothing that could take back what you committed.
+    pub fn tx(&mut self) -> &mut DB::Connection {
+        &mut self.transaction
+    }
+
+    /// Looks at the answer of a statement that you mean to survive, and hands it on. A deadlock or a lock that was not given in time
+    /// poisons the work: it can only be rolled back. (Databases differ in how much of the transaction such an error takes back.)
+    ///
+    /// # Errors
+    /// The statement's own.
+    pub fn watch<T>(&mut self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+        if let Err(error) = &answer
+            && DB::trouble(error) == super::super::database::Trouble::Contention
+        {
+            self.poison = Some(error.to_string().into());
+        }
+        answer
+    }
+
+    /// Commits, and carries the effects out at once.
+    ///
+    /// It runs in a task of its own: dropping the returned future does not stop it. Update windows of strong caches are opened
+    /// first; then the work's row gets the effects, in the same transaction, and must still be there; then comes the commit.
+    ///
+    /// **Guarantee (U1).** `Ok`: it was committed, and all effects happen, at least once. An error without
+    /// [`outcome_unknown`](SqlError::outcome_unknown): it was not, and none ever does. An answer that was lost on the way is not
+    /// an error: the row is asked. Once the database has acknowledged the commit, no error is returned whatever happens then.
+    /// **Guarantee (U2).** The effects are carried out before this answers, if the other side takes them within a second;
+    /// [`Committed::carried_out`] says so. A relay does the rest.
+    ///
+    /// # Errors
+    /// [`SqlError::Lost`], [`SqlError::Database`], [`SqlError::Poisoned`], [`SqlError::Window`]: rolled back; see
+    /// [`is_retryable`](SqlError::is_retryable). [`SqlError::OutcomeUnknown`]: nobody could say within a minute.
+    pub async fn commit(self) -> Result<Committed, SqlError> {
+        if let Some(poison) = self.poison {
+            let _ = self.transaction.rollback().await;
+            return Err(SqlError::Poisoned(poison));
+        }
+        commit::commit(self.transaction, self.pool, self.effects).await
+    }
+
+    /// Rolls back. Nothing of the work happens. (Dropping it does the same, later.)
+    ///
+    /// # Errors
+    /// [`SqlError::Database`] if the database did not answer; it rolls back all the same when it notices that nobody is there.
+    pub async fn rollback(self) -> Result<(), SqlError> {
+        self.transaction.rollback().await.map_err(SqlError::of::<DB>)
+    }
+}
+
+impl<DB: Database> Deref for Work<DB> {
+    type Target = Effects;
+    fn deref(&self) -> &Effects {
+        &self.effects
+    }
+}
+
+impl<DB: Database> DerefMut for Work<DB> {
+    fn deref_mut(&mut self) -> &mut Effects {
+        &mut self.effects
+    }
+}
+
+impl<DB: Database> fmt::Debug for Work<DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work").field("id", &self.effects.work).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,127 @@
+//! [`Joined`]: a unit of work on a transaction that somebody else owns.
+
+use super::super::database::Database;
+use super::super::error::SqlError;
+use super::super::outbox::{WorkId, format, rows};
+use super::commit::{After, Committed};
+use super::effects::Effects;
+use super::outcome::{self, Outcome};
+use super::windows::Windows;
+use super::write;
+use crate::keel::Keel;
+use sqlx::{Pool, Transaction};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// How long it is tried to learn what became of a transaction that somebody else has ended.
+const DECISION_MAX: Duration = Duration::from_secs(5);
+
+/// The effects of a transaction of yours; made by [`Keel::join`]. It is used as [`Effects`]; call [`seal`](Self::seal) last.
+#[must_use = "effects that are not sealed do not happen"]
+pub struct Joined<DB: Database> {
+    effects: Effects,
+    database: PhantomData<fn() -> DB>,
+}
+
+/// A work whose effects are written into your transaction: commit it, then call [`carry_out`](Self::carry_out).
+#[must_use = "without `carry_out` the effects wait for a relay"]
+pub struct Sealed<DB: Database> {
+    keel: Keel,
+    work: WorkId,
+    windows: Windows,
+    has_ordered: bool,
+    database: PhantomData<fn() -> DB>,
+}
+
+impl Keel {
+    /// Joins a transaction of yours: inserts the work's row into it. Begin as early as you can; what is joined inside a savepoint
+    /// shares the savepoint's fate.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin). On PostgreSQL your transaction is lost then, as after any error.
+    pub async fn join<DB: Database>(&self, transaction: &mut Transaction<'_, DB>) -> Result<Joined<DB>, SqlError> {
+        let work = WorkId::new(self.clock().unix_ms());
+        rows::open::<DB>(transaction, work).await.map_err(SqlError::of::<DB>)?;
+        Ok(Joined { effects: Effects::new(self.clone(), work), database: PhantomData })
+    }
+}
+
+impl<DB: Database> Joined<DB> {
+    /// Writes the effects into the transaction, and opens the update windows of strong caches. Call it right before your commit.
+    ///
+    /// # Errors
+    /// [`SqlError::Lost`] if the row is not there any more, [`SqlError::Window`], [`SqlError::Database`]: roll back.
+    pub async fn seal(mut self, transaction: &mut Transaction<'_, DB>) -> Result<Sealed<DB>, SqlError> {
+        let wanted = std::mem::take(&mut self.effects.windows);
+        let windows = Windows::open(self.effects.work, wanted).await?;
+        if let Err(error) = write::write::<DB>(transaction, &mut self.effects).await {
+            // Nothing can be committed that its own owner does not commit; until then the windows protect the readers.
+            windows.abandon();
+            return Err(error);
+        }
+        windows.check().await?;
+        Ok(Sealed {
+            has_ordered: !self.effects.ordered.is_empty(),
+            work: self.effects.work,
+            keel: self.effects.keel,
+            windows,
+            database: PhantomData,
+        })
+    }
+}
+
+impl<DB: Database> Sealed<DB> {
+    /// Carries the effects out if, and only if, the transaction was committed: the row is read back first. Call it when your
+    /// commit has answered, also with an error that leaves its outcome open. `None`: it was not committed, and never will be.
+    ///
+    /// # Errors
+    /// [`SqlError::OutcomeUnknown`] if the database could not be asked, or the transaction is still under way. If it is committed
+    /// after all, a relay carries the effects out.
+    pub async fn carry_out(self, pool: &Pool<DB>) -> Result<Option<Committed>, SqlError> {
+        let Self { keel, work, windows, has_ordered, .. } = self;
+        let row = match pool.acquire().await {
+            Ok(mut connection) => rows::read::<DB>(&mut connection, work).await,
+            Err(error) => Err(error),
+        };
+        let row = match row {
+            Ok(Some(row)) if row.state.is_committed() => row,
+            _ => match outcome::decide(keel.clock(), pool, work, DECISION_MAX).await {
+                Outcome::Committed => {
+                    let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
+                    let row = rows::read::<DB>(&mut connection, work).await.map_err(SqlError::of::<DB>)?;
+                    row.ok_or(SqlError::Lost)?
+                }
+                Outcome::RolledBack => {
+                    windows.end().await;
+                    return Ok(None);
+                }
+                Outcome::Unknown(error) => {
+                    windows.abandon();
+                    let work = work.to_string();
+                    return Err(SqlError::OutcomeUnknown { work, error: std::sync::Arc::new(error) });
+                }
+            },
+        };
+        let effects = if row.effects.is_empty() { Vec::new() } else { format::decode(row.effects)? };
+        let after = After::read_back(keel.clone(), effects, has_ordered);
+        let (committed, is_all) = after.carry_out(work, windows).await;
+        if is_all && after.has_row() {
+            keel.sql().finisher(pool).done(work);
+        }
+        Ok(Some(committed))
+    }
+}
+
+impl<DB: Database> Deref for Joined<DB> {
+    type Target = Effects;
+    fn deref(&self) -> &Effects {
+        &self.effects
+    }
+}
+
+impl<DB: Database> DerefMut for Joined<DB> {
+    fn deref_mut(&mut self) -> &mut Effects {
+        &mut self.effects
+    }
+}

@@ -1,0 +1,21 @@
+//! The unit of work: a SQL transaction and the effects that must follow it.
+//!
+//! `effects` collects what is wanted; `begun` is the form that owns its transaction, `joined` the one on a transaction of the
+//! caller's; `write` are the statements right before the commit, `commit` the commit itself and what comes after it,
+//! `outcome` decides about a commit that nobody answered, `windows` are the update windows of strong caches, and `finisher`
+//! marks rows as done.
+
+mod begun;
+mod commit;
+mod effects;
+mod finisher;
+mod joined;
+mod outcome;
+mod windows;
+mod write;
+
+pub use begun::Work;
+pub use commit::Committed;
+pub use effects::Effects;
+pub(super) use finisher::Finisher;
+pub use joined::{Joined, Sealed};

@@ -1,0 +1,117 @@
+//! The last statements before a commit: versions of jobs, sequences of ordered messages, and the work's own row.
+
+use super::effects::Effects;
+use crate::guard::guard;
+use crate::queue::JobPut;
+use crate::sql::database::{Database, Kind, Row, Statement, Value};
+use crate::sql::error::SqlError;
+use crate::sql::outbox::effect::Message;
+use crate::sql::outbox::{WorkId, format, rows};
+use std::collections::BTreeMap;
+
+/// How long the relay leaves a committed row to the process that committed it.
+const FAST_PATH_MS: u64 = 2_000;
+
+// A version rises with every work that changes the same job, and across a deletion of its row: one that began again at 1 would
+// lose against what the queue remembers.
+static VERSION_RETURNING: Statement = Statement::new(
+    "INSERT INTO evenkeel_job_versions AS held (topic, job, version) VALUES (?, ?, {now} * 1000) \
+     ON CONFLICT (topic, job) DO UPDATE SET version = \
+     CASE WHEN held.version >= excluded.version THEN held.version + 1 ELSE excluded.version END RETURNING version",
+);
+static VERSION_MYSQL: Statement = Statement::new(
+    "INSERT INTO evenkeel_job_versions (topic, job, version) VALUES (?, ?, {now} * 1000) \
+     ON DUPLICATE KEY UPDATE version = GREATEST(version + 1, VALUES(version))",
+);
+static VERSION_OF: Statement = Statement::new("SELECT version FROM evenkeel_job_versions WHERE topic = ? AND job = ?");
+
+static SEQUENCE_RETURNING: Statement = Statement::new(
+    "INSERT INTO evenkeel_outbox_keys AS held (topic, message_key, last_sequence, due_at) VALUES (?, ?, ?, {now}) \
+     ON CONFLICT (topic, message_key) DO UPDATE SET last_sequence = held.last_sequence + excluded.last_sequence, \
+     due_at = CASE WHEN held.parked_at IS NOT NULL THEN NULL ELSE COALESCE(held.due_at, excluded.due_at) END \
+     RETURNING last_sequence",
+);
+static SEQUENCE_MYSQL: Statement = Statement::new(
+    "INSERT INTO evenkeel_outbox_keys (topic, message_key, last_sequence, due_at) VALUES (?, ?, ?, {now}) \
+     ON DUPLICATE KEY UPDATE last_sequence = last_sequence + VALUES(last_sequence), \
+     due_at = CASE WHEN parked_at IS NOT NULL THEN NULL ELSE COALESCE(due_at, VALUES(due_at)) END",
+);
+static SEQUENCE_OF: Statement =
+    Statement::new("SELECT last_sequence FROM evenkeel_outbox_keys WHERE topic = ? AND message_key = ?");
+static ORDERED: Statement = Statement::new(
+    "INSERT INTO evenkeel_outbox_ordered (topic, message_key, sequence, work, state, payload, headers, created_at) \
+     VALUES (?, ?, ?, ?, 1, ?, ?, {now})",
+);
+
+/// Writes everything that the effects need into the transaction. After it there is nothing left but the commit.
+pub(super) async fn write<DB: Database>(
+    connection: &mut DB::Connection,
+    effects: &mut Effects,
+) -> Result<(), SqlError> {
+    let of = SqlError::of::<DB>;
+    take_versions::<DB>(connection, &mut effects.puts).await.map_err(of)?;
+    take_sequences::<DB>(connection, effects.work, &effects.ordered).await.map_err(of)?;
+    let trace = effects.trace.as_deref();
+    let is_there = if effects.is_row_empty() {
+        rows::seal_empty::<DB>(connection, effects.work, trace).await
+    } else {
+        rows::seal::<DB>(connection, effects.work, &effects.encoded(), trace, FAST_PATH_MS).await
+    };
+    if is_there.map_err(of)? || !guard("work_row_is_there") { Ok(()) } else { Err(SqlError::Lost) }
+}
+
+/// The names are sorted, so that two works that change the same jobs meet on the first and do not lock each other out.
+async fn take_versions<DB: Database>(connection: &mut DB::Connection, puts: &mut [JobPut]) -> Result<(), sqlx::Error> {
+    puts.sort_by(|one, other| (&one.topic, one.id).cmp(&(&other.topic, other.id)));
+    for put in puts.iter_mut().filter(|put| put.version == 0) {
+        let name = [Value::Text(&put.topic), Value::Bytes(&put.id.0)];
+        let row = if DB::KIND == Kind::MySql {
+            DB::execute(connection, VERSION_MYSQL.text::<DB>(), &name).await?;
+            Row::<DB>::first(connection, &VERSION_OF, &name).await?
+        } else {
+            Row::<DB>::first(connection, &VERSION_RETURNING, &name).await?
+        };
+        put.version = row.map_or(Ok(0), |row| row.count(0))?.max(1);
+    }
+    Ok(())
+}
+
+/// Takes the next sequences of each key under the lock of the key's row, which is held until the commit: whoever has a higher one
+/// commits later. The keys are sorted, as above.
+async fn take_sequences<DB: Database>(
+    connection: &mut DB::Connection,
+    work: WorkId,
+    messages: &[Message],
+) -> Result<(), sqlx::Error> {
+    let mut by_key: BTreeMap<(&str, &str), Vec<&Message>> = BTreeMap::new();
+    for message in messages {
+        let key = message.key.as_deref().unwrap_or_default();
+        by_key.entry((&message.topic, key)).or_default().push(message);
+    }
+    for ((topic, key), messages) in by_key {
+        let count = Value::count(messages.len() as u64);
+        let name = [Value::Text(topic), Value::Text(key)];
+        let taken = [name[0], name[1], count];
+        let row = if DB::KIND == Kind::MySql {
+            DB::execute(connection, SEQUENCE_MYSQL.text::<DB>(), &taken).await?;
+            Row::<DB>::first(connection, &SEQUENCE_OF, &name).await?
+        } else {
+            Row::<DB>::first(connection, &SEQUENCE_RETURNING, &taken).await?
+        };
+        let last = row.map_or(Ok(0), |row| row.count(0))?;
+        let first = (last + 1).saturating_sub(messages.len() as u64);
+        for (sequence, message) in (first..).zip(messages) {
+            let headers = format::encode_headers(&message.headers);
+            let values = [
+                name[0],
+                name[1],
+                Value::count(sequence),
+                Value::Bytes(&work.0),
+                Value::Bytes(&message.payload),
+                Value::Bytes(&headers),
+            ];
+            DB::execute(connection, ORDERED.text::<DB>(), &values).await?;
+        }
+    }
+    Ok(())
+}
