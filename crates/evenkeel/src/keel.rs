@@ -6,6 +6,10 @@ use crate::clock::Clock;
 use crate::link::{Link, LinkError, LinkOptions, Script};
 #[cfg(feature = "queue")]
 use crate::queue::{QueueStore, Queues};
+#[cfg(feature = "spool")]
+use crate::spool::{Spool, SpoolError, SpoolOptions};
+#[cfg(feature = "spool")]
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +47,8 @@ struct Inner {
     queues: Queues,
     #[cfg(feature = "sql")]
     sql: crate::sql::Shared,
+    #[cfg(feature = "spool")]
+    spool: Option<Spool>,
 }
 
 impl Keel {
@@ -69,7 +75,11 @@ impl Keel {
     /// Names what is not the default first.
     #[must_use]
     pub fn builder() -> KeelBuilder {
-        KeelBuilder { clock: Clock::system() }
+        KeelBuilder {
+            clock: Clock::system(),
+            #[cfg(feature = "spool")]
+            spool: None,
+        }
     }
 
     /// The link to Redis; `None` for a keel in memory.
@@ -79,6 +89,13 @@ impl Keel {
             Backend::Memory(_) => None,
             Backend::Redis(link) => Some(link),
         }
+    }
+
+    /// The file for obligations that cannot be carried out now, if [`KeelBuilder::spool`] named one.
+    #[cfg(feature = "spool")]
+    #[must_use]
+    pub fn spool(&self) -> Option<&Spool> {
+        self.0.spool.as_ref()
     }
 
     /// Lets what is on its way to Redis finish, for at most `deadline`, then closes the connections, for all clones.
@@ -145,6 +162,8 @@ impl Keel {
             queues: self.0.queues.another_process(),
             #[cfg(feature = "sql")]
             sql: crate::sql::Shared::default(),
+            #[cfg(feature = "spool")]
+            spool: None,
         }))
     }
 
@@ -155,7 +174,8 @@ impl Keel {
         &self.0.caches.entries
     }
 
-    fn open(backend: Backend, clock: Clock) -> Self {
+    fn open(backend: Backend, builder: KeelBuilder) -> Self {
+        let clock = builder.clock;
         #[cfg(feature = "cache")]
         let caches = Caches::new(match &backend {
             Backend::Memory(options) => options.max_bytes,
@@ -172,6 +192,8 @@ impl Keel {
             queues,
             #[cfg(feature = "sql")]
             sql: crate::sql::Shared::default(),
+            #[cfg(feature = "spool")]
+            spool: builder.spool,
         }))
     }
 }
@@ -180,6 +202,8 @@ impl Keel {
 #[derive(Clone, Debug)]
 pub struct KeelBuilder {
     clock: Clock,
+    #[cfg(feature = "spool")]
+    spool: Option<Spool>,
 }
 
 impl KeelBuilder {
@@ -191,6 +215,18 @@ impl KeelBuilder {
         self
     }
 
+    /// Opens a bounded file in the folder `dir` (made if it is not there) for what cannot be carried out now: an invalidation
+    /// that Redis does not take is kept there and answers [`Deferred`](crate::cache::Invalidated::Deferred), and this process, or
+    /// the next one with this folder, carries it out. Each process needs a folder of its own.
+    ///
+    /// # Errors
+    /// As [`Spool::open`].
+    #[cfg(feature = "spool")]
+    pub async fn spool(mut self, dir: impl AsRef<Path>, options: SpoolOptions) -> Result<Self, SpoolError> {
+        self.spool = Some(Spool::open_with(dir.as_ref(), options, self.clock.clone()).await?);
+        Ok(self)
+    }
+
     /// See [`Keel::memory`].
     #[must_use]
     pub fn memory(self) -> Keel {
@@ -200,7 +236,7 @@ impl KeelBuilder {
     /// See [`Keel::memory_with`].
     #[must_use]
     pub fn memory_with(self, max_bytes: usize) -> Keel {
-        Keel::open(Backend::Memory(MemoryOptions { max_bytes }), self.clock)
+        Keel::open(Backend::Memory(MemoryOptions { max_bytes }), self)
     }
 
     /// See [`Keel::connect`].
@@ -218,7 +254,7 @@ impl KeelBuilder {
     pub async fn connect_with(self, options: LinkOptions) -> Result<Keel, LinkError> {
         let options = options.with_scripts(scripts()).with_tracked(tracked());
         let link = Link::connect(options, self.clock.clone()).await?;
-        Ok(Keel::open(Backend::Redis(link), self.clock))
+        Ok(Keel::open(Backend::Redis(link), self))
     }
 }
 

@@ -4,6 +4,7 @@ use super::admission::Admission;
 use super::breaker::Breaker;
 use super::cache::Cache;
 use super::core::{Core, VersionOf, schema_fingerprint};
+use super::deferral::Deferral;
 use super::error::CacheError;
 use super::flight::Flights;
 use super::freshness::{Freshness, WhileWriting};
@@ -33,7 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The namespace of keys in an embedded store, where there is nobody to be apart from.
-const MEMORY_PREFIX: &str = "evenkeel";
+pub(super) const MEMORY_PREFIX: &str = "evenkeel";
 
 /// What may be said about a cache before it is opened. Only the ttl must be.
 #[must_use = "a builder does nothing until `build`"]
@@ -373,9 +374,12 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let store = self.store(schema, settings.store_timeout, breaker).with_tracker(&tracker);
         let waiters = Arc::new(Waiters::new(settings.waiters_max, Arc::clone(&metrics)));
         let ledger = Ledger::new(settings.recent, settings.recent_max);
-        let redrive = Arc::new(Redrive::new(store.clone(), ledger, clock.clone(), Arc::clone(&metrics)));
+        let deferral = Deferral::of(&self.keel, &self.name);
+        let redrive = Redrive::new(store.clone(), ledger, deferral, clock.clone(), Arc::clone(&metrics));
+        let redrive = Arc::new(redrive);
         let handles = self.keel.caches().enter(&self.name, &redrive)?;
         store.before_open(&redrive);
+        redrive.take_over();
         let core = Core {
             name,
             tracker,

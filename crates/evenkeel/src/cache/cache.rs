@@ -42,6 +42,17 @@ pub struct Cache<K: ?Sized, V> {
 pub enum Invalidated {
     /// The store has it: every load that began before it has lost the right to store what it brings.
     Done,
+    /// The store could not be reached, and the spool of this process has it
+    /// ([`KeelBuilder::spool`](crate::KeelBuilder), feature `spool`): it is driven until it is done, by this process or, should
+    /// this one die, by the next one that opens this cache with that folder. Until then other processes may serve the older value.
+    Deferred,
+}
+
+impl Invalidated {
+    /// The weaker of two answers.
+    pub(super) fn and(self, other: Self) -> Self {
+        if self == Self::Done { other } else { self }
+    }
 }
 
 impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
@@ -120,6 +131,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
 
     /// Tells the fleet that the row under `key` has changed: every load that began before loses the right to store its value.
     /// Call it after the commit. The old value is served on for at most `keep` (nothing by default) while one reader loads the new one.
+    ///
+    /// With a spool ([`KeelBuilder::spool`](crate::KeelBuilder)) an outage of Redis is no error, but [`Invalidated::Deferred`].
     ///
     /// # Errors
     /// [`CacheError::Link`]. The row may then be served stale by other processes until its ttl ends. This process drives the
@@ -273,6 +286,12 @@ impl<V: 'static> Core<V> {
                 Ok(Invalidated::Done)
             }
             Err(error) => {
+                let is_kept = duty.defer().await;
+                // What the store refuses for good would be deferred for good: the caller must know.
+                if is_kept && error.is_retryable() {
+                    self.metrics.invalidation_failed("deferred");
+                    return Ok(Invalidated::Deferred);
+                }
                 self.metrics.invalidation_failed(if error.outcome_unknown() { "unknown" } else { "failed" });
                 Err(error)
             }

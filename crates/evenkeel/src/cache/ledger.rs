@@ -32,6 +32,8 @@ struct Record {
     serial: u64,
     demand: Demand,
     progress: Progress,
+    /// Where the spool has it, if it is there.
+    spooled: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,18 +103,34 @@ impl Ledger {
             None => key.into(),
         };
         let driven_out = state.make_room(self.records_max);
-        let record = Record { serial, demand, progress: Progress::Sent };
+        let spooled = state.records.get(&key).and_then(|record| record.spooled);
+        let record = Record { serial, demand, progress: Progress::Sent, spooled };
         if state.records.insert(Arc::clone(&key), record).is_some_and(|old| old.progress == Progress::Failed) {
             self.failed.fetch_sub(1, Ordering::Relaxed);
         }
         (Duty { key, demand, serial }, driven_out)
     }
 
-    /// It has happened.
-    pub(crate) fn done(&self, duty: &Duty, now: Moment) {
+    /// It has happened. The answer is what is to be struck off the spool: the invalidation speaks for that one, too.
+    pub(crate) fn done(&self, duty: &Duty, now: Moment) -> Option<u64> {
         let mut state = self.state();
-        if self.progress(&mut state, duty, Progress::Done) {
-            state.done.push_back((now, duty.serial, Arc::clone(&duty.key)));
+        if !self.progress(&mut state, duty, Progress::Done) {
+            return None;
+        }
+        state.done.push_back((now, duty.serial, Arc::clone(&duty.key)));
+        state.records.get_mut(&duty.key).and_then(|record| record.spooled.take())
+    }
+
+    /// The spool has an invalidation of `key` that was not done. False if it is done by now, by whatever came after it: then it
+    /// is to be struck off.
+    #[cfg_attr(not(feature = "spool"), expect(dead_code, reason = "asked by the spool, which is a feature"))]
+    pub(crate) fn spooled(&self, key: &[u8], sequence: u64) -> bool {
+        match self.state().records.get_mut(key) {
+            Some(record) if record.progress != Progress::Done => {
+                record.spooled = record.spooled.max(Some(sequence));
+                true
+            }
+            _ => false,
         }
     }
 

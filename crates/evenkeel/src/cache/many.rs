@@ -139,7 +139,7 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
         K: 'k,
     {
         let answers = in_groups(keys.into_iter().map(|key| self.invalidate(key))).await;
-        answers.into_iter().find(Result::is_err).unwrap_or(Ok(Invalidated::Done))
+        answers.into_iter().try_fold(Invalidated::Done, |all, one| Ok(all.and(one?)))
     }
 }
 

@@ -97,7 +97,7 @@ impl CacheMetrics {
             loads_failed: family("evenkeel_cache_loads_total", "outcome", &["error", "panic", "timeout"]),
             refused_fills: family("evenkeel_cache_refused_fills_total", "reason", REFUSALS),
             bypasses: family("evenkeel_cache_bypasses_total", "reason", BYPASSES),
-            invalidations_failed: family("evenkeel_cache_invalidations_total", "outcome", &["failed", "unknown"]),
+            invalidations_failed: family("evenkeel_cache_invalidations_total", "outcome", UNDONE),
             windows: family("evenkeel_cache_windows_total", "outcome", WINDOWS),
             shed: family("evenkeel_cache_shed_total", "reason", &["turn", "waiters", "wait_max"]),
         }
@@ -140,6 +140,9 @@ impl CacheMetrics {
 /// Why a loaded value is not stored.
 const REFUSALS: &[&str] =
     &["superseded", "below_floor", "gone", "over_budget", "epoch", "codec", "store_away", "bypassed"];
+
+/// What an invalidation's caller was told that is not done yet.
+const UNDONE: &[&str] = &["failed", "unknown", "deferred"];
 
 /// What became of an update window, or of the wish for one.
 const WINDOWS: &[&str] = &["closed", "lapsed", "unconfirmed", "abandoned", "busy", "refused"];

@@ -1,6 +1,7 @@
 //! Drives invalidations again: on a new epoch, before anybody may read through it, those of the last seconds, which a Redis that
 //! failed over or was restarted may have lost; and those that failed, until they are done.
 
+use super::deferral::Deferral;
 use super::error::CacheError;
 use super::ledger::{Demand, Duty, Ledger};
 use super::metrics::CacheMetrics;
@@ -29,6 +30,7 @@ pub(crate) struct Redrive {
     metrics: Arc<CacheMetrics>,
     owing: Arc<Notify>,
     driver: OnceLock<Background>,
+    deferral: Deferral,
 }
 
 /// An invalidation under way. Dropped before its end, nobody knows whether it happened: it is driven again.
@@ -39,8 +41,33 @@ pub(crate) struct Underway {
 }
 
 impl Redrive {
-    pub(crate) fn new(store: Store, ledger: Ledger, clock: Clock, metrics: Arc<CacheMetrics>) -> Self {
-        Self { ledger, store, clock, metrics, owing: Arc::default(), driver: OnceLock::new() }
+    pub(crate) fn new(
+        store: Store,
+        ledger: Ledger,
+        deferral: Deferral,
+        clock: Clock,
+        metrics: Arc<CacheMetrics>,
+    ) -> Self {
+        Self { ledger, store, clock, metrics, owing: Arc::default(), driver: OnceLock::new(), deferral }
+    }
+
+    /// Takes over what earlier processes, or earlier caches of this name, have left in the spool.
+    pub(crate) fn take_over(self: &Arc<Self>) {
+        for (key, demand, sequence) in self.deferral.left_over() {
+            let (duty, _) = self.ledger.open(&key, demand, self.clock.now());
+            self.ledger.failed(&duty);
+            if !self.ledger.spooled(&key, sequence) {
+                self.deferral.done(sequence);
+            }
+        }
+        if self.ledger.owed() > 0 {
+            self.tell_owed();
+            self.owing.notify_one();
+            // Without a runtime it begins with the first invalidation.
+            if tokio::runtime::Handle::try_current().is_ok() {
+                self.driver.get_or_init(|| self.start());
+            }
+        }
     }
 
     /// Sends an invalidation, and answers for it from now on.
@@ -81,12 +108,18 @@ impl Redrive {
         match &answer {
             Ok(()) => {
                 self.metrics.redriven.increment(1);
-                self.ledger.done(duty, self.clock.now());
+                self.strike_off(duty);
             }
             Err(_) => self.ledger.failed(duty),
         }
         self.tell_owed();
         answer
+    }
+
+    fn strike_off(&self, duty: &Duty) {
+        if let Some(sequence) = self.ledger.done(duty, self.clock.now()) {
+            self.deferral.done(sequence);
+        }
     }
 
     /// A loop that sleeps until something is owed. It holds no handle, so it ends with the cache.
@@ -150,17 +183,31 @@ impl Underway {
 
     pub(crate) fn done(mut self) {
         self.is_done = true;
-        self.redrive.ledger.done(&self.duty, self.redrive.clock.now());
+        self.redrive.strike_off(&self.duty);
         self.redrive.tell_owed();
+    }
+
+    /// It failed. Says whether it is written down where the next process finds it; this one drives it in either case.
+    pub(crate) async fn defer(mut self) -> bool {
+        self.give_up().await
+    }
+
+    /// Owes it from now on. The future says whether the spool has it; it need not be waited for.
+    fn give_up(&mut self) -> impl Future<Output = bool> + Send + use<> {
+        self.is_done = true;
+        if guard("invalidation_is_owed") {
+            self.redrive.ledger.failed(&self.duty);
+            self.redrive.tell_owed();
+            self.redrive.owing.notify_one();
+        }
+        self.redrive.deferral.keep(&self.redrive, &self.duty)
     }
 }
 
 impl Drop for Underway {
     fn drop(&mut self) {
-        if !self.is_done && guard("invalidation_is_owed") {
-            self.redrive.ledger.failed(&self.duty);
-            self.redrive.tell_owed();
-            self.redrive.owing.notify_one();
+        if !self.is_done {
+            drop(self.give_up());
         }
     }
 }

@@ -1,0 +1,199 @@
+//! What is in the files and not done, as it is held in memory.
+
+use super::format::{Entry, frame_bytes};
+use super::obligation::{Kind, Obligation, Spooled};
+use crate::guard::guard;
+use bytes::Bytes;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// What is not done, and which segment holds it.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    held: BTreeMap<u64, Held>,
+    /// The latest delete of each topic and key.
+    deletes: HashMap<(Arc<str>, Bytes), u64>,
+    /// Segments, oldest first: their number and how many obligations only they hold.
+    segments: BTreeMap<u64, usize>,
+    bytes: u64,
+    next_sequence: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    obligation: Obligation,
+    segment: u64,
+}
+
+impl Live {
+    /// A segment was begun; the last one begun takes what comes.
+    pub(super) fn begin(&mut self, segment: u64, next_sequence: u64) {
+        self.segments.insert(segment, 0);
+        self.next_sequence = self.next_sequence.max(next_sequence);
+    }
+
+    /// A segment is gone.
+    pub(super) fn end(&mut self, segment: u64) {
+        self.segments.remove(&segment);
+    }
+
+    /// Takes note of an entry that `segment` holds.
+    pub(super) fn apply(&mut self, segment: u64, entry: Entry) {
+        match entry {
+            Entry::Done(sequence) => self.remove(sequence),
+            Entry::Put { sequence, obligation } => {
+                self.next_sequence = self.next_sequence.max(sequence.saturating_add(1));
+                self.remove(sequence);
+                if obligation.kind == Kind::Delete {
+                    let name = (Arc::clone(&obligation.topic), obligation.key.clone());
+                    if let Some(older) = self.deletes.insert(name, sequence)
+                        && guard("spool_supersedes")
+                    {
+                        self.forget(older);
+                    }
+                }
+                self.bytes += frame_bytes(&obligation);
+                *self.segments.entry(segment).or_default() += 1;
+                self.held.insert(sequence, Held { obligation, segment });
+            }
+        }
+    }
+
+    /// Of `topic`, at most `limit`: deletes first, each kind in the order it came in.
+    pub(super) fn pending(&self, topic: &str, limit: usize) -> Vec<Spooled> {
+        let of = |kind: Kind| {
+            let held = self.held.iter().filter(move |(_, held)| {
+                &*held.obligation.topic == topic && (held.obligation.kind == kind || !guard("spool_deletes_first"))
+            });
+            held.map(|(sequence, held)| Spooled { sequence: *sequence, obligation: held.obligation.clone() })
+        };
+        if !guard("spool_deletes_first") {
+            return of(Kind::Write).take(limit).collect();
+        }
+        of(Kind::Delete).chain(of(Kind::Write)).take(limit).collect()
+    }
+
+    /// All topics of which something waits, by name, and how much.
+    pub(super) fn topics(&self) -> BTreeMap<Arc<str>, usize> {
+        let mut topics = BTreeMap::new();
+        for held in self.held.values() {
+            *topics.entry(Arc::clone(&held.obligation.topic)).or_default() += 1;
+        }
+        topics
+    }
+
+    pub(super) fn contains(&self, sequence: u64) -> bool {
+        self.held.contains_key(&sequence)
+    }
+
+    /// How many obligations wait.
+    pub(super) fn count(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Their bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.next_sequence.max(1)
+    }
+
+    /// The oldest segment, if it is not the one that takes what comes, and nothing needs it any more.
+    ///
+    /// Only ever the oldest: a segment's `Done`s speak of itself and of older ones, so while an older one is there, it must be.
+    pub(super) fn spent(&self) -> Option<u64> {
+        let active = *self.segments.last_key_value()?.0;
+        let mut segments = self.segments.iter();
+        if guard("spool_oldest_first") {
+            segments.next().filter(|(number, held)| **number != active && **held == 0).map(|(number, _)| *number)
+        } else {
+            segments.rfind(|(number, held)| **number != active && **held == 0).map(|(number, _)| *number)
+        }
+    }
+
+    /// The oldest segment and what it alone holds; `None` if it is the one that takes what comes.
+    pub(super) fn oldest(&self) -> Option<(u64, Vec<Entry>)> {
+        let (number, _) = self.segments.first_key_value()?;
+        if self.segments.len() < 2 {
+            return None;
+        }
+        let held = self.held.iter().filter(|(_, held)| held.segment == *number);
+        let entries =
+            held.map(|(sequence, held)| Entry::Put { sequence: *sequence, obligation: held.obligation.clone() });
+        Some((*number, entries.collect()))
+    }
+
+    fn remove(&mut self, sequence: u64) {
+        if let Some(held) = self.held.get(&sequence)
+            && held.obligation.kind == Kind::Delete
+        {
+            let name = (Arc::clone(&held.obligation.topic), held.obligation.key.clone());
+            if self.deletes.get(&name) == Some(&sequence) {
+                self.deletes.remove(&name);
+            }
+        }
+        self.forget(sequence);
+    }
+
+    fn forget(&mut self, sequence: u64) {
+        let Some(held) = self.held.remove(&sequence) else { return };
+        self.bytes -= frame_bytes(&held.obligation);
+        if let Some(count) = self.segments.get_mut(&held.segment) {
+            *count -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(sequence: u64, kind: Kind, key: &'static str) -> Entry {
+        let obligation = Obligation { kind, topic: "t".into(), key: key.into(), body: Bytes::new() };
+        Entry::Put { sequence, obligation }
+    }
+
+    fn sequences(live: &Live) -> Vec<u64> {
+        live.pending("t", 10).iter().map(|spooled| spooled.sequence).collect()
+    }
+
+    #[test]
+    fn deletes_come_first_and_the_latest_of_a_key_stands_for_all() {
+        let mut live = Live::default();
+        live.begin(1, 1);
+        for entry in [
+            put(1, Kind::Write, "a"),
+            put(2, Kind::Delete, "a"),
+            put(3, Kind::Delete, "b"),
+            put(4, Kind::Delete, "a"),
+            put(5, Kind::Write, "a"),
+        ] {
+            live.apply(1, entry);
+        }
+        assert_eq!(sequences(&live), [3, 4, 1, 5]);
+        live.apply(1, Entry::Done(4));
+        assert_eq!(sequences(&live), [3, 1, 5]);
+        live.apply(1, put(6, Kind::Delete, "a"));
+        assert_eq!(sequences(&live), [3, 6, 1, 5], "what was done is out of the way");
+    }
+
+    #[test]
+    fn only_the_oldest_segment_ever_goes() {
+        let mut live = Live::default();
+        live.begin(1, 1);
+        live.apply(1, put(1, Kind::Write, "a"));
+        live.begin(2, 2);
+        live.apply(2, put(2, Kind::Write, "b"));
+        live.apply(2, Entry::Done(2));
+        live.begin(3, 3);
+        assert_eq!(live.spent(), None, "the first one is still needed");
+        live.apply(3, Entry::Done(1));
+        assert_eq!(live.spent(), Some(1));
+        live.end(1);
+        assert_eq!(live.spent(), Some(2));
+        live.end(2);
+        assert_eq!((live.spent(), live.bytes(), live.next_sequence()), (None, 0, 3));
+    }
+}

@@ -1,0 +1,199 @@
+//! [`Spool`]: the handle.
+
+use super::error::SpoolError;
+use super::obligation::{Obligation, Spooled};
+use super::options::{Fsync, SpoolOptions, WhenFull};
+use super::segments::Segments;
+use super::writer::{Answer, Message, Shared, Writer};
+use crate::background::Background;
+use crate::clock::Clock;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+
+/// A bounded file for obligations; cheap to clone. Opened by [`KeelBuilder::spool`](crate::KeelBuilder::spool), or by itself.
+///
+/// **Guarantee.** An obligation that was acknowledged is handed out by [`pending`](Self::pending), in this process and in the
+/// next ones that open the folder, until it was said to be [`done`](Self::done); under [`Fsync::Always`] after a power cut, too.
+/// At least once: what was done shortly before a crash may be handed out again, so it must bear that.
+///
+/// **Not guaranteed.** That it outlives its disk; that anybody carries it out while no process has the folder open. Files that
+/// were damaged by more than an interrupted write are refused with the place ([`SpoolError::Corrupt`]), never read past.
+#[derive(Clone)]
+pub struct Spool(Arc<Inner>);
+
+struct Inner {
+    dir: PathBuf,
+    options: SpoolOptions,
+    shared: Arc<Shared>,
+    messages: UnboundedSender<Message>,
+    _syncs: Option<Background>,
+}
+
+/// Figures of a spool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpoolStats {
+    /// Obligations that wait.
+    pub obligations: usize,
+    /// Their bytes, at most `bytes_max`.
+    pub bytes: u64,
+    /// Bytes of all segments.
+    pub file_bytes: u64,
+    /// How often the file was forced to the disk.
+    pub syncs: u64,
+    /// Bytes of an interrupted write that were cut off when it was opened.
+    pub torn_bytes: u64,
+}
+
+impl Spool {
+    /// Opens the spool in the folder `dir`, or makes it. One process at a time may have it open.
+    ///
+    /// # Errors
+    /// [`SpoolError::InUse`]; [`SpoolError::Corrupt`] with file and offset; [`SpoolError::Io`]; [`SpoolError::Settings`].
+    pub async fn open(dir: impl AsRef<Path>, options: SpoolOptions) -> Result<Self, SpoolError> {
+        Self::open_with(dir.as_ref(), options, Clock::system()).await
+    }
+
+    pub(crate) async fn open_with(dir: &Path, options: SpoolOptions, clock: Clock) -> Result<Self, SpoolError> {
+        options.check()?;
+        let folder = dir.to_owned();
+        let opening = tokio::task::spawn_blocking(move || Segments::open(&folder));
+        let (segments, opened) = opening.await.map_err(|error| SpoolError::Broken { reason: error.to_string() })??;
+        let shared = Arc::new(Shared::new(opened.live, clock.clone()));
+        shared.metrics.torn.increment(opened.torn_bytes);
+        shared.figures().torn_bytes = opened.torn_bytes;
+        let writer = Writer::new(segments, Arc::clone(&shared), options.clone());
+        let (messages, inbox) = unbounded_channel();
+        let thread = std::thread::Builder::new().name("evenkeel spool".to_owned());
+        thread
+            .spawn(move || writer.run(inbox))
+            .map_err(|error| SpoolError::Broken { reason: format!("its thread could not be started: {error}") })?;
+        let syncs = match options.fsync {
+            Fsync::Every(span) => Some(keep_syncing(&shared, &messages, span)),
+            Fsync::Always | Fsync::Never => None,
+        };
+        Ok(Self(Arc::new(Inner { dir: dir.to_owned(), options, shared, messages, _syncs: syncs })))
+    }
+
+    /// Writes an obligation down, and answers its sequence once it is kept as the [`Fsync`] policy says.
+    ///
+    /// Dropping the future does not take it back.
+    ///
+    /// # Errors
+    /// [`SpoolError::Full`] (after waiting for room, if the options say so), [`SpoolError::TooLarge`], [`SpoolError::Io`]: it is
+    /// not kept. [`SpoolError::Broken`]: nothing is kept any more, and whether this is, nobody knows.
+    pub async fn append(&self, obligation: Obligation) -> Result<u64, SpoolError> {
+        let mut room = self.0.shared.room.subscribe();
+        let WhenFull::Block(patience) = self.0.options.when_full else { return self.try_append(obligation).await };
+        let until = self.0.shared.clock.now() + patience;
+        loop {
+            room.mark_unchanged();
+            let full = match self.try_append(obligation.clone()).await {
+                Err(full @ SpoolError::Full { .. }) => full,
+                other => return other,
+            };
+            let left = until.since(self.0.shared.clock.now());
+            if left.is_zero() || !matches!(self.0.shared.clock.timeout(left, room.changed()).await, Ok(Ok(()))) {
+                return Err(full);
+            }
+        }
+    }
+
+    async fn try_append(&self, obligation: Obligation) -> Result<u64, SpoolError> {
+        let (told, answer) = oneshot::channel();
+        self.append_then(obligation, Box::new(move |answered| _ = told.send(answered)));
+        answer.await.unwrap_or(Err(SpoolError::Closed))
+    }
+
+    /// Writes an obligation down without anybody who waits; `answer` is called on the thread that writes, and not at all if the
+    /// spool is closed.
+    pub(crate) fn append_then(&self, obligation: Obligation, answer: Answer) {
+        let _ = self.0.messages.send(Message::Append(obligation, answer));
+    }
+
+    /// What waits of `topic`, at most `limit`: deletes first, then writes, each in the order they came in.
+    #[must_use]
+    pub fn pending(&self, topic: &str, limit: usize) -> Vec<Spooled> {
+        self.0.shared.live().pending(topic, limit)
+    }
+
+    /// The topics of which something waits, and how much of each.
+    #[must_use]
+    pub fn topics(&self) -> BTreeMap<Arc<str>, usize> {
+        self.0.shared.live().topics()
+    }
+
+    /// Says that these are done; they are not handed out again. Never waits: if the process dies before it is written down, they
+    /// are handed out once more.
+    pub fn done(&self, sequences: &[u64]) {
+        let _ = self.0.messages.send(Message::Done(sequences.to_vec()));
+    }
+
+    /// Waits until everything that was said before is written and on the disk.
+    ///
+    /// # Errors
+    /// [`SpoolError::Io`], [`SpoolError::Broken`], [`SpoolError::Closed`].
+    pub async fn sync(&self) -> Result<(), SpoolError> {
+        let (told, answer) = oneshot::channel();
+        let _ = self.0.messages.send(Message::Sync(told));
+        answer.await.unwrap_or(Err(SpoolError::Closed))
+    }
+
+    /// Writes what was said before, and gives the folder free, for all clones.
+    ///
+    /// # Errors
+    /// [`SpoolError::Closed`] if it was closed before.
+    pub async fn close(&self) -> Result<(), SpoolError> {
+        let (told, answer) = oneshot::channel();
+        let _ = self.0.messages.send(Message::Close(told));
+        answer.await.map_err(|_| SpoolError::Closed)
+    }
+
+    /// Figures.
+    #[must_use]
+    pub fn stats(&self) -> SpoolStats {
+        let figures = *self.0.shared.figures();
+        let live = self.0.shared.live();
+        SpoolStats {
+            obligations: live.count(),
+            bytes: live.bytes(),
+            file_bytes: figures.file_bytes,
+            syncs: figures.syncs,
+            torn_bytes: figures.torn_bytes,
+        }
+    }
+}
+
+/// Forces the file to the disk a while after something was written.
+fn keep_syncing(shared: &Arc<Shared>, messages: &UnboundedSender<Message>, span: Duration) -> Background {
+    let (shared, messages) = (Arc::clone(shared), messages.downgrade());
+    Background::spawn("spool sync", shared.clock.clone(), move || {
+        let (shared, messages) = (Arc::clone(&shared), messages.clone());
+        async move {
+            loop {
+                shared.dirty.notified().await;
+                shared.clock.sleep(span).await;
+                let Some(messages) = messages.upgrade() else { return };
+                let (told, answer) = oneshot::channel();
+                if messages.send(Message::Sync(told)).is_err() {
+                    return;
+                }
+                drop(messages);
+                if let Ok(Err(error)) = answer.await {
+                    tracing::error!(%error, "the spool could not be forced to the disk");
+                }
+            }
+        }
+    })
+}
+
+// By hand: what it is made of says nothing.
+impl fmt::Debug for Spool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spool").field("dir", &self.0.dir).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,296 @@
+//! The thread that owns the files: it takes what was sent, writes it in as few calls as there can be, and answers.
+
+use super::crash::crash_point;
+use super::error::SpoolError;
+use super::format::{Entry, frame_bytes};
+use super::live::Live;
+use super::metrics::SpoolMetrics;
+use super::obligation::Obligation;
+use super::options::{Fsync, SpoolOptions};
+use super::segments::Segments;
+use crate::clock::Clock;
+use crate::guard::guard;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Notify, oneshot, watch};
+
+/// Messages that may share one write.
+const BATCH_MAX: usize = 512;
+
+/// What the handles and the thread share.
+pub(super) struct Shared {
+    live: Mutex<Live>,
+    pub(super) metrics: SpoolMetrics,
+    pub(super) clock: Clock,
+    /// Changes whenever something was done, for those who wait for room.
+    pub(super) room: watch::Sender<u64>,
+    /// Tells that something was written and is not on the disk.
+    pub(super) dirty: Notify,
+    /// What the thread last counted.
+    pub(super) figures: Mutex<Figures>,
+}
+
+/// What the thread last counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Figures {
+    pub(super) file_bytes: u64,
+    pub(super) syncs: u64,
+    pub(super) torn_bytes: u64,
+}
+
+/// Answers an append, on the thread.
+pub(super) type Answer = Box<dyn FnOnce(Result<u64, SpoolError>) + Send>;
+
+pub(super) enum Message {
+    Append(Obligation, Answer),
+    Done(Vec<u64>),
+    Sync(oneshot::Sender<Result<(), SpoolError>>),
+    Close(oneshot::Sender<()>),
+}
+
+pub(super) struct Writer {
+    segments: Segments,
+    shared: Arc<Shared>,
+    options: SpoolOptions,
+    /// Why nothing is taken any more.
+    broken: Option<SpoolError>,
+    is_dirty: bool,
+}
+
+impl Shared {
+    pub(super) fn new(live: Live, clock: Clock) -> Self {
+        Self {
+            live: Mutex::new(live),
+            metrics: SpoolMetrics::register(),
+            clock,
+            room: watch::Sender::new(0),
+            dirty: Notify::new(),
+            figures: Mutex::default(),
+        }
+    }
+
+    pub(super) fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn figures(&self) -> MutexGuard<'_, Figures> {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    pub(super) fn new(segments: Segments, shared: Arc<Shared>, options: SpoolOptions) -> Self {
+        let writer = Self { segments, shared, options, broken: None, is_dirty: false };
+        writer.tell();
+        writer
+    }
+
+    /// Works until all handles are gone, or one closes it.
+    pub(super) fn run(mut self, mut messages: UnboundedReceiver<Message>) {
+        let mut closing = None;
+        while closing.is_none() {
+            let Some(first) = messages.blocking_recv() else { break };
+            let mut batch = vec![first];
+            while batch.len() < BATCH_MAX
+                && let Ok(next) = messages.try_recv()
+            {
+                batch.push(next);
+            }
+            closing = self.serve(batch);
+        }
+        if self.options.fsync != Fsync::Never && self.is_dirty {
+            let _ = self.sync();
+        }
+        // The lock is free before anybody is told.
+        drop(self);
+        if let Some(closed) = closing {
+            let _ = closed.send(());
+        }
+    }
+
+    /// One batch: one frame and one sync, or as many as its size needs.
+    fn serve(&mut self, batch: Vec<Message>) -> Option<oneshot::Sender<()>> {
+        let mut batch = batch.into_iter().peekable();
+        let mut closing = None;
+        while batch.peek().is_some() {
+            let mut entries = Vec::new();
+            let mut answers = Vec::new();
+            let mut bytes = 0;
+            while bytes < self.options.segment_bytes
+                && let Some(message) = batch.next()
+            {
+                match message {
+                    Message::Append(obligation, answer) => match self.admit(&obligation, bytes) {
+                        Ok(()) => {
+                            let sequence = self.shared.live().next_sequence() + answers.len() as u64;
+                            bytes += frame_bytes(&obligation);
+                            entries.push(Entry::Put { sequence, obligation });
+                            answers.push((sequence, answer));
+                        }
+                        Err(error) => self.refuse(answer, error),
+                    },
+                    Message::Done(sequences) => {
+                        let live = self.shared.live();
+                        let known = sequences.into_iter().filter(|sequence| live.contains(*sequence));
+                        entries.extend(known.map(Entry::Done));
+                    }
+                    Message::Sync(asked) => {
+                        let written = self.commit(std::mem::take(&mut entries), std::mem::take(&mut answers));
+                        bytes = 0;
+                        let _ = asked.send(written.and_then(|()| self.sync()));
+                    }
+                    Message::Close(closed) => closing = Some(closed),
+                }
+            }
+            // Those who sent it have been told; the next call tells others.
+            let _ = self.commit(entries, answers);
+        }
+        closing
+    }
+
+    fn admit(&self, obligation: &Obligation, bytes_before: u64) -> Result<(), SpoolError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        let (bytes, bytes_max) = (frame_bytes(obligation), self.options.bytes_max);
+        if bytes > self.options.segment_bytes || obligation.topic.len() > 255 {
+            return Err(SpoolError::TooLarge { bytes, bytes_max: self.options.segment_bytes });
+        }
+        let waiting = self.shared.live().bytes() + bytes_before;
+        if waiting + bytes > bytes_max && guard("spool_bound") {
+            return Err(SpoolError::Full { bytes: waiting, bytes_max });
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, answer: Answer, error: SpoolError) {
+        match error {
+            SpoolError::Full { .. } => self.shared.metrics.full.increment(1),
+            _ => self.shared.metrics.failed.increment(1),
+        }
+        answer(Err(error));
+    }
+
+    /// Writes a frame, syncs it as the policy says, and only then answers.
+    fn commit(&mut self, entries: Vec<Entry>, answers: Vec<(u64, Answer)>) -> Result<(), SpoolError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        // What only says that something is done need not be on the disk: it would be done again.
+        let must_sync = !answers.is_empty() && self.options.fsync == Fsync::Always;
+        let written = self.write(entries, must_sync);
+        crash_point("spool_before_answer");
+        match &written {
+            Ok(()) => {
+                self.shared.metrics.kept.increment(answers.len() as u64);
+                answers.into_iter().for_each(|(sequence, answer)| answer(Ok(sequence)));
+                self.tidy_up();
+            }
+            Err(error) => {
+                tracing::error!(%error, "the spool could not be written");
+                answers.into_iter().for_each(|(_, answer)| self.refuse(answer, error.clone()));
+            }
+        }
+        self.tell();
+        written
+    }
+
+    fn write(&mut self, entries: Vec<Entry>, must_sync: bool) -> Result<(), SpoolError> {
+        let segment = self.believe(|segments| segments.write(&entries))?;
+        self.is_dirty = true;
+        if must_sync && guard("spool_sync_first") {
+            self.sync()?;
+        } else {
+            self.shared.dirty.notify_one();
+        }
+        let done = entries.iter().filter(|entry| matches!(entry, Entry::Done(_))).count();
+        let mut live = self.shared.live();
+        entries.into_iter().for_each(|entry| live.apply(segment, entry));
+        drop(live);
+        if done > 0 {
+            self.shared.metrics.done.increment(done as u64);
+            self.shared.room.send_modify(|changes| *changes += 1);
+        }
+        self.shared.metrics.last_success.set(Duration::from_millis(self.shared.clock.unix_ms()).as_secs_f64());
+        Ok(())
+    }
+
+    /// Begins a new segment when this one is full (or nothing in it is needed), and lets go of old ones. What fails here is tried
+    /// again after the next write; nobody waits for it.
+    fn tidy_up(&mut self) {
+        if let Err(error) = self.try_tidy_up() {
+            tracing::warn!(%error, "the spool could not be tidied up; it is tried again");
+        }
+    }
+
+    fn try_tidy_up(&mut self) -> Result<(), SpoolError> {
+        let active = self.segments.active_bytes();
+        let is_idle = self.shared.live().count() == 0 && active > self.options.segment_bytes / 16;
+        if active >= self.options.segment_bytes || is_idle {
+            self.roll()?;
+        }
+        self.remove_spent()?;
+        // Old obligations that still wait hold up whole segments behind them: they are copied to the end.
+        while self.segments.bytes() > 2 * self.options.bytes_max + 2 * self.options.segment_bytes {
+            let Some((_, copies)) = self.shared.live().oldest() else { return Ok(()) };
+            if self.segments.active_bytes() >= self.options.segment_bytes {
+                self.roll()?;
+            }
+            if !copies.is_empty() {
+                let segment = self.believe(|segments| segments.write(&copies))?;
+                // The copies must be on the disk before the originals go.
+                self.sync()?;
+                crash_point("spool_copied");
+                let mut live = self.shared.live();
+                copies.into_iter().for_each(|entry| live.apply(segment, entry));
+            }
+            self.remove_spent()?;
+        }
+        Ok(())
+    }
+
+    fn roll(&mut self) -> Result<(), SpoolError> {
+        let next_sequence = self.shared.live().next_sequence();
+        let number = self.believe(|segments| segments.roll(next_sequence))?;
+        self.is_dirty = false;
+        self.shared.live().begin(number, next_sequence);
+        Ok(())
+    }
+
+    fn remove_spent(&mut self) -> Result<(), SpoolError> {
+        loop {
+            let Some(number) = self.shared.live().spent() else { return Ok(()) };
+            self.segments.remove(number)?;
+            self.shared.live().end(number);
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), SpoolError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        self.believe(Segments::sync)?;
+        self.is_dirty = false;
+        self.shared.metrics.syncs.increment(1);
+        self.shared.figures().syncs += 1;
+        Ok(())
+    }
+
+    /// Does something to the files, and takes nothing more if nobody knows what is in them afterwards.
+    fn believe<T>(&mut self, act: impl FnOnce(&mut Segments) -> Result<T, SpoolError>) -> Result<T, SpoolError> {
+        let done = act(&mut self.segments);
+        if let Err(error @ SpoolError::Broken { .. }) = &done {
+            self.broken = Some(error.clone());
+        }
+        done
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+    fn tell(&self) {
+        let live = self.shared.live();
+        self.shared.metrics.records.set(live.count() as f64);
+        self.shared.metrics.bytes.set(self.segments.bytes() as f64);
+        self.shared.figures().file_bytes = self.segments.bytes();
+    }
+}
