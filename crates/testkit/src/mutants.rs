@@ -9,6 +9,7 @@ mod near;
 mod protection;
 mod queue;
 mod relay;
+mod spool;
 mod strong;
 
 use serde::Serialize;
@@ -28,7 +29,7 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS, relay::ROWS].concat()
+    [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS, relay::ROWS, spool::ROWS].concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

@@ -6,6 +6,7 @@ mod codecs;
 mod import_rows;
 mod queue_job;
 mod redis_url;
+mod spool;
 
 /// Something that parses bytes.
 pub(crate) struct Target {
@@ -21,6 +22,7 @@ pub(crate) const TARGETS: &[Target] = &[
     queue_job::TARGET,
     codecs::TARGET,
     redis_url::TARGET,
+    spool::TARGET,
     addresses::TARGET,
     import_rows::TARGET,
 ];

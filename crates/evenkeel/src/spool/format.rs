@@ -104,7 +104,8 @@ pub fn parse(number: u64, bytes: &[u8]) -> Parsed {
     };
     let next_sequence = u64::from_le_bytes(array(&head[16..24]));
     if head != header(number, next_sequence) {
-        parsed.ending = if is_zero(bytes) { Ending::Torn } else { Ending::Damaged("its header is not that of a segment") };
+        parsed.ending =
+            if is_zero(bytes) { Ending::Torn } else { Ending::Damaged("its header is not that of a segment") };
         return parsed;
     }
     parsed.next_sequence = next_sequence;
@@ -140,7 +141,10 @@ fn read_frame(number: u64, offset: usize, rest: &[u8]) -> Result<(Vec<Entry>, us
         return Err(if is_last { Ending::Torn } else { Ending::Damaged("the checksum of a record is wrong") });
     }
     let entries = read_entries(frame_body);
-    Ok((entries.ok_or(Ending::Damaged("a record cannot be read; was it written by a newer program?"))?, FRAME_HEADER_BYTES + body_bytes))
+    Ok((
+        entries.ok_or(Ending::Damaged("a record cannot be read; was it written by a newer program?"))?,
+        FRAME_HEADER_BYTES + body_bytes,
+    ))
 }
 
 fn head_crc(number: u64, offset: u64, head: &[u8]) -> u32 {
@@ -263,7 +267,11 @@ mod tests {
             assert_eq!(parsed.entries, frames[..whole].concat(), "cut at {length}");
             let is_between = length == HEADER_BYTES || begins.contains(&length);
             assert_eq!(parsed.ending == Ending::Clean, is_between, "cut at {length}");
-            assert_ne!(std::mem::discriminant(&parsed.ending), std::mem::discriminant(&Ending::Damaged("")), "cut at {length}");
+            assert_ne!(
+                std::mem::discriminant(&parsed.ending),
+                std::mem::discriminant(&Ending::Damaged("")),
+                "cut at {length}"
+            );
         }
     }
 

@@ -37,12 +37,7 @@ pub enum WhenFull {
 
 impl Default for SpoolOptions {
     fn default() -> Self {
-        Self {
-            bytes_max: 64 << 20,
-            segment_bytes: 4 << 20,
-            fsync: Fsync::default(),
-            when_full: WhenFull::default(),
-        }
+        Self { bytes_max: 64 << 20, segment_bytes: 4 << 20, fsync: Fsync::default(), when_full: WhenFull::default() }
     }
 }
 

@@ -6,4 +6,5 @@ mod hermetic;
 mod link;
 mod permissions;
 mod queue;
+mod spool;
 mod sql;

@@ -1,0 +1,54 @@
+//! Spool obligations: what cannot be carried out now is kept in a file, and carried out by the next process.
+//!
+//! A cache does this by itself (`Keel::builder().spool(..)`): an invalidation that Redis does not take answers `Deferred`. This
+//! program keeps obligations of its own, and is "restarted" in the middle.
+//!
+//! `cargo run -p evenkeel --features spool --example spool_obligations`
+#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+
+use evenkeel::spool::{Fsync, Kind, Obligation, Spool, SpoolError, SpoolOptions, WhenFull};
+use std::path::Path;
+use std::time::Duration;
+
+const PARTNER: &str = "partner";
+
+async fn open(folder: &Path) -> Result<Spool, SpoolError> {
+    let options = SpoolOptions::default()
+        .bytes_max(16 << 20)
+        .fsync(Fsync::Always) // not even a power cut loses what was acknowledged
+        .when_full(WhenFull::Block(Duration::from_secs(1)));
+    Spool::open(folder, options).await
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = std::env::temp_dir().join(format!("evenkeel-example-{}", std::process::id()));
+
+    // The partner's service does not answer. Say so, and keep what it has to be told.
+    let spool = open(&folder).await?;
+    spool.append(Obligation::write(PARTNER, "order/1", "confirmed")).await?;
+    spool.append(Obligation::write(PARTNER, "order/2", "confirmed")).await?;
+    spool.append(Obligation::delete(PARTNER, "permission/ada", "")).await?;
+    spool.append(Obligation::delete(PARTNER, "permission/ada", "")).await?; // one stands for both
+    println!("kept: {}", spool.stats().obligations);
+
+    // One process at a time.
+    if let Err(error @ SpoolError::InUse { .. }) = open(&folder).await {
+        println!("a second process is refused: {}", error.is_retryable());
+    }
+    spool.close().await?; // a crash would do as well
+
+    // The next process carries it out: what takes something away comes first.
+    let spool = open(&folder).await?;
+    for owed in spool.pending(PARTNER, 100) {
+        let verb = if owed.obligation.kind == Kind::Delete { "withdraw" } else { "tell" };
+        println!("{verb} {}", String::from_utf8_lossy(&owed.obligation.key));
+        // It may be carried out twice, if the process dies right here: the receiver must bear that.
+        spool.done(&[owed.sequence]);
+    }
+    spool.sync().await?;
+    println!("left: {}", spool.stats().obligations);
+    spool.close().await?;
+    std::fs::remove_dir_all(&folder)?;
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! What is written down is there for the next one who opens the folder, within bounds.
+
+use super::{TOPIC, delete, numbers, open, small, write};
+use evenkeel::Keel;
+use evenkeel::clock::TestClock;
+use evenkeel::spool::{Fsync, Obligation, Spool, SpoolError, SpoolOptions, WhenFull};
+use std::time::Duration;
+
+#[tokio::test]
+async fn what_was_kept_is_handed_out_after_a_restart_deletes_first_and_done_ones_never() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = open(folder.path()).await;
+    let first = spool.append(write(1)).await.unwrap();
+    spool.append(write(2)).await.unwrap();
+    spool.append(delete(3)).await.unwrap();
+    let fourth = spool.append(delete(4)).await.unwrap();
+    assert_eq!(numbers(&spool), [3, 4, 1, 2]);
+    spool.done(&[first, fourth]);
+    spool.sync().await.unwrap();
+    assert_eq!(numbers(&spool), [3, 2]);
+    let before = spool.pending(TOPIC, usize::MAX);
+    spool.close().await.unwrap();
+    let spool = open(folder.path()).await;
+    assert_eq!(spool.pending(TOPIC, usize::MAX), before);
+    assert_eq!(spool.pending(TOPIC, 1).len(), 1);
+    assert_eq!(
+        spool.topics().into_iter().map(|(topic, count)| (topic.to_string(), count)).collect::<Vec<_>>(),
+        [(TOPIC.to_owned(), 2)]
+    );
+    assert!(spool.append(write(5)).await.unwrap() > fourth, "a sequence never comes again");
+}
+
+#[tokio::test]
+async fn an_acknowledged_obligation_is_on_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::open(folder.path(), small().bytes_max(1 << 20).fsync(Fsync::Always)).await.unwrap();
+    spool.append(write(1)).await.unwrap();
+    assert_eq!(spool.stats().syncs, 1);
+    let many = (2..100).map(|number| spool.append(write(number)));
+    let sequences = futures(many).await;
+    assert_eq!(sequences.len(), 98);
+    assert!(spool.stats().syncs < 99, "those that come together share one: {:?}", spool.stats());
+}
+
+/// Runs all at once; each was accepted or the test fails.
+async fn futures(appends: impl Iterator<Item = impl Future<Output = Result<u64, SpoolError>>>) -> Vec<u64> {
+    let mut appends: Vec<_> = appends.map(Box::pin).collect();
+    // All are sent before the first is waited for.
+    for append in &mut appends {
+        std::future::poll_fn(|context| {
+            assert!(append.as_mut().poll(context).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+    }
+    let mut sequences = Vec::new();
+    for append in appends {
+        sequences.push(append.await.unwrap());
+    }
+    sequences
+}
+
+#[tokio::test]
+async fn with_an_interval_the_disk_follows_that_much_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = TestClock::default();
+    let options = small().fsync(Fsync::Every(Duration::from_secs(1)));
+    let keel = Keel::builder().clock(clock.clock()).spool(folder.path(), options).await.unwrap().memory();
+    let spool = keel.spool().unwrap();
+    spool.append(write(1)).await.unwrap();
+    assert_eq!(spool.stats().syncs, 0);
+    while spool.stats().syncs == 0 {
+        clock.advance(Duration::from_secs(1));
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_folder_has_one_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = open(folder.path()).await;
+    let refused = Spool::open(folder.path(), small()).await.unwrap_err();
+    assert!(matches!(refused, SpoolError::InUse { .. }), "{refused}");
+    spool.close().await.unwrap();
+    assert!(matches!(spool.append(write(1)).await, Err(SpoolError::Closed)));
+    open(folder.path()).await;
+}
+
+#[tokio::test]
+async fn a_full_spool_refuses_and_says_how_full_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::open(folder.path(), small().bytes_max(256)).await.unwrap();
+    let mut kept = Vec::new();
+    let full = loop {
+        match spool.append(write(7)).await {
+            Ok(sequence) => kept.push(sequence),
+            Err(error) => break error,
+        }
+        assert!(kept.len() < 10);
+    };
+    assert!(matches!(full, SpoolError::Full { bytes, bytes_max: 256 } if bytes <= 256 && bytes == spool.stats().bytes));
+    spool.done(&kept[..1]);
+    spool.sync().await.unwrap();
+    spool.append(write(8)).await.unwrap();
+    let huge = Obligation::write(TOPIC, "k", vec![0; 300]);
+    assert!(matches!(spool.append(huge).await, Err(SpoolError::TooLarge { .. })));
+}
+
+#[tokio::test]
+async fn a_caller_that_may_wait_gets_room_when_there_is_some() {
+    let folder = tempfile::tempdir().unwrap();
+    let patient = small().bytes_max(256).when_full(WhenFull::Block(Duration::from_secs(600)));
+    let clock = TestClock::default();
+    let keel = Keel::builder().clock(clock.clock()).spool(folder.path(), patient).await.unwrap().memory();
+    let spool = keel.spool().unwrap().clone();
+    while spool.stats().bytes + 60 <= 256 {
+        spool.append(write(1)).await.unwrap();
+    }
+    let waiting = tokio::spawn({
+        let spool = spool.clone();
+        async move { spool.append(write(2)).await }
+    });
+    let first = spool.pending(TOPIC, 1)[0].sequence;
+    spool.done(&[first]);
+    waiting.await.unwrap().unwrap();
+    let turned_away = tokio::spawn({
+        let spool = spool.clone();
+        async move { spool.append(write(3)).await }
+    });
+    while !turned_away.is_finished() {
+        clock.advance(Duration::from_secs(600));
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(turned_away.await.unwrap(), Err(SpoolError::Full { .. })));
+}
+
+/// During an outage a hot row is invalidated over and over. It must not push everything else out.
+#[tokio::test]
+async fn a_key_that_is_deleted_over_and_over_takes_the_room_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::open(folder.path(), small().bytes_max(256)).await.unwrap();
+    for _ in 0..50 {
+        spool.append(delete(1)).await.unwrap();
+    }
+    assert_eq!(numbers(&spool), [1]);
+    assert!(spool.stats().file_bytes <= 2 * 256 + 3 * 256, "{:?}", spool.stats());
+    spool.close().await.unwrap();
+    assert_eq!(numbers(&open(folder.path()).await), [1]);
+}
+
+/// Segments go oldest first, so one old obligation would hold all that follows: it is copied to the end.
+#[tokio::test]
+async fn an_old_obligation_does_not_hold_the_files_of_all_that_came_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || small().bytes_max(512);
+    let spool = Spool::open(folder.path(), options()).await.unwrap();
+    spool.append(write(1)).await.unwrap();
+    for number in 2..200 {
+        let sequence = spool.append(write(number)).await.unwrap();
+        spool.done(&[sequence]);
+    }
+    spool.sync().await.unwrap();
+    assert_eq!(numbers(&spool), [1]);
+    let bound = 2 * 512 + 3 * 256;
+    assert!(spool.stats().file_bytes <= bound, "{:?}", spool.stats());
+    spool.close().await.unwrap();
+    let on_disk: u64 =
+        std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
+    assert!(on_disk <= bound, "{on_disk}");
+    let spool = Spool::open(folder.path(), options()).await.unwrap();
+    assert_eq!(numbers(&spool), [1]);
+}
+
+/// A segment's marks speak of older segments: were it gone before them, what is done would be handed out again.
+#[tokio::test]
+async fn what_is_done_stays_done_whichever_segments_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = open(folder.path()).await;
+    let keeper = spool.append(write(1)).await.unwrap();
+    let mut done = Vec::new();
+    for number in 2..12 {
+        done.push(spool.append(write(number)).await.unwrap());
+    }
+    for sequence in done {
+        spool.done(&[sequence]);
+        spool.sync().await.unwrap();
+    }
+    for number in 12..20 {
+        let sequence = spool.append(write(number)).await.unwrap();
+        spool.done(&[sequence]);
+        spool.sync().await.unwrap();
+    }
+    spool.close().await.unwrap();
+    let spool = open(folder.path()).await;
+    assert_eq!(numbers(&spool), [1]);
+    spool.done(&[keeper]);
+    spool.sync().await.unwrap();
+    assert_eq!(spool.stats().obligations, 0);
+}
+
+#[tokio::test]
+async fn what_cannot_work_is_refused_with_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        (SpoolOptions::default().segment_bytes(10), "segment_bytes"),
+        (SpoolOptions::default().bytes_max(1000), "bytes_max"),
+        (SpoolOptions::default().fsync(Fsync::Every(Duration::ZERO)), "Fsync::Always"),
+    ];
+    for (options, word) in cases {
+        let refused = Spool::open(folder.path(), options).await.unwrap_err();
+        assert!(refused.to_string().contains(word), "{refused}");
+    }
+    let file = folder.path().join("file");
+    std::fs::write(&file, "not a folder").unwrap();
+    let refused = Spool::open(&file, small()).await.unwrap_err();
+    assert!(matches!(refused, SpoolError::Io { .. }) && refused.to_string().contains("file"), "{refused}");
+}

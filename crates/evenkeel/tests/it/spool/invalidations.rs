@@ -1,0 +1,161 @@
+//! C7 with a spool: an invalidation that Redis does not take outlives the process that owes it.
+
+use evenkeel::cache::{Cache, CacheError, Invalidated, Tier};
+use evenkeel::spool::{Obligation, Spool, SpoolOptions};
+use evenkeel::{Keel, link::LinkState};
+use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use testkit::eventually;
+use testkit::process::{Station, Worker};
+use testkit::servers::{Redis, RedisOptions};
+
+type Rows = Cache<u64, String>;
+
+/// What the keys of the cache begin with.
+const TOPIC: &str = "evenkeel:c:row";
+
+fn rows(keel: &Keel) -> Rows {
+    keel.cache("row").ttl(Duration::from_secs(600)).build().unwrap()
+}
+
+/// A keel that notices trouble quickly, with a spool.
+async fn keel(url: &str, dir: &Path) -> Keel {
+    let url = format!("{url}?response_timeout_ms=100&connect_timeout_ms=200&heartbeat_ms=100");
+    let builder = Keel::builder().spool(dir, SpoolOptions::default()).await.unwrap();
+    builder.connect(&url).await.unwrap()
+}
+
+/// Reads `key`; the database has `text` now.
+async fn read(rows: &Rows, key: u64, text: &str) -> (String, Tier) {
+    let text = text.to_owned();
+    let load = async move { Ok::<_, Infallible>(Some(text)) };
+    let found = rows.get_with(&key, evenkeel::cache::Freshness::Eventual, |_| load).await.unwrap();
+    (found.value.unwrap().to_string(), found.tier)
+}
+
+fn owed(keel: &Keel) -> usize {
+    keel.spool().unwrap().stats().obligations
+}
+
+/// Waits until Redis has taken what was owed to it.
+async fn until_nothing_is_owed(keel: &Keel) {
+    eventually("nothing is owed", async || (owed(keel) == 0).then_some(())).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_invalidation_that_redis_does_not_take_is_deferred_and_driven_when_it_is_back() {
+    let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let keel = keel(&redis.url(), folder.path()).await;
+    let rows = rows(&keel);
+    read(&rows, 1, "old").await;
+    read(&rows, 2, "old").await;
+    assert_eq!(rows.invalidate(&3).await.unwrap(), Invalidated::Done);
+    assert_eq!(owed(&keel), 0, "what Redis takes never touches the file");
+    redis.pause().unwrap();
+    assert_eq!(rows.invalidate(&1).await.unwrap(), Invalidated::Deferred);
+    assert_eq!(rows.invalidate_many(&[1, 2]).await.unwrap(), Invalidated::Deferred);
+    assert_eq!(rows.purge(&2).await.unwrap(), Invalidated::Deferred);
+    assert_eq!(owed(&keel), 2, "one for each key");
+    assert_eq!(read(&rows, 1, "new").await, ("new".to_owned(), Tier::Loader));
+    redis.resume().unwrap();
+    until_nothing_is_owed(&keel).await;
+    let elsewhere = Keel::connect(&redis.url()).await.unwrap();
+    for key in [1, 2] {
+        assert_eq!(read(&self::rows(&elsewhere), key, "new").await.0, "new");
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Open {
+    url: String,
+    dir: PathBuf,
+}
+
+/// The process that owes it is killed, and Redis comes back later: the next process does it, though nobody tells it to.
+#[tokio::test]
+async fn an_invalidation_whose_process_was_killed_is_done_by_the_next_one() {
+    let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = Worker::start("spool::invalidations::writer").unwrap();
+    process.say(&Open { url: redis.url(), dir: folder.path().to_owned() }).unwrap();
+    assert_eq!(process.hear::<String>().await.unwrap(), "read");
+    // A server that only stands still would find the command in its socket.
+    redis.command::<()>(&["SAVE"]).await.unwrap();
+    redis.kill().unwrap();
+    process.say("invalidate").unwrap();
+    assert_eq!(process.hear::<String>().await.unwrap(), "Deferred");
+    process.process().kill().unwrap();
+    redis.restart().await.unwrap();
+    let elsewhere = Keel::connect(&redis.url()).await.unwrap();
+    let elsewhere = rows(&elsewhere);
+    assert_eq!(read(&elsewhere, 1, "new").await, ("old".to_owned(), Tier::Store), "nobody else knows of it");
+    let next = keel(&redis.url(), folder.path()).await;
+    assert_eq!(owed(&next), 1);
+    let rows = rows(&next);
+    assert_eq!(read(&rows, 1, "new").await.0, "new", "the next process does not believe the store");
+    until_nothing_is_owed(&next).await;
+    assert_eq!(read(&elsewhere, 1, "new").await.0, "new");
+    drop((rows, next));
+}
+
+#[tokio::test]
+#[ignore = "a worker of `an_invalidation_whose_process_was_killed_is_done_by_the_next_one`"]
+async fn writer() {
+    let Some(mut station) = Station::open().unwrap() else { return };
+    let Open { url, dir } = station.hear().await.unwrap();
+    let keel = keel(&url, &dir).await;
+    let rows = rows(&keel);
+    read(&rows, 1, "old").await;
+    station.say("read").unwrap();
+    assert_eq!(station.hear::<String>().await.unwrap(), "invalidate");
+    let answer = rows.invalidate(&1).await.unwrap();
+    station.say(&format!("{answer:?}")).unwrap();
+    station.until_finish().await;
+}
+
+/// A full spool must not say that it has what it has not.
+#[tokio::test]
+async fn an_invalidation_that_finds_the_spool_full_is_an_error() {
+    let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("{}?response_timeout_ms=100&connect_timeout_ms=200&heartbeat_ms=100", redis.url());
+    let options = SpoolOptions::default().segment_bytes(256).bytes_max(256);
+    let keel = Keel::builder().spool(folder.path(), options).await.unwrap().connect(&url).await.unwrap();
+    let rows = rows(&keel);
+    keel.spool().unwrap().append(Obligation::write("other", "k", vec![0; 200])).await.unwrap();
+    redis.pause().unwrap();
+    match rows.invalidate(&1).await {
+        Err(CacheError::Link(error)) => assert!(error.is_retryable(), "{error}"),
+        other => panic!("{other:?}"),
+    }
+    let mut state = keel.link().unwrap().state();
+    state.wait_for(|state| !matches!(state, LinkState::Up { .. })).await.unwrap();
+    redis.resume().unwrap();
+}
+
+/// The caller gave up while Redis was silent: it was told nothing, and the invalidation is in the file all the same.
+#[tokio::test]
+async fn an_invalidation_whose_caller_went_away_is_in_the_spool() {
+    let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let keel = keel(&redis.url(), folder.path()).await;
+    let rows = rows(&keel);
+    redis.pause().unwrap();
+    {
+        let mut invalidation = std::pin::pin!(rows.invalidate(&1));
+        std::future::poll_fn(|context| {
+            assert!(invalidation.as_mut().poll(context).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+    }
+    keel.spool().unwrap().sync().await.unwrap();
+    assert_eq!(owed(&keel), 1);
+    keel.spool().unwrap().close().await.unwrap();
+    let spool = Spool::open(folder.path(), SpoolOptions::default()).await.unwrap();
+    assert_eq!(spool.pending(TOPIC, 10)[0].obligation.key, "1");
+    redis.resume().unwrap();
+}
