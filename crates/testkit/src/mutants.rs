@@ -29,7 +29,8 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS, relay::ROWS, spool::ROWS].concat()
+    [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS, relay::ROWS, spool::ROWS]
+        .concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

@@ -253,9 +253,8 @@ mod tests {
         let parsed = parse(7, &bytes);
         assert_eq!((parsed.next_sequence, parsed.good_bytes, parsed.ending), (1, bytes.len(), Ending::Clean));
         assert_eq!(parsed.entries, frames.concat());
-        let Some(Entry::Put { obligation, .. }) = parsed.entries.first() else { panic!("a put") };
-        let alone = frame(7, 0, &parsed.entries[..1]);
-        assert_eq!(frame_bytes(obligation), alone.len() as u64);
+        let obligation = Obligation::delete("shop:c:user", "a", &b"\x01\x02"[..]);
+        assert_eq!(frame_bytes(&obligation), frame(7, 0, &parsed.entries[..1]).len() as u64);
     }
 
     #[test]
