@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -32,14 +32,7 @@ pub(crate) struct Question {
 impl Peers {
     /// The Rust crates: moka, foyer, quick_cache, amalgam-cache. Built here if they are not yet.
     pub(crate) fn rust(redis: &str) -> Result<Self> {
-        let target = Path::new(FOLDER).join("../../target/peers");
-        let manifest = Path::new(FOLDER).join("Cargo.toml");
-        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        build.args(["build", "--release", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
-        let status = build.arg("--target-dir").arg(&target).status().context("could not start cargo")?;
-        if !status.success() {
-            bail!("bench/peers could not be built");
-        }
+        let target = build()?;
         let mut command = Command::new(target.join("release/evenkeel-bench-peers"));
         command.arg(redis);
         Self::start(command)
@@ -82,6 +75,19 @@ impl Peers {
         let answers = BufReader::new(child.stdout.take().context("standard output is piped")?);
         Ok(Self { child, questions, answers })
     }
+}
+
+/// Builds the Rust peers if they are not yet; answers the folder they are in.
+pub(crate) fn build() -> Result<PathBuf> {
+    let target = Path::new(FOLDER).join("../../target/peers");
+    let manifest = Path::new(FOLDER).join("Cargo.toml");
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--release", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
+    let status = build.arg("--target-dir").arg(&target).status().context("could not start cargo")?;
+    if !status.success() {
+        bail!("bench/peers could not be built");
+    }
+    Ok(target)
 }
 
 impl Drop for Peers {

@@ -75,7 +75,8 @@ fn distance(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::MIN, f64::max) - values.iter().copied().fold(f64::MAX, f64::min)
 }
 
-fn compared(rounds: &[(f64, f64)]) -> Compared {
+/// Medians, and the median of the ratios, of rounds that were measured otherwise than by [`compare`].
+pub(crate) fn compared(rounds: &[(f64, f64)]) -> Compared {
     let column = |value: fn(&(f64, f64)) -> f64| median(rounds.iter().map(value).collect());
     let ratios: Vec<f64> = rounds.iter().map(|(ours, peer)| ours / peer).collect();
     let ratio = median(ratios.clone());

@@ -1,29 +1,39 @@
 //! Bytes of Redis's memory for each waiting job: everything, its index entry included.
 
-use super::{BENCH, BODY_BYTES, BULK, body, opened, send_many};
-use crate::rounds::Plan;
+use super::peer::Question;
+use super::sides::{Sides, with_each};
+use super::{BENCH, BODY_BYTES};
+use crate::rounds::{Compared, Plan};
 use crate::row::Row;
-use anyhow::{Context, Result};
-use testkit::servers::Redis;
+use anyhow::Result;
+
+/// After these the indexes have their final form, and scripts are loaded.
+const FIRST: usize = 1_000;
+const UNIT: &str = "bytes";
 
 pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {
-    let jobs = if plan.quick { 20_000 } else { 200_000 };
-    let (redis, queue) = opened().await?;
-    let body = body();
-    // The index has its final form, and the scripts are loaded.
-    send_many(&queue, &body).await?;
-    let before = used(&redis).await?;
-    for _ in 0..jobs / BULK {
-        send_many(&queue, &body).await?;
+    let jobs = if plan.quick { 10_000 } else { 100_000 };
+    let alone = Sides::alone("bench", 1).await?;
+    let ours = bytes(&alone, jobs, async |question| alone.ours.ask(question).await.map(drop)).await?;
+    let mut rows = vec![Row::alone(BENCH, title(jobs), UNIT, ours, None)];
+    for (kind, sides) in with_each(1).await? {
+        let Some(peer) = &sides.peer else { continue };
+        let jobs = if kind.has_bulk { jobs } else { jobs / 5 };
+        let peer = bytes(&sides, jobs, async |question| peer.ask(question).await.map(drop)).await?;
+        let found = Compared { ours, peer, ratio: ours / peer, spread: 0.0 };
+        rows.push(Row::compared(BENCH, format!("{}, against {}", title(jobs), kind.name), UNIT, kind.name, found));
     }
-    let bytes = (used(&redis).await? - before) / u32::try_from(jobs).map(f64::from)?;
-    let row = format!("a waiting job with a body of {BODY_BYTES} bytes, {jobs} of them");
-    Ok(vec![Row::alone(BENCH, row, "bytes", bytes, None)])
+    Ok(rows)
 }
 
-async fn used(redis: &Redis) -> Result<f64> {
-    let memory: String = redis.command(&["INFO", "memory"]).await?;
-    let used =
-        memory.lines().find_map(|line| line.strip_prefix("used_memory:")).context("INFO names no used_memory")?;
-    Ok(used.trim().parse()?)
+fn title(jobs: usize) -> String {
+    format!("a waiting job with a body of {BODY_BYTES} bytes, {jobs} of them")
+}
+
+async fn bytes(sides: &Sides, jobs: usize, fill: impl AsyncFn(Question) -> Result<()>) -> Result<f64> {
+    let question = Question { r#do: "fill", jobs: FIRST, ..Question::default() };
+    fill(question).await?;
+    let before = sides.memory().await?;
+    fill(Question { jobs, ..question }).await?;
+    Ok((sides.memory().await? - before) / jobs as f64)
 }

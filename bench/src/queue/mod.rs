@@ -1,19 +1,24 @@
-//! The delay queue: what a waiting job takes, and how fast jobs are taken in, against the fewest commands that could do it. The
-//! server is on one core, one client thread on another. Rows with consumers, and with peers, are to come.
+//! The delay queue, against the fewest commands that could do it and against other queues: what a waiting job takes, how fast
+//! jobs are taken in and handled, what that costs Redis, how late they begin, and what a flood of them does to others. The server is
+//! on one core, one client on another; ours and the peer take turns on the same server.
 
+mod flood;
+mod late;
 mod memory;
+mod ours;
+mod peer;
 mod sends;
+mod sides;
+mod work;
 
 use crate::pin;
 use crate::rounds::Plan;
 use crate::row::Row;
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::Keel;
-use evenkeel::codec::Raw;
-use evenkeel::queue::Queue;
 use std::time::Duration;
-use testkit::servers::{Redis, RedisOptions};
+
+pub(crate) use peer::versions;
 
 const BENCH: &str = "queue";
 /// Bytes of a job's body.
@@ -22,32 +27,23 @@ const BODY_BYTES: usize = 100;
 const BULK: usize = 500;
 /// Far enough away: nothing becomes due during a run.
 const DELAY: Duration = Duration::from_secs(24 * 3600);
+/// Shards of a topic that one process consumes as fast as it can.
+const SHARDS: u16 = 4;
 
 pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
     pin::this_thread(pin::CLIENT_CORE)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    eprintln!("NOT MEASURED: chasquimq 1.3.0 (it needs XACKDEL and XADD IDMP, so Redis 8.6; bench/README.md)");
     runtime.block_on(async {
         let mut rows = memory::run(plan).await?;
         rows.extend(sends::run(plan).await?);
+        rows.extend(work::run(plan).await?);
+        rows.extend(late::run(plan).await?);
+        rows.extend(flood::run(plan).await?);
         Ok(rows)
     })
 }
 
-/// A Redis of its own on its core, and an empty queue on it.
-async fn opened() -> Result<(Redis, Queue<Bytes>)> {
-    let redis = Redis::start(RedisOptions::new()).await?;
-    pin::process(redis.process_id(), pin::SERVER_CORE)?;
-    let keel = Keel::connect(&redis.url()).await?;
-    let queue = keel.queue::<Bytes>("bench").codec(Raw).build().await?;
-    Ok((redis, queue))
-}
-
 fn body() -> Bytes {
     Bytes::from_static(&[b'x'; BODY_BYTES])
-}
-
-/// One call with as many jobs as a step takes.
-async fn send_many(queue: &Queue<Bytes>, body: &Bytes) -> Result<()> {
-    queue.enqueue_all((0..BULK).map(|_| queue.job(body).delay(DELAY))).await?;
-    Ok(())
 }

@@ -1,71 +1,71 @@
-//! Jobs taken in per second: one by one, by many tasks, and in bulk; against a `SET` and a `ZADD` in one write, which is the
-//! least that keeps a body and its time (and checks nothing).
+//! Jobs taken in per second, due a day later: one by one, by many tasks, and in bulk; against a `SET` and a `ZADD` in one write,
+//! which is the least that keeps a body and its time (and checks nothing), and against other queues.
 
-use super::{BENCH, BULK, DELAY, body, opened, send_many};
+use super::peer::Question;
+use super::sides::{Sides, with_each};
+use super::{BENCH, BULK, body};
 use crate::load::rate;
 use crate::rounds::{Plan, compare};
 use crate::row::Row;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use redis::Pipeline;
 use redis::aio::MultiplexedConnection;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-const PEER: &str = "SET + ZADD, unchecked";
-/// Concurrent senders.
+const RAW: &str = "SET + ZADD, unchecked";
+const UNIT: &str = "jobs/s";
+/// Concurrent senders of single jobs.
 const TASKS: [usize; 2] = [1, 64];
 
 pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {
+    let plan = plan.shortened();
     let mut rows = Vec::new();
-    for tasks in TASKS {
-        rows.push(single(plan, tasks).await?);
+    for (tasks, bulk) in ways(true) {
+        let sides = Sides::alone("bench", 1).await?;
+        let raw = sides.redis.connection().await?;
+        let peer = |span| {
+            let raw = raw.clone();
+            let calls = rate(tasks, span, move |_| keep(raw.clone(), bulk.max(1)));
+            async move { Ok(calls.await? * bulk.max(1) as f64) }
+        };
+        let found = compare(&plan, |span| ours(&sides, tasks, bulk, span), peer).await?;
+        rows.push(Row::compared(BENCH, title(tasks, bulk), UNIT, RAW, found));
     }
-    rows.push(bulk(plan).await?);
+    for (kind, sides) in with_each(1).await? {
+        for (tasks, bulk) in ways(kind.has_bulk) {
+            let peer = async |span| {
+                let peer = sides.peer.as_ref().context("it was just started")?;
+                Ok(peer.ask(question(tasks, bulk, span)).await?.rate)
+            };
+            let found = compare(&plan, |span| ours(&sides, tasks, bulk, span), peer).await?;
+            let title = format!("{}, against {}", title(tasks, bulk), kind.name);
+            rows.push(Row::compared(BENCH, title, UNIT, kind.name, found));
+        }
+    }
     Ok(rows)
 }
 
-async fn single(plan: &Plan, tasks: usize) -> Result<Row> {
-    let (redis, queue) = opened().await?;
-    let raw = redis.connection().await?;
-    let ours = |span| {
-        let queue = queue.clone();
-        rate(tasks, span, move |_| {
-            let queue = queue.clone();
-            async move {
-                queue.delay(DELAY, &body()).await?;
-                Ok(())
-            }
-        })
-    };
-    let peer = |span| {
-        let raw = raw.clone();
-        rate(tasks, span, move |_| keep(raw.clone(), 1))
-    };
-    let found = compare(plan, ours, peer).await?;
-    Ok(Row::compared(BENCH, format!("jobs taken in, {tasks} at once"), "jobs/s", PEER, found))
+/// Tasks, and jobs of one call (zero: a call for one job).
+fn ways(has_bulk: bool) -> Vec<(usize, usize)> {
+    let single = TASKS.map(|tasks| (tasks, 0));
+    single.into_iter().chain(has_bulk.then_some((1, BULK))).collect()
 }
 
-async fn bulk(plan: &Plan) -> Result<Row> {
-    let (redis, queue) = opened().await?;
-    let raw = redis.connection().await?;
-    let jobs = f64::from(u32::try_from(BULK)?);
-    let ours = |span| {
-        let queue = queue.clone();
-        let calls = rate(1, span, move |_| {
-            let queue = queue.clone();
-            async move { send_many(&queue, &body()).await }
-        });
-        async move { Ok(calls.await? * jobs) }
-    };
-    let peer = |span| {
-        let raw = raw.clone();
-        let calls = rate(1, span, move |_| keep(raw.clone(), BULK));
-        async move { Ok(calls.await? * jobs) }
-    };
-    let found = compare(plan, ours, peer).await?;
-    Ok(Row::compared(BENCH, format!("jobs taken in, {BULK} a call"), "jobs/s", PEER, found))
+fn title(tasks: usize, bulk: usize) -> String {
+    if bulk == 0 { format!("jobs taken in, {tasks} at once") } else { format!("jobs taken in, {bulk} a call") }
 }
 
-/// What the peer does: so many bodies under new ids, and their times in one index.
+async fn ours(sides: &Sides, tasks: usize, bulk: usize, span: Duration) -> Result<f64> {
+    Ok(sides.ours.ask(question(tasks, bulk, span)).await?.rate)
+}
+
+fn question(tasks: usize, bulk: usize, span: Duration) -> Question {
+    let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    Question { r#do: "send", tasks, bulk, ms, ..Question::default() }
+}
+
+/// The least: so many bodies under new ids, and their times in one index.
 async fn keep(mut raw: MultiplexedConnection, jobs: usize) -> Result<()> {
     static NEXT: AtomicU64 = AtomicU64::new(1 << 40);
     let mut pipeline = Pipeline::new();
