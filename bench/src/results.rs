@@ -1,6 +1,7 @@
 //! Keeps results in bench/RESULTS.md, one section per bench, with everything needed to doubt or repeat them.
 
 use crate::peer;
+use crate::queue;
 use crate::row::{Row, table};
 use anyhow::{Context, Result};
 use std::fs;
@@ -56,7 +57,7 @@ fn conditions(bench: &str) -> String {
             kernel.trim()
         ),
         format!("- versions: {}; {}", said("rustc", &["--version"]), said("redis-server", &["--version"])),
-        format!("- peers: {}", peer::versions()),
+        format!("- peers: {}", if bench == "queue" { queue::versions() } else { peer::versions() }),
         format!("- command: `cargo xtask bench {bench}` at {commit}"),
     ];
     lines.join("\n") + "\n"

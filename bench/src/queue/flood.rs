@@ -43,7 +43,8 @@ pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {
     let rate = jobs as f64 / last.saturating_duration_since(due_at).as_secs_f64();
     let (during, before): (Vec<Begun>, Vec<Begun>) = felt.into_iter().partition(|begun| begun.at >= due_at);
     let (before, during) = (lateness(before)?, lateness(during)?);
-    let row = |what: &str, unit, value| Row::alone(BENCH, format!("{jobs} jobs due at once: {what}"), unit, value, None);
+    let row =
+        |what: &str, unit, value| Row::alone(BENCH, format!("{jobs} jobs due at once: {what}"), unit, value, None);
     Ok(vec![
         row("sent", "jobs/s", jobs as f64 / sent.as_secs_f64()),
         row("handled", "jobs/s", rate),

@@ -89,7 +89,7 @@ impl Ours {
     pub(crate) async fn bulk(
         &self,
         jobs: usize,
-        due: impl Fn(u64) -> Option<u64> + Clone + Send + 'static,
+        due: impl Fn(u64) -> Option<u64> + Clone + Send + Sync + 'static,
     ) -> Result<()> {
         let mut calls = JoinSet::new();
         for first in (0..jobs).step_by(BULK) {

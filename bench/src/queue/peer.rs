@@ -36,14 +36,7 @@ pub(crate) struct Kind {
 pub(crate) const KINDS: [Kind; 3] = [
     Kind { name: "BullMQ 6.7.0", has_bulk: true, jobs: 30_000, late_jobs: 10_000, lead_ms: 2_000, program: bullmq },
     // It takes all ids that are due into one call of Lua's `unpack`, which ends at about 8,000.
-    Kind {
-        name: "apalis-redis 1.0.0",
-        has_bulk: true,
-        jobs: 5_000,
-        late_jobs: 5_000,
-        lead_ms: 1_000,
-        program: apalis,
-    },
+    Kind { name: "apalis-redis 1.0.0", has_bulk: true, jobs: 5_000, late_jobs: 5_000, lead_ms: 1_000, program: apalis },
     Kind {
         name: "arq 0.28.0, polling every 10 ms",
         has_bulk: false,

@@ -1,5 +1,6 @@
 //! One life of the link: the connections made together after a success, replaced together after a failure.
 
+use super::ailment::Ailment;
 use super::error::LinkError;
 use super::health::{EndReason, Health};
 use super::identity::Identity;
@@ -8,7 +9,6 @@ use super::patience::Patience;
 use super::route;
 use super::script::Script;
 use super::tracking::Tracking;
-use crate::guard::guard;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
@@ -22,6 +22,9 @@ pub struct Epoch {
     /// For subscriptions, once there are any.
     pub(super) listening: OnceCell<Lane>,
     pub(super) health: Arc<Health>,
+    /// What was loaded when it began.
+    pub(super) scripts: Box<[&'static Script]>,
+    pub(super) ailment: Ailment,
 }
 
 impl Epoch {
@@ -126,14 +129,7 @@ impl Epoch {
     ) -> Result<T, LinkError> {
         let lane = self.lane(keys.first().copied().unwrap_or_default());
         let call = evalsha(script, keys, args);
-        let answer = match lane.call_within(&call, patience).await {
-            // Somebody ran SCRIPT FLUSH. Nothing of the script was executed, so calling again is not a repetition.
-            Err(LinkError::Refused { code, .. }) if code == "NOSCRIPT" && guard("link_noscript") => {
-                lane.call_within(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), patience).await?;
-                lane.call_within(&call, patience).await?
-            }
-            answer => answer?,
-        };
+        let answer = self.ailment.call(lane, (script, &call), &self.scripts, patience).await?;
         let answer = answer.extract_error().map_err(|error| LinkError::from_redis(&error))?;
         redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("{}: {error}", script.name())))
     }

@@ -8,6 +8,7 @@
 //! **Cancellation and time-outs.** Dropping the future of a call, or its time-out, does not take the command back: it may
 //! still be executed. Every write must therefore be safe to repeat or carry a token.
 
+mod ailment;
 mod blocking;
 mod connect;
 mod epoch;

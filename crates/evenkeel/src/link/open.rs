@@ -1,6 +1,7 @@
 //! Opens an epoch: the steps between "Redis may be back" and "commands may be sent", in their order.
 
 use super::EpochHook;
+use super::ailment::Ailment;
 use super::connect::{Connected, Connector};
 use super::epoch::Epoch;
 use super::error::LinkError;
@@ -78,7 +79,10 @@ pub(super) async fn open(shared: &Shared) -> Result<Arc<Epoch>, OpenError> {
     let asked = shared.server_clock.asked();
     shared.server_clock.learn(asked, &lanes[0].probe(&redis::cmd("TIME")).await?);
     let (lanes, tracking) = (lanes.into(), shared.options.tracking);
-    let epoch = Arc::new(Epoch { number, identity, lanes, tracking, listening: OnceCell::new(), health });
+    let (scripts, ailment) = (shared.options.scripts.clone().into(), Ailment::default());
+    let listening_lane = OnceCell::new();
+    let epoch =
+        Arc::new(Epoch { number, identity, lanes, tracking, listening: listening_lane, health, scripts, ailment });
     if !shared.subscriptions.is_empty() {
         subscribe::renew(shared, listening(shared, &epoch).await?).await?;
     }

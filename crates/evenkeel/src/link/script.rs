@@ -70,6 +70,11 @@ impl Script {
         self.source
     }
 
+    /// Whether a server that is out of memory refuses it as a whole.
+    pub(super) fn needs_room(&self) -> bool {
+        self.flags == Some("")
+    }
+
     /// The text that is sent to Redis.
     pub(super) fn text(&self) -> &str {
         &self.prepared().text

@@ -31,6 +31,7 @@ mod faults;
 mod killed;
 mod layers;
 mod leases;
+mod log;
 mod openings;
 mod periods;
 mod rig;

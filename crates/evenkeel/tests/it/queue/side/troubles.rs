@@ -1,5 +1,7 @@
-//! What happens to a Redis while consumers work: they go on by themselves, and nothing is lost.
+//! What happens to a Redis while consumers work: they go on by themselves, nothing is lost, and the operator reads one line when
+//! it begins and one when it is over.
 
+use super::log::Log;
 use evenkeel::Keel;
 use evenkeel::link::LinkState;
 use evenkeel::queue::{Delivery, Queue, QueueError};
@@ -14,8 +16,12 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(50);
 const JOBS: u32 = 40;
 
+/// What is read of an outage.
+const OUTAGE: [&str; 2] = ["link is down", "link is up"];
+
 /// A consumer in the middle of its work: ten jobs are done, ten are held by their handlers, twenty are not due yet.
 struct Work {
+    log: Log,
     redis: Redis,
     keel: Keel,
     queue: Queue<u32>,
@@ -27,6 +33,7 @@ struct Work {
 
 impl Work {
     async fn begin() -> Self {
+        let log = Log::begin();
         let redis = Redis::start(RedisOptions::new().append_only()).await.unwrap();
         let url = format!("{}?response_timeout_ms=300&connect_timeout_ms=300&heartbeat_ms=100", redis.url());
         let keel = Keel::connect(&url).await.unwrap();
@@ -53,7 +60,8 @@ impl Work {
         }
         let numbers: Vec<u32> = (10..JOBS).collect();
         queue.enqueue_all(numbers.iter().map(|number| queue.job(number))).await.unwrap();
-        Self { redis, keel, queue, done, gate, stop, task }
+        log.forget();
+        Self { log, redis, keel, queue, done, gate, stop, task }
     }
 
     /// Waits until the link has noticed that it is down.
@@ -68,8 +76,8 @@ impl Work {
         self.gate.send_replace(true);
     }
 
-    /// Everything is done at last, and so is a job that comes afterwards.
-    async fn ends_well(mut self) {
+    /// Everything is done at last, and so is a job that comes afterwards; `read` is what the operator has read of it.
+    async fn ends_well(mut self, read: &[&str]) {
         self.open_the_gate();
         let mut left: BTreeSet<u32> = (10..JOBS).collect();
         while !left.is_empty() {
@@ -81,6 +89,7 @@ impl Work {
         timeout(PATIENCE, state.wait_for(is_up)).await.unwrap().unwrap();
         self.queue.job(&JOBS).id("after").enqueue().await.unwrap();
         while timeout(PATIENCE, self.done.recv()).await.unwrap().unwrap() != JOBS {}
+        self.log.says(read);
         self.stop.send(()).unwrap();
         timeout(PATIENCE, self.task).await.unwrap().unwrap().unwrap();
     }
@@ -93,7 +102,7 @@ async fn redis_is_killed_and_comes_back_with_its_file() {
     work.down().await;
     work.open_the_gate();
     work.redis.restart().await.unwrap();
-    work.ends_well().await;
+    work.ends_well(&OUTAGE).await;
 }
 
 #[tokio::test]
@@ -103,7 +112,17 @@ async fn redis_is_silent_for_a_while() {
     work.open_the_gate();
     work.down().await;
     work.redis.resume().unwrap();
-    work.ends_well().await;
+    work.ends_well(&OUTAGE).await;
+}
+
+/// Ten seconds are longer than any time-out here, and shorter than a lease.
+#[tokio::test]
+async fn redis_is_silent_for_ten_seconds() {
+    let work = Work::begin().await;
+    work.redis.command::<()>(&["CLIENT", "PAUSE", "10000", "ALL"]).await.unwrap();
+    work.open_the_gate();
+    work.down().await;
+    work.ends_well(&OUTAGE).await;
 }
 
 #[tokio::test]
@@ -113,14 +132,14 @@ async fn redis_becomes_a_replica_and_a_primary_again() {
     work.open_the_gate();
     work.down().await;
     work.redis.command::<()>(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
-    work.ends_well().await;
+    work.ends_well(&OUTAGE).await;
 }
 
 #[tokio::test]
 async fn redis_forgets_its_scripts() {
     let work = Work::begin().await;
     work.redis.command::<()>(&["SCRIPT", "FLUSH"]).await.unwrap();
-    work.ends_well().await;
+    work.ends_well(&["Redis had forgotten its scripts"]).await;
 }
 
 /// A queue that cannot be drained because it is full stays full.
@@ -138,6 +157,7 @@ async fn redis_is_out_of_memory() {
     work.redis.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await.unwrap();
     work.queue.job(&JOBS).id("after").enqueue().await.unwrap();
     assert_eq!(timeout(PATIENCE, work.done.recv()).await.unwrap(), Some(JOBS));
+    work.log.says(&["Redis is out of memory", "Redis has room again"]);
     work.stop.send(()).unwrap();
     timeout(PATIENCE, work.task).await.unwrap().unwrap().unwrap();
 }
