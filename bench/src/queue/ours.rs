@@ -137,18 +137,21 @@ impl Ours {
 pub(crate) fn lateness(begun: Vec<Begun>) -> Result<Answer> {
     let mut late: Vec<f64> = begun.into_iter().map(|begun| begun.late_ms).collect();
     late.sort_by(f64::total_cmp);
-    let at = |part: f64| {
-        let index = (late.len() as f64 * part) as usize;
-        late.get(index.min(late.len().saturating_sub(1))).copied().context("nothing began")
+    let at = |part: usize| {
+        late.get((late.len() * part / 100).min(late.len().saturating_sub(1))).copied().context("nothing began")
     };
-    Ok(Answer { p50: at(0.5)?, p99: at(0.99)?, max: at(1.0)?, ..Answer::default() })
+    Ok(Answer { p50: at(50)?, p99: at(99)?, max: at(100)?, ..Answer::default() })
 }
 
 /// The wall clock, which is the server's too.
 pub(crate) fn now_ms() -> u64 {
-    exact_ms() as u64
+    u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn exact_ms() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64() * 1_000.0)
+    since_1970().as_secs_f64() * 1_000.0
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

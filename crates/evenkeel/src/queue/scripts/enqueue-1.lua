@@ -2,13 +2,15 @@
 -- KEYS 1 shard    ARGV for each job: id, when ("+delay" or a time), record
 -- Replies for each job: 1 created · 2 duplicate · 3 unique key taken, owner's id · 4 dead · 5 ended, how · 6 full
 -- Cost O(log n) a job. A repeat finds what the first call created.
-local working = call('ZCARD', LEASED)
-for priority = 0, 3 do working = working + call('ZCARD', DUE[priority]) end
-local before = earliest()
-local answers = {}
+local working, before, answers = 0, earliest(), {}
+if meta.jobs_max < FOREVER then
+  working = call('ZCARD', LEASED)
+  for priority = 0, 3 do working = working + call('ZCARD', DUE[priority]) end
+end
+local first = before
 
 local function refusal(id, raw, j)
-  local held, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local held, how = open(call('GETRANGE', JOB .. id, '0', HEAD_LAST))
   local index = held and where(id, held)
   if index == DEAD then return '\4' end -- guard: queue_enqueue_dead
   if index then return '\2' end -- guard: queue_enqueue_id
@@ -25,12 +27,14 @@ for at = 1, #ARGV, 3 do
   local j = open(raw)
   local answer = refusal(id, raw, j)
   if not answer then
-    accept(id, due_at(when), raw, j)
+    local due = due_at(when)
+    accept(id, due, raw, j)
+    if not first or due < first then first = due end
     local hold = j.unique and struct.pack('>I6c16', NOW + j.unique_ms, id)
     if hold then call('SET', tag .. ':unique:' .. j.unique, hold, 'PX', j.unique_ms) end
   end
   answers[#answers + 1] = answer or '\1'
 end
-if totals.created then leave_markers(before) end
+if totals.created then leave_markers(before, first) end
 save_totals()
 return answers

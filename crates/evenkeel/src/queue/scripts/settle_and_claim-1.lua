@@ -7,7 +7,7 @@ local kept = call('HGET', ANSWERS, worker)
 local last = kept and struct.unpack('>I8', kept) or 0
 if last > sequence then return false end -- guard: queue_sequence_stale
 local lease_now = lease_clock()
-call('ZADD', tag .. ':workers', lease_now, worker)
+call('ZADD', tag .. ':workers', text(lease_now), worker)
 if last == sequence then return repeat_answer(kept, lease_now) end -- guard: queue_answer_kept
 
 local floor = tonumber(ARGV[6])
@@ -15,11 +15,11 @@ if floor > meta.floor then
   meta.floor = floor
   call('HSET', META, 'floor', ARGV[6])
 end
-local before = -1 -- claims alone never make the earliest due time earlier
-if #ARGV > 6 then before = earliest() end
-local verdicts, settled = {}, {}
-for at = 7, #ARGV do verdicts[#verdicts + 1] = string.char(settle(ARGV[at], settled)) end
-if #settled > 0 then call('ZREM', LEASED, unpack(settled)) end
+local before = -1 -- claims and what is done never make the earliest due time earlier
+for at = 7, #ARGV do
+  if before == -1 and string.byte(ARGV[at]) ~= ACK then before = earliest() end
+end
+local verdicts = settle_all(7)
 
 local lease, out = { token = token, span = tonumber(ARGV[3]), taken = {} }, {}
 for priority = 0, 3 do
@@ -29,11 +29,10 @@ for priority = 0, 3 do
   if #gone > 0 then call('ZREM', DUE[priority], unpack(gone)) end
   if stop then break end
 end
-local leases = {}
-for at, id in ipairs(lease.taken) do leases[2 * at - 1], leases[2 * at] = lease_now + lease.span, id end
+local leases, deadline = {}, text(lease_now + lease.span)
+for at, id in ipairs(lease.taken) do leases[2 * at - 1], leases[2 * at] = deadline, id end
 if #leases > 0 then call('ZADD', LEASED, unpack(leases)) end
-leave_markers(before)
-verdicts = table.concat(verdicts)
+local first = leave_markers(before)
 keep_answer(worker, sequence, token, verdicts, lease.taken)
 save_totals()
-return { verdicts, NOW, next_due(), out }
+return { verdicts, NOW, next_due(first), out }

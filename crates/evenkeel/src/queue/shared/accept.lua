@@ -12,7 +12,7 @@ local function accept(id, due, raw, j)
   local record = head(j) .. string.sub(raw, 41)
   if j.expires then record = head(j) .. struct.pack('>I6', due + j.late) .. string.sub(raw, 47) end
   call('SET', JOB .. id, record)
-  call('ZADD', DUE[j.flags % 4], due, id)
+  call('ZADD', DUE[j.flags % 4], text(due), id)
   add('bytes', #record)
   add('created', 1)
 end

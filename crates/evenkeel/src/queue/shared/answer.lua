@@ -21,5 +21,5 @@ local function repeat_answer(answer, lease_now)
       for _, part in ipairs({ id, j.fence, 0, left, raw }) do out[#out + 1] = part end
     end
   end
-  return { string.sub(answer, at, at + count - 1), NOW, next_due(), out }
+  return { string.sub(answer, at, at + count - 1), NOW, next_due((earliest())), out }
 end

@@ -6,7 +6,7 @@ local function give(id, j, due, raw, lease, out)
   j.fence = math.max(j.fence, old + 1) -- guard: queue_fence_rises
   j.fence = math.max(j.fence, meta.floor + 1) -- guard: queue_fence_floor
   j.token, j.flags = lease.token, bit.band(j.flags, bit.bnot(STARTED))
-  call('SETRANGE', JOB .. id, 0, head(j))
+  call('SETRANGE', JOB .. id, '0', head(j))
   for _, part in ipairs({ id, j.fence, due, lease.span, raw }) do out[#out + 1] = part end
   lease.taken[#lease.taken + 1] = id
 end
@@ -14,11 +14,14 @@ end
 -- One priority's share; true when no more may be taken.
 local function claim_from(index, want, lease, out, gone)
   local horizon = '+inf'
-  horizon = NOW -- guard: queue_never_early
-  local found = call('ZRANGEBYSCORE', index, '-inf', horizon, 'WITHSCORES', 'LIMIT', 0, want)
+  horizon = text(NOW) -- guard: queue_never_early
+  local found = call('ZRANGEBYSCORE', index, '-inf', horizon, 'WITHSCORES', 'LIMIT', '0', text(want))
+  if #found == 0 then return false, want end
+  local keys = {}
+  for at = 1, #found, 2 do keys[#keys + 1] = JOB .. found[at] end
+  local records = call('MGET', unpack(keys))
   for at = 1, #found, 2 do
-    local id = found[at]
-    local raw = call('GET', JOB .. id)
+    local id, raw = found[at], records[(at + 1) / 2]
     local j = open(raw)
     local late = false
     if j and j.expires and NOW > j.expires then late = true end -- guard: queue_expired

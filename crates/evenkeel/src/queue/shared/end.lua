@@ -3,19 +3,27 @@
 local function settle_head(id, j)
   j.token = NOBODY
   j.flags = bit.band(j.flags, bit.bnot(STARTED))
-  call('SETRANGE', JOB .. id, 0, head(j))
+  call('SETRANGE', JOB .. id, '0', head(j))
 end
 
 local function wait(id, j, due)
   settle_head(id, j)
-  call('ZADD', DUE[j.flags % 4], due, id)
+  call('ZADD', DUE[j.flags % 4], text(due), id)
 end
 
-local function finish(id, j, how)
-  add('bytes', -call('STRLEN', JOB .. id))
-  call('DEL', JOB .. id)
+-- With `ended` a record that leaves no stamp is gathered there, and its removal is left to the caller.
+local function finish(id, j, how, ended)
+  add('bytes', -(j.size or call('STRLEN', JOB .. id)))
   local until_ms = keep_until(j.rule, j.window, how, j.enqueued)
-  if until_ms == 0 or until_ms > NOW then stamp(id, how, j.version, until_ms) end -- guard: queue_done_stamp
+  local counts = false
+  counts = until_ms == 0 or until_ms > NOW -- guard: queue_done_stamp
+  if counts then
+    stamp(id, how, j.version, until_ms)
+  elseif ended then
+    ended[#ended + 1], ended[id] = JOB .. id, true
+  else
+    call('DEL', JOB .. id)
+  end
   if how >= DELETED then free_unique(id, j) end
   add(TOTALS[how], 1)
 end
@@ -27,7 +35,7 @@ local function bury(id, j, discard)
     return 3
   end
   settle_head(id, j)
-  call('ZADD', DEAD, NOW, id)
+  call('ZADD', DEAD, text(NOW), id)
   add('died', 1)
   return 2
 end

@@ -28,6 +28,7 @@ local function annotate(id, j, kind, bytes)
     if of == ERROR and errors == 1 then first, last = from, to end
   end)
   local size = call('STRLEN', JOB .. id)
+  j.size = nil
   local drop = kind == ERROR and errors >= ERRORS_MAX
   if drop then notes = string.sub(notes, 1, first - 1) .. string.sub(notes, last + 1) end
   notes = notes .. struct.pack('>BH', kind, #bytes) .. bytes

@@ -17,7 +17,7 @@ end
 
 local function keep_until(rule, window, how, enqueued)
   if rule == 3 then return 0 end
-  local until_ms = ({ [0] = -1, NOW + (window or 0), enqueued + (window or 0) })[rule]
+  local until_ms = rule == 1 and NOW + (window or 0) or rule == 2 and enqueued + (window or 0) or -1
   if how >= REVOKED then until_ms = math.max(until_ms, NOW + REVOKE_MS) end -- guard: queue_revoke_stamp
   return until_ms
 end

@@ -2,7 +2,8 @@
 -- Cost O(1), the body is never copied.
 local NOBODY, NO_VERSION = string.rep('\0', 16), string.rep('\0', 8)
 local STARTED, DISCARD, NOTES, LAPSED = 4, 8, 16, 32
-local HEAD_LAST = 87
+-- Where a head ends at the latest; and how much is read where the whole is small enough to be copied for its length.
+local HEAD_LAST, LOOK_LAST = '87', '511'
 
 local function has(flags, flag)
   return bit.band(flags, flag) ~= 0
@@ -16,8 +17,9 @@ local function open(raw)
     if until_ms == 0 or until_ms > NOW then return nil, how, version, until_ms, ended end
   end
   if format ~= 1 then return nil end
-  local j, at = {}, 41
-  local _
+  -- All at once, so that the table is made in its size.
+  local j, at, _ = { flags = 0, fields = 0, rule = 0, errors = 0, retries = 0, crashes = 0, lapses = 0, enqueued = 0,
+    fence = 0, token = 0, body_at = 0, size = nil }, 41, nil
   _, j.flags, j.fields, j.rule, j.errors, j.retries, j.crashes, j.lapses, j.enqueued, j.fence, j.token =
     struct.unpack('>BBBBHHBBI6I8c16', raw)
   if has(j.fields, 1) then j.expires, j.late, at = struct.unpack('>I6I6', raw, at) end

@@ -7,15 +7,16 @@ local function note_error(id, j, class, text)
   annotate(id, j, ERROR, struct.pack('>I6BH', NOW, class, j.errors) .. text)
 end
 
--- An item is kind (1), id (16), fence (8), token (16), delay (6), text. What has left goes into gone, for one removal.
-local function settle(item, gone)
+-- An item is kind (1), id (16), fence (8), token (16), delay (6), text. What has left goes into gone, and
+-- records that go into ended, for one removal each.
+local function settle(item, gone, ended)
   local kind, id, fence, token, delay, text_at = struct.unpack('>Bc16I8c16I6', item)
-  local j = current(id, token, fence)
+  local j = not ended[id] and current(id, token, fence)
   if not j then return 0 end
   gone[#gone + 1] = id
   j.crashes, j.lapses = 0, 0
   if kind == ACK then
-    finish(id, j, DONE)
+    finish(id, j, DONE, ended)
   elseif kind == FAIL or kind == KILL then
     j.errors = math.min(j.errors + 1, 65535)
     note_error(id, j, kind == FAIL and FAILED or KILLED, string.sub(item, text_at))
@@ -27,4 +28,13 @@ local function settle(item, gone)
     wait(id, j, NOW + (kind == SNOOZE and delay or 0))
   end
   return 1
+end
+
+-- Settles the items from ARGV[from] on; answers the verdicts.
+local function settle_all(from)
+  local verdicts, gone, ended = {}, {}, {}
+  for at = from, #ARGV do verdicts[#verdicts + 1] = string.char(settle(ARGV[at], gone, ended)) end
+  if #ended > 0 then call('DEL', unpack(ended)) end
+  if #gone > 0 then call('ZREM', LEASED, unpack(gone)) end
+  return table.concat(verdicts)
 end

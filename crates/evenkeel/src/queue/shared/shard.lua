@@ -11,6 +11,11 @@ for at, held in ipairs(call('HMGET', META, unpack(SETTINGS))) do
   meta[SETTINGS[at]] = tonumber(held or meta[SETTINGS[at]] or 0)
 end
 
+-- A whole number as an argument: Redis would write each with 17 digits, which takes longer than most commands.
+local function text(number)
+  return string.format('%d', number)
+end
+
 local function add(total, by)
   totals[total] = (totals[total] or 0) + by
 end

@@ -2,35 +2,41 @@
 -- Cost O(log n).
 local WAKE, MARKERS_MAX = tag .. ':wake', 8
 
+-- The earliest due time, and that of each priority.
 local function earliest()
-  local first
+  local first, each = nil, {}
   for priority = 0, 3 do
-    local due = tonumber(call('ZRANGE', DUE[priority], 0, 0, 'WITHSCORES')[2])
+    local due = tonumber(call('ZRANGE', DUE[priority], '0', '0', 'WITHSCORES')[2])
+    each[priority] = due
     if due and (not first or due < first) then first = due end
   end
-  return first
+  return first, each
 end
 
--- The earliest due time, not before a pause ends; -1 for none.
-local function next_due()
-  local first = earliest()
+-- The earliest due time as consumers are told it: not before a pause ends; -1 for none.
+local function next_due(first)
   if not first or meta.paused >= FOREVER then return -1 end
   return meta.paused > NOW and math.max(first, meta.paused) or first
 end
 
--- As many markers as there is work now, and one if the earliest due time came earlier than it was.
-local function leave_markers(before)
-  local first = earliest()
-  if not first or meta.paused > NOW then return end
+-- As many markers as there is work now, and one if the earliest due time came earlier than it was. Answers that time.
+local function leave_markers(before, known)
+  local first, each = known, nil
+  if not known then first, each = earliest() end
+  if not first or meta.paused > NOW then return first end
   local wanted = (not before or first < before) and 1 or 0
   if first <= NOW then
     local ready = 0
-    for priority = 0, 3 do ready = ready + call('ZCOUNT', DUE[priority], '-inf', NOW) end
+    for priority = 0, 3 do
+      local is_ready = ready < MARKERS_MAX and (not each or (each[priority] or FOREVER) <= NOW)
+      if is_ready then ready = ready + call('ZCOUNT', DUE[priority], '-inf', text(NOW)) end
+    end
     wanted = math.min(math.max(wanted, ready), MARKERS_MAX)
   end
   local left = wanted > 0 and call('ZCARD', WAKE) or 0
   for marker = 1, MARKERS_MAX do
-    if left >= wanted then return end
-    left = left + call('ZADD', WAKE, 'NX', 0, marker) -- guard: queue_wake_markers
+    if left >= wanted then return first end
+    left = left + call('ZADD', WAKE, 'NX', '0', text(marker)) -- guard: queue_wake_markers
   end
+  return first
 end
