@@ -33,6 +33,12 @@ impl Background {
         });
         Self(keeper.abort_handle())
     }
+
+    /// Whether it has ended, with its runtime say.
+    #[cfg(feature = "lock")]
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.is_finished()
+    }
 }
 
 impl Drop for Background {

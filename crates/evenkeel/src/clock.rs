@@ -26,6 +26,12 @@ impl Moment {
     pub(crate) fn on_clock(self) -> Duration {
         self.0
     }
+
+    /// The way back of [`on_clock`](Self::on_clock).
+    #[cfg(feature = "lock")]
+    pub(crate) fn from_clock(time: Duration) -> Self {
+        Self(time)
+    }
 }
 
 impl Add<Duration> for Moment {

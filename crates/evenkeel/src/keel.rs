@@ -4,6 +4,8 @@
 use crate::cache::Caches;
 use crate::clock::Clock;
 use crate::link::{Link, LinkError, LinkOptions, Script};
+#[cfg(feature = "lock")]
+use crate::lock::Locks;
 #[cfg(feature = "queue")]
 use crate::queue::{QueueStore, Queues};
 #[cfg(feature = "spool")]
@@ -34,7 +36,7 @@ pub(crate) struct MemoryOptions {
     pub(crate) max_bytes: usize,
 }
 
-/// The one handle a program opens; cheap to clone. It hands out caches and queues (and, later, locks and streams).
+/// The one handle a program opens; cheap to clone. It hands out caches, queues and locks (and, later, streams).
 #[derive(Clone)]
 pub struct Keel(Arc<Inner>);
 
@@ -49,6 +51,8 @@ struct Inner {
     sql: crate::sql::Shared,
     #[cfg(feature = "spool")]
     spool: Option<Spool>,
+    #[cfg(feature = "lock")]
+    locks: Locks,
 }
 
 impl Keel {
@@ -98,8 +102,15 @@ impl Keel {
         self.0.spool.as_ref()
     }
 
-    /// Lets what is on its way to Redis finish, for at most `deadline`, then closes the connections, for all clones.
+    /// Lets what is on its way to Redis finish, releases of dropped guards included, for at most `deadline`, then closes the
+    /// connections, for all clones. Guards that still live are not released: their locks end with their leases.
     pub async fn shutdown(&self, deadline: Duration) {
+        #[cfg(feature = "lock")]
+        let began = self.0.clock.now();
+        #[cfg(feature = "lock")]
+        self.0.locks.drain(deadline).await;
+        #[cfg(feature = "lock")]
+        let deadline = deadline.saturating_sub(self.0.clock.now().since(began));
         if let Some(link) = self.link() {
             link.shutdown(deadline).await;
         }
@@ -111,7 +122,7 @@ impl Keel {
     }
 
     #[cfg_attr(
-        not(any(feature = "cache", feature = "queue")),
+        not(any(feature = "cache", feature = "queue", feature = "lock")),
         expect(dead_code, reason = "read by the capabilities, all of which are features")
     )]
     pub(crate) fn clock(&self) -> &Clock {
@@ -139,6 +150,10 @@ impl Keel {
     #[cfg(all(feature = "testing", feature = "sql"))]
     pub async fn until_marked<DB: crate::sql::Database>(&self, pool: &sqlx::Pool<DB>) {
         self.0.sql.until_marked(pool).await;
+    /// What the locks of this keel share.
+    #[cfg(feature = "lock")]
+    pub(crate) fn locks(&self) -> &Locks {
+        &self.0.locks
     }
 
     /// Where the jobs of all queues are.
@@ -164,6 +179,8 @@ impl Keel {
             sql: crate::sql::Shared::default(),
             #[cfg(feature = "spool")]
             spool: None,
+            #[cfg(feature = "lock")]
+            locks: self.0.locks.another_process(),
         }))
     }
 
@@ -183,6 +200,8 @@ impl Keel {
         });
         #[cfg(feature = "queue")]
         let queues = Queues::new(clock.clone());
+        #[cfg(feature = "lock")]
+        let locks = Locks::new(&backend, clock.clone());
         Self(Arc::new(Inner {
             backend,
             clock,
@@ -194,6 +213,8 @@ impl Keel {
             sql: crate::sql::Shared::default(),
             #[cfg(feature = "spool")]
             spool: builder.spool,
+            #[cfg(feature = "lock")]
+            locks,
         }))
     }
 }
@@ -269,6 +290,8 @@ fn scripts() -> Vec<&'static Script> {
         &crate::queue::SCRIPTS,
         #[cfg(feature = "sql")]
         &crate::sql::sink::stream::SCRIPTS,
+        #[cfg(feature = "lock")]
+        &crate::lock::SCRIPTS,
     ];
     capabilities.concat()
 }

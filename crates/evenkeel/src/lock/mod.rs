@@ -1,1 +1,61 @@
 //! Locks whose fences SQL can check.
+//!
+//! A lock over Redis keeps a queue in order; it cannot keep a process that was paused from acting after its lease has ended. So
+//! every acquisition comes with a [`Fence`], a number above all before it, which the resource can check. Ask for a lock by name:
+//!
+//! ```
+//! use evenkeel::Keel;
+//! use evenkeel::lock::Release;
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
+//! let guard = keel.lock("stock/42").ttl(Duration::from_secs(10)).wait(Duration::from_secs(2)).acquire().await?;
+//! assert!(keel.lock("stock/42").try_acquire().await?.is_none());
+//!
+//! // Ends early, with an error, if the lock is lost meanwhile.
+//! let counted = guard.run(async { 41 + 1 }).await?;
+//! assert_eq!(counted, 42);
+//!
+//! let first = guard.fence();
+//! assert_eq!(guard.release().await?, Release::Released); // or drop it: that never blocks
+//! assert!(keel.lock("stock/42").acquire().await?.fence() > first);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! In this folder, from the outside in: `builder` and `guard` are the surface; `attempt` waits for a lock, with `gate` as the local
+//! queue; `lease`, `latch` and `renewal` keep one; `reaper` gives back what was dropped; `store` is the seam to `redis` and `memory`.
+//!
+//! * [`LockBuilder`] — what [`Keel::lock`](crate::Keel::lock) begins; [`Guard`] — the lock is held while it lives.
+//! * [`steps`] — the atomic steps, as a trait; docs/spec/lock.md is their specification.
+//! * [`MemoryLock`] — the steps as a model in this process; [`RedisLock`] — as scripts on one Redis.
+
+mod attempt;
+mod builder;
+mod error;
+mod gate;
+mod guard;
+mod latch;
+mod lease;
+mod locks;
+mod memory;
+mod metrics;
+mod name;
+mod reaper;
+mod redis;
+mod renewal;
+pub mod steps;
+mod store;
+
+pub use attempt::Wait;
+pub use builder::LockBuilder;
+pub use error::{LockError, LossReason, Lost};
+pub use guard::{Guard, Release};
+pub(crate) use locks::Locks;
+pub use memory::MemoryLock;
+pub use name::LockName;
+pub use redis::RedisLock;
+pub(crate) use redis::SCRIPTS;
+pub use steps::Fence;

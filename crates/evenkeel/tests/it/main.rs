@@ -4,6 +4,7 @@
 mod cache;
 mod hermetic;
 mod link;
+mod lock;
 mod permissions;
 mod queue;
 mod spool;

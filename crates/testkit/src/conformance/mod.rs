@@ -4,5 +4,6 @@
 //! list of tests, and a failure names the promise that broke.
 
 pub mod cache;
+pub mod lock;
 pub mod queue;
 pub mod stream_sink;

@@ -1,4 +1,5 @@
 //! Tests that need no server.
 
 mod cache_model;
+mod lock_model;
 mod queue_model;

@@ -1,0 +1,186 @@
+//! One acquisition: from its place in the local queue to a guard, or back.
+
+use super::error::LockError;
+use super::gate::Turn;
+use super::guard::Guard;
+use super::lease::{Debt, Grant, Lease};
+use super::locks::Locks;
+use super::name::LockName;
+use super::renewal;
+use super::steps::{Acquire, Acquired, LockSteps};
+use crate::guard::guard;
+use crate::retry::Backoff;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Tries in a row that Redis may fail to answer.
+const TRIES: u32 = 3;
+const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(200), delay_max: Duration::from_millis(200) };
+/// Nobody waits longer without looking: what is told can be lost.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What a caller wants, and how long it waits for it.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    pub(super) name: LockName,
+    pub(super) call: Acquire,
+    pub(super) wait: Wait,
+}
+
+/// How long to wait for a lock that is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all.
+    No,
+    /// At most so long.
+    UpTo(Duration),
+    /// Until it is free.
+    Forever,
+}
+
+impl From<Duration> for Wait {
+    fn from(limit: Duration) -> Self {
+        Self::UpTo(limit)
+    }
+}
+
+/// Waits for the lock as long as it was told to.
+pub(super) async fn acquire(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
+    locks.reaper.start(&locks.store);
+    let began = locks.clock.now();
+    let guard = contend(locks, wanted).await;
+    let metrics = &locks.metrics;
+    match &guard {
+        Ok(_) => metrics.acquired.increment(1),
+        Err(LockError::Busy { .. }) => metrics.busy.increment(1),
+        Err(_) => metrics.failed.increment(1),
+    }
+    metrics.wait_seconds.record(locks.clock.now().since(began).as_secs_f64());
+    guard
+}
+
+async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
+    let began = locks.clock.now();
+    let gate = locks.gates.gate(&wanted.name);
+    let turn = match wanted.wait {
+        Wait::No => gate.turn_now(),
+        Wait::UpTo(limit) => locks.clock.timeout(limit, gate.turn()).await.ok(),
+        Wait::Forever => Some(gate.turn().await),
+    };
+    let Some(turn) = turn else { return Err(busy(&wanted.name, Duration::ZERO)) };
+    let wait = wanted.wait;
+    let mut attempt = Attempt { locks: locks.clone(), wanted, turn: Some(turn), is_sent: false };
+    let mut is_armed = false;
+    loop {
+        let free_in = match attempt.once().await? {
+            Outcome::Guard(guard) => return Ok(guard),
+            Outcome::Taken { free_in } => free_in,
+        };
+        let left = match wait {
+            Wait::No => Duration::ZERO,
+            Wait::UpTo(limit) => limit.saturating_sub(locks.clock.now().since(began)),
+            Wait::Forever => Duration::MAX,
+        };
+        if left.is_zero() {
+            return Err(busy(&attempt.wanted.name, free_in));
+        }
+        let mut ear = gate.ear.lock().await;
+        if ear.is_none() {
+            *ear = locks.store.listen(&attempt.wanted.name).await.ok();
+        }
+        // First listen, then ask again, then wait: what was given back in between would be slept through.
+        if !is_armed && guard("lock_arm_then_attempt") {
+            is_armed = true;
+            continue;
+        }
+        let pause = locks.clock.sleep(free_in.min(LOOK).min(left));
+        match &mut *ear {
+            Some(ear) => tokio::select! {
+                () = ear.woken(locks.process) => {}
+                () = pause => {}
+            },
+            None => pause.await,
+        }
+    }
+}
+
+fn busy(name: &LockName, free_in: Duration) -> LockError {
+    LockError::Busy { name: name.to_string(), free_in }
+}
+
+/// An acquisition on its way. Whoever drops it leaves nothing behind: what may have reached the store is released after it.
+struct Attempt {
+    locks: Locks,
+    wanted: Wanted,
+    /// Until a guard has it.
+    turn: Option<Turn>,
+    /// The store may hold the lock in this attempt's name.
+    is_sent: bool,
+}
+
+enum Outcome {
+    Guard(Guard),
+    Taken { free_in: Duration },
+}
+
+impl Attempt {
+    /// Asks the store, again if it does not answer.
+    async fn once(&mut self) -> Result<Outcome, LockError> {
+        let mut failures = 0;
+        loop {
+            let in_doubt = self.is_sent;
+            // Set before anything is sent: from here on dropping this future must release.
+            self.is_sent = true;
+            let sent = self.locks.clock.now();
+            let error = match self.locks.store.acquire(&self.wanted.name, &self.wanted.call).await {
+                Ok(Acquired::Granted { fence, lease_left_ms }) => {
+                    let length = Duration::from_millis(self.wanted.call.lease_ms);
+                    let deadline = sent + Duration::from_millis(lease_left_ms);
+                    // The answer took longer than the lease: this is nobody's to hand out.
+                    if self.locks.clock.now() >= deadline && guard("lock_late_grant") {
+                        self.locks.metrics.late.increment(1);
+                        return Ok(Outcome::Taken { free_in: Duration::from_millis(1) });
+                    }
+                    return Ok(self.granted(&Grant { fence, deadline, length }));
+                }
+                Ok(Acquired::Taken { free_in_ms }) => {
+                    // An earlier try that was not answered may still be on its way.
+                    self.is_sent = in_doubt;
+                    return Ok(Outcome::Taken { free_in: Duration::from_millis(free_in_ms) });
+                }
+                Err(error) => error,
+            };
+            self.is_sent = in_doubt || error.outcome_unknown();
+            failures += 1;
+            if !error.is_retryable() || failures >= TRIES {
+                return Err(error);
+            }
+            self.locks.clock.sleep(RETRY.delay(0)).await;
+        }
+    }
+
+    fn granted(&mut self, grant: &Grant) -> Outcome {
+        // Nothing can come between: no await from here to the guard.
+        let Some(turn) = self.turn.take() else { return Outcome::Taken { free_in: Duration::from_millis(1) } };
+        self.is_sent = false;
+        let (locks, name) = (self.locks.clone(), self.wanted.name.clone());
+        let lease = Lease::new(locks, name, self.wanted.call.owner, grant, turn);
+        renewal::start(&lease);
+        Outcome::Guard(Guard::new(Arc::clone(&lease)))
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if self.is_sent && guard("lock_cancelled_acquire") {
+            let lease = Duration::from_millis(self.wanted.call.lease_ms);
+            let debt = Debt {
+                name: self.wanted.name.clone(),
+                owner: self.wanted.call.owner,
+                until: self.locks.clock.now() + lease,
+                turn: self.turn.take(),
+            };
+            self.locks.reaper.hand_over(&self.locks, debt);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What can go wrong with a lock, and what to do about it.
+
+use crate::link::LinkError;
+use std::time::Duration;
+
+/// Why a lock call failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Redis did not do it, or did not say so. A lock that was acquired without our hearing of it ends with its lease.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// Somebody else has the lock, and had it for as long as the call was allowed to wait. Try later, or turn your own caller away.
+    #[error("the lock {name} is taken, for {} ms more unless it is given back or renewed", free_in.as_millis())]
+    Busy {
+        /// The lock.
+        name: String,
+        /// When it can be free at the earliest, if nobody gives it back before.
+        free_in: Duration,
+    },
+    /// The call cannot work as it is. Nothing was sent.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl LockError {
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Link(error) => error.is_retryable(),
+            Self::Busy { .. } => true,
+            Self::Invalid(_) => false,
+        }
+    }
+
+    /// Whether the call may have happened although it failed here.
+    #[must_use]
+    pub fn outcome_unknown(&self) -> bool {
+        matches!(self, Self::Link(error) if error.outcome_unknown())
+    }
+}
+
+/// The guard does not hold its lock any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the lock was lost: {reason}; stop, and let whoever has it now do the work")]
+pub struct Lost {
+    /// How that came to be known.
+    pub reason: LossReason,
+}
+
+/// How a guard came to know that it has lost its lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// Its lease ended before a renewal was confirmed: this process was paused, or cut off.
+    #[error("its lease ended before a renewal was confirmed")]
+    Expired,
+    /// A renewal found that another owner has it, or nobody: it was broken, or forgotten by Redis.
+    #[error("a renewal found that it is held no more")]
+    Gone,
+    /// The database has seen a higher fence: somebody acquired the lock later.
+    #[error("the database has seen a later holder")]
+    Fenced,
+}
+
+impl LossReason {
+    /// The label of the metric.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Gone => "gone",
+            Self::Fenced => "fenced",
+        }
+    }
+}

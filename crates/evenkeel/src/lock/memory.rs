@@ -1,0 +1,304 @@
+//! The model: the steps of docs/spec/lock.md as a plain state machine behind a mutex. It is the embedded backend, the
+//! specification in code, and the oracle the scripts are compared with.
+
+use super::error::LockError;
+use super::name::LockName;
+use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
+use crate::clock::Clock;
+use crate::guard::guard;
+use crate::token::Token;
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+
+/// How long a process that was turned away counts as waiting.
+const WAITING_MS: u64 = 2_000;
+/// How long a process that gave a lock back lets others go first.
+const TURN_MS: u64 = 20;
+/// How long a fence is remembered.
+const DAY_MS: u64 = 86_400_000;
+
+/// The embedded backend: every lock in this process, gone with it. Cheap to clone; clones share the locks.
+///
+/// Guarantee: the same answers as Redis gives. Not guaranteed: anything after the process ends.
+#[derive(Clone)]
+pub struct MemoryLock(Arc<Inner>);
+
+struct Inner {
+    locks: Mutex<HashMap<LockName, State>>,
+    clock: Clock,
+    /// Counts the times a lock was given back while somebody waited.
+    news: watch::Sender<u64>,
+}
+
+/// All there is about one name.
+#[derive(Default)]
+struct State {
+    held: Option<Record>,
+    ledger: Option<Ledger>,
+    /// Until when a process counts as waiting.
+    waiters: HashMap<Token, u64>,
+}
+
+struct Record {
+    owner: Token,
+    fence: u64,
+    ends: u64,
+    lease: u64,
+    cooling: u64,
+    since: u64,
+    limit: Option<u64>,
+    words: Bytes,
+}
+
+/// What is remembered of a name beyond a lease.
+struct Ledger {
+    fence: u64,
+    /// Who gave the lock back last, and until when it lets others go first.
+    turn: Option<(Token, u64)>,
+    forgotten_at: u64,
+}
+
+impl MemoryLock {
+    /// No locks. Its server time is the clock's wall clock.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        Self(Arc::new(Inner { locks: Mutex::default(), clock, news: watch::Sender::new(0) }))
+    }
+
+    /// Hears when a lock is given back that somebody waits for.
+    pub(super) fn listen(&self) -> watch::Receiver<u64> {
+        self.0.news.subscribe()
+    }
+
+    /// [`LockSteps::release`], for those who cannot wait.
+    pub(super) fn release_now(&self, name: &LockName, call: Release) -> Released {
+        let released = self.step(name, |state, now| state.release(now, call));
+        if matches!(released, Released::Released { others_waiting: 1.. }) && guard("model_lock_release_tells") {
+            self.0.news.send_modify(|count| *count += 1);
+        }
+        released
+    }
+
+    /// The names that are not free, sorted.
+    pub(super) fn held(&self) -> Vec<LockName> {
+        let now = self.0.clock.unix_ms();
+        let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = locks.iter().filter(|(_, state)| state.held.as_ref().is_some_and(|held| held.free_at() > now));
+        let mut names: Vec<LockName> = held.map(|(name, _)| name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    /// Runs one step on one lock. No step calls out, so the mutex is held for the step only.
+    fn step<T>(&self, name: &LockName, step: impl FnOnce(&mut State, u64) -> T) -> T {
+        let now = self.0.clock.unix_ms();
+        let mut locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = locks.entry(name.clone()).or_default();
+        state.sweep(now);
+        let answer = step(state, now);
+        if state.is_empty() {
+            locks.remove(name);
+        }
+        answer
+    }
+}
+
+impl Record {
+    fn free_at(&self) -> u64 {
+        self.ends + self.cooling
+    }
+}
+
+impl State {
+    /// Drops what has run out, and shortens a lease from before the clock was set back.
+    fn sweep(&mut self, now: u64) {
+        self.held.take_if(|held| now >= held.free_at());
+        self.ledger.take_if(|ledger| now >= ledger.forgotten_at);
+        self.waiters.retain(|_, until| *until > now);
+        if let Some(held) = &mut self.held
+            && held.ends > now + held.lease
+            && guard("model_lock_lease_from_future")
+        {
+            held.ends = now + held.lease;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.held.is_none() && self.ledger.is_none() && self.waiters.is_empty()
+    }
+
+    fn acquire(&mut self, now: u64, call: &Acquire) -> Acquired {
+        if let Some(held) = &self.held
+            && held.owner == call.owner
+            && now < held.ends
+            && guard("model_lock_acquire_repeat")
+        {
+            return Acquired::Granted { fence: Fence(held.fence), lease_left_ms: held.ends - now };
+        }
+        let free_at = match (&self.held, &self.ledger) {
+            (Some(held), _) => held.free_at(),
+            (None, Some(Ledger { turn: Some((process, until)), .. }))
+                if *process == call.process && self.others(call.process) > 0 =>
+            {
+                *until
+            }
+            _ => now,
+        };
+        if free_at > now {
+            if call.waits {
+                self.waiters.insert(call.process, now + WAITING_MS);
+            }
+            return Acquired::Taken { free_in_ms: free_at - now };
+        }
+        self.waiters.remove(&call.process);
+        let previous = self.ledger.as_ref().map_or(0, |ledger| ledger.fence);
+        let mut fence = 1;
+        for (bound, name) in [
+            (previous + 1, "model_lock_fence_previous"),
+            (now * 1000, "model_lock_fence_time"),
+            (call.fence_floor + 1, "model_lock_fence_floor"),
+        ] {
+            if guard(name) {
+                fence = fence.max(bound);
+            }
+        }
+        let lease = call.hold_ms_max.map_or(call.lease_ms, |hold| call.lease_ms.min(hold));
+        self.note(now, fence, None);
+        self.held = Some(Record {
+            owner: call.owner,
+            fence,
+            ends: now + lease,
+            lease,
+            cooling: call.cooling_ms,
+            since: now,
+            limit: call.hold_ms_max.map(|hold| now + hold),
+            words: call.words.clone(),
+        });
+        Acquired::Granted { fence: Fence(fence), lease_left_ms: lease }
+    }
+
+    fn renew(&mut self, now: u64, owner: Token, lease_ms: u64) -> Renewed {
+        let Some(held) = &mut self.held else { return Renewed::Lost };
+        if held.owner != owner && guard("model_lock_renew_owner") {
+            return Renewed::Lost;
+        }
+        if now >= held.ends && guard("model_lock_renew_ended") {
+            return Renewed::Lost;
+        }
+        let mut ends = now + lease_ms;
+        if let Some(limit) = held.limit
+            && guard("model_lock_max_hold")
+        {
+            ends = ends.min(limit);
+        }
+        if ends <= held.ends {
+            return Renewed::Held { lease_left_ms: held.ends - now };
+        }
+        (held.ends, held.lease) = (ends, lease_ms);
+        Renewed::Renewed { lease_left_ms: ends - now }
+    }
+
+    fn release(&mut self, now: u64, call: Release) -> Released {
+        let Some(held) = &self.held else { return Released::Nothing };
+        if held.owner != call.owner && guard("model_lock_release_owner") {
+            return Released::Lost;
+        }
+        if now >= held.ends && guard("model_lock_release_ended") {
+            return Released::Lost;
+        }
+        let fence = held.fence;
+        let others_waiting = self.others(call.process);
+        self.held = None;
+        if call.waits {
+            self.waiters.insert(call.process, now + WAITING_MS);
+        }
+        if others_waiting > 0 && guard("model_lock_turn") {
+            self.note(now, fence, Some((call.process, now + TURN_MS)));
+        }
+        Released::Released { others_waiting }
+    }
+
+    fn raise(&mut self, now: u64, owner: Token, seen: Fence) -> Option<Fence> {
+        let previous = self.ledger.as_ref().map_or(0, |ledger| ledger.fence);
+        let held = self.held.as_mut()?;
+        if held.owner != owner && guard("model_lock_raise_owner") {
+            return None;
+        }
+        if now >= held.ends {
+            return None;
+        }
+        if held.fence <= seen.0 {
+            held.fence = previous.max(seen.0) + 1;
+            let fence = held.fence;
+            self.note(now, fence, None);
+            return Some(Fence(fence));
+        }
+        Some(Fence(held.fence))
+    }
+
+    fn inspect(&self, now: u64) -> Option<Holder> {
+        let held = self.held.as_ref()?;
+        Some(Holder {
+            owner: held.owner,
+            fence: Fence(held.fence),
+            lease_left_ms: held.ends.saturating_sub(now),
+            free_in_ms: held.free_at() - now,
+            held_ms: now.saturating_sub(held.since),
+            waiting: self.waiters.len() as u64,
+            words: held.words.clone(),
+        })
+    }
+
+    fn break_lock(&mut self, now: u64, seen: Option<Fence>) -> Option<Holder> {
+        let holder = self.inspect(now)?;
+        if seen.is_some_and(|seen| seen != holder.fence) && guard("model_lock_break_fence") {
+            return None;
+        }
+        self.held = None;
+        let previous = self.ledger.as_ref().map_or(0, |ledger| ledger.fence);
+        self.note(now, previous.max(holder.fence.0), None);
+        Some(holder)
+    }
+
+    fn note(&mut self, now: u64, fence: u64, turn: Option<(Token, u64)>) {
+        self.ledger = Some(Ledger { fence, turn, forgotten_at: now + DAY_MS });
+    }
+
+    /// How many processes wait besides this one.
+    fn others(&self, process: Token) -> u64 {
+        self.waiters.keys().filter(|waiter| **waiter != process).count() as u64
+    }
+}
+
+impl LockSteps for MemoryLock {
+    async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
+        check(call)?;
+        Ok(self.step(name, |state, now| state.acquire(now, call)))
+    }
+
+    async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
+        Ok(self.step(name, |state, now| state.renew(now, owner, lease_ms)))
+    }
+
+    async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
+        Ok(self.release_now(name, call))
+    }
+
+    async fn raise(&self, name: &LockName, owner: Token, seen: Fence) -> Result<Option<Fence>, LockError> {
+        Ok(self.step(name, |state, now| state.raise(now, owner, seen)))
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Option<Holder>, LockError> {
+        Ok(self.step(name, |state, now| state.inspect(now)))
+    }
+
+    async fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
+        let broken = self.step(name, |state, now| state.break_lock(now, seen));
+        if broken.is_some() {
+            self.0.news.send_modify(|count| *count += 1);
+        }
+        Ok(broken)
+    }
+}

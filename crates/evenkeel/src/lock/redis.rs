@@ -1,0 +1,182 @@
+//! The steps as scripts on one Redis; docs/spec/lock.md is their specification, `memory.rs` their model.
+
+use super::error::LockError;
+use super::name::{Keys, LOCK, LockName, front, name_of};
+use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
+use crate::link::{Link, LinkError, Script, Subscription};
+use crate::token::Token;
+use redis::Value;
+
+macro_rules! script {
+    ($name:literal, $flags:literal) => {
+        Script::with(
+            $name,
+            $flags,
+            &[include_str!("shared/record.lua")],
+            include_str!(concat!("scripts/", $name, ".lua")),
+        )
+    };
+}
+
+// Refused as a whole by a Redis that is out of memory.
+static ACQUIRE: Script = script!("acquire-3", "");
+// A lock must be kept and given back when Redis is full.
+static RENEW: Script = script!("renew-1", "allow-oom");
+static RELEASE: Script = script!("release-3", "allow-oom");
+static RAISE: Script = script!("raise-2", "allow-oom");
+static BREAK: Script = script!("break-3", "allow-oom");
+static INSPECT: Script = script!("inspect-2", "no-writes");
+
+/// All of them, to be loaded on every epoch.
+pub(crate) const SCRIPTS: [&Script; 6] = [&ACQUIRE, &RENEW, &RELEASE, &RAISE, &BREAK, &INSPECT];
+
+/// Keys looked at in one turn of a listing.
+const SCAN_COUNT: usize = 500;
+
+/// The steps on one Redis. Cheap to clone.
+#[derive(Clone)]
+pub struct RedisLock {
+    link: Link,
+}
+
+impl RedisLock {
+    /// The steps over this link.
+    #[must_use]
+    pub fn new(link: Link) -> Self {
+        Self { link }
+    }
+
+    /// Hears when a lock is given back that somebody waits for.
+    pub(super) async fn listen(&self, name: &LockName) -> Result<Subscription, LockError> {
+        Ok(self.link.subscribe(&self.keys(name).news).await?)
+    }
+
+    /// The names that are not free, sorted. Walks the keyspace: for operators.
+    pub(super) async fn held(&self) -> Result<Vec<LockName>, LockError> {
+        let prefix = self.link.prefix();
+        let pattern = format!("{}*{LOCK}", escaped(&front(prefix)));
+        let mut names = Vec::new();
+        let mut cursor = 0_u64;
+        loop {
+            let mut cmd = redis::cmd("SCAN");
+            cmd.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(SCAN_COUNT);
+            let (next, keys): (u64, Vec<Vec<u8>>) = typed(self.link.command(b"", &cmd).await?)?;
+            names.extend(keys.iter().filter_map(|key| name_of(prefix, key)));
+            cursor = next;
+            if cursor == 0 {
+                break;
+            }
+        }
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn keys(&self, name: &LockName) -> Keys {
+        Keys::new(self.link.prefix(), name)
+    }
+}
+
+impl LockSteps for RedisLock {
+    async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
+        check(call)?;
+        let keys = self.keys(name);
+        let numbers = [call.lease_ms, call.cooling_ms, call.hold_ms_max.unwrap_or(0), call.fence_floor];
+        let [lease, cooling, hold, floor] = numbers.map(|number| number.to_string());
+        let args: [&[u8]; 8] = [
+            call.owner.as_bytes(),
+            call.process.as_bytes(),
+            lease.as_bytes(),
+            cooling.as_bytes(),
+            hold.as_bytes(),
+            floor.as_bytes(),
+            flag(call.waits),
+            &call.words,
+        ];
+        let (fence, ms): (u64, u64) = self.link.run(&ACQUIRE, &[&keys.lock, &keys.fence, &keys.waiters], &args).await?;
+        Ok(match fence {
+            0 => Acquired::Taken { free_in_ms: ms },
+            fence => Acquired::Granted { fence: Fence(fence), lease_left_ms: ms },
+        })
+    }
+
+    async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
+        let (keys, lease_ms) = (self.keys(name), lease_ms.to_string());
+        let args: [&[u8]; 2] = [owner.as_bytes(), lease_ms.as_bytes()];
+        let (verdict, lease_left_ms): (u8, u64) = self.link.run(&RENEW, &[&keys.lock], &args).await?;
+        match verdict {
+            0 => Ok(Renewed::Lost),
+            1 => Ok(Renewed::Renewed { lease_left_ms }),
+            2 => Ok(Renewed::Held { lease_left_ms }),
+            _ => Err(unexpected("renew")),
+        }
+    }
+
+    async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
+        let keys = self.keys(name);
+        let args: [&[u8]; 4] = [call.owner.as_bytes(), call.process.as_bytes(), flag(call.waits), &keys.news];
+        let (verdict, others_waiting): (i8, u64) =
+            self.link.run(&RELEASE, &[&keys.lock, &keys.fence, &keys.waiters], &args).await?;
+        match verdict {
+            1 => Ok(Released::Released { others_waiting }),
+            0 => Ok(Released::Lost),
+            -1 => Ok(Released::Nothing),
+            _ => Err(unexpected("release")),
+        }
+    }
+
+    async fn raise(&self, name: &LockName, owner: Token, seen: Fence) -> Result<Option<Fence>, LockError> {
+        let keys = self.keys(name);
+        let seen = seen.to_string();
+        let fence: u64 =
+            self.link.run(&RAISE, &[&keys.lock, &keys.fence], &[owner.as_bytes(), seen.as_bytes()]).await?;
+        Ok((fence > 0).then_some(Fence(fence)))
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Option<Holder>, LockError> {
+        let keys = self.keys(name);
+        holder(self.link.run(&INSPECT, &[&keys.lock, &keys.waiters], &[]).await?)
+    }
+
+    async fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
+        let keys = self.keys(name);
+        let seen = seen.map_or(0, |seen| seen.0).to_string();
+        let args: [&[u8]; 2] = [seen.as_bytes(), &keys.news];
+        holder(self.link.run(&BREAK, &[&keys.lock, &keys.fence, &keys.waiters], &args).await?)
+    }
+}
+
+fn flag(yes: bool) -> &'static [u8] {
+    if yes { b"1" } else { b"0" }
+}
+
+fn holder(reply: Value) -> Result<Option<Holder>, LockError> {
+    type Fields = (Vec<u8>, u64, u64, u64, u64, u64, Vec<u8>);
+    if reply == Value::Nil {
+        return Ok(None);
+    }
+    let (owner, fence, lease_left_ms, free_in_ms, held_ms, waiting, words): Fields = typed(reply)?;
+    let owner: [u8; 16] = owner.try_into().map_err(|_| unexpected("inspect"))?;
+    let (owner, fence, words) = (Token::from(owner), Fence(fence), words.into());
+    Ok(Some(Holder { owner, fence, lease_left_ms, free_in_ms, held_ms, waiting, words }))
+}
+
+fn typed<T: redis::FromRedisValue>(reply: Value) -> Result<T, LockError> {
+    redis::from_redis_value(reply).map_err(|error| LockError::Link(LinkError::Unexpected(error.to_string())))
+}
+
+/// The text as a pattern that matches it alone.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^') {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+    escaped
+}
+
+fn unexpected(step: &str) -> LockError {
+    LockError::Link(LinkError::Unexpected(format!("the answer of the script of {step}")))
+}

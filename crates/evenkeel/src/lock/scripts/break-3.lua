@@ -1,0 +1,16 @@
+-- Takes a lock from whoever holds it, or ends its cooling, and tells the processes that wait.
+-- KEYS 1 lock, 2 fence, 3 waiters    ARGV 1 the fence that was seen (0: any), 2 channel
+-- Replies nothing: it is free, or another holder has it · {owner, fence, lease left, ms until free, held for ms, waiting, words}
+-- Cost O(log waiting processes). Safe to repeat.
+local held = open(call('GET', KEYS[1]))
+if not held then return nil end
+local seen = tonumber(ARGV[1])
+if seen > 0 and held.fence ~= seen then return nil end -- guard: lock_break_fence
+call('DEL', KEYS[1])
+-- The turn of whoever gave it back last is over.
+note(KEYS[2], math.max(held.fence, (ledger(KEYS[2]))), NOBODY, 0)
+call('SPUBLISH', ARGV[2], '')
+return {
+  held.owner, held.fence, math.max(held.ends - now, 0), held.ends + held.cooling - now,
+  math.max(now - held.since, 0), others(KEYS[3], ''), held.words,
+}

@@ -1,0 +1,15 @@
+-- Lifts the fence of a held lock above what SQL has seen: Redis had forgotten a higher one.
+-- KEYS 1 lock, 2 fence    ARGV 1 owner, 2 the fence SQL has seen
+-- Replies the fence · 0 lost
+-- Cost O(1). Safe to repeat: a fence that is high enough stays.
+local held = open(call('GET', KEYS[1]))
+if not held then return 0 end
+if held.owner ~= ARGV[1] then return 0 end -- guard: lock_raise_owner
+if now >= held.ends then return 0 end
+local seen = tonumber(ARGV[2])
+if held.fence > seen then return held.fence end
+local last = ledger(KEYS[2])
+held.fence = math.max(last, seen) + 1
+note(KEYS[2], held.fence, NOBODY, 0)
+place(KEYS[1], held)
+return held.fence

@@ -1,0 +1,166 @@
+//! The atomic steps of a lock, as a trait; docs/spec/lock.md is their specification. Each backend implements it, and the
+//! conformance suite of the test kit runs on all of them.
+
+use super::error::LockError;
+use super::name::LockName;
+use crate::token::Token;
+use bytes::Bytes;
+use std::fmt;
+use std::future::Future;
+
+/// Longest words a holder may say about itself.
+pub const WORDS_BYTES_MAX: usize = 1024;
+
+/// The highest fence a backend may hand out: Lua counts exactly up to here.
+pub const FENCE_MAX: u64 = (1 << 53) - 1;
+
+/// A number that rises with every acquisition of a name. What protects a resource is not that somebody has a fence, but that the
+/// resource refuses everything that comes with a lower one than it has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fence(pub u64);
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// A call that wants a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acquire {
+    /// Who will hold it: drawn anew for each acquisition, the same for repeats of the call.
+    pub owner: Token,
+    /// The process that asks.
+    pub process: Token,
+    /// How long it is held without a renewal.
+    pub lease_ms: u64,
+    /// How long nobody gets it after a lease ran out.
+    pub cooling_ms: u64,
+    /// How long it may be held with renewals; `None` for no limit.
+    pub hold_ms_max: Option<u64>,
+    /// A fence that was seen elsewhere: the new one is above it.
+    pub fence_floor: u64,
+    /// Whether the process waits if it gets nothing.
+    pub waits: bool,
+    /// What the holder says about itself.
+    pub words: Bytes,
+}
+
+/// What became of an [`Acquire`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acquired {
+    /// The caller holds it.
+    Granted {
+        /// Its fence.
+        fence: Fence,
+        /// For how long, from when the backend answered.
+        lease_left_ms: u64,
+    },
+    /// It is held, or cools, or it is the turn of another process.
+    Taken {
+        /// It is not free before so many ms, unless it is given back.
+        free_in_ms: u64,
+    },
+}
+
+/// What became of a renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewed {
+    /// The lease counts from now.
+    Renewed {
+        /// What is left of it.
+        lease_left_ms: u64,
+    },
+    /// The caller holds it, and it has reached its limit: this lease is the last.
+    Held {
+        /// What is left of it.
+        lease_left_ms: u64,
+    },
+    /// The caller does not hold it any more.
+    Lost,
+}
+
+/// A call that gives a lock back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Who holds it.
+    pub owner: Token,
+    /// The process it is in.
+    pub process: Token,
+    /// Whether others in the same process wait for it.
+    pub waits: bool,
+}
+
+/// What a [`Release`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// The caller held it; now it is free.
+    Released {
+        /// Other processes that wait for it. They were told.
+        others_waiting: u64,
+    },
+    /// Somebody else holds it, or it cools after the caller's lease ran out.
+    Lost,
+    /// Nobody holds it: the lease ran out, or this call is a repeat.
+    Nothing,
+}
+
+/// What is known of a lock that is not free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Who holds it.
+    pub owner: Token,
+    /// Its fence.
+    pub fence: Fence,
+    /// What is left of the lease; 0 if it ran out and the lock cools.
+    pub lease_left_ms: u64,
+    /// When it is free at the earliest, unless it is given back.
+    pub free_in_ms: u64,
+    /// For how long it has been held.
+    pub held_ms: u64,
+    /// Processes that wait for it.
+    pub waiting: u64,
+    /// What the holder says about itself.
+    pub words: Bytes,
+}
+
+type Reply<T> = Result<T, LockError>;
+
+/// The steps of a lock.
+pub trait LockSteps: Send + Sync {
+    /// Takes a lock that is free.
+    fn acquire(&self, name: &LockName, call: &Acquire) -> impl Future<Output = Reply<Acquired>> + Send;
+    /// Lets a lease count from now, if `owner` still has it.
+    fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> impl Future<Output = Reply<Renewed>> + Send;
+    /// Gives a lock back, if `owner` still has it.
+    fn release(&self, name: &LockName, call: Release) -> impl Future<Output = Reply<Released>> + Send;
+    /// Lifts the fence above what SQL has seen, if `owner` still has the lock; `None` if not.
+    fn raise(&self, name: &LockName, owner: Token, seen: Fence) -> impl Future<Output = Reply<Option<Fence>>> + Send;
+    /// What is known of a lock; `None` if it is free.
+    fn inspect(&self, name: &LockName) -> impl Future<Output = Reply<Option<Holder>>> + Send;
+    /// Takes a lock away from whoever holds it, if it has the fence that was `seen` (`None`: any); what was taken away.
+    fn break_lock(
+        &self,
+        name: &LockName,
+        seen: Option<Fence>,
+    ) -> impl Future<Output = Reply<Option<Holder>>> + Send;
+}
+
+/// Refuses what no backend takes.
+pub(super) fn check(call: &Acquire) -> Reply<()> {
+    const LEASE_MS_MAX: u64 = u32::MAX as u64;
+    let refuse = |sentence: String| Err(LockError::Invalid(sentence));
+    if call.lease_ms == 0 || call.lease_ms > LEASE_MS_MAX || call.cooling_ms > LEASE_MS_MAX {
+        return refuse(format!(
+            "a ttl of {} ms with a lock delay of {} ms; a ttl takes 1 ms to 49 days, a delay up to 49 days",
+            call.lease_ms, call.cooling_ms
+        ));
+    }
+    if call.words.len() > WORDS_BYTES_MAX {
+        return refuse(format!("{} bytes of metadata, at most {WORDS_BYTES_MAX} are taken", call.words.len()));
+    }
+    if call.fence_floor >= FENCE_MAX {
+        return refuse(format!("a fence of {} leaves no room for a higher one", call.fence_floor));
+    }
+    Ok(())
+}

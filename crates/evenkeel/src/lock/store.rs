@@ -1,0 +1,97 @@
+//! The steps of all locks of a keel, over whatever it keeps its state in; and how to hear that a lock is free.
+
+use super::error::LockError;
+use super::memory::MemoryLock;
+use super::name::LockName;
+use super::redis::RedisLock;
+use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed};
+use crate::link::{Heard, Subscription};
+use crate::token::Token;
+use tokio::sync::watch;
+
+/// Where the locks of a keel are. Cheap to clone.
+#[derive(Clone)]
+pub(crate) enum LockStore {
+    /// In this process.
+    Memory(MemoryLock),
+    /// On one Redis.
+    Redis(RedisLock),
+}
+
+/// Hears that a lock may be free.
+pub(super) enum Ear {
+    Memory(watch::Receiver<u64>),
+    Redis(Subscription),
+}
+
+impl LockStore {
+    /// Hears, from now on, when somebody else gives the lock back.
+    pub(super) async fn listen(&self, name: &LockName) -> Result<Ear, LockError> {
+        Ok(match self {
+            Self::Memory(memory) => Ear::Memory(memory.listen()),
+            Self::Redis(redis) => Ear::Redis(redis.listen(name).await?),
+        })
+    }
+
+    /// The names that are not free, sorted.
+    pub(super) async fn held(&self) -> Result<Vec<LockName>, LockError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.held()),
+            Self::Redis(redis) => redis.held().await,
+        }
+    }
+}
+
+impl Ear {
+    /// Ready when the lock may be free: it was given back elsewhere, or that may have been missed.
+    pub(super) async fn woken(&mut self, process: Token) {
+        match self {
+            // The store lives as long as its locks are waited for.
+            Self::Memory(news) => drop(news.changed().await),
+            Self::Redis(subscription) => loop {
+                match subscription.next().await {
+                    // What this process gives back its own queue knows of already.
+                    Some(Heard::Message(from)) if from == &process.as_bytes()[..] => {}
+                    Some(_) => return,
+                    // The link is closed; the next attempt says so.
+                    None => return,
+                }
+            },
+        }
+    }
+}
+
+macro_rules! step {
+    ($self:ident, $steps:ident => $call:expr) => {
+        match $self {
+            LockStore::Memory($steps) => $call.await,
+            LockStore::Redis($steps) => $call.await,
+        }
+    };
+}
+
+impl LockSteps for LockStore {
+    async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
+        step!(self, steps => steps.acquire(name, call))
+    }
+
+    async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
+        step!(self, steps => steps.renew(name, owner, lease_ms))
+    }
+
+    async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
+        step!(self, steps => steps.release(name, call))
+    }
+
+    async fn raise(&self, name: &LockName, owner: Token, seen: Fence) -> Result<Option<Fence>, LockError> {
+        step!(self, steps => steps.raise(name, owner, seen))
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Option<Holder>, LockError> {
+        step!(self, steps => steps.inspect(name))
+    }
+
+    async fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
+        step!(self, steps => steps.break_lock(name, seen))
+    }
+}

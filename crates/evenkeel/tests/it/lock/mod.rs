@@ -1,0 +1,5 @@
+//! Locks: their protocol on both backends, and that they agree; then the user's side.
+
+mod scripts;
+mod side;
+mod side_by_side;

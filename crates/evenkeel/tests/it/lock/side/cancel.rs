@@ -1,0 +1,104 @@
+//! Futures that are dropped at their k-th poll, for every k: nothing is left beyond a lease, and nothing is renewed.
+
+use super::holds::{is_free, take};
+use super::rig::{Rig, TTL, until};
+use evenkeel::Keel;
+use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+on_both! {
+    an_acquire_that_is_dropped_leaves_nothing
+    an_acquire_that_is_dropped_while_it_waits_leaves_nothing
+    a_release_that_is_dropped_is_done_nevertheless
+    a_run_that_is_dropped_gives_nothing_back
+}
+
+/// Polls `future` whenever it wants to be, at most `polls` times; `None` if it was not ready by then. It is dropped then.
+async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut left = polls;
+    std::future::poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            // After the last poll it is dropped at once: whatever it has sent is still on its way.
+            Poll::Pending if left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// (L6) `timeout(lock.acquire())`, dropped after the command had reached the server, left the lock behind until its ttl.
+async fn an_acquire_that_is_dropped_leaves_nothing(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    for polls in 0.. {
+        let acquired = polled(one.lock("stock/42").ttl(TTL).acquire(), polls).await;
+        let was_done = acquired.is_some();
+        drop(acquired);
+        // Time stands still: no lease ends by itself.
+        until(async || is_free(&two).await).await;
+        still_free(&two).await;
+        if was_done {
+            return;
+        }
+    }
+}
+
+async fn an_acquire_that_is_dropped_while_it_waits_leaves_nothing(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    for polls in 0.. {
+        let guard = take(&two).await;
+        let waited = polled(one.lock("stock/42").ttl(TTL).wait(Duration::from_secs(60)).acquire(), polls);
+        let release = async {
+            tokio::task::yield_now().await;
+            guard.release().await.unwrap();
+        };
+        let (waited, ()) = tokio::join!(waited, release);
+        let was_done = waited.is_some();
+        drop(waited);
+        until(async || is_free(&two).await).await;
+        still_free(&two).await;
+        if was_done {
+            return;
+        }
+    }
+}
+
+async fn a_release_that_is_dropped_is_done_nevertheless(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    for polls in 0.. {
+        let guard = take(&one).await;
+        let released = polled(guard.release(), polls).await;
+        until(async || is_free(&two).await).await;
+        still_free(&two).await;
+        if released.is_some() {
+            return;
+        }
+    }
+}
+
+/// What `run` runs is dropped with it; the guard stays, and holds.
+async fn a_run_that_is_dropped_gives_nothing_back(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = take(&one).await;
+    for polls in 0..3 {
+        assert!(polled(guard.run(std::future::pending::<()>()), polls).await.is_none());
+    }
+    assert!(!guard.is_lost() && !is_free(&two).await);
+    rig.pass(TTL * 2).await;
+    assert!(!guard.is_lost());
+}
+
+/// Whatever was on its way has arrived by now, and has not taken the lock.
+async fn still_free(keel: &Keel) {
+    for _ in 0..5 {
+        assert!(is_free(keel).await, "it was taken once more");
+        tokio::task::yield_now().await;
+    }
+}

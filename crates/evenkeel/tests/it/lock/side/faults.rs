@@ -1,0 +1,156 @@
+//! The way to Redis breaks while a lock is acquired, held or given back.
+
+use super::holds::{is_free, take};
+use super::rig::{Rig, TTL, told, until};
+use evenkeel::Keel;
+use evenkeel::lock::{LockError, LossReason, Release, Wait};
+use std::time::Duration;
+use testkit::proxy::{Direction, Proxy};
+use testkit::servers::{Redis, RedisOptions};
+use testkit::{CommandTrace, eventually};
+
+/// A rig on Redis, and a process that reaches it over a proxy.
+async fn rig() -> (Rig, Proxy, Keel) {
+    let rig = Rig::redis().await;
+    let proxy = Proxy::start(rig.port(), 1).await.unwrap();
+    let keel = rig.process_through(|url| proxy.url(url)).await;
+    (rig, proxy, keel)
+}
+
+/// (L2) A copy of a good monitor had dropped the local deadline: a holder that was cut off never learned anything.
+#[tokio::test]
+async fn a_holder_that_is_cut_off_loses_at_its_deadline() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let two = rig.process().await;
+        let guard = take(&one).await;
+        proxy.refuse(true).await.unwrap();
+        proxy.cut();
+        rig.pass(TTL - Duration::from_secs(1)).await;
+        assert!(!guard.is_lost(), "unknown is not lost");
+        rig.pass(Duration::from_secs(1)).await;
+        assert_eq!(guard.lost().await.reason, LossReason::Expired);
+        assert!(two.lock("stock/42").try_acquire().await.unwrap().is_some(), "not before the next may have it");
+    })
+    .await;
+}
+
+/// An outage shorter than the lease is sat out.
+#[tokio::test]
+async fn a_holder_sits_a_short_outage_out() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let guard = take(&one).await;
+        proxy.refuse(true).await.unwrap();
+        proxy.cut();
+        rig.pass(TTL / 2).await;
+        proxy.refuse(false).await.unwrap();
+        let mut state = one.link().unwrap().state();
+        state.wait_for(|state| matches!(state, evenkeel::link::LinkState::Up { .. })).await.unwrap();
+        rig.pass(TTL).await;
+        assert!(!guard.is_lost());
+        assert_eq!(guard.release().await.unwrap(), Release::Released);
+    })
+    .await;
+}
+
+/// (L3) The lease counted from the reply: after a slow one its holder believed in it longer than the server did.
+#[tokio::test]
+async fn a_lease_counts_from_when_it_was_asked_for() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let guard = take(&one).await;
+        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        rig.advance(TTL / 3).await;
+        hold.reached().await.unwrap();
+        // Renewed ten seconds ago by now, and not answered yet.
+        rig.advance(TTL / 3).await;
+        drop(hold);
+        until(async || guard.remaining() > TTL / 3).await;
+        assert_eq!(guard.remaining(), TTL - TTL / 3);
+    })
+    .await;
+}
+
+/// (etcd #11456, redlock #369) A lock was handed out whose lease had ended while its answer was on its way.
+#[tokio::test]
+async fn a_grant_that_comes_after_its_lease_is_not_handed_out() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        // The first script on this way is sent anew; then it is the acquisition's turn.
+        drop(one.lock("other").acquire().await.unwrap());
+        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let lock = one.lock("stock/42").ttl(TTL).wait(Wait::No);
+        let asked = tokio::spawn(async move { lock.try_acquire().await });
+        hold.reached().await.unwrap();
+        rig.advance_processes(TTL);
+        drop(hold);
+        assert!(asked.await.unwrap().unwrap().is_none());
+        let two = rig.process().await;
+        until(async || is_free(&two).await).await;
+    })
+    .await;
+}
+
+/// A lost answer to a release: whether it was this call cannot be told from an end by itself, and that is what is said.
+#[tokio::test]
+async fn a_release_whose_answer_was_lost_is_unconfirmed() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let two = rig.process().await;
+        let guard = take(&one).await;
+        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let released = tokio::spawn(guard.release());
+        hold.reached().await.unwrap();
+        assert!(is_free(&two).await);
+        proxy.cut();
+        drop(hold);
+        assert_eq!(rig.while_time_passes(released).await.unwrap().unwrap(), Release::Unconfirmed);
+    })
+    .await;
+}
+
+/// (L8) Every error was tried again for ever, also when all nodes were down.
+#[tokio::test]
+async fn an_acquire_says_that_redis_is_away() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        proxy.refuse(true).await.unwrap();
+        proxy.cut();
+        let failed = rig.while_time_passes(one.lock("stock/42").wait(Wait::Forever).acquire()).await;
+        assert!(matches!(&failed, Err(LockError::Link(error)) if error.is_retryable()), "{failed:?}");
+        proxy.refuse(false).await.unwrap();
+    })
+    .await;
+}
+
+/// (L1) A watchdog outlived its lock: it was armed after the release and renewed a key without a holder for ever.
+#[tokio::test]
+async fn nothing_is_renewed_after_a_release() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    // Renewed every 20 ms, so that a renewal is on its way at about every moment.
+    let ttl = Duration::from_millis(60);
+    for round in 0..40 {
+        let guard = keel.lock(&format!("stock/{round}")).ttl(ttl).acquire().await.unwrap();
+        if round % 2 == 0 {
+            guard.release().await.unwrap();
+        } else {
+            drop(guard);
+        }
+    }
+    let free = async || keel.locks_held().await.unwrap().is_empty().then_some(());
+    eventually("all are free", free).await.unwrap();
+    let mut trace = CommandTrace::start(&redis).await.unwrap();
+    let long = keel.lock("long").ttl(ttl * 100).acquire().await.unwrap();
+    let other = keel.lock("renewed").ttl(ttl).acquire().await.unwrap();
+    let renewed = async || {
+        let trace = trace.take(&redis).await.unwrap().from_clients();
+        let on = |name: &str| trace.0.iter().any(|command| command.arguments.iter().any(|word| word.contains(name)));
+        assert!(!on("stock/"), "{trace:?}");
+        on("renewed").then_some(())
+    };
+    let mut renewed = renewed;
+    eventually("another lock is renewed", || renewed()).await.unwrap();
+    drop((long, other));
+}

@@ -1,0 +1,181 @@
+//! Holding a lock: renewal, loss, limits.
+
+use super::rig::{Rig, TTL, is_ready, until};
+use evenkeel::Keel;
+use evenkeel::lock::{Guard, LossReason, Lost, Release};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+on_both! {
+    a_guard_holds_and_gives_back
+    fences_rise
+    a_guard_is_renewed_while_it_lives
+    a_holder_that_was_paused_learns_it_when_it_runs_again
+    what_is_lost_stays_lost
+    a_future_is_not_polled_after_a_pause
+    a_broken_lock_is_noticed_at_the_next_renewal
+    a_guard_ends_at_its_limit
+    a_lock_delay_keeps_others_out_after_a_pause
+    a_guard_that_is_dropped_gives_back
+    a_guard_needs_no_runtime_to_be_dropped
+    who_looks_sees_what_is_held
+}
+
+pub(super) async fn take(keel: &Keel) -> Guard {
+    keel.lock("stock/42").ttl(TTL).acquire().await.unwrap()
+}
+
+pub(super) async fn is_free(keel: &Keel) -> bool {
+    keel.lock("stock/42").inspect().await.unwrap().is_none()
+}
+
+async fn a_guard_holds_and_gives_back(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = take(&one).await;
+    assert_eq!((guard.name().as_str(), guard.remaining()), ("stock/42", TTL));
+    assert!(two.lock("stock/42").try_acquire().await.unwrap().is_none());
+    assert!(one.lock("stock/42").try_acquire().await.unwrap().is_none());
+    assert!(two.lock("stock/43").try_acquire().await.unwrap().is_some());
+    assert_eq!(guard.release().await.unwrap(), Release::Released);
+    assert!(two.lock("stock/42").try_acquire().await.unwrap().is_some());
+}
+
+async fn fences_rise(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let mut last = None;
+    for _ in 0..3 {
+        for keel in [&one, &two] {
+            let guard = take(keel).await;
+            assert!(Some(guard.fence()) > last);
+            last = Some(guard.fence());
+            guard.release().await.unwrap();
+        }
+    }
+}
+
+async fn a_guard_is_renewed_while_it_lives(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = take(&one).await;
+    for _ in 0..4 {
+        rig.pass(TTL / 2).await;
+        assert!(!guard.is_lost());
+    }
+    until(async || guard.remaining() > TTL / 2).await;
+    assert!(two.lock("stock/42").try_acquire().await.unwrap().is_none());
+    assert_eq!(guard.release().await.unwrap(), Release::Released);
+}
+
+/// (L3) Timers stand still while a process is stopped or a machine sleeps: the holder woke up and went on with a lease that was over.
+async fn a_holder_that_was_paused_learns_it_when_it_runs_again(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = take(&one).await;
+    rig.advance(TTL - Duration::from_millis(1)).await;
+    assert!(!guard.is_lost());
+    rig.advance(Duration::from_millis(1)).await;
+    let other = two.lock("stock/42").try_acquire().await.unwrap();
+    // Its renewal may have come first, after the pause; then it holds the lock still.
+    if let Some(other) = other {
+        let lost = guard.lost().await;
+        assert!(matches!(lost.reason, LossReason::Expired | LossReason::Gone));
+        assert!(guard.is_lost() && guard.remaining().is_zero() && other.fence() > guard.fence());
+        assert_eq!(guard.release().await.unwrap(), Release::AlreadyLost);
+        assert!(!other.is_lost());
+    }
+    let guard = one.lock("stock/43").ttl(TTL).acquire().await.unwrap();
+    // Longer than its lease, in one leap.
+    rig.advance(TTL + TTL).await;
+    assert_eq!(guard.lost().await, Lost { reason: LossReason::Expired });
+    assert!(two.lock("stock/43").try_acquire().await.unwrap().is_some());
+}
+
+/// (L2) A failed renewal marked the lock as lost, and a later one that succeeded took the mark away: a gap that nobody saw.
+async fn what_is_lost_stays_lost(rig: Rig) {
+    let one = rig.process().await;
+    let guard = take(&one).await;
+    rig.advance(TTL + TTL).await;
+    assert!(guard.is_lost());
+    let again = take(&one).await;
+    rig.pass(TTL).await;
+    assert!(guard.is_lost() && !again.is_lost());
+    assert_eq!(guard.lost().await, guard.lost().await);
+}
+
+/// The future of a process that was stopped went on for as long as it had something to do, and looked at the clock after that.
+async fn a_future_is_not_polled_after_a_pause(rig: Rig) {
+    let guard = take(&rig.process().await).await;
+    let polls = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&polls);
+    {
+        let mut running = Box::pin(guard.run(std::future::poll_fn(move |_| {
+            count.fetch_add(1, SeqCst);
+            std::task::Poll::<()>::Pending
+        })));
+        assert!(!is_ready(running.as_mut()));
+        assert_eq!(polls.load(SeqCst), 1);
+        rig.advance(TTL + TTL).await;
+        assert_eq!(running.await, Err(Lost { reason: LossReason::Expired }));
+    }
+    assert_eq!(polls.load(SeqCst), 1);
+    assert_eq!(take(&rig.process().await).await.run(async { 7 }).await, Ok(7));
+}
+
+async fn a_broken_lock_is_noticed_at_the_next_renewal(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = take(&one).await;
+    let broken = two.lock("stock/42").break_lock(Some(guard.fence())).await.unwrap();
+    assert_eq!(broken.map(|holder| holder.fence), Some(guard.fence()));
+    let other = take(&two).await;
+    let lost = rig.while_time_passes(guard.lost()).await;
+    assert_eq!(lost.reason, LossReason::Gone);
+    assert!(!other.is_lost());
+}
+
+/// (L7) A guard that was forgotten was renewed until its process ended.
+async fn a_guard_ends_at_its_limit(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = one.lock("stock/42").ttl(TTL).max_hold(TTL * 2).acquire().await.unwrap();
+    rig.pass(TTL).await;
+    assert!(!guard.is_lost());
+    rig.while_time_passes(guard.expiring_soon()).await;
+    assert!(!guard.is_lost(), "it is told before");
+    let lost = rig.while_time_passes(guard.lost()).await;
+    assert_eq!(lost.reason, LossReason::Expired);
+    assert!(two.lock("stock/42").try_acquire().await.unwrap().is_some());
+}
+
+async fn a_lock_delay_keeps_others_out_after_a_pause(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = one.lock("stock/42").ttl(TTL).lock_delay(TTL).acquire().await.unwrap();
+    rig.advance(TTL + Duration::from_secs(1)).await;
+    assert!(guard.is_lost());
+    drop(guard);
+    assert!(two.lock("stock/42").try_acquire().await.unwrap().is_none());
+    rig.advance(TTL).await;
+    assert!(two.lock("stock/42").try_acquire().await.unwrap().is_some());
+}
+
+async fn a_guard_that_is_dropped_gives_back(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    drop(take(&one).await);
+    until(async || is_free(&two).await).await;
+}
+
+/// (L7) A drop outside of the runtime panicked, or blocked it: it had to send something.
+async fn a_guard_needs_no_runtime_to_be_dropped(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = take(&one).await;
+    std::thread::spawn(move || drop(guard)).join().unwrap();
+    one.shutdown(Duration::from_secs(10)).await;
+    assert!(is_free(&two).await, "a shutdown waits for the releases");
+}
+
+async fn who_looks_sees_what_is_held(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = one.lock("}a%[*?]").metadata("counter 7").acquire().await.unwrap();
+    let _other = take(&one).await;
+    let names: Vec<String> = two.locks_held().await.unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["stock/42", "}a%[*?]"]);
+    let holder = two.lock("}a%[*?]").inspect().await.unwrap().unwrap();
+    assert_eq!((holder.fence, &holder.words[..]), (guard.fence(), &b"counter 7"[..]));
+}

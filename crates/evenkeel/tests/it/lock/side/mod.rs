@@ -1,0 +1,28 @@
+//! The user's side of locks, on both backends. Time stands still unless a test moves it.
+
+/// Each story as a test on the embedded store and on Redis.
+macro_rules! on_both {
+    ($($story:ident)+) => {
+        mod memory {
+            $(#[tokio::test]
+            async fn $story() {
+                use crate::lock::side::rig::{Rig, told};
+                told(super::$story(Rig::memory())).await;
+            })+
+        }
+
+        mod redis {
+            $(#[tokio::test]
+            async fn $story() {
+                use crate::lock::side::rig::{Rig, told};
+                told(super::$story(Rig::redis().await)).await;
+            })+
+        }
+    };
+}
+
+mod cancel;
+mod faults;
+mod holds;
+mod queue;
+mod rig;

@@ -1,0 +1,130 @@
+//! Waiting for a lock: the local queue, waking, turns.
+
+use super::holds::take;
+use super::rig::{Rig, TTL, is_ready, until};
+use evenkeel::Keel;
+use evenkeel::lock::{LockError, Wait};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+on_both! {
+    tasks_of_one_process_get_it_in_the_order_in_which_they_asked
+    who_leaves_the_queue_hands_his_turn_on
+    another_process_is_woken_when_it_is_given_back
+    a_release_between_the_attempt_and_the_wait_is_not_slept_through
+    a_process_that_wants_it_again_lets_others_go_first
+    who_waited_long_enough_is_told
+    a_dead_holder_is_waited_out
+}
+
+async fn waiting(keel: &Keel) -> u64 {
+    keel.lock("stock/42").inspect().await.unwrap().map_or(0, |holder| holder.waiting)
+}
+
+fn wait_for(keel: &Keel, mark: &'static str, order: &Arc<Mutex<Vec<&'static str>>>) -> JoinHandle<()> {
+    let (lock, order) = (keel.lock("stock/42").wait(Wait::Forever), Arc::clone(order));
+    tokio::spawn(async move {
+        let guard = lock.acquire().await.unwrap();
+        order.lock().unwrap().push(mark);
+        guard.release().await.unwrap();
+    })
+}
+
+async fn tasks_of_one_process_get_it_in_the_order_in_which_they_asked(rig: Rig) {
+    let one = rig.process().await;
+    let guard = take(&one).await;
+    let order = Arc::default();
+    let mut tasks = Vec::new();
+    for mark in ["a", "b", "c", "d"] {
+        tasks.push(wait_for(&one, mark, &order));
+        tokio::task::yield_now().await;
+    }
+    guard.release().await.unwrap();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(*order.lock().unwrap(), ["a", "b", "c", "d"]);
+}
+
+async fn who_leaves_the_queue_hands_his_turn_on(rig: Rig) {
+    let one = rig.process().await;
+    let guard = take(&one).await;
+    let mut leaving = Box::pin(one.lock("stock/42").wait(Wait::Forever).acquire());
+    assert!(!is_ready(leaving.as_mut()));
+    let order = Arc::default();
+    let staying = wait_for(&one, "staying", &order);
+    tokio::task::yield_now().await;
+    guard.release().await.unwrap();
+    // It has its turn, and asks the store; nobody polls it any more.
+    drop(leaving);
+    staying.await.unwrap();
+}
+
+/// Time stands still here: only a message can wake anybody.
+async fn another_process_is_woken_when_it_is_given_back(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = take(&one).await;
+    let order = Arc::default();
+    let task = wait_for(&two, "two", &order);
+    until(async || waiting(&one).await == 1).await;
+    // Armed and asleep by now, or about to look once more.
+    for _ in 0..200 {
+        waiting(&one).await;
+    }
+    guard.release().await.unwrap();
+    task.await.unwrap();
+}
+
+/// (L10) A client subscribed after it had failed, and slept through the release in between.
+async fn a_release_between_the_attempt_and_the_wait_is_not_slept_through(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = take(&one).await;
+    let order = Arc::default();
+    let task = wait_for(&two, "two", &order);
+    // As soon as its first attempt was turned away it counts as waiting; it has not heard anything yet.
+    until(async || waiting(&one).await == 1).await;
+    guard.release().await.unwrap();
+    task.await.unwrap();
+}
+
+/// A busy process won its own lock again and again: it was awake, those who waited were not.
+async fn a_process_that_wants_it_again_lets_others_go_first(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let order = Arc::default();
+    let guard = take(&one).await;
+    let task = wait_for(&two, "two", &order);
+    until(async || waiting(&one).await == 1).await;
+    let again = wait_for(&one, "one", &order);
+    tokio::task::yield_now().await;
+    guard.release().await.unwrap();
+    task.await.unwrap();
+    again.await.unwrap();
+    assert_eq!(*order.lock().unwrap(), ["two", "one"]);
+}
+
+async fn who_waited_long_enough_is_told(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = take(&one).await;
+    for keel in [&one, &two] {
+        let asked = keel.lock("stock/42").wait(Duration::from_secs(3)).acquire();
+        let busy = rig.while_time_passes(asked).await;
+        assert!(matches!(busy, Err(LockError::Busy { .. })), "{busy:?}");
+    }
+    assert!(!guard.is_lost());
+}
+
+async fn a_dead_holder_is_waited_out(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = take(&one).await;
+    let asked = two.lock("stock/42").wait(Wait::Forever).acquire();
+    let (first, asked) = (guard.fence(), asked);
+    // Its process is stopped: it renews nothing.
+    std::mem::forget(guard);
+    let dead = one;
+    let next = tokio::spawn(asked);
+    until(async || waiting(&dead).await == 1).await;
+    rig.advance(TTL).await;
+    rig.advance(TTL).await;
+    assert!(rig.while_time_passes(next).await.unwrap().unwrap().fence() > first);
+}

@@ -1,0 +1,137 @@
+//! A fleet on one store, with its time in the test's hand.
+
+use evenkeel::clock::TestClock;
+use evenkeel::link::LinkOptions;
+use evenkeel::{Keel, KeelBuilder};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use testkit::park::{SharedRedis, redis};
+
+/// The ttl of the stories.
+pub(super) const TTL: Duration = Duration::from_secs(30);
+
+/// One store, and the clock that the store and all processes share.
+pub(super) struct Rig {
+    clock: TestClock,
+    store: Store,
+}
+
+enum Store {
+    Memory(Keel),
+    Redis { server: Box<SharedRedis>, hand: Keel },
+}
+
+impl Rig {
+    pub(super) fn memory() -> Self {
+        let clock = TestClock::default();
+        let keel = builder(&clock).memory();
+        Self { clock, store: Store::Memory(keel) }
+    }
+
+    pub(super) async fn redis() -> Self {
+        let clock = TestClock::default();
+        let server = redis().await.unwrap();
+        let hand = connect(&clock, &server.url, &server.prefix).await;
+        let rig = Self { clock, store: Store::Redis { server: Box::new(server), hand } };
+        rig.set_time(rig.now_ms()).await;
+        rig
+    }
+
+    /// A keel as one more process of the fleet would open it.
+    pub(super) async fn process(&self) -> Keel {
+        match &self.store {
+            Store::Memory(keel) => keel.another_process(),
+            Store::Redis { server, .. } => connect(&self.clock, &server.url, &server.prefix).await,
+        }
+    }
+
+    /// A keel of this store that reaches its Redis through another address.
+    pub(super) async fn process_through(&self, url: impl FnOnce(&str) -> String) -> Keel {
+        match &self.store {
+            Store::Memory(_) => panic!("nothing lies between a process and its own memory"),
+            Store::Redis { server, .. } => connect(&self.clock, &url(&server.url), &server.prefix).await,
+        }
+    }
+
+    /// The port of the store's Redis.
+    pub(super) fn port(&self) -> u16 {
+        let Store::Redis { server, .. } = &self.store else { panic!("memory has no address") };
+        server.url.rsplit(':').next().and_then(|tail| tail.split(['/', '?']).next()?.parse().ok()).unwrap()
+    }
+
+    /// Lets time pass in one leap, for the store and all processes: as if all of them had been paused.
+    pub(super) async fn advance(&self, span: Duration) {
+        // The store first: nobody is woken to ask a store that does not know yet.
+        self.set_time(self.now_ms() + u64::try_from(span.as_millis()).unwrap()).await;
+        self.clock.advance(span);
+    }
+
+    /// The same for the processes alone: their store stands still.
+    pub(super) fn advance_processes(&self, span: Duration) {
+        self.clock.advance(span);
+    }
+
+    /// Lets time pass in small steps, with room for what it wakes.
+    pub(super) async fn pass(&self, span: Duration) {
+        let step = Duration::from_millis(500);
+        let mut left = span;
+        while !left.is_zero() {
+            self.advance(step.min(left)).await;
+            left = left.saturating_sub(step);
+            // Real time, so that a server can answer before the clock moves on.
+            let _ = tokio::time::timeout(Duration::from_millis(2), std::future::pending::<()>()).await;
+        }
+    }
+
+    /// Lets time pass in small steps until `future` is ready: for those who wait on timers.
+    pub(super) async fn while_time_passes<F: Future>(&self, future: F) -> F::Output {
+        let mut future = std::pin::pin!(future);
+        loop {
+            match tokio::time::timeout(Duration::from_millis(2), &mut future).await {
+                Ok(output) => return output,
+                Err(_) => self.advance(Duration::from_millis(100)).await,
+            }
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.clock.clock().unix_ms()
+    }
+
+    async fn set_time(&self, now_ms: u64) {
+        if let Store::Redis { server, hand } = &self.store {
+            let key = format!("{}:test:now_ms", server.prefix);
+            hand.link().unwrap().command(key.as_bytes(), redis::cmd("SET").arg(&key).arg(now_ms)).await.unwrap();
+        }
+    }
+}
+
+/// A story that waits for what never happens fails, and says so.
+pub(super) async fn told(story: impl Future<Output = ()>) {
+    let patience = Duration::from_secs(20);
+    assert!(tokio::time::timeout(patience, story).await.is_ok(), "the story stands still");
+}
+
+/// Waits, without letting time pass, until `condition` holds.
+pub(super) async fn until(mut condition: impl AsyncFnMut() -> bool) {
+    while !condition().await {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Whether a future is ready when it is polled once.
+pub(super) fn is_ready<F: Future + ?Sized>(future: Pin<&mut F>) -> bool {
+    matches!(future.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(_))
+}
+
+fn builder(clock: &TestClock) -> KeelBuilder {
+    Keel::builder().clock(clock.clock())
+}
+
+async fn connect(clock: &TestClock, url: &str, prefix: &str) -> Keel {
+    let mut options = LinkOptions::from_url(url).unwrap();
+    options.prefix = prefix.to_owned();
+    builder(clock).connect_with(options).await.unwrap()
+}

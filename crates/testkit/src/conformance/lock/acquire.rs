@@ -1,0 +1,109 @@
+//! Who gets a lock, for how long, and with which fence.
+
+use super::world::{LEASE_MS, Party, World};
+use anyhow::Result;
+use bytes::Bytes;
+use evenkeel::lock::Fence;
+use evenkeel::lock::steps::{Acquire, Acquired, FENCE_MAX, LockSteps, WORDS_BYTES_MAX};
+
+/// One at a time.
+pub async fn a_free_lock_is_granted_and_then_taken<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob) = (Party::new(1), Party::new(2));
+    assert!(matches!(world.ask(&ann.call()).await?, Acquired::Granted { lease_left_ms: LEASE_MS, .. }));
+    assert_eq!(world.taken_for(&bob.call()).await?, LEASE_MS);
+    world.time.advance(1_000).await?;
+    assert_eq!(world.taken_for(&bob.call()).await?, LEASE_MS - 1_000);
+    assert_eq!(world.owner().await?, Some(ann.owner));
+    Ok(())
+}
+
+/// (L6) The reply was lost: the caller asks again and must hear of its own lock, not wait for itself.
+pub async fn a_lost_reply_is_repeated<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let ann = Party::new(1);
+    let fence = world.take(ann).await?;
+    world.time.advance(500).await?;
+    let again = world.ask(&ann.call()).await?;
+    assert_eq!(again, Acquired::Granted { fence, lease_left_ms: LEASE_MS - 500 }, "the lease did not begin anew");
+    Ok(())
+}
+
+/// (L5) A fence that stays the same keeps nobody apart.
+pub async fn fences_rise_within_one_millisecond<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let mut last = Fence(0);
+    for number in 1..=5 {
+        let party = Party::new(number);
+        let fence = world.take(party).await?;
+        assert!(fence > last, "{fence} follows {last}");
+        last = fence;
+        world.give_back(party).await?;
+    }
+    Ok(())
+}
+
+/// (L5) A counter begins at one again after a flush or a failover to an empty server, and a zombie passes.
+pub async fn a_fence_is_as_high_as_the_clock<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let fence = world.take(Party::new(1)).await?;
+    assert!(fence.0 >= world.time.now() * 1_000, "{fence}");
+    Ok(())
+}
+
+/// (L5) The new server's clock is behind: what SQL has seen is the floor.
+pub async fn a_fence_is_above_what_sql_has_seen<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let seen = (world.time.now() + 3_600_000) * 1_000;
+    let fence = world.take_with(&Acquire { fence_floor: seen, ..Party::new(1).call() }).await?;
+    assert_eq!(fence, Fence(seen + 1));
+    world.give_back(Party::new(1)).await?;
+    assert_eq!(world.take(Party::new(2)).await?, Fence(seen + 2), "the next one is above it without being told");
+    Ok(())
+}
+
+/// A holder that died keeps nobody out for longer than its lease.
+pub async fn a_lease_that_ran_out_is_free<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob) = (Party::new(1), Party::new(2));
+    let first = world.take(ann).await?;
+    world.time.advance(LEASE_MS - 1).await?;
+    assert_eq!(world.taken_for(&bob.call()).await?, 1);
+    world.time.advance(1).await?;
+    assert_eq!(world.owner().await?, None);
+    assert!(world.take(bob).await? > first);
+    Ok(())
+}
+
+/// (Consul's lock-delay) Nobody knows what a holder whose lease ran out is still doing.
+pub async fn a_lease_that_ran_out_cools<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob) = (Party::new(1), Party::new(2));
+    world.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
+    world.time.advance(LEASE_MS).await?;
+    assert_eq!(world.taken_for(&bob.call()).await?, 5_000);
+    assert_eq!(world.taken_for(&ann.call()).await?, 5_000, "its former owner least of all");
+    world.time.advance(5_000).await?;
+    world.take(bob).await?;
+    Ok(())
+}
+
+/// A server clock that was set back by an hour would keep a dead holder's lock from everybody for an hour.
+pub async fn a_clock_set_back_does_not_prolong_a_lease<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob) = (Party::new(1), Party::new(2));
+    world.take(ann).await?;
+    world.time.set_back(3_600_000).await?;
+    assert_eq!(world.taken_for(&bob.call()).await?, LEASE_MS);
+    world.time.advance(LEASE_MS).await?;
+    world.take(bob).await?;
+    Ok(())
+}
+
+/// What cannot work is refused before anything is sent.
+pub async fn what_cannot_work_is_refused<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let call = Party::new(1).call();
+    for wrong in [
+        Acquire { lease_ms: 0, ..call.clone() },
+        Acquire { lease_ms: u64::from(u32::MAX) + 1, ..call.clone() },
+        Acquire { cooling_ms: u64::MAX, ..call.clone() },
+        Acquire { fence_floor: FENCE_MAX, ..call.clone() },
+        Acquire { words: Bytes::from(vec![b'x'; WORDS_BYTES_MAX + 1]), ..call.clone() },
+    ] {
+        assert!(world.locks.acquire(&world.name, &wrong).await.is_err(), "{wrong:?}");
+    }
+    assert_eq!(world.owner().await?, None);
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Giving a lock back, and whose turn it is then.
+
+use super::world::{LEASE_MS, Party, World};
+use anyhow::Result;
+use evenkeel::lock::steps::{Acquire, Acquired, LockSteps, Release, Released};
+
+const NOBODY_WAITS: Released = Released::Released { others_waiting: 0 };
+
+/// A repeat finds nothing, and says so.
+pub async fn a_release_frees_once<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let ann = Party::new(1);
+    world.take(ann).await?;
+    assert_eq!(world.give_back(ann).await?, NOBODY_WAITS);
+    assert_eq!(world.give_back(ann).await?, Released::Nothing);
+    assert_eq!(world.owner().await?, None);
+    world.take(Party::new(2)).await?;
+    Ok(())
+}
+
+/// A holder stopped past its lease deleted the lock of the next one (the classical recipe without a check of the owner).
+pub async fn a_late_release_leaves_the_next_holder_alone<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob) = (Party::new(1), Party::new(2));
+    world.take(ann).await?;
+    world.time.advance(LEASE_MS).await?;
+    world.take(bob).await?;
+    assert_eq!(world.give_back(ann).await?, Released::Lost);
+    assert_eq!(world.owner().await?, Some(bob.owner));
+    Ok(())
+}
+
+/// The release of a holder that came too late must not end the time in which it is waited for.
+pub async fn a_late_release_does_not_end_the_cooling<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let ann = Party::new(1);
+    world.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
+    world.time.advance(LEASE_MS).await?;
+    assert_eq!(world.give_back(ann).await?, Released::Lost);
+    assert_eq!(world.taken_for(&Party::new(2).call()).await?, 5_000);
+    Ok(())
+}
+
+/// A release, unlike an expiry, says that its holder has stopped.
+pub async fn a_release_starts_no_cooling<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let ann = Party::new(1);
+    world.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
+    assert_eq!(world.give_back(ann).await?, NOBODY_WAITS);
+    world.take(Party::new(2)).await?;
+    Ok(())
+}
+
+/// A busy process won its own lock again and again: it was awake, those who waited were not.
+pub async fn who_gave_it_back_lets_others_go_first<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob) = (Party::new(1), Party::new(2));
+    world.take(ann).await?;
+    world.taken_for(&bob.waiting_call()).await?;
+    assert_eq!(world.give_back(ann).await?, Released::Released { others_waiting: 1 });
+    let next = ann.neighbour(3);
+    assert_eq!(world.taken_for(&next.waiting_call()).await?, 20, "the whole process waits, not this owner only");
+    world.take(bob).await?;
+    assert_eq!(world.give_back(bob).await?, Released::Released { others_waiting: 1 });
+    world.take(next).await?;
+    Ok(())
+}
+
+/// Nobody waits for those who do not come.
+pub async fn a_turn_that_is_not_taken_ends<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob) = (Party::new(1), Party::new(2));
+    world.take(ann).await?;
+    world.taken_for(&bob.waiting_call()).await?;
+    world.give_back(ann).await?;
+    world.time.advance(20).await?;
+    world.take(ann.neighbour(3)).await?;
+    assert_eq!(world.taken_for(&bob.call()).await?, LEASE_MS);
+    Ok(())
+}
+
+/// Without waiters the lock is free at once, for everybody.
+pub async fn nobody_yields_to_nobody<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob) = (Party::new(1), Party::new(2));
+    world.take(ann).await?;
+    world.taken_for(&bob.call()).await?;
+    assert_eq!(world.give_back(ann).await?, NOBODY_WAITS, "bob does not wait");
+    world.take(ann.neighbour(3)).await?;
+    Ok(())
+}
+
+/// A process that died while it waited counts for two seconds.
+pub async fn a_waiter_that_falls_silent_is_forgotten<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob) = (Party::new(1), Party::new(2));
+    world.take(ann).await?;
+    world.taken_for(&bob.waiting_call()).await?;
+    world.time.advance(1_999).await?;
+    assert_eq!(world.locks.inspect(&world.name).await?.map(|holder| holder.waiting), Some(1));
+    world.time.advance(1).await?;
+    assert_eq!(world.locks.inspect(&world.name).await?.map(|holder| holder.waiting), Some(0));
+    assert_eq!(world.give_back(ann).await?, NOBODY_WAITS);
+    world.take(ann.neighbour(3)).await?;
+    Ok(())
+}
+
+/// A process whose next task waits is seen to wait by the one that gets the lock.
+pub async fn a_release_can_say_that_its_process_goes_on_waiting<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob) = (Party::new(1), Party::new(2));
+    world.take(ann).await?;
+    world.taken_for(&bob.waiting_call()).await?;
+    let call = Release { owner: ann.owner, process: ann.process, waits: true };
+    let released = world.locks.release(&world.name, call).await?;
+    assert_eq!(released, Released::Released { others_waiting: 1 }, "it does not count itself");
+    world.take(bob).await?;
+    assert_eq!(world.give_back(bob).await?, Released::Released { others_waiting: 1 });
+    assert!(matches!(world.ask(&bob.neighbour(3).call()).await?, Acquired::Taken { free_in_ms: 20 }));
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! A place with locks, and a clock that a test moves.
+
+use crate::conformance::queue::ServerTime;
+use crate::park::{self, SharedRedis};
+use anyhow::{Result, bail};
+use bytes::Bytes;
+use evenkeel::Token;
+use evenkeel::clock::{Clock, TestClock};
+use evenkeel::link::{Link, LinkOptions};
+use evenkeel::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
+use evenkeel::lock::{Fence, LockName, MemoryLock, RedisLock};
+use std::sync::atomic::AtomicU64;
+
+/// The lease of the suite's holders.
+pub const LEASE_MS: u64 = 30_000;
+
+/// Locks, and the clock of their server.
+pub struct World<L> {
+    /// The steps under test.
+    pub locks: L,
+    /// The clock they go by.
+    pub time: ServerTime,
+    /// The lock of the suite.
+    pub name: LockName,
+    _redis: Option<SharedRedis>,
+}
+
+/// Somebody who wants a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Party {
+    /// Of one acquisition.
+    pub owner: Token,
+    /// Where it runs.
+    pub process: Token,
+}
+
+impl Party {
+    /// Number `number`: the same number is the same party, in a process of its own.
+    #[must_use]
+    pub fn new(number: u8) -> Self {
+        Self { owner: Token::from([number; 16]), process: Token::from([number | 0x80; 16]) }
+    }
+
+    /// Another one in the same process.
+    #[must_use]
+    pub fn neighbour(self, number: u8) -> Self {
+        Self { owner: Token::from([number; 16]), ..self }
+    }
+
+    /// A call that does not wait.
+    #[must_use]
+    pub fn call(self) -> Acquire {
+        Acquire {
+            owner: self.owner,
+            process: self.process,
+            lease_ms: LEASE_MS,
+            cooling_ms: 0,
+            hold_ms_max: None,
+            fence_floor: 0,
+            waits: false,
+            words: Bytes::new(),
+        }
+    }
+
+    /// A call that waits.
+    #[must_use]
+    pub fn waiting_call(self) -> Acquire {
+        Acquire { waits: true, ..self.call() }
+    }
+}
+
+impl World<MemoryLock> {
+    /// The model.
+    pub async fn memory() -> Result<Self> {
+        let clock = TestClock::default();
+        let locks = MemoryLock::new(clock.clock());
+        Ok(Self { locks, time: ServerTime::Model(clock), name: LockName::new("stock/42")?, _redis: None })
+    }
+}
+
+impl World<RedisLock> {
+    /// The scripts, on the run's shared Redis.
+    pub async fn redis() -> Result<Self> {
+        let redis = park::redis().await?;
+        let mut options = LinkOptions::from_url(&redis.url)?;
+        options.prefix.clone_from(&redis.prefix);
+        let mut world = Self::over(Link::connect(options, Clock::system()).await?).await?;
+        world._redis = Some(redis);
+        Ok(world)
+    }
+
+    /// The scripts over this link, under its prefix.
+    pub async fn over(link: Link) -> Result<Self> {
+        let key = format!("{}:test:now_ms", link.prefix());
+        let start = TestClock::default().clock().unix_ms();
+        let time = ServerTime::Redis { link: link.clone(), key, now: AtomicU64::new(start) };
+        time.advance(0).await?;
+        Ok(Self { locks: RedisLock::new(link), time, name: LockName::new("stock/42")?, _redis: None })
+    }
+}
+
+impl<L: LockSteps> World<L> {
+    /// Asks for the lock.
+    pub async fn ask(&self, call: &Acquire) -> Result<Acquired> {
+        Ok(self.locks.acquire(&self.name, call).await?)
+    }
+
+    /// Takes the lock, which must be free.
+    pub async fn take(&self, party: Party) -> Result<Fence> {
+        self.take_with(&party.call()).await
+    }
+
+    /// Takes the lock, which must be free, with this call.
+    pub async fn take_with(&self, call: &Acquire) -> Result<Fence> {
+        match self.ask(call).await? {
+            Acquired::Granted { fence, .. } => Ok(fence),
+            Acquired::Taken { free_in_ms } => bail!("it is taken for {free_in_ms} ms"),
+        }
+    }
+
+    /// For how long the lock is taken; it must be.
+    pub async fn taken_for(&self, call: &Acquire) -> Result<u64> {
+        match self.ask(call).await? {
+            Acquired::Granted { fence, .. } => bail!("it was granted with {fence}"),
+            Acquired::Taken { free_in_ms } => Ok(free_in_ms),
+        }
+    }
+
+    /// Renews the lease.
+    pub async fn renew(&self, party: Party) -> Result<Renewed> {
+        Ok(self.locks.renew(&self.name, party.owner, LEASE_MS).await?)
+    }
+
+    /// Gives the lock back.
+    pub async fn give_back(&self, party: Party) -> Result<Released> {
+        let call = Release { owner: party.owner, process: party.process, waits: false };
+        Ok(self.locks.release(&self.name, call).await?)
+    }
+
+    /// Who holds it.
+    pub async fn owner(&self) -> Result<Option<Token>> {
+        Ok(self.locks.inspect(&self.name).await?.map(|holder| holder.owner))
+    }
+}
