@@ -16,6 +16,8 @@ use tokio::sync::watch;
 const WAITING_MS: u64 = 2_000;
 /// How long a process that gave a lock back lets others go first.
 const TURN_MS: u64 = 20;
+/// What has run out is kept for a while, as Redis may: a clock that is set back finds it again.
+const TIDY_MS: u64 = 3_600_000;
 /// How long a fence is remembered.
 const DAY_MS: u64 = 86_400_000;
 
@@ -41,6 +43,7 @@ struct State {
     waiters: HashMap<Token, u64>,
 }
 
+#[derive(Clone)]
 struct Record {
     owner: Token,
     fence: u64,
@@ -85,7 +88,7 @@ impl MemoryLock {
     pub(super) fn held(&self) -> Vec<LockName> {
         let now = self.0.clock.unix_ms();
         let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = locks.iter().filter(|(_, state)| state.held.as_ref().is_some_and(|held| held.free_at() > now));
+        let held = locks.iter().filter(|(_, state)| state.open(now).is_some());
         let mut names: Vec<LockName> = held.map(|(name, _)| name.clone()).collect();
         names.sort();
         names
@@ -112,17 +115,20 @@ impl Record {
 }
 
 impl State {
-    /// Drops what has run out, and shortens a lease from before the clock was set back.
+    /// Drops what ran out long ago.
     fn sweep(&mut self, now: u64) {
-        self.held.take_if(|held| now >= held.free_at());
+        self.held.take_if(|held| now >= held.free_at() + TIDY_MS);
         self.ledger.take_if(|ledger| now >= ledger.forgotten_at);
-        self.waiters.retain(|_, until| *until > now);
-        if let Some(held) = &mut self.held
-            && held.ends > now + held.lease
-            && guard("model_lock_lease_from_future")
-        {
+        self.waiters.retain(|_, until| *until + TIDY_MS > now);
+    }
+
+    /// The record of a lease that is not over. One from the future was written before the clock was set back.
+    fn open(&self, now: u64) -> Option<Record> {
+        let mut held = self.held.clone()?;
+        if held.ends > now + held.lease && guard("model_lock_lease_from_future") {
             held.ends = now + held.lease;
         }
+        (now < held.free_at()).then_some(held)
     }
 
     fn is_empty(&self) -> bool {
@@ -130,23 +136,27 @@ impl State {
     }
 
     fn acquire(&mut self, now: u64, call: &Acquire) -> Acquired {
-        if let Some(held) = &self.held
+        let held = self.open(now);
+        if let Some(held) = &held
             && held.owner == call.owner
             && now < held.ends
             && guard("model_lock_acquire_repeat")
         {
             return Acquired::Granted { fence: Fence(held.fence), lease_left_ms: held.ends - now };
         }
-        let free_at = match (&self.held, &self.ledger) {
+        let free_at = match (&held, &self.ledger) {
             (Some(held), _) => held.free_at(),
             (None, Some(Ledger { turn: Some((process, until)), .. }))
-                if *process == call.process && self.others(call.process) > 0 =>
+                if *process == call.process && self.others(now, call.process) > 0 =>
             {
                 *until
             }
             _ => now,
         };
         if free_at > now {
+            if held.is_some() {
+                self.held = held;
+            }
             if call.waits {
                 self.waiters.insert(call.process, now + WAITING_MS);
             }
@@ -180,7 +190,7 @@ impl State {
     }
 
     fn renew(&mut self, now: u64, owner: Token, lease_ms: u64) -> Renewed {
-        let Some(held) = &mut self.held else { return Renewed::Lost };
+        let Some(mut held) = self.open(now) else { return Renewed::Lost };
         if held.owner != owner && guard("model_lock_renew_owner") {
             return Renewed::Lost;
         }
@@ -197,32 +207,32 @@ impl State {
             return Renewed::Held { lease_left_ms: held.ends - now };
         }
         (held.ends, held.lease) = (ends, lease_ms);
+        self.held = Some(held);
         Renewed::Renewed { lease_left_ms: ends - now }
     }
 
     fn release(&mut self, now: u64, call: Release) -> Released {
-        let Some(held) = &self.held else { return Released::Nothing };
+        let Some(held) = self.open(now) else { return Released::Nothing };
         if held.owner != call.owner && guard("model_lock_release_owner") {
             return Released::Lost;
         }
         if now >= held.ends && guard("model_lock_release_ended") {
             return Released::Lost;
         }
-        let fence = held.fence;
-        let others_waiting = self.others(call.process);
+        let others_waiting = self.others(now, call.process);
         self.held = None;
         if call.waits {
             self.waiters.insert(call.process, now + WAITING_MS);
         }
         if others_waiting > 0 && guard("model_lock_turn") {
-            self.note(now, fence, Some((call.process, now + TURN_MS)));
+            self.note(now, held.fence, Some((call.process, now + TURN_MS)));
         }
         Released::Released { others_waiting }
     }
 
     fn raise(&mut self, now: u64, owner: Token, seen: Fence) -> Option<Fence> {
         let previous = self.ledger.as_ref().map_or(0, |ledger| ledger.fence);
-        let held = self.held.as_mut()?;
+        let mut held = self.open(now)?;
         if held.owner != owner && guard("model_lock_raise_owner") {
             return None;
         }
@@ -231,23 +241,22 @@ impl State {
         }
         if held.fence <= seen.0 {
             held.fence = previous.max(seen.0) + 1;
-            let fence = held.fence;
-            self.note(now, fence, None);
-            return Some(Fence(fence));
+            self.note(now, held.fence, None);
+            self.held = Some(held.clone());
         }
         Some(Fence(held.fence))
     }
 
     fn inspect(&self, now: u64) -> Option<Holder> {
-        let held = self.held.as_ref()?;
+        let held = self.open(now)?;
         Some(Holder {
             owner: held.owner,
             fence: Fence(held.fence),
             lease_left_ms: held.ends.saturating_sub(now),
             free_in_ms: held.free_at() - now,
             held_ms: now.saturating_sub(held.since),
-            waiting: self.waiters.len() as u64,
-            words: held.words.clone(),
+            waiting: self.waiters.values().filter(|until| **until > now).count() as u64,
+            words: held.words,
         })
     }
 
@@ -267,8 +276,9 @@ impl State {
     }
 
     /// How many processes wait besides this one.
-    fn others(&self, process: Token) -> u64 {
-        self.waiters.keys().filter(|waiter| **waiter != process).count() as u64
+    fn others(&self, now: u64, process: Token) -> u64 {
+        let waiting = |(waiter, until): &(&Token, &u64)| **waiter != process && **until > now;
+        self.waiters.iter().filter(waiting).count() as u64
     }
 }
 
