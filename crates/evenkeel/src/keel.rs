@@ -150,6 +150,8 @@ impl Keel {
     #[cfg(all(feature = "testing", feature = "sql"))]
     pub async fn until_marked<DB: crate::sql::Database>(&self, pool: &sqlx::Pool<DB>) {
         self.0.sql.until_marked(pool).await;
+    }
+
     /// What the locks of this keel share.
     #[cfg(feature = "lock")]
     pub(crate) fn locks(&self) -> &Locks {

@@ -5,6 +5,7 @@
 
 mod cache;
 mod link;
+mod lock;
 mod near;
 mod protection;
 mod queue;
@@ -31,6 +32,7 @@ pub struct Mutant {
 pub fn all() -> Vec<Mutant> {
     [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS, relay::ROWS, spool::ROWS]
         .concat()
+    [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS, lock::ROWS, relay::ROWS].concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

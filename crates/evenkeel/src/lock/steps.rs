@@ -139,11 +139,7 @@ pub trait LockSteps: Send + Sync {
     /// What is known of a lock; `None` if it is free.
     fn inspect(&self, name: &LockName) -> impl Future<Output = Reply<Option<Holder>>> + Send;
     /// Takes a lock away from whoever holds it, if it has the fence that was `seen` (`None`: any); what was taken away.
-    fn break_lock(
-        &self,
-        name: &LockName,
-        seen: Option<Fence>,
-    ) -> impl Future<Output = Reply<Option<Holder>>> + Send;
+    fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> impl Future<Output = Reply<Option<Holder>>> + Send;
 }
 
 /// Refuses what no backend takes.

@@ -93,6 +93,24 @@ async fn the_documented_rights_suffice_for_a_queue() -> Result<()> {
     nothing_was_refused(&redis).await
 }
 
+/// Two processes that want one lock, and an operator.
+#[tokio::test]
+async fn the_documented_rights_suffice_for_locks() -> Result<()> {
+    let redis = server().await?;
+    let (one, two) = (Keel::connect(&redis.url()).await?, Keel::connect(&redis.url()).await?);
+    let ttl = Duration::from_secs(30);
+    let guard = one.lock("stock/42").ttl(ttl).acquire().await?;
+    let waiting = tokio::spawn(two.lock("stock/42").ttl(ttl).acquire());
+    while one.lock("stock/42").inspect().await?.is_none_or(|holder| holder.waiting == 0) {}
+    guard.release().await?;
+    let guard = waiting.await??;
+    assert_eq!(one.locks_held().await?.len(), 1);
+    assert!(one.lock("stock/42").break_lock(Some(guard.fence())).await?.is_some());
+    drop(guard);
+    two.shutdown(Duration::from_secs(10)).await;
+    nothing_was_refused(&redis).await
+}
+
 /// All that opening a queue, sending, consuming and scheduling ask for.
 #[tokio::test]
 async fn the_documented_rights_suffice_for_consumers() -> Result<()> {

@@ -3,6 +3,7 @@
 use super::holds::{is_free, take};
 use super::rig::{Rig, TTL, told, until};
 use evenkeel::Keel;
+use evenkeel::link::LinkState;
 use evenkeel::lock::{LockError, LossReason, Release, Wait};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
@@ -46,7 +47,7 @@ async fn a_holder_sits_a_short_outage_out() {
         rig.pass(TTL / 2).await;
         proxy.refuse(false).await.unwrap();
         let mut state = one.link().unwrap().state();
-        state.wait_for(|state| matches!(state, evenkeel::link::LinkState::Up { .. })).await.unwrap();
+        state.wait_for(|state| matches!(state, LinkState::Up { epoch: 2.. })).await.unwrap();
         rig.pass(TTL).await;
         assert!(!guard.is_lost());
         assert_eq!(guard.release().await.unwrap(), Release::Released);
@@ -103,8 +104,11 @@ async fn a_release_whose_answer_was_lost_is_unconfirmed() {
         let released = tokio::spawn(guard.release());
         hold.reached().await.unwrap();
         assert!(is_free(&two).await);
+        let mut state = one.link().unwrap().state();
         proxy.cut();
         drop(hold);
+        // The second try waits for the test's clock, the new connection does not.
+        state.wait_for(|state| matches!(state, LinkState::Up { epoch: 2.. })).await.unwrap();
         assert_eq!(rig.while_time_passes(released).await.unwrap().unwrap(), Release::Unconfirmed);
     })
     .await;

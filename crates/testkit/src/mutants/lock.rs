@@ -1,0 +1,173 @@
+//! The locks' guards: lines of the scripts, their copies in the model, and the user's side.
+
+use super::{Mutant, mutant};
+
+/// In the order of the steps.
+pub(super) const ROWS: &[Mutant] = &[
+    mutant(
+        "lock_acquire_repeat",
+        "Whoever asks again after a lost answer waits for itself.",
+        "lock::scripts::a_lost_reply_is_repeated",
+    ),
+    mutant(
+        "lock_lease_from_future",
+        "A clock that is set back keeps a dead holder's lock from everybody for as long.",
+        "lock::scripts::a_clock_set_back_does_not_prolong_a_lease",
+    ),
+    mutant(
+        "lock_fence_previous",
+        "Two holders within a millisecond have the same fence.",
+        "lock::scripts::fences_rise_within_one_millisecond",
+    ),
+    mutant(
+        "lock_fence_time",
+        "Fences begin at one again after a flush, and a zombie passes.",
+        "lock::scripts::a_fence_is_as_high_as_the_clock",
+    ),
+    mutant(
+        "lock_fence_floor",
+        "A fence is below what SQL has seen, and the holder is refused there.",
+        "lock::scripts::a_fence_is_above_what_sql_has_seen",
+    ),
+    mutant(
+        "lock_renew_owner",
+        "A holder that woke up late renews the lock of the next one.",
+        "lock::scripts::nobody_renews_the_lock_of_another",
+    ),
+    mutant(
+        "lock_renew_ended",
+        "A lease that ran out comes back to life while others wait for its end.",
+        "lock::scripts::a_renewal_after_the_end_is_refused",
+    ),
+    mutant("lock_max_hold", "A guard that was leaked is renewed for ever.", "lock::scripts::a_lease_ends_at_its_limit"),
+    mutant(
+        "lock_release_owner",
+        "A holder that woke up late gives the lock of the next one back.",
+        "lock::scripts::a_late_release_leaves_the_next_holder_alone",
+    ),
+    mutant(
+        "lock_release_ended",
+        "A holder that woke up late ends the time in which it is waited for.",
+        "lock::scripts::a_late_release_does_not_end_the_cooling",
+    ),
+    mutant(
+        "lock_turn",
+        "A busy process wins its own lock again and again.",
+        "lock::scripts::who_gave_it_back_lets_others_go_first",
+    ),
+    mutant(
+        "lock_raise_owner",
+        "A zombie lifts the fence of whoever has the lock now.",
+        "lock::scripts::nobody_raises_the_fence_of_another",
+    ),
+    mutant(
+        "lock_break_fence",
+        "An operator breaks the lock of a holder that nobody has seen.",
+        "lock::scripts::only_what_was_seen_is_broken",
+    ),
+    mutant(
+        "model_lock_acquire_repeat",
+        "Whoever asks again after a lost answer waits for itself.",
+        "hermetic::lock_model::a_lost_reply_is_repeated",
+    ),
+    mutant(
+        "model_lock_lease_from_future",
+        "A clock that is set back keeps a dead holder's lock from everybody for as long.",
+        "hermetic::lock_model::a_clock_set_back_does_not_prolong_a_lease",
+    ),
+    mutant(
+        "model_lock_fence_previous",
+        "Two holders within a millisecond have the same fence.",
+        "hermetic::lock_model::fences_rise_within_one_millisecond",
+    ),
+    mutant(
+        "model_lock_fence_time",
+        "Fences begin at one again after a flush, and a zombie passes.",
+        "hermetic::lock_model::a_fence_is_as_high_as_the_clock",
+    ),
+    mutant(
+        "model_lock_fence_floor",
+        "A fence is below what SQL has seen, and the holder is refused there.",
+        "hermetic::lock_model::a_fence_is_above_what_sql_has_seen",
+    ),
+    mutant(
+        "model_lock_renew_owner",
+        "A holder that woke up late renews the lock of the next one.",
+        "hermetic::lock_model::nobody_renews_the_lock_of_another",
+    ),
+    mutant(
+        "model_lock_renew_ended",
+        "A lease that ran out comes back to life while others wait for its end.",
+        "hermetic::lock_model::a_renewal_after_the_end_is_refused",
+    ),
+    mutant(
+        "model_lock_max_hold",
+        "A guard that was leaked is renewed for ever.",
+        "hermetic::lock_model::a_lease_ends_at_its_limit",
+    ),
+    mutant(
+        "model_lock_release_owner",
+        "A holder that woke up late gives the lock of the next one back.",
+        "hermetic::lock_model::a_late_release_leaves_the_next_holder_alone",
+    ),
+    mutant(
+        "model_lock_release_ended",
+        "A holder that woke up late ends the time in which it is waited for.",
+        "hermetic::lock_model::a_late_release_does_not_end_the_cooling",
+    ),
+    mutant(
+        "model_lock_turn",
+        "A busy process wins its own lock again and again.",
+        "hermetic::lock_model::who_gave_it_back_lets_others_go_first",
+    ),
+    mutant(
+        "model_lock_raise_owner",
+        "A zombie lifts the fence of whoever has the lock now.",
+        "hermetic::lock_model::nobody_raises_the_fence_of_another",
+    ),
+    mutant(
+        "model_lock_break_fence",
+        "An operator breaks the lock of a holder that nobody has seen.",
+        "hermetic::lock_model::only_what_was_seen_is_broken",
+    ),
+    mutant(
+        "lock_release_tells",
+        "Nobody is told that a lock was given back.",
+        "lock::side::queue::redis::another_process_is_woken_when_it_is_given_back",
+    ),
+    mutant(
+        "model_lock_release_tells",
+        "Nobody is told that a lock was given back.",
+        "lock::side::queue::memory::another_process_is_woken_when_it_is_given_back",
+    ),
+    mutant(
+        "lock_arm_then_attempt",
+        "A release between the attempt and the wait is slept through.",
+        "lock::side::queue::redis::a_release_between_the_attempt_and_the_wait_is_not_slept_through",
+    ),
+    mutant(
+        "lock_local_deadline",
+        "A holder that is cut off never learns that it lost the lock.",
+        "lock::side::faults::a_holder_that_is_cut_off_loses_at_its_deadline",
+    ),
+    mutant(
+        "lock_deadline_from_send",
+        "After a slow answer a holder believes in its lease for longer than the server does.",
+        "lock::side::faults::a_lease_counts_from_when_it_was_asked_for",
+    ),
+    mutant(
+        "lock_late_grant",
+        "A lock is handed out whose lease has ended.",
+        "lock::side::faults::a_grant_that_comes_after_its_lease_is_not_handed_out",
+    ),
+    mutant(
+        "lock_run_looks_first",
+        "After a pause a future goes on as if nothing had happened.",
+        "lock::side::holds::memory::a_future_is_not_polled_after_a_pause",
+    ),
+    mutant(
+        "lock_cancelled_acquire",
+        "An acquisition that was cancelled leaves the lock behind until its lease ends.",
+        "lock::side::cancel::redis::an_acquire_that_is_dropped_leaves_nothing",
+    ),
+];
