@@ -1,6 +1,7 @@
-//! The program `evenkeel`: looks at the servers a service stands on, and operates its queues.
+//! The program `evenkeel`: looks at the servers a service stands on, and operates its queues and locks.
 
 mod doctor;
+mod lock;
 mod queue;
 
 use clap::{Parser, Subcommand};
@@ -18,6 +19,8 @@ struct Arguments {
 enum Command {
     /// Check what Evenkeel needs of a Redis and of a database, and say what is wrong
     Doctor(doctor::Arguments),
+    /// Look at the locks on a Redis, and take one away
+    Lock(lock::Arguments),
     /// Look at the queues on a Redis, and operate them
     Queue(queue::Arguments),
 }
@@ -26,6 +29,7 @@ enum Command {
 async fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Doctor(arguments) => doctor::run(&arguments).await,
+        Command::Lock(arguments) => lock::run(arguments).await,
         Command::Queue(arguments) => queue::run(arguments).await,
     }
 }

@@ -79,10 +79,6 @@ impl Lease {
         Fence(self.fence.load(SeqCst))
     }
 
-    pub(super) fn raise_fence(&self, fence: Fence) {
-        self.fence.fetch_max(fence.0, SeqCst);
-    }
-
     /// What is left of the lease; nothing once it is lost.
     pub(super) fn remaining(&self) -> Duration {
         if self.latch.is_lost() {

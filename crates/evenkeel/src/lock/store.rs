@@ -48,15 +48,12 @@ impl Ear {
         match self {
             // The store lives as long as its locks are waited for.
             Self::Memory(news) => drop(news.changed().await),
-            Self::Redis(subscription) => loop {
-                match subscription.next().await {
-                    // What this process gives back its own queue knows of already.
-                    Some(Heard::Message(from)) if from == &process.as_bytes()[..] => {}
-                    Some(_) => return,
-                    // The link is closed; the next attempt says so.
-                    None => return,
-                }
-            },
+            // What this process gives back its own queue knows of already. `None`: the link is closed; the next attempt says so.
+            Self::Redis(subscription) => {
+                while let Some(Heard::Message(from)) = subscription.next().await
+                    && from == process.as_bytes()[..]
+                {}
+            }
         }
     }
 }

@@ -8,8 +8,8 @@ mod change;
 mod dead;
 mod figures;
 mod jobs;
-mod output;
-mod time;
+pub(crate) mod output;
+pub(crate) mod time;
 mod top;
 mod watch;
 mod webhook;
@@ -82,12 +82,12 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-fn not_done(sentence: &str) -> ExitCode {
+pub(crate) fn not_done(sentence: &str) -> ExitCode {
     eprintln!("{sentence}");
     ExitCode::from(NOT_DONE)
 }
 
-fn address(url: Option<&str>) -> Result<Address> {
+pub(crate) fn address(url: Option<&str>) -> Result<Address> {
     let url = url.context("say which Redis: --redis redis://host:6379 (or the environment variable EVENKEEL_REDIS)")?;
     match Address::read(1, url) {
         Ok(address) if address.kind == Kind::Redis => Ok(address),

@@ -6,17 +6,17 @@ use std::io::{IsTerminal, Write, stdout};
 
 /// How the answer is printed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Output {
+pub(crate) struct Output {
     pub(super) json: bool,
 }
 
 impl Output {
-    pub(super) fn new(json: bool) -> Self {
+    pub(crate) fn new(json: bool) -> Self {
         Self { json }
     }
 
     /// Prints the value, or the text.
-    pub(super) fn print(self, value: &Value, text: &str) -> Result<()> {
+    pub(crate) fn print(self, value: &Value, text: &str) -> Result<()> {
         if self.json { write(&format!("{value:#}\n")) } else { write(text) }
     }
 
@@ -36,7 +36,7 @@ pub(super) fn write(text: &str) -> Result<()> {
 }
 
 /// Rows under their headings, in columns; numbers to the right.
-pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([headings[column].chars().count()]).max().unwrap_or(0)
@@ -59,7 +59,7 @@ pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// The beginning of a text on one line.
-pub(super) fn short(text: &str, characters_max: usize) -> String {
+pub(crate) fn short(text: &str, characters_max: usize) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if plain.chars().count() <= characters_max {
         return plain;
@@ -68,7 +68,7 @@ pub(super) fn short(text: &str, characters_max: usize) -> String {
 }
 
 /// A body: as text if it is one, else in hexadecimal digits.
-pub(super) fn readable(bytes: &[u8]) -> String {
+pub(crate) fn readable(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),

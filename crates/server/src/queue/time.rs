@@ -15,7 +15,7 @@ pub(super) fn distance(ms: u64, now: u64) -> String {
 }
 
 /// `850 ms`, `12.3 s`, `5 m 3 s`, `2 h 10 m`, `3 d 4 h`.
-pub(super) fn span(ms: u64) -> String {
+pub(crate) fn span(ms: u64) -> String {
     let seconds = ms / 1_000;
     let two = |big: u64, name: &str, small: u64, small_name: &str| {
         if small == 0 { format!("{big} {name}") } else { format!("{big} {name} {small} {small_name}") }

@@ -3,5 +3,6 @@
 
 mod doctor;
 mod hermetic;
+mod lock;
 mod program;
 mod queue;

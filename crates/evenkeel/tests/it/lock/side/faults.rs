@@ -121,7 +121,7 @@ async fn an_acquire_says_that_redis_is_away() {
         let (rig, proxy, one) = rig().await;
         proxy.refuse(true).await.unwrap();
         proxy.cut();
-        let failed = rig.while_time_passes(one.lock("stock/42").wait(Wait::Forever).acquire()).await;
+        let failed = rig.while_time_passes(Box::pin(one.lock("stock/42").wait(Wait::Forever).acquire())).await;
         assert!(matches!(&failed, Err(LockError::Link(error)) if error.is_retryable()), "{failed:?}");
         proxy.refuse(false).await.unwrap();
     })
