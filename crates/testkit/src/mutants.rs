@@ -30,9 +30,18 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS, relay::ROWS, spool::ROWS]
-        .concat()
-    [cache::ROWS, strong::ROWS, near::ROWS, protection::ROWS, link::ROWS, queue::ROWS, lock::ROWS, relay::ROWS].concat()
+    [
+        cache::ROWS,
+        strong::ROWS,
+        near::ROWS,
+        protection::ROWS,
+        link::ROWS,
+        queue::ROWS,
+        lock::ROWS,
+        relay::ROWS,
+        spool::ROWS,
+    ]
+    .concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {
