@@ -89,7 +89,8 @@ async fn a_release_that_is_dropped_is_done_nevertheless(rig: Rig) {
 async fn a_run_that_is_dropped_gives_nothing_back(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
-    for polls in 0..3 {
+    // Nothing would wake it for a third time: time stands still.
+    for polls in 0..=1 {
         assert!(polled(guard.run(std::future::pending::<()>()), polls).await.is_none());
     }
     assert!(!guard.is_lost() && !is_free(&two).await);
