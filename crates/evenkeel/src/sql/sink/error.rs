@@ -36,6 +36,12 @@ impl SinkError {
         matches!(self, Self::Poison(_))
     }
 
+    /// Whether the failure counts against the message: so often, and it is parked.
+    #[must_use]
+    pub fn counts_as_attempt(&self) -> bool {
+        matches!(self, Self::Retry(_) | Self::Poison(_))
+    }
+
     /// Whether the sink as a whole is the reason.
     #[must_use]
     pub fn is_away(&self) -> bool {

@@ -1,0 +1,97 @@
+//! What the loops of one relay share.
+
+use super::metrics::RelayMetrics;
+use super::settings::Settings;
+use super::source;
+use crate::clock::Clock;
+use crate::keel::Keel;
+use crate::sql::database::Database;
+use crate::sql::error::SqlError;
+use crate::sql::sink::Sinks;
+use sqlx::Pool;
+use sqlx::pool::PoolConnection;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// What the loops of one relay share.
+pub(super) struct Core<DB: Database> {
+    pub(super) keel: Keel,
+    pub(super) pool: Pool<DB>,
+    pub(super) sinks: Sinks,
+    pub(super) settings: Settings,
+    pub(super) metrics: RelayMetrics,
+    pub(super) source: OnceCell<Arc<str>>,
+}
+
+/// What one look at the outbox came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// Works whose effects were carried out.
+    pub carried: usize,
+    /// Ordered messages that a sink has confirmed.
+    pub sent: usize,
+    /// Works and keys that failed, and are tried again.
+    pub failed: usize,
+    /// Works and keys that nobody was there to take: no attempt was counted.
+    pub waiting: usize,
+    /// Works and keys that were parked.
+    pub parked: usize,
+    /// Deliveries that somebody else had claimed meanwhile: what was done is done twice.
+    pub fenced: usize,
+    /// When the next look is worth while, at the latest.
+    pub next: Duration,
+}
+
+impl Looked {
+    /// Nothing to do for so long.
+    pub(super) fn idle(next: Duration) -> Self {
+        Self { next, ..Self::default() }
+    }
+
+    /// Whether anything was claimed.
+    pub(super) fn is_idle(&self) -> bool {
+        self.carried + self.sent + self.failed + self.waiting + self.parked + self.fenced == 0
+    }
+
+    /// Both together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            carried: self.carried + other.carried,
+            sent: self.sent + other.sent,
+            failed: self.failed + other.failed,
+            waiting: self.waiting + other.waiting,
+            parked: self.parked + other.parked,
+            fenced: self.fenced + other.fenced,
+            next: self.next.min(other.next),
+        }
+    }
+}
+
+impl<DB: Database> Core<DB> {
+    pub(super) fn clock(&self) -> &Clock {
+        self.keel.clock()
+    }
+
+    /// A connection, for a moment.
+    pub(super) async fn connection(&self) -> Result<PoolConnection<DB>, SqlError> {
+        self.within(async { self.pool.acquire().await }).await
+    }
+
+    /// Runs one step on the database within the deadline.
+    pub(super) async fn within<T>(
+        &self,
+        step: impl Future<Output = Result<T, sqlx::Error>> + Send,
+    ) -> Result<T, SqlError> {
+        match self.clock().timeout(self.settings.deadline, step).await {
+            Ok(answer) => answer.map_err(SqlError::of::<DB>),
+            Err(_) => Err(SqlError::Busy("the database did not answer in time; the relay tries again")),
+        }
+    }
+
+    /// The name of this outbox.
+    pub(super) async fn source(&self, connection: &mut DB::Connection) -> Result<Arc<str>, SqlError> {
+        let read = || async { Ok(Arc::from(self.within(source::of::<DB>(connection)).await?)) };
+        self.source.get_or_try_init(read).await.cloned()
+    }
+}

@@ -1,0 +1,293 @@
+//! The relay's statements on `evenkeel_outbox_keys` and `evenkeel_outbox_ordered`: the row of a key says how far its messages
+//! have been sent, and is claimed as a whole.
+
+use super::rows::{NEVER, begin, next_of};
+use crate::guard::guard;
+use crate::sql::database::{Database, Row, Statement, Value};
+use crate::token::Token;
+use sqlx::Transaction;
+use sqlx::pool::PoolConnection;
+
+/// Keys that are taken in one claim.
+pub(super) const KEYS_MAX: usize = 64;
+
+/// The name of a key within its topic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct KeyName {
+    pub(super) topic: String,
+    pub(super) key: String,
+}
+
+impl KeyName {
+    pub(super) fn values(&self) -> [Value<'_>; 2] {
+        [Value::Text(&self.topic), Value::Text(&self.key)]
+    }
+}
+
+/// A key that this relay has claimed.
+#[derive(Clone, Debug)]
+pub(super) struct ClaimedKey {
+    pub(super) name: KeyName,
+    /// The last sequence that was confirmed.
+    pub(super) sent: u64,
+    /// The last one there is.
+    pub(super) last: u64,
+    pub(super) attempts: u64,
+}
+
+/// One message of a key.
+#[derive(Clone, Debug)]
+pub(super) struct OrderedRow {
+    pub(super) name: KeyName,
+    pub(super) sequence: u64,
+    pub(super) payload: Vec<u8>,
+    pub(super) headers: Vec<u8>,
+}
+
+/// Sequences of a key: those after `after`, up to `until`.
+#[derive(Clone, Debug)]
+pub(super) struct Span {
+    pub(super) name: KeyName,
+    pub(super) after: u64,
+    pub(super) until: u64,
+}
+
+impl Span {
+    fn values(&self) -> [Value<'_>; 4] {
+        let [topic, key] = self.name.values();
+        [topic, key, Value::count(self.after), Value::count(self.until)]
+    }
+}
+
+// Lists of keys come in three sizes, written out: MariaDB does not search an index with a list of pairs. A shorter one is filled
+// up with its last member.
+macro_rules! times {
+    (1, $one:expr, $between:expr) => { $one };
+    (8, $one:expr, $between:expr) => {
+        concat!($one, $between, $one, $between, $one, $between, $one, $between, $one, $between, $one, $between, $one,
+            $between, $one)
+    };
+    (64, $one:expr, $between:expr) => {
+        times!(8, times!(8, $one, $between), $between)
+    };
+}
+macro_rules! sizes {
+    ($before:expr, $one:expr, $between:expr, $after:expr) => {
+        [
+            Statement::new(concat!($before, times!(1, $one, $between), $after)),
+            Statement::new(concat!($before, times!(8, $one, $between), $after)),
+            Statement::new(concat!($before, times!(64, $one, $between), $after)),
+        ]
+    };
+}
+const SIZES: [usize; 3] = [1, 8, KEYS_MAX];
+
+static NEXT: Statement =
+    Statement::new("SELECT MIN(due_at), {now} FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL");
+static DUE: Statement = Statement::new(
+    "SELECT topic, message_key, sent_sequence, last_sequence, attempts FROM evenkeel_outbox_keys \
+     WHERE due_at <= (SELECT {now}) ORDER BY due_at LIMIT ? {skip locked}",
+);
+static CLAIM: [Statement; 3] = sizes!(
+    "UPDATE evenkeel_outbox_keys SET claim = ?, due_at = {now} + ? WHERE ",
+    "(topic = ? AND message_key = ?)",
+    " OR ",
+    ""
+);
+static MESSAGES: [Statement; 3] = sizes!(
+    "SELECT topic, message_key, sequence, payload, headers FROM evenkeel_outbox_ordered WHERE ",
+    "(topic = ? AND message_key = ? AND sequence > ? AND sequence <= ?)",
+    " OR ",
+    " ORDER BY topic, message_key, sequence"
+);
+static LOCK: [Statement; 3] = sizes!(
+    "SELECT topic, message_key FROM evenkeel_outbox_keys WHERE claim = ? AND (",
+    "(topic = ? AND message_key = ?)",
+    " OR ",
+    ") {skip locked}"
+);
+static LOCK_UNFENCED: [Statement; 3] = sizes!(
+    "SELECT topic, message_key FROM evenkeel_outbox_keys WHERE ? IS NOT NULL AND (",
+    "(topic = ? AND message_key = ?)",
+    " OR ",
+    ") {skip locked}"
+);
+// First the sequence of each key, then the same keys again: an `UPDATE` by itself would wait for keys that are locked.
+macro_rules! advance {
+    ($size:tt) => {
+        Statement::new(concat!(
+            "UPDATE evenkeel_outbox_keys SET attempts = 0, error = NULL, sent_sequence = CASE ",
+            times!($size, "WHEN topic = ? AND message_key = ? THEN ?", " "),
+            " ELSE sent_sequence END WHERE ",
+            times!($size, "(topic = ? AND message_key = ?)", " OR ")
+        ))
+    };
+}
+static ADVANCE: [Statement; 3] = [advance!(1), advance!(8), advance!(64)];
+static SETTLE: [Statement; 3] = sizes!(
+    "UPDATE evenkeel_outbox_keys SET claim = NULL, \
+     due_at = CASE WHEN last_sequence > sent_sequence THEN {now} ELSE NULL END WHERE ",
+    "(topic = ? AND message_key = ?)",
+    " OR ",
+    ""
+);
+static FORGET: [Statement; 3] = sizes!(
+    "DELETE FROM evenkeel_outbox_ordered WHERE ",
+    "(topic = ? AND message_key = ? AND sequence > ? AND sequence <= ?)",
+    " OR ",
+    ""
+);
+static FAILED: Statement = Statement::new(
+    "UPDATE evenkeel_outbox_keys SET claim = NULL, attempts = attempts + 1, due_at = {now} + ?, error = ? \
+     WHERE topic = ? AND message_key = ?",
+);
+static PARK: Statement = Statement::new(
+    "UPDATE evenkeel_outbox_keys SET claim = NULL, attempts = attempts + 1, due_at = ?, parked_at = {now}, error = ? \
+     WHERE topic = ? AND message_key = ?",
+);
+static WAIT: Statement = Statement::new(
+    "UPDATE evenkeel_outbox_keys SET claim = NULL, due_at = {now} + ?, error = ? WHERE topic = ? AND message_key = ?",
+);
+
+/// In how many ms the next key is due; `None` if none is.
+pub(super) async fn next_ms<DB: Database>(connection: &mut DB::Connection) -> Result<Option<u64>, sqlx::Error> {
+    next_of::<DB>(connection, &NEXT).await
+}
+
+/// Claims up to `limit` keys that are due, oldest first, for `lease_ms`.
+pub(super) async fn claim<DB: Database>(
+    connection: &mut PoolConnection<DB>,
+    token: Token,
+    limit: usize,
+    lease_ms: u64,
+) -> Result<Vec<ClaimedKey>, sqlx::Error> {
+    let mut transaction = begin(connection).await?;
+    let limit = Value::count(limit.min(KEYS_MAX) as u64);
+    let mut claimed = Vec::new();
+    for row in Row::<DB>::all(&mut transaction, &DUE, &[limit]).await? {
+        let name = KeyName { topic: row.text(0)?, key: row.text(1)? };
+        claimed.push(ClaimedKey { name, sent: row.count(2)?, last: row.count(3)?, attempts: row.count(4)? });
+    }
+    if let Some((size, names)) = filled(claimed.iter().map(|key| &key.name)) {
+        let mut values = vec![Value::Bytes(token.as_bytes()), Value::count(lease_ms)];
+        values.extend(names.iter().flat_map(|name| name.values()));
+        DB::execute(&mut transaction, CLAIM[size].text::<DB>(), &values).await?;
+    }
+    transaction.commit().await?;
+    Ok(claimed)
+}
+
+/// The messages of these spans, by topic, key and sequence.
+pub(super) async fn messages<DB: Database>(
+    connection: &mut DB::Connection,
+    spans: &[Span],
+) -> Result<Vec<OrderedRow>, sqlx::Error> {
+    let Some((size, spans)) = filled(spans.iter()) else { return Ok(Vec::new()) };
+    let values: Vec<Value<'_>> = spans.iter().flat_map(|span| span.values()).collect();
+    let rows = Row::<DB>::all(connection, &MESSAGES[size], &values).await?;
+    let message = |row: Row<DB>| {
+        let name = KeyName { topic: row.text(0)?, key: row.text(1)? };
+        Ok(OrderedRow { name, sequence: row.count(2)?, payload: row.bytes(3)?, headers: row.bytes(4)? })
+    };
+    rows.into_iter().map(message).collect()
+}
+
+/// What became of a key.
+#[derive(Clone, Debug)]
+pub(super) struct Settled {
+    /// What was confirmed; `after == until` if nothing was.
+    pub(super) sent: Span,
+    pub(super) then: Then,
+}
+
+/// How a key goes on.
+#[derive(Clone, Debug)]
+pub(super) enum Then {
+    /// Everything that was tried was confirmed.
+    Go,
+    /// Nobody was there, or the topic takes nothing now: no attempt is counted.
+    Wait { pause_ms: u64, error: String },
+    /// The next message has failed; it is tried again.
+    Fail { pause_ms: u64, error: String },
+    /// The next message has failed for the last time: its key waits for a person.
+    Park { error: String },
+}
+
+/// Writes down what became of keys, in one transaction: only keys that are still claimed under this token, and only those that
+/// nobody has locked. Answers the others, to be tried again.
+pub(super) async fn settle<DB: Database>(
+    connection: &mut PoolConnection<DB>,
+    token: Token,
+    settled: Vec<Settled>,
+) -> Result<Vec<Settled>, sqlx::Error> {
+    let mut transaction = begin(connection).await?;
+    let held = lock::<DB>(&mut transaction, token, &settled).await?;
+    let (ours, others): (Vec<Settled>, Vec<Settled>) =
+        settled.into_iter().partition(|key| held.contains(&key.sent.name));
+    let sent: Vec<&Span> = ours.iter().map(|key| &key.sent).filter(|span| span.until > span.after).collect();
+    if let Some((size, spans)) = filled(sent.into_iter()) {
+        let advance = spans.iter().flat_map(|span| {
+            let [topic, key] = span.name.values();
+            [topic, key, Value::count(span.until)]
+        });
+        let values: Vec<Value<'_>> = advance.chain(spans.iter().flat_map(|span| span.name.values())).collect();
+        DB::execute(&mut transaction, ADVANCE[size].text::<DB>(), &values).await?;
+        let values: Vec<Value<'_>> = spans.iter().flat_map(|span| span.values()).collect();
+        DB::execute(&mut transaction, FORGET[size].text::<DB>(), &values).await?;
+    }
+    let gone = ours.iter().filter(|key| matches!(key.then, Then::Go)).map(|key| &key.sent.name);
+    if let Some((size, names)) = filled(gone) {
+        let values: Vec<Value<'_>> = names.iter().flat_map(|name| name.values()).collect();
+        DB::execute(&mut transaction, SETTLE[size].text::<DB>(), &values).await?;
+    }
+    for key in &ours {
+        trouble::<DB>(&mut transaction, key).await?;
+    }
+    transaction.commit().await?;
+    Ok(others)
+}
+
+async fn lock<DB: Database>(
+    transaction: &mut Transaction<'_, DB>,
+    token: Token,
+    settled: &[Settled],
+) -> Result<Vec<KeyName>, sqlx::Error> {
+    let Some((size, names)) = filled(settled.iter().map(|key| &key.sent.name)) else { return Ok(Vec::new()) };
+    let mut values = vec![Value::Bytes(token.as_bytes())];
+    values.extend(names.iter().flat_map(|name| name.values()));
+    let statement = if guard("relay_ordered_fence") { &LOCK[size] } else { &LOCK_UNFENCED[size] };
+    let rows = Row::<DB>::all(transaction, statement, &values).await?;
+    rows.into_iter().map(|row| Ok(KeyName { topic: row.text(0)?, key: row.text(1)? })).collect()
+}
+
+async fn trouble<DB: Database>(transaction: &mut Transaction<'_, DB>, key: &Settled) -> Result<(), sqlx::Error> {
+    let [topic, name] = key.sent.name.values();
+    let (statement, values) = match &key.then {
+        Then::Go => return Ok(()),
+        Then::Wait { pause_ms, error } => (&WAIT, vec![Value::count(*pause_ms), Value::Text(error), topic, name]),
+        Then::Fail { pause_ms, error } => (&FAILED, vec![Value::count(*pause_ms), Value::Text(error), topic, name]),
+        Then::Park { error } => (&PARK, vec![Value::count(NEVER), Value::Text(error), topic, name]),
+    };
+    DB::execute(transaction, statement.text::<DB>(), &values).await.map(drop)
+}
+
+/// A list filled to one of the sizes by repeating its last member, and the place of that size; `None` for an empty one.
+fn filled<T: Clone>(list: impl Iterator<Item = T>) -> Option<(usize, Vec<T>)> {
+    let mut list: Vec<T> = list.collect();
+    let last = list.last()?.clone();
+    let size = SIZES.iter().position(|size| *size >= list.len())?;
+    list.resize(SIZES[size], last);
+    Some((size, list))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filled;
+
+    #[test]
+    fn a_list_of_keys_is_filled_to_one_of_three_sizes() {
+        assert_eq!(filled(std::iter::empty::<u8>()), None);
+        assert_eq!(filled([7].into_iter()), Some((0, vec![7])));
+        assert_eq!(filled(0..9).map(|(size, list)| (size, list.len(), list[63])), Some((2, 64, 8)));
+    }
+}

@@ -1,0 +1,62 @@
+//! What a relay tells about itself; docs/metrics.md lists the names.
+
+use metrics::{Counter, Gauge, counter, gauge};
+
+/// The handles of one relay.
+pub(super) struct RelayMetrics {
+    pub(super) carried: Counter,
+    pub(super) sent: Counter,
+    pub(super) duplicates: Counter,
+    pub(super) fenced: Counter,
+    pub(super) deleted: Counter,
+    success: Gauge,
+}
+
+/// The two kinds of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    Works,
+    Keys,
+}
+
+impl Lane {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Works => "works",
+            Self::Keys => "keys",
+        }
+    }
+}
+
+impl RelayMetrics {
+    pub(super) fn register() -> Self {
+        Self {
+            carried: counter!("evenkeel_outbox_carried_total"),
+            sent: counter!("evenkeel_outbox_sent_total"),
+            duplicates: counter!("evenkeel_outbox_duplicates_total"),
+            fenced: counter!("evenkeel_outbox_fenced_total"),
+            deleted: counter!("evenkeel_outbox_deleted_total"),
+            success: gauge!("evenkeel_outbox_relay_last_success_seconds"),
+        }
+    }
+
+    /// A look at the outbox has succeeded.
+    pub(super) fn success(&self, unix_ms: u64) {
+        self.success.set(unix_ms as f64 / 1000.0);
+    }
+
+    /// Rows were not carried out, because of this.
+    pub(super) fn failed(&self, lane: Lane, reason: &'static str, rows: usize) {
+        counter!("evenkeel_outbox_failures_total", "lane" => lane.name(), "reason" => reason).increment(rows as u64);
+    }
+
+    /// A call to the database has failed; it is repeated.
+    pub(super) fn call_failed(&self, step: &'static str) {
+        counter!("evenkeel_outbox_call_failures_total", "step" => step).increment(1);
+    }
+
+    /// Whether the gate of a lane is closed.
+    pub(super) fn gate(&self, lane: Lane, is_closed: bool) {
+        gauge!("evenkeel_outbox_gate_closed", "lane" => lane.name()).set(if is_closed { 1.0 } else { 0.0 });
+    }
+}

@@ -1,0 +1,29 @@
+//! The name of an outbox: sequences of two outboxes have nothing to do with each other.
+
+use crate::sql::database::{Database, Row, Statement, Value};
+use crate::token::Token;
+use uuid::Uuid;
+
+static READ: Statement = Statement::new("SELECT id FROM evenkeel_outbox_source WHERE one = 1");
+static NAME: Statement = Statement::new("INSERT INTO evenkeel_outbox_source (one, id) VALUES (1, ?)");
+
+/// Reads the name; the first one to ask gives it.
+pub(super) async fn of<DB: Database>(connection: &mut DB::Connection) -> Result<String, sqlx::Error> {
+    if let Some(name) = read::<DB>(connection).await? {
+        return Ok(name);
+    }
+    let drawn = Token::random();
+    // Somebody else may have been faster: then theirs is read.
+    let named = DB::execute(connection, NAME.text::<DB>(), &[Value::Bytes(drawn.as_bytes())]).await;
+    match (read::<DB>(connection).await?, named) {
+        (Some(name), _) => Ok(name),
+        (None, Err(error)) => Err(error),
+        (None, Ok(_)) => Err(sqlx::Error::RowNotFound),
+    }
+}
+
+async fn read<DB: Database>(connection: &mut DB::Connection) -> Result<Option<String>, sqlx::Error> {
+    let row = Row::<DB>::first(connection, &READ, &[]).await?;
+    let id = row.map(|row| row.id(0)).transpose()?.flatten();
+    Ok(id.map(|id| Uuid::from_bytes(id).to_string()))
+}
