@@ -28,7 +28,7 @@ macro_rules! migration {
 }
 
 /// All of them, in the order in which they are run.
-const MIGRATIONS: &[Migration] = &[migration!(1, "0001_outbox")];
+const MIGRATIONS: &[Migration] = &[migration!(1, "0001_outbox"), migration!(2, "0002_source")];
 
 static RUN: Statement = Statement::new("SELECT COALESCE(MAX(version), 0) FROM evenkeel_migrations");
 static NOTE: Statement = Statement::new("INSERT INTO evenkeel_migrations (version, name, run_at) VALUES (?, ?, {now})");

@@ -22,7 +22,6 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// The sink that the fast path uses from now on.
-    #[allow(dead_code, reason = "called by the sinks")]
     pub(crate) fn set_publisher(&self, publisher: Arc<dyn Publisher>) {
         self.publisher.store(Some(Arc::new(publisher)));
     }

@@ -10,9 +10,8 @@ use crate::sql::error::SqlError;
 use crate::sql::sink::Sinks;
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::OnceCell;
 
 /// What the loops of one relay share.
 pub(super) struct Core<DB: Database> {
@@ -21,7 +20,7 @@ pub(super) struct Core<DB: Database> {
     pub(super) sinks: Sinks,
     pub(super) settings: Settings,
     pub(super) metrics: RelayMetrics,
-    pub(super) source: OnceCell<Arc<str>>,
+    pub(super) source: OnceLock<Arc<str>>,
 }
 
 /// What one look at the outbox came to.
@@ -91,7 +90,12 @@ impl<DB: Database> Core<DB> {
 
     /// The name of this outbox.
     pub(super) async fn source(&self, connection: &mut DB::Connection) -> Result<Arc<str>, SqlError> {
-        let read = || async { Ok(Arc::from(self.within(source::of::<DB>(connection)).await?)) };
-        self.source.get_or_try_init(read).await.cloned()
+        if let Some(source) = self.source.get() {
+            return Ok(Arc::clone(source));
+        }
+        let source: Arc<str> = self.within(source::of::<DB>(connection)).await?.into();
+        // Somebody may have set it meanwhile: to the same name.
+        let _ = self.source.set(Arc::clone(&source));
+        Ok(source)
     }
 }

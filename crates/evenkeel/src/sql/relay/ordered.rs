@@ -53,14 +53,17 @@ impl Ordered {
         // Nobody's connection is held while the sink is talked to.
         drop(connection);
         let runs = runs(&open, rows);
-        let envelopes: Vec<Envelope> =
-            runs.iter().flatten().map(|row| envelope(row, &source)).collect::<Result<_, _>>()?;
-        let answers = self.publish(core, &envelopes).await;
+        let readable: Vec<Vec<Envelope>> =
+            runs.iter().map(|run| run.iter().map_while(|row| envelope(row, &source).ok()).collect()).collect();
+        let answers = self.publish(core, &readable.concat()).await;
         crash_point("relay_published");
         let mut answers = answers.into_iter();
         let mut looked = Looked { waiting: settled.len(), ..Looked::default() };
-        for (key, run) in open.iter().zip(&runs) {
-            let answers: Vec<Answer> = answers.by_ref().take(run.len()).collect();
+        for ((key, run), readable) in open.iter().zip(&runs).zip(&readable) {
+            let mut answers: Vec<Answer> = answers.by_ref().take(readable.len()).collect();
+            if readable.len() < run.len() {
+                answers.push(Err(SinkError::Poison("its headers cannot be read".to_owned())));
+            }
             settled.push(self.judge(core, key, &answers, &mut looked));
         }
         let mut connection = core.connection().await?;

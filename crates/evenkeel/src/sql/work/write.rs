@@ -28,13 +28,13 @@ static VERSION_OF: Statement = Statement::new("SELECT version FROM evenkeel_job_
 static SEQUENCE_RETURNING: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox_keys AS held (topic, message_key, last_sequence, due_at) VALUES (?, ?, ?, {now}) \
      ON CONFLICT (topic, message_key) DO UPDATE SET last_sequence = held.last_sequence + excluded.last_sequence, \
-     due_at = CASE WHEN held.parked_at IS NOT NULL THEN NULL ELSE COALESCE(held.due_at, excluded.due_at) END \
+     due_at = COALESCE(held.due_at, excluded.due_at) \
      RETURNING last_sequence",
 );
 static SEQUENCE_MYSQL: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox_keys (topic, message_key, last_sequence, due_at) VALUES (?, ?, ?, {now}) \
      ON DUPLICATE KEY UPDATE last_sequence = last_sequence + VALUES(last_sequence), \
-     due_at = CASE WHEN parked_at IS NOT NULL THEN NULL ELSE COALESCE(due_at, VALUES(due_at)) END",
+     due_at = COALESCE(due_at, VALUES(due_at))",
 );
 static SEQUENCE_OF: Statement =
     Statement::new("SELECT last_sequence FROM evenkeel_outbox_keys WHERE topic = ? AND message_key = ?");

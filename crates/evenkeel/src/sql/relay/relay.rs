@@ -1,0 +1,172 @@
+//! [`Relay`]: the loops that carry out what the outbox holds.
+
+use super::core::{Core, Looked};
+use super::metrics::Lane;
+use super::ordered::Ordered;
+use super::retention;
+use super::settings::AWAY;
+use super::works::Works;
+use crate::background::Background;
+use crate::sql::database::Database;
+use crate::sql::error::SqlError;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, mpsc, watch};
+
+/// Between two looks of the housekeeping.
+const HOUSEKEEPING: Duration = Duration::from_secs(10);
+
+/// Carries out what the outbox of one database holds. Cheap to clone; clones share their state.
+///
+/// Guarantee (U3): no committed row is passed over, in whatever order transactions commit and ids were drawn. Works are claimed
+/// one by one; messages of a key are sent in the order of their sequences, each after the one before it was confirmed. (U4) What
+/// cannot be carried out is parked after [`attempts_max`](super::RelayBuilder::attempts_max) failures, and holds up its own key
+/// only.
+///
+/// Not guaranteed: that an effect happens once. A relay that dies, or sleeps longer than its claim, is repeated by another one;
+/// every effect is made to be repeated, and sinks are told how to know a copy.
+pub struct Relay<DB: Database>(Arc<Inner<DB>>);
+
+struct Inner<DB: Database> {
+    core: Core<DB>,
+    works: Mutex<Works>,
+    ordered: Mutex<Ordered>,
+}
+
+impl<DB: Database> Clone for Relay<DB> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<DB: Database> Relay<DB> {
+    pub(super) fn new(core: Core<DB>) -> Self {
+        Self(Arc::new(Inner { core, works: Mutex::default(), ordered: Mutex::default() }))
+    }
+
+    /// Carries out what there is until `shutdown` is ready; then what is under way is finished, for at most
+    /// [`deadline`](super::RelayBuilder::deadline) a step, and nothing stays claimed. A loop that panics (in a sink of the
+    /// program's own, say) is started again.
+    ///
+    /// Outages of the database, of Redis and of sinks are sat out.
+    pub async fn run(&self, shutdown: impl Future<Output = ()> + Send) {
+        let (stop, stopped) = watch::channel(false);
+        let (told, _) = watch::channel(0_u64);
+        let told = Arc::new(told);
+        // Closed when the last loop has ended.
+        let (alive, mut ended) = mpsc::channel::<()>(1);
+        let lanes = [Lane::Works, Lane::Keys].map(|lane| {
+            let (relay, stopped, alive, told) = (self.clone(), stopped.clone(), alive.clone(), Arc::clone(&told));
+            Background::spawn("outbox relay", self.0.core.clock().clone(), move || {
+                // Held by the loop, so that its end can be seen.
+                let alive = alive.clone();
+                let run = relay.clone().keep_looking(lane, stopped.clone(), told.subscribe());
+                async move {
+                    run.await;
+                    drop(alive);
+                }
+            })
+        });
+        let relay = self.clone();
+        let house = Background::spawn("outbox housekeeping", self.0.core.clock().clone(), move || {
+            relay.clone().keep_house()
+        });
+        let relay = self.clone();
+        let ear = Background::spawn("outbox ear", self.0.core.clock().clone(), move || {
+            relay.clone().keep_listening(Arc::clone(&told))
+        });
+        drop(alive);
+        shutdown.await;
+        drop((house, ear));
+        stop.send_replace(true);
+        let _ = ended.recv().await;
+        drop(lanes);
+    }
+
+    /// Looks once: claims a batch of works and some keys, carries them out, and says what came of it. For tests, and for programs
+    /// that have a loop of their own.
+    ///
+    /// # Errors
+    /// [`SqlError`] of the database; what was claimed is claimed again after its lease.
+    pub async fn run_once(&self) -> Result<Looked, SqlError> {
+        let works = self.look(Lane::Works).await?;
+        Ok(works.and(self.look(Lane::Keys).await?))
+    }
+
+    /// Deletes up to some thousand rows that have been done for longer than the retention, as [`run`](Self::run) does every ten
+    /// seconds. Answers how many.
+    ///
+    /// # Errors
+    /// [`SqlError`] of the database; what was deleted stays deleted.
+    pub async fn tidy_once(&self) -> Result<u64, SqlError> {
+        retention::run_once(&self.0.core).await
+    }
+
+    async fn look(&self, lane: Lane) -> Result<Looked, SqlError> {
+        let core = &self.0.core;
+        let looked = match lane {
+            Lane::Works => self.0.works.lock().await.run_once(core).await,
+            Lane::Keys => self.0.ordered.lock().await.run_once(core).await,
+        };
+        match &looked {
+            Ok(_) => core.metrics.success(core.clock().unix_ms()),
+            Err(error) => {
+                core.metrics.call_failed(lane.name());
+                tracing::warn!(lane = lane.name(), %error, "the relay could not look at the outbox");
+            }
+        }
+        looked
+    }
+
+    async fn keep_looking(self, lane: Lane, mut stopped: watch::Receiver<bool>, mut told: watch::Receiver<u64>) {
+        let core = &self.0.core;
+        let (mut idle, mut failures) = (0_u32, 0_u32);
+        while !*stopped.borrow_and_update() {
+            told.mark_unchanged();
+            let pause = match self.look(lane).await {
+                Ok(looked) if looked.is_idle() => {
+                    idle = idle.saturating_add(1);
+                    core.settings.poll.delay(idle - 1).min(looked.next)
+                }
+                Ok(_) => {
+                    (idle, failures) = (0, 0);
+                    continue;
+                }
+                Err(_) => {
+                    failures = failures.saturating_add(1);
+                    AWAY.delay(failures)
+                }
+            };
+            tokio::select! {
+                _ = stopped.changed() => {}
+                _ = told.changed() => idle = 0,
+                () = core.clock().sleep(pause.max(Duration::from_millis(1))) => {}
+            }
+        }
+    }
+
+    /// Commits of this process that have left something.
+    async fn keep_listening(self, told: Arc<watch::Sender<u64>>) {
+        let committed = Arc::clone(self.0.core.keel.sql().committed());
+        loop {
+            committed.notified().await;
+            told.send_modify(|times| *times += 1);
+        }
+    }
+
+    async fn keep_house(self) {
+        let core = &self.0.core;
+        loop {
+            if let Err(error) = retention::run_once(core).await {
+                core.metrics.call_failed("retention");
+                tracing::warn!(%error, "rows of the outbox that are done could not be deleted");
+            }
+            if let Err(error) = retention::measure(core).await {
+                core.metrics.call_failed("measure");
+                tracing::debug!(%error, "the outbox could not be measured");
+            }
+            core.clock().sleep(HOUSEKEEPING).await;
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What is deleted, a little at a time, and what is measured.
+
+use super::core::Core;
+use super::rows::NEVER;
+use super::settings::ms;
+use crate::guard::guard;
+use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
+use crate::sql::error::SqlError;
+use metrics::gauge;
+
+/// Rounds of one look; the rest is for the next.
+const ROUNDS_MAX: usize = 40;
+
+/// Rows that are counted at most for a gauge.
+const COUNTED_MAX: u64 = 100_000;
+
+// Ids begin with the time they were drawn at, so the oldest rows are found without an index on the time. Only done works and
+// tombstones go.
+static OLD: Statement = Statement::new(
+    "SELECT id FROM evenkeel_outbox WHERE id < ? AND state IN (2, 3) AND settled_at < (SELECT {now}) - ? \
+     ORDER BY id LIMIT ?",
+);
+static OLD_UNGUARDED: Statement = Statement::new(
+    "SELECT id FROM evenkeel_outbox WHERE id > ? AND state <> 0 AND settled_at > (SELECT {now}) - ? ORDER BY id LIMIT ?",
+);
+static DELETE: Lists = Lists::new("DELETE FROM evenkeel_outbox WHERE id IN (..)");
+
+static WORKS: Statement = Statement::new(
+    "SELECT COUNT(*), MIN(created_at), {now} FROM \
+     (SELECT created_at FROM evenkeel_outbox WHERE due_at < ? ORDER BY due_at LIMIT ?) AS waiting",
+);
+static WORKS_PARKED: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_outbox WHERE due_at >= ?");
+static KEYS: Statement = Statement::new(
+    "SELECT COUNT(*), COALESCE(SUM(behind), 0) FROM (SELECT last_sequence - sent_sequence AS behind \
+     FROM evenkeel_outbox_keys WHERE due_at < ? ORDER BY due_at LIMIT ?) AS waiting",
+);
+static KEYS_PARKED: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE due_at >= ?");
+
+/// Deletes a bounded number of rows that nobody needs any more. Answers how many.
+pub(super) async fn run_once<DB: Database>(core: &Core<DB>) -> Result<u64, SqlError> {
+    let retention_ms = ms(core.settings.retention);
+    let newest = core.clock().unix_ms().saturating_sub(retention_ms);
+    let mut bound = [0; 16];
+    bound[..6].copy_from_slice(&newest.to_be_bytes()[2..]);
+    let statement = if guard("relay_retention") { &OLD } else { &OLD_UNGUARDED };
+    let mut deleted = 0;
+    for _ in 0..ROUNDS_MAX {
+        let mut connection = core.connection().await?;
+        let values = [Value::Bytes(&bound), Value::count(retention_ms), Value::count(LIST_MAX as u64)];
+        let rows = core.within(Row::<DB>::all(&mut connection, statement, &values)).await?;
+        let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>().map_err(SqlError::of::<DB>)?;
+        let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
+        let gone = core.within(DELETE.execute::<DB>(&mut connection, &[], &list)).await?;
+        core.metrics.deleted.increment(gone);
+        deleted += gone;
+        if ids.len() < LIST_MAX {
+            break;
+        }
+    }
+    Ok(deleted)
+}
+
+/// Renews the gauges.
+pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlError> {
+    let mut connection = core.connection().await?;
+    let of = SqlError::of::<DB>;
+    let limits = [Value::count(NEVER), Value::count(COUNTED_MAX)];
+    if let Some(row) = core.within(Row::<DB>::first(&mut connection, &WORKS, &limits)).await? {
+        gauge!("evenkeel_outbox_waiting", "lane" => "works").set(row.count(0).map_err(of)? as f64);
+        let now = row.int(2).map_err(of)?;
+        let oldest = row.maybe_int(1).map_err(of)?.unwrap_or(now);
+        gauge!("evenkeel_outbox_lag_seconds").set(now.saturating_sub(oldest).max(0) as f64 / 1000.0);
+    }
+    if let Some(row) = core.within(Row::<DB>::first(&mut connection, &KEYS, &limits)).await? {
+        gauge!("evenkeel_outbox_waiting", "lane" => "keys").set(row.count(0).map_err(of)? as f64);
+    }
+    for (lane, statement) in [("works", &WORKS_PARKED), ("keys", &KEYS_PARKED)] {
+        let row = core.within(Row::<DB>::first(&mut connection, statement, &limits[..1])).await?;
+        let parked = row.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
+        gauge!("evenkeel_outbox_parked", "lane" => lane).set(parked as f64);
+    }
+    Ok(())
+}
