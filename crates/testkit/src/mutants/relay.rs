@@ -24,4 +24,44 @@ pub(super) const ROWS: &[Mutant] = &[
         "In the model a stream grows above the length at which it should refuse.",
         "sql::sink::stream_model::a_full_stream_takes_nothing_more",
     ),
+    mutant(
+        "relay_fence",
+        "A relay that slept through its claim says that a work is done which another one holds.",
+        "sql::relay::sqlite::trouble::a_relay_that_was_overtaken_changes_nothing",
+    ),
+    mutant(
+        "relay_ordered_fence",
+        "A relay that slept sets a key back, and its messages are sent again.",
+        "sql::relay::sqlite::trouble::a_key_is_never_set_back",
+    ),
+    mutant(
+        "relay_contiguous",
+        "A message is sent although the one before it is missing.",
+        "sql::relay::ordered::tests::what_follows_a_hole_waits",
+    ),
+    mutant(
+        "relay_stops_at_a_failure",
+        "A message that failed is stepped over and never comes.",
+        "sql::relay::sqlite::order::nothing_of_a_key_passes_a_failure",
+    ),
+    mutant(
+        "relay_parks",
+        "What can never be sent is tried for ever.",
+        "sql::relay::sqlite::trouble::what_fails_too_often_is_parked",
+    ),
+    mutant(
+        "relay_away_is_no_attempt",
+        "An hour without the broker parks everything that waited for it.",
+        "sql::relay::sqlite::trouble::a_sink_that_is_away_burns_no_attempts",
+    ),
+    mutant(
+        "relay_gate",
+        "A relay claims and gives back the whole backlog again and again while the broker is away.",
+        "sql::relay::sqlite::trouble::a_sink_that_is_away_burns_no_attempts",
+    ),
+    mutant(
+        "relay_retention",
+        "Rows go that nobody has carried out, or that still decide about a commit.",
+        "sql::relay::sqlite::lanes::rows_that_are_done_are_deleted_in_time",
+    ),
 ];

@@ -62,10 +62,14 @@ impl Span {
 // Lists of keys come in three sizes, written out: MariaDB does not search an index with a list of pairs. A shorter one is filled
 // up with its last member.
 macro_rules! times {
-    (1, $one:expr, $between:expr) => { $one };
+    (1, $one:expr, $between:expr) => {
+        $one
+    };
     (8, $one:expr, $between:expr) => {
-        concat!($one, $between, $one, $between, $one, $between, $one, $between, $one, $between, $one, $between, $one,
-            $between, $one)
+        concat!(
+            $one, $between, $one, $between, $one, $between, $one, $between, $one, $between, $one, $between, $one,
+            $between, $one
+        )
     };
     (64, $one:expr, $between:expr) => {
         times!(8, times!(8, $one, $between), $between)
@@ -82,8 +86,7 @@ macro_rules! sizes {
 }
 const SIZES: [usize; 3] = [1, 8, KEYS_MAX];
 
-static NEXT: Statement =
-    Statement::new("SELECT MIN(due_at), {now} FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL");
+static NEXT: Statement = Statement::new("SELECT MIN(due_at), {now} FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL");
 static DUE: Statement = Statement::new(
     "SELECT topic, message_key, sent_sequence, last_sequence, attempts FROM evenkeel_outbox_keys \
      WHERE due_at <= (SELECT {now}) ORDER BY due_at LIMIT ? {skip locked}",

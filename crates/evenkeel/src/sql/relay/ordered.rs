@@ -44,8 +44,7 @@ impl Ordered {
         }
         let source = core.source(&mut connection).await?;
         let (token, began) = (Token::random(), core.clock().now());
-        let claimed =
-            core.within(keys::claim(&mut connection, token, self.limit(core), ms(settings.lease))).await?;
+        let claimed = core.within(keys::claim(&mut connection, token, self.limit(core), ms(settings.lease))).await?;
         crash_point("relay_claimed");
         let (open, mut settled) = self.sort(core, claimed);
         let spans = spans(&open, settings.batch);
@@ -175,8 +174,14 @@ impl Ordered {
                 if is_last && guard("relay_parks") {
                     looked.parked += 1;
                     let KeyName { topic, key: name } = &key.name;
-                    tracing::error!(topic, key = name, sequence = sent.until + 1, attempts, error = words,
-                        "a key is parked: see `evenkeel outbox park ls`");
+                    tracing::error!(
+                        topic,
+                        key = name,
+                        sequence = sent.until + 1,
+                        attempts,
+                        error = words,
+                        "a key is parked: see `evenkeel outbox park ls`"
+                    );
                     Then::Park { error: words }
                 } else {
                     looked.failed += 1;
@@ -294,7 +299,8 @@ mod tests {
 
     #[test]
     fn a_batch_is_shared_by_its_keys() {
-        let span = |keys: &[ClaimedKey]| spans(keys, 10).iter().map(|span| (span.after, span.until)).collect::<Vec<_>>();
+        let span =
+            |keys: &[ClaimedKey]| spans(keys, 10).iter().map(|span| (span.after, span.until)).collect::<Vec<_>>();
         assert_eq!(span(&[key(3, 90)]), [(3, 13)]);
         assert_eq!(span(&[key(3, 4), key(0, 90)]), [(3, 4), (0, 5)]);
         assert_eq!(spans(&vec![key(0, 9); 20], 10)[0].until, 1);

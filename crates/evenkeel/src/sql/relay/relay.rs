@@ -50,7 +50,11 @@ impl<DB: Database> Relay<DB> {
     /// program's own, say) is started again.
     ///
     /// Outages of the database, of Redis and of sinks are sat out.
-    pub async fn run(&self, shutdown: impl Future<Output = ()> + Send) {
+    pub fn run(&self, shutdown: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send {
+        self.clone().run_until(shutdown)
+    }
+
+    async fn run_until(self, shutdown: impl Future<Output = ()> + Send) {
         let (stop, stopped) = watch::channel(false);
         let (told, _) = watch::channel(0_u64);
         let told = Arc::new(told);
@@ -69,9 +73,8 @@ impl<DB: Database> Relay<DB> {
             })
         });
         let relay = self.clone();
-        let house = Background::spawn("outbox housekeeping", self.0.core.clock().clone(), move || {
-            relay.clone().keep_house()
-        });
+        let house =
+            Background::spawn("outbox housekeeping", self.0.core.clock().clone(), move || relay.clone().keep_house());
         let relay = self.clone();
         let ear = Background::spawn("outbox ear", self.0.core.clock().clone(), move || {
             relay.clone().keep_listening(Arc::clone(&told))
@@ -89,9 +92,12 @@ impl<DB: Database> Relay<DB> {
     ///
     /// # Errors
     /// [`SqlError`] of the database; what was claimed is claimed again after its lease.
-    pub async fn run_once(&self) -> Result<Looked, SqlError> {
-        let works = self.look(Lane::Works).await?;
-        Ok(works.and(self.look(Lane::Keys).await?))
+    // Said to be `Send` here, where it can be shown for every database; a caller's compiler could not.
+    pub fn run_once(&self) -> impl Future<Output = Result<Looked, SqlError>> + Send {
+        async {
+            let works = self.look(Lane::Works).await?;
+            Ok(works.and(self.look(Lane::Keys).await?))
+        }
     }
 
     /// Deletes up to some thousand rows that have been done for longer than the retention, as [`run`](Self::run) does every ten
@@ -99,8 +105,8 @@ impl<DB: Database> Relay<DB> {
     ///
     /// # Errors
     /// [`SqlError`] of the database; what was deleted stays deleted.
-    pub async fn tidy_once(&self) -> Result<u64, SqlError> {
-        retention::run_once(&self.0.core).await
+    pub fn tidy_once(&self) -> impl Future<Output = Result<u64, SqlError>> + Send {
+        retention::run_once(&self.0.core)
     }
 
     async fn look(&self, lane: Lane) -> Result<Looked, SqlError> {

@@ -19,8 +19,7 @@ pub(super) struct Claimed {
 }
 
 // A sub-select, so that the time is read once and the index can be searched with it.
-static NEXT: Statement =
-    Statement::new("SELECT MIN(due_at), {now} FROM evenkeel_outbox WHERE due_at IS NOT NULL");
+static NEXT: Statement = Statement::new("SELECT MIN(due_at), {now} FROM evenkeel_outbox WHERE due_at IS NOT NULL");
 static DUE: Statement = Statement::new(
     "SELECT id, effects, attempts FROM evenkeel_outbox WHERE due_at <= (SELECT {now}) AND state = 1 \
      ORDER BY due_at LIMIT ? {skip locked}",
@@ -66,7 +65,7 @@ pub(super) async fn begin<DB: Database>(
     connection: &mut PoolConnection<DB>,
 ) -> Result<Transaction<'_, DB>, sqlx::Error> {
     // Otherwise a locking read keeps writers out of the gaps beside the rows, too.
-    if DB::KIND == Kind::MySql && guard("relay_read_committed") {
+    if DB::KIND == Kind::MySql {
         DB::script(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
     }
     let begin = if DB::KIND == Kind::Postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { DB::BEGIN };
@@ -132,8 +131,7 @@ pub(super) async fn failed<DB: Database>(
     pause_ms: u64,
     error: &str,
 ) -> Result<(), sqlx::Error> {
-    let values =
-        [Value::count(pause_ms), Value::Text(error), Value::Bytes(token.as_bytes()), Value::Bytes(&work.0)];
+    let values = [Value::count(pause_ms), Value::Text(error), Value::Bytes(token.as_bytes()), Value::Bytes(&work.0)];
     DB::execute(connection, FAILED.text::<DB>(), &values).await.map(drop)
 }
 
@@ -144,8 +142,7 @@ pub(super) async fn park<DB: Database>(
     work: WorkId,
     error: &str,
 ) -> Result<(), sqlx::Error> {
-    let values =
-        [Value::count(NEVER), Value::Text(error), Value::Bytes(token.as_bytes()), Value::Bytes(&work.0)];
+    let values = [Value::count(NEVER), Value::Text(error), Value::Bytes(token.as_bytes()), Value::Bytes(&work.0)];
     DB::execute(connection, PARK.text::<DB>(), &values).await.map(drop)
 }
 

@@ -1,0 +1,32 @@
+//! The relay on MariaDB.
+
+use super::recorder;
+use testkit::park::{Database, mariadb_database};
+
+type Db = sqlx::MySql;
+
+/// Any number of writers.
+const WRITERS: bool = true;
+
+fn own_database() -> impl Future<Output = anyhow::Result<Database>> {
+    mariadb_database()
+}
+
+async fn pool(url: &str) -> sqlx::MySqlPool {
+    sqlx::MySqlPool::connect(url).await.unwrap()
+}
+
+fn blob(digits: &str) -> String {
+    format!("x'{digits}'")
+}
+
+#[path = "killed.rs"]
+mod killed;
+#[path = "lanes.rs"]
+mod lanes;
+#[path = "order.rs"]
+mod order;
+#[path = "stage.rs"]
+mod stage;
+#[path = "trouble.rs"]
+mod trouble;

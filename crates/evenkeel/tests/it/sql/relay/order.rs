@@ -1,0 +1,172 @@
+//! Order: nothing is passed over, whatever order commits come in; and each key keeps its own.
+
+use super::WRITERS;
+use super::recorder::{Careless, Recorder};
+use super::stage::Stage;
+use evenkeel::sql::Message;
+use evenkeel::sql::sink::{Confirmed, SinkError, Sinks};
+use futures_util::future::join_all;
+
+/// (R1) A published relay polled `WHERE id > last`. A transaction that had drawn a lower id and committed later was never read,
+/// and one that was rolled back left a hole that others waited for.
+#[tokio::test]
+async fn a_commit_that_comes_late_is_not_passed_over() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    let relay = stage.relay(&sink);
+    if WRITERS {
+        let mut early = stage.keel.begin(&stage.pool).await.unwrap();
+        early.publish(Message::new("links", "early")).unwrap();
+        let gone = stage.keel.begin(&stage.pool).await.unwrap();
+        stage.publish_unordered("late").await;
+        gone.rollback().await.unwrap();
+        stage.due().await;
+        stage.drain(&relay).await;
+        assert_eq!(sink.taken(), ["late"]);
+        Box::pin(early.commit()).await.unwrap();
+    } else {
+        stage.publish_unordered("late").await;
+        stage.keel.begin(&stage.pool).await.unwrap().rollback().await.unwrap();
+        stage.publish_unordered("early").await;
+    }
+    stage.due().await;
+    stage.drain(&relay).await;
+    assert_eq!(sink.taken(), ["late", "early"]);
+    assert_eq!(stage.works(2).await, 2);
+}
+
+/// A message of a transaction that was rolled back is never sent, and leaves no hole in the sequences of its key.
+#[tokio::test]
+async fn a_rollback_leaves_no_hole() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    stage.publish("a", "one").await;
+    let mut gone = stage.keel.begin(&stage.pool).await.unwrap();
+    gone.publish(Message::new("links", "never").key("a")).unwrap();
+    gone.rollback().await.unwrap();
+    stage.publish("a", "two").await;
+    stage.drain(&stage.relay(&sink)).await;
+    assert_eq!((sink.taken(), sink.sequences("a")), (vec!["one".to_owned(), "two".to_owned()], vec![1, 2]));
+    assert_eq!(stage.number("SELECT COUNT(*) FROM evenkeel_outbox_ordered").await, 0, "what was sent is deleted");
+}
+
+/// A transaction that stays open holds the row of its key. A relay that waited for it sent nothing of any other key either.
+#[tokio::test]
+async fn an_open_transaction_delays_nobody_else() {
+    let stage = Stage::set().await;
+    if !WRITERS {
+        return;
+    }
+    let sink = Recorder::new();
+    let relay = stage.relay(&sink);
+    stage.publish("a", "a1").await;
+    let mut open = stage.pool.begin().await.unwrap();
+    let touch = "UPDATE evenkeel_outbox_keys SET attempts = attempts WHERE topic = 'links' AND message_key = 'a'";
+    sqlx::raw_sql(touch).execute(&mut *open).await.unwrap();
+    stage.publish("b", "b1").await;
+    stage.publish_unordered("u").await;
+    stage.works_due().await;
+    relay.run_once().await.unwrap();
+    let mut taken = sink.taken();
+    taken.sort();
+    assert_eq!(taken, ["b1", "u"]);
+    open.commit().await.unwrap();
+    stage.drain(&relay).await;
+    assert_eq!(sink.sequences("a"), [1]);
+}
+
+/// The row of a key is locked when its message has been confirmed: others go on, and nothing is sent twice.
+#[tokio::test]
+async fn a_key_that_is_locked_when_it_was_sent_is_settled_later() {
+    let stage = Stage::set().await;
+    if !WRITERS {
+        return;
+    }
+    let sink = Recorder::holding();
+    let relay = stage.relay(&sink);
+    stage.publish("a", "a1").await;
+    stage.publish("b", "b1").await;
+    let look = tokio::spawn({
+        let relay = relay.clone();
+        async move { relay.run_once().await.unwrap() }
+    });
+    sink.until_called(1).await;
+    let mut open = stage.pool.begin().await.unwrap();
+    let touch = "UPDATE evenkeel_outbox_keys SET attempts = attempts WHERE topic = 'links' AND message_key = 'a'";
+    sqlx::raw_sql(touch).execute(&mut *open).await.unwrap();
+    sink.release(100);
+    assert_eq!(look.await.unwrap().sent, 2);
+    assert_eq!((stage.sent("a").await, stage.sent("b").await), (0, 1));
+    open.commit().await.unwrap();
+    stage.drain(&relay).await;
+    assert_eq!((stage.sent("a").await, sink.sequences("a")), (1, vec![1]));
+}
+
+/// (R2) Several relays over one outbox gave each other's messages of one aggregate out of order.
+#[tokio::test]
+async fn each_key_keeps_its_order_under_several_relays() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    let relays: Vec<_> = (0..3).map(|_| stage.builder(&sink).batch(6).build()).collect();
+    let keys = ["a", "b", "c", "d"];
+    for round in 0..10 {
+        for key in keys {
+            stage.publish(key, &format!("{key}{round}")).await;
+        }
+        join_all(relays.iter().map(|relay| async { relay.run_once().await.unwrap() })).await;
+    }
+    for relay in &relays {
+        stage.drain(relay).await;
+    }
+    for key in keys {
+        assert_eq!(sink.sequences(key), (1..=10).collect::<Vec<_>>(), "{key}");
+        assert_eq!(stage.sent(key).await, 10);
+    }
+}
+
+/// A work with several messages of one key sends them in the order in which they were noted, and each carries what it was given.
+#[tokio::test]
+async fn a_message_arrives_as_it_was_noted() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    let mut work = stage.keel.begin(&stage.pool).await.unwrap();
+    work.trace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    work.publish(Message::new("links", vec![0, 255]).key("kä'se").header("type", "made")).unwrap();
+    work.publish(Message::new("links", "two").key("kä'se")).unwrap();
+    work.publish(Message::new("audit", "other").key("kä'se")).unwrap();
+    Box::pin(work.commit()).await.unwrap();
+    stage.drain(&stage.relay(&sink)).await;
+    let envelopes = sink.envelopes();
+    let first = envelopes.iter().find(|envelope| envelope.payload[..] == [0, 255]).unwrap();
+    let header = |name: &str| first.headers.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str());
+    assert_eq!((first.topic.as_str(), header("type")), ("links", Some("made")));
+    assert!(header("traceparent").is_some_and(|trace| trace.starts_with("00-0af7")));
+    let order: Vec<_> =
+        envelopes.iter().map(|envelope| (envelope.topic.as_str(), envelope.order.clone().unwrap())).collect();
+    let of_links: Vec<u64> =
+        order.iter().filter(|(topic, _)| *topic == "links").map(|(_, order)| order.sequence).collect();
+    assert_eq!((of_links, order.len()), (vec![1, 2], 3));
+    assert!(envelopes.iter().all(|envelope| envelope.source == first.source && !envelope.source.is_empty()));
+}
+
+/// A careless sink goes on behind a failure. The relay believes its answers up to the first failure only: were the key moved on
+/// behind it, the message that failed would never come.
+#[tokio::test]
+async fn nothing_of_a_key_passes_a_failure() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    sink.answer(|envelope| match &envelope.payload[..] {
+        b"one" => Err(SinkError::Retry("not now".to_owned())),
+        _ => Ok(Confirmed::Accepted),
+    });
+    for words in ["one", "two", "three"] {
+        stage.publish("a", words).await;
+    }
+    let relay = stage.builder(&sink).sinks(Sinks::to(Careless(sink.clone()))).build();
+    let looked = relay.run_once().await.unwrap();
+    assert_eq!((looked.sent, looked.failed, stage.sent("a").await), (0, 1, 0));
+    sink.come_back();
+    stage.due().await;
+    stage.drain(&relay).await;
+    assert_eq!(sink.taken(), ["two", "three", "one", "two", "three"]);
+}

@@ -1,0 +1,35 @@
+//! The relay on SQLite.
+
+use super::recorder;
+use testkit::park::{Database, sqlite_database};
+
+type Db = sqlx::Sqlite;
+
+/// One writer at a time.
+const WRITERS: bool = false;
+
+fn own_database() -> impl Future<Output = anyhow::Result<Database>> {
+    std::future::ready(sqlite_database())
+}
+
+async fn pool(url: &str) -> sqlx::SqlitePool {
+    let options: sqlx::sqlite::SqliteConnectOptions = url.parse().unwrap();
+    let options =
+        options.journal_mode(sqlx::sqlite::SqliteJournalMode::Wal).busy_timeout(std::time::Duration::from_secs(30));
+    sqlx::SqlitePool::connect_with(options).await.unwrap()
+}
+
+fn blob(digits: &str) -> String {
+    format!("x'{digits}'")
+}
+
+#[path = "killed.rs"]
+mod killed;
+#[path = "lanes.rs"]
+mod lanes;
+#[path = "order.rs"]
+mod order;
+#[path = "stage.rs"]
+mod stage;
+#[path = "trouble.rs"]
+mod trouble;

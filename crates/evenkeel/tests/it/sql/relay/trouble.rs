@@ -1,0 +1,177 @@
+//! Trouble: sinks that refuse, sinks that are away, messages that nobody can take, claims that lapse.
+
+use super::recorder::Recorder;
+use super::stage::Stage;
+use evenkeel::sql::sink::{Confirmed, SinkError, Sinks};
+use std::time::Duration;
+
+/// (U4) A published outbox froze a whole topic for ever at one message that could not be sent.
+#[tokio::test]
+async fn a_poisonous_message_parks_its_key_only() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    sink.answer(|envelope| match &envelope.payload[..] {
+        b"bad" => Err(SinkError::Poison("too large".to_owned())),
+        _ => Ok(Confirmed::Accepted),
+    });
+    for (key, words) in [("a", "a1"), ("a", "bad"), ("a", "a3"), ("b", "b1")] {
+        stage.publish(key, words).await;
+    }
+    let relay = stage.relay(&sink);
+    let looks = stage.drain(&relay).await;
+    assert_eq!(looks.iter().map(|looked| looked.parked).sum::<usize>(), 1);
+    assert_eq!((sink.sequences("a"), sink.sequences("b")), (vec![1], vec![1]));
+    // What is committed behind it waits, too; a new message must not wake the key.
+    stage.publish("a", "a4").await;
+    stage.publish("b", "b2").await;
+    stage.drain(&relay).await;
+    assert_eq!((sink.sequences("a"), sink.sequences("b")), (vec![1], vec![1, 2]));
+    let parked = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL AND error LIKE '%too large%'";
+    assert_eq!(stage.number(parked).await, 1);
+}
+
+/// Something that fails again and again is tried so often and no more; then it waits for a person, and others are not delayed.
+#[tokio::test]
+async fn what_fails_too_often_is_parked() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    sink.answer(|envelope| match &envelope.payload[..] {
+        b"sick" => Err(SinkError::Retry("no".to_owned())),
+        _ => Ok(Confirmed::Accepted),
+    });
+    stage.publish("a", "sick").await;
+    stage.publish_unordered("sick").await;
+    let relay = stage.builder(&sink).attempts_max(3).build();
+    let mut failures = 0;
+    for _ in 0..3 {
+        stage.due().await;
+        let looked = relay.run_once().await.unwrap();
+        failures += looked.failed + looked.parked;
+    }
+    assert_eq!((failures, sink.calls()), (6, 6));
+    stage.publish("b", "well").await;
+    stage.due().await;
+    stage.drain(&relay).await;
+    assert_eq!((sink.taken(), sink.calls()), (vec!["well".to_owned()], 7));
+    assert_eq!(
+        (stage.works(4).await, stage.number("SELECT attempts FROM evenkeel_outbox_keys WHERE message_key = 'a'").await),
+        (1, 3)
+    );
+}
+
+/// A broker was away for an hour, and every waiting message used up its attempts and was parked. Being away is nobody's fault,
+/// and nothing is claimed for a sink that takes nothing.
+#[tokio::test]
+async fn a_sink_that_is_away_burns_no_attempts() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    sink.go_away();
+    for number in 0..5 {
+        stage.publish(&format!("k{number}"), "ordered").await;
+        stage.publish_unordered("unordered").await;
+    }
+    let relay = stage.builder(&sink).attempts_max(1).build();
+    for _ in 0..4 {
+        stage.due().await;
+        let looked = relay.run_once().await.unwrap();
+        assert_eq!((looked.failed, looked.parked), (0, 0));
+    }
+    assert_eq!(sink.calls(), 10, "asked once for each at first, and not again while the gate is closed");
+    let attempts = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE attempts > 0 OR parked_at IS NOT NULL";
+    assert_eq!((stage.number(attempts).await, stage.works(1).await), (0, 5));
+    // Then one of each is enough to ask with.
+    stage.clock.advance(Duration::from_secs(10));
+    stage.due().await;
+    relay.run_once().await.unwrap();
+    assert_eq!(sink.calls(), 12);
+    sink.come_back();
+    stage.clock.advance(Duration::from_secs(10));
+    stage.due().await;
+    stage.drain(&relay).await;
+    assert_eq!((sink.taken().len(), stage.works(2).await), (10, 10));
+}
+
+/// One sink is away, another is well: what goes there goes on.
+#[tokio::test]
+async fn a_sink_that_is_away_stops_its_own_topics_only() {
+    let stage = Stage::set().await;
+    let (away, well) = (Recorder::new(), Recorder::new());
+    away.go_away();
+    let sinks = Sinks::to(well.clone()).route("links", away.clone());
+    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).build();
+    for number in 0..3 {
+        stage.publish(&format!("k{number}"), "links").await;
+        let mut work = stage.keel.begin(&stage.pool).await.unwrap();
+        work.publish(evenkeel::sql::Message::new("audit", "audit").key(format!("k{number}"))).unwrap();
+        Box::pin(work.commit()).await.unwrap();
+        stage.drain(&relay).await;
+    }
+    assert_eq!((well.taken().len(), away.taken().len(), away.calls()), (3, 0, 1));
+}
+
+/// A relay was paused for longer than its claim; another one did its work. When it woke, it wrote down what it had done, and
+/// what had happened since was lost.
+#[tokio::test]
+async fn a_relay_that_was_overtaken_changes_nothing() {
+    let stage = Stage::set().await;
+    let (slow, sink) = (Recorder::holding(), Recorder::new());
+    stage.publish("a", "a1").await;
+    stage.publish_unordered("u").await;
+    stage.due().await;
+    let sleeper = stage.relay(&slow);
+    let works = tokio::spawn({
+        let sleeper = sleeper.clone();
+        async move { sleeper.run_once().await.unwrap() }
+    });
+    slow.until_called(1).await;
+    stage.due().await;
+    stage.drain(&stage.relay(&sink)).await;
+    slow.release(1);
+    slow.until_called(1).await;
+    let looked = works.await.unwrap();
+    assert_eq!((looked.carried, looked.fenced), (0, 1), "its claim on the work had lapsed");
+    assert_eq!((stage.works(2).await, stage.sent("a").await), (2, 1));
+}
+
+/// The same for a key: the row of the key must not be set back to what the sleeper had sent.
+#[tokio::test]
+async fn a_key_is_never_set_back() {
+    let stage = Stage::set().await;
+    let (slow, sink) = (Recorder::holding(), Recorder::new());
+    stage.publish("a", "a1").await;
+    let sleeper = stage.relay(&slow);
+    let look = tokio::spawn({
+        let sleeper = sleeper.clone();
+        async move { sleeper.run_once().await.unwrap() }
+    });
+    slow.until_called(1).await;
+    stage.publish("a", "a2").await;
+    stage.due().await;
+    stage.drain(&stage.relay(&sink)).await;
+    assert_eq!(stage.sent("a").await, 2);
+    slow.release(1);
+    look.await.unwrap();
+    assert_eq!((stage.sent("a").await, sink.sequences("a")), (2, vec![1, 2]));
+    stage.publish("a", "a3").await;
+    stage.drain(&stage.relay(&sink)).await;
+    assert_eq!(sink.sequences("a"), [1, 2, 3]);
+}
+
+/// A message that somebody has deleted by hand is not stepped over: what it said would be missing without a word.
+#[tokio::test]
+async fn a_message_that_is_missing_is_not_stepped_over() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    for words in ["a1", "a2", "a3"] {
+        stage.publish("a", words).await;
+    }
+    stage.sql("DELETE FROM evenkeel_outbox_ordered WHERE sequence = 2").await;
+    let relay = stage.builder(&sink).attempts_max(2).build();
+    for _ in 0..4 {
+        stage.due().await;
+        stage.drain(&relay).await;
+    }
+    assert_eq!(sink.sequences("a"), [1]);
+    let parked = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL AND error LIKE '%2%missing%'";
+    assert_eq!(stage.number(parked).await, 1);
+}
