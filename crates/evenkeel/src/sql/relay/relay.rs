@@ -94,10 +94,12 @@ impl<DB: Database> Relay<DB> {
     /// [`SqlError`] of the database; what was claimed is claimed again after its lease.
     // Said to be `Send` here, where it can be shown for every database; a caller's compiler could not.
     pub fn run_once(&self) -> impl Future<Output = Result<Looked, SqlError>> + Send {
-        async {
-            let works = self.look(Lane::Works).await?;
-            Ok(works.and(self.look(Lane::Keys).await?))
-        }
+        self.clone().look_at_both()
+    }
+
+    async fn look_at_both(self) -> Result<Looked, SqlError> {
+        let works = self.look(Lane::Works).await?;
+        Ok(works.and(self.look(Lane::Keys).await?))
     }
 
     /// Deletes up to some thousand rows that have been done for longer than the retention, as [`run`](Self::run) does every ten

@@ -8,8 +8,10 @@ use tokio::sync::{Semaphore, watch};
 #[derive(Clone)]
 pub(super) struct Recorder(Arc<Inner>);
 
+type Answer = Box<dyn Fn(&Envelope) -> Result<Confirmed, SinkError> + Send>;
+
 struct Inner {
-    answer: Mutex<Box<dyn Fn(&Envelope) -> Result<Confirmed, SinkError> + Send>>,
+    answer: Mutex<Answer>,
     taken: Mutex<Vec<Envelope>>,
     calls: watch::Sender<usize>,
     /// A message passes with a permit.
