@@ -4,6 +4,7 @@
 //! `EVENKEEL_MUTANT=name` removes it. `cargo xtask mutants` runs the table, which `evenkeel-testkit mutants` prints as JSON.
 
 mod cache;
+mod judge;
 mod link;
 mod lock;
 mod near;
@@ -40,6 +41,7 @@ pub fn all() -> Vec<Mutant> {
         lock::ROWS,
         relay::ROWS,
         spool::ROWS,
+        judge::ROWS,
     ]
     .concat()
 }

@@ -375,8 +375,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let waiters = Arc::new(Waiters::new(settings.waiters_max, Arc::clone(&metrics)));
         let ledger = Ledger::new(settings.recent, settings.recent_max);
         let deferral = Deferral::of(&self.keel, &self.name);
-        let redrive = Redrive::new(store.clone(), ledger, deferral, clock.clone(), Arc::clone(&metrics));
-        let redrive = Arc::new(redrive);
+        let redrive = Arc::new(Redrive::new(&store, ledger, deferral, &clock, &metrics));
         let handles = self.keel.caches().enter(&self.name, &redrive)?;
         store.before_open(&redrive);
         redrive.take_over();

@@ -42,12 +42,13 @@ pub(crate) struct Underway {
 
 impl Redrive {
     pub(crate) fn new(
-        store: Store,
+        store: &Store,
         ledger: Ledger,
         deferral: Deferral,
-        clock: Clock,
-        metrics: Arc<CacheMetrics>,
+        clock: &Clock,
+        metrics: &Arc<CacheMetrics>,
     ) -> Self {
+        let (store, clock, metrics) = (store.clone(), clock.clone(), Arc::clone(metrics));
         Self { ledger, store, clock, metrics, owing: Arc::default(), driver: OnceLock::new(), deferral }
     }
 

@@ -8,7 +8,11 @@ use super::register::TopicRecord;
 use super::retry_delay::{RetryDelay, ms};
 use super::server;
 use super::settings::{Durability, Settings, WhenFull};
+#[cfg(feature = "sql")]
+use super::sql::{JobTable, Judge, SqlTable, keep_sweeping};
 use super::steps::{Limits, QueueSteps};
+#[cfg(feature = "sql")]
+use crate::background::Background;
 use crate::codec::{Codec, Json};
 use crate::keel::Keel;
 use std::marker::PhantomData;
@@ -22,6 +26,10 @@ pub struct QueueBuilder<T, C = Json> {
     name: String,
     settings: Settings,
     codec: C,
+    #[cfg(feature = "sql")]
+    table: Option<Arc<dyn JobTable>>,
+    #[cfg(feature = "sql")]
+    horizon: Option<Duration>,
     body: PhantomData<fn() -> T>,
 }
 
@@ -33,6 +41,10 @@ impl Keel {
             name: name.to_owned(),
             settings: Settings::default(),
             codec: Json,
+            #[cfg(feature = "sql")]
+            table: None,
+            #[cfg(feature = "sql")]
+            horizon: None,
             body: PhantomData,
         }
     }
@@ -111,6 +123,28 @@ impl<T, C> QueueBuilder<T, C> {
         self
     }
 
+    /// Lets rows in the database of `pool` judge the jobs ([`Durability::Sql`]): a job is accepted when its row is there, runs only if
+    /// the row agrees, and comes back by itself from the row whatever becomes of Redis (or of the embedded store, whose jobs so
+    /// survive the process). [`migrate`](crate::sql::migrate) must have run.
+    ///
+    /// Every process that opens the queue must say this, with the same database, which is also the one of the units of work that send
+    /// to it. A delivery then costs two statements. Back-pressure (`jobs_max`, `bytes_max`) does not count such jobs.
+    /// **Not kept** in the row: how often a job has failed. A job that the store has lost begins its attempts anew, a dead letter too.
+    #[cfg(feature = "sql")]
+    pub fn sql<DB: crate::sql::Database>(mut self, pool: &sqlx::Pool<DB>) -> Self {
+        self.table = Some(Arc::new(SqlTable(pool.clone())));
+        self.settings.durability = Durability::Sql;
+        self
+    }
+
+    /// Jobs that are due later than this from now are only rows, and take no room in Redis; they are brought there as their time
+    /// comes. At least a minute. Default: all jobs are in the store. For [`sql`](Self::sql) only.
+    #[cfg(feature = "sql")]
+    pub fn horizon(mut self, span: Duration) -> Self {
+        self.horizon = Some(span);
+        self
+    }
+
     /// Opens the queue on a Redis that may evict keys, which loses jobs without a word.
     pub fn allow_eviction(mut self) -> Self {
         self.settings.may_evict = true;
@@ -119,7 +153,17 @@ impl<T, C> QueueBuilder<T, C> {
 
     /// How bodies become bytes. Default [`Json`].
     pub fn codec<D: Codec<T>>(self, codec: D) -> QueueBuilder<T, D> {
-        QueueBuilder { keel: self.keel, name: self.name, settings: self.settings, codec, body: PhantomData }
+        QueueBuilder {
+            keel: self.keel,
+            name: self.name,
+            settings: self.settings,
+            codec,
+            #[cfg(feature = "sql")]
+            table: self.table,
+            #[cfg(feature = "sql")]
+            horizon: self.horizon,
+            body: PhantomData,
+        }
     }
 }
 
@@ -133,6 +177,8 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
     pub async fn build(self) -> Result<Queue<T>, QueueError> {
         let settings = self.settings;
         settings.check(&self.name)?;
+        #[cfg(feature = "sql")]
+        check_sql(&self.name, &settings, self.table.is_some(), self.horizon)?;
         let store = self.keel.queue_store();
         server::check(&store, &self.name, &settings).await?;
         let wanted = TopicRecord {
@@ -162,9 +208,20 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
                 store.set_limits(shard, limits).await?;
             }
         }
+        let name: Arc<str> = self.name.into();
+        #[cfg(feature = "sql")]
+        let judge = self
+            .table
+            .map(|table| Arc::new(Judge::new(table, Arc::clone(&name), store.clone(), shards.clone(), self.horizon)));
         Ok(Queue::new(Core {
-            metrics: Arc::new(QueueMetrics::register(&self.name)),
-            name: self.name.into(),
+            metrics: Arc::new(QueueMetrics::register(&name)),
+            name,
+            #[cfg(feature = "sql")]
+            _sweeper: judge.clone().map(|judge| {
+                Background::spawn("queue sweep", self.keel.clock().clone(), move || keep_sweeping(Arc::clone(&judge)))
+            }),
+            #[cfg(feature = "sql")]
+            judge,
             store,
             shards,
             codec: Arc::new(self.codec),
@@ -173,4 +230,20 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             keel: self.keel,
         }))
     }
+}
+
+/// Refuses what cannot work with rows, in one sentence.
+#[cfg(feature = "sql")]
+fn check_sql(queue: &str, settings: &Settings, has_table: bool, horizon: Option<Duration>) -> Result<(), QueueError> {
+    let refuse = |reason: &str| Err(QueueError::Settings { queue: queue.to_owned(), reason: reason.to_owned() });
+    if settings.durability == Durability::Sql && !has_table {
+        return refuse("`Durability::Sql` needs a database; say `sql(&pool)`");
+    }
+    if horizon.is_some() && !has_table {
+        return refuse("a `horizon` needs rows to keep the jobs beyond it; say `sql(&pool)`");
+    }
+    if horizon.is_some_and(|horizon| horizon < Duration::from_secs(60)) {
+        return refuse("a `horizon` must be at least a minute: jobs are brought into the store as their time comes");
+    }
+    Ok(())
 }

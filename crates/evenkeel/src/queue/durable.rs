@@ -41,6 +41,9 @@ pub(super) async fn enqueue(
 fn wait_for(durability: Durability) -> (redis::Cmd, Duration, u32) {
     match durability {
         Durability::Memory => (redis::cmd("PING"), Duration::ZERO, 0),
+        // Its rows are taken care of before it gets here.
+        #[cfg(feature = "sql")]
+        Durability::Sql => (redis::cmd("PING"), Duration::ZERO, 0),
         Durability::Replicas { count, timeout } => {
             (redis::cmd("WAIT").arg(count).arg(ms(timeout).max(1)).clone(), timeout, count)
         }

@@ -49,6 +49,15 @@ pub enum QueueError {
         /// How many were confirmed.
         reached: u32,
     },
+    /// The database that judges the queue's jobs ([`Durability::Sql`](super::Durability)) did not do it, or did not say so. Sending a
+    /// job again under the same id does no harm.
+    #[error("the database that judges the jobs: {reason}")]
+    Database {
+        /// Its words.
+        reason: String,
+        /// Whether the same call may succeed later.
+        is_retryable: bool,
+    },
     /// The call has more items than a step takes. Nothing was sent.
     #[error("{items} items in one call, at most {limit} are taken; split the call")]
     TooMany {
@@ -80,6 +89,7 @@ impl QueueError {
         match self {
             Self::Link(error) => error.is_retryable(),
             Self::Full { .. } => true,
+            Self::Database { is_retryable, .. } => *is_retryable,
             _ => false,
         }
     }
@@ -87,6 +97,10 @@ impl QueueError {
     /// Whether the call may have happened although it failed here.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
-        matches!(self, Self::Link(error) if error.outcome_unknown())
+        match self {
+            Self::Link(error) => error.outcome_unknown(),
+            Self::Database { .. } => true,
+            _ => false,
+        }
     }
 }

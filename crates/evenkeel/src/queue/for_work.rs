@@ -20,6 +20,8 @@ pub(crate) struct JobPut {
     /// The newest wins. 0: it is to be taken when the work commits.
     pub(crate) version: u64,
     pub(crate) wish: JobWish,
+    /// The queue's jobs are judged by rows (`Durability::Sql`): the work writes this one's.
+    pub(crate) is_judged: bool,
 }
 
 /// What a [`JobPut`] wants.
@@ -68,6 +70,7 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
             id: job.id,
             version: u64::from(!is_named),
             wish: JobWish::Run { due_at, spec: Box::new(spec) },
+            is_judged: queue.is_judged(),
         })
     }
 }
@@ -82,6 +85,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
             id,
             version: 0,
             wish: JobWish::Withdraw(Keep::AfterEnd(ms(core.settings.id_window))),
+            is_judged: self.is_judged(),
         }
     }
 }

@@ -35,7 +35,8 @@
 //! ```
 //!
 //! In this folder, from the outside in: `queue`, `builder` and `order` are the surface; `send` and `durable` the way in; `consume/`
-//! runs jobs; `periodic` and `cron` are schedules; `store` is the seam to `redis` and `memory`, `shards` decides who keeps a
+//! runs jobs; `periodic` and `cron` are schedules; `store` is the seam to `redis` and `memory`, `sql/` the
+//! rows that judge jobs under `Durability::Sql`, `shards` decides who keeps a
 //! job, `register` knows which topics there are.
 //!
 //! * [`Queue`] — what a program holds: it sends jobs, and [runs](Queue::consume) them.
@@ -68,6 +69,8 @@ mod send;
 mod server;
 mod settings;
 mod shards;
+#[cfg(feature = "sql")]
+mod sql;
 pub mod steps;
 mod store;
 pub mod topic;
@@ -90,4 +93,8 @@ pub use redis::RedisQueue;
 pub(crate) use redis::SCRIPTS;
 pub use retry_delay::RetryDelay;
 pub use settings::{Durability, WhenFull};
+#[cfg(feature = "sql")]
+pub use sql::Swept;
+#[cfg(feature = "sql")]
+pub(crate) use sql::upsert_jobs;
 pub(crate) use store::QueueStore;

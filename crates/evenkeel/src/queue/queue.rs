@@ -38,6 +38,11 @@ pub(crate) struct Core<T> {
     pub(super) metrics: Arc<QueueMetrics>,
     pub(super) clock: Clock,
     pub(super) keel: Keel,
+    /// The rows that judge the jobs, under `Durability::Sql`.
+    #[cfg(feature = "sql")]
+    pub(super) judge: Option<Arc<super::sql::Judge>>,
+    #[cfg(feature = "sql")]
+    pub(super) _sweeper: Option<crate::background::Background>,
 }
 
 impl<T> Clone for Queue<T> {
@@ -108,6 +113,11 @@ impl<T: Send + Sync + 'static> Queue<T> {
     pub async fn with_durability(&self, durability: Durability) -> Result<Self, QueueError> {
         let settings = Settings { durability, ..self.core.settings.clone() };
         settings.check(&self.core.name)?;
+        #[cfg(feature = "sql")]
+        if durability == Durability::Sql && self.core.judge.is_none() {
+            let reason = "`Durability::Sql` needs a database; open the queue with `sql(&pool)`".to_owned();
+            return Err(QueueError::Settings { queue: self.core.name.to_string(), reason });
+        }
         super::server::check(&self.core.store, &self.core.name, &settings).await?;
         Ok(Self { core: Arc::clone(&self.core), durability })
     }
@@ -117,6 +127,10 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// # Errors
     /// [`QueueError::Link`]; repeating the call does no harm.
     pub async fn revoke(&self, id: &JobId) -> Result<Revoked, QueueError> {
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.core.judge {
+            return judge.revoke(*id).await;
+        }
         let answers = self.core.store.revoke(self.core.shards.of(*id), &[*id]).await?;
         Ok(answers.first().copied().unwrap_or(Revoked::Unknown))
     }
@@ -151,7 +165,12 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// # Errors
     /// [`QueueError::Link`]; [`QueueError::Unreadable`] if another program wrote its record.
     pub async fn find(&self, id: &JobId) -> Result<Option<Found>, QueueError> {
-        self.core.store.job(self.core.shards.of(*id), *id).await
+        let found = self.core.store.job(self.core.shards.of(*id), *id).await?;
+        #[cfg(feature = "sql")]
+        if let (None, Some(judge)) = (&found, &self.core.judge) {
+            return judge.find(*id).await;
+        }
+        Ok(found)
     }
 
     /// The steps under this queue and the shard of a job, to be touched as other programs touch those of a Redis.
@@ -161,8 +180,37 @@ impl<T: Send + Sync + 'static> Queue<T> {
     }
 
     async fn change(&self, id: JobId, when: Option<When>, body: Option<Bytes>) -> Result<Rescheduled, QueueError> {
-        let answers = self.core.store.reschedule(self.core.shards.of(id), &[Reschedule { id, when, body }]).await?;
+        let change = Reschedule { id, when, body };
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.core.judge {
+            return judge.reschedule(change).await;
+        }
+        let answers = self.core.store.reschedule(self.core.shards.of(id), &[change]).await?;
         Ok(answers.first().copied().unwrap_or(Rescheduled::Unknown))
+    }
+
+    /// Compares all rows with the store, once; the figures of all pages.
+    #[cfg(all(feature = "testing", feature = "sql"))]
+    pub async fn sweep_once(&self) -> Result<super::Swept, QueueError> {
+        let mut all = super::Swept::default();
+        let Some(judge) = &self.core.judge else { return Ok(all) };
+        let mut after = None;
+        loop {
+            let page = judge.sweep(after).await?;
+            all.rows += page.rows;
+            all.put_back += page.put_back;
+            all.ended += page.ended;
+            after = page.next;
+            if after.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Whether rows judge its jobs.
+    #[cfg(feature = "sql")]
+    pub(super) fn is_judged(&self) -> bool {
+        self.durability == Durability::Sql
     }
 
     pub(super) fn core(&self) -> &Arc<Core<T>> {

@@ -65,6 +65,10 @@ async fn enqueue<T: Send + Sync + 'static>(
     jobs: &[NewJob],
 ) -> Result<(Vec<Enqueued>, Short), QueueError> {
     let core = queue.core();
+    #[cfg(feature = "sql")]
+    if let (Durability::Sql, Some(judge)) = (queue.durability_wanted(), &core.judge) {
+        return Ok((judge.enqueue(shard, jobs).await?, None));
+    }
     match (queue.durability_wanted(), core.store.link()) {
         (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(shard, jobs).await?, None)),
         (durability, Some(link)) => durable::enqueue(core.keel.queues(), link, shard, jobs, durability).await,

@@ -13,7 +13,12 @@ pub(super) async fn check(store: &QueueStore, queue: &str, settings: &Settings) 
     let Some(link) = store.link() else {
         return match settings.durability {
             Durability::Memory => Ok(()),
-            _ => refuse("a keel in memory has neither replicas nor a disk; use `Durability::Memory`".to_owned()),
+            #[cfg(feature = "sql")]
+            Durability::Sql => Ok(()),
+            _ => refuse(
+                "a keel in memory has neither replicas nor a disk; use `Durability::Memory` or `Durability::Sql`"
+                    .to_owned(),
+            ),
         };
     };
     let memory = info(link, "memory").await?;

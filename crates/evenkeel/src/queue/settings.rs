@@ -35,6 +35,10 @@ pub enum Durability {
         /// For how long to wait for it.
         timeout: Duration,
     },
+    /// A row in the SQL database that [`QueueBuilder::sql`](super::QueueBuilder::sql) named. It lives until the job is done and decides
+    /// whether it may run; whatever the store loses is put back from it.
+    #[cfg(feature = "sql")]
+    Sql,
 }
 
 /// What the builder gathers.

@@ -28,7 +28,12 @@ macro_rules! migration {
 }
 
 /// All of them, in the order in which they are run.
-const MIGRATIONS: &[Migration] = &[migration!(1, "0001_outbox"), migration!(2, "0002_source")];
+const MIGRATIONS: &[Migration] = &[
+    migration!(1, "0001_outbox"),
+    migration!(2, "0002_source"),
+    migration!(3, "0003_inbox"),
+    migration!(4, "0004_jobs"),
+];
 
 static RUN: Statement = Statement::new("SELECT COALESCE(MAX(version), 0) FROM evenkeel_migrations");
 static NOTE: Statement = Statement::new("INSERT INTO evenkeel_migrations (version, name, run_at) VALUES (?, ?, {now})");

@@ -31,10 +31,12 @@
 //! ```
 //!
 //! docs/spec/unit-of-work.md tells tables, states and steps. In this folder: `work/` is the surface and the commit;
-//! `outbox/` the rows and what is done for them; `database/` the three databases; `migrate` makes the tables.
+//! `outbox/` the rows and what is done for them; `inbox/` handlers whose
+//! effects happen once; `database/` the three databases; `migrate` makes the tables.
 
-mod database;
+pub(crate) mod database;
 mod error;
+mod inbox;
 mod migrate;
 pub(crate) mod outbox;
 pub mod relay;
@@ -44,8 +46,10 @@ mod work;
 
 pub use database::Database;
 pub use error::SqlError;
+pub use inbox::{Inbox, MessageId, Once, Parked, Release};
 pub use migrate::migrate;
 pub use outbox::{Message, WorkId};
 pub use relay::Relay;
 pub(crate) use shared::Shared;
+pub(crate) use work::take_versions;
 pub use work::{Committed, Effects, Joined, Sealed, Work};

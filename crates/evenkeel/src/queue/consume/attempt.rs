@@ -2,6 +2,7 @@
 
 use super::delivery::{Cancellation, Delivery, Held, trace_of};
 use super::handled::{Handled, Reaction, outcome, words_of};
+use super::judged::Judged;
 use super::lane::{Answer, Handling, Lane};
 use super::phase::{Phase, reached};
 use crate::clock::{Clock, Moment};
@@ -79,11 +80,17 @@ async fn perform<T: Send + Sync + 'static>(
         let late_ms = run.core.store.now_ms().saturating_sub(delivered.due_at);
         run.metrics.lateness_seconds.record(Duration::from_millis(late_ms));
     }
+    let judged = Judged::of(lane, receipt, &job);
     let held = Held { store: run.core.store.clone(), shard: lane.shard.clone(), receipt };
     let delivery = Delivery::new(body, held, delivered.due_at, *job, cancellation);
+    if let Err(ended) = judged.may_start().await {
+        return ended;
+    }
     let (began, answer) = handle(lane, delivery, is_suspect).await;
     let answer = answer.unwrap_or_else(|words| panicked(&words));
-    Some(judge(lane, began, answer, |answer| outcome(answer, delay, failures)))
+    let outcome = judge(lane, began, answer, |answer| outcome(answer, delay, failures));
+    judged.ended(&outcome).await;
+    Some(outcome)
 }
 
 /// Gives the delivery to the handler, and says when that began. Of a panic, its words.

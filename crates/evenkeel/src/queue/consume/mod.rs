@@ -13,6 +13,7 @@ mod delivery;
 mod ear;
 mod gather;
 mod handled;
+mod judged;
 mod lane;
 #[cfg(feature = "tower")]
 mod layer;

@@ -144,7 +144,7 @@ fn get_job(from: &mut Bytes) -> Read<JobPut> {
     let Ok(Record::Live(job)) = Record::decode(&get_bytes(from)?) else {
         return Err(SqlError::Unreadable("a job without a record"));
     };
-    Ok(JobPut { topic, shards, id, version, wish: JobWish::Run { due_at, spec: Box::new(job.spec) } })
+    Ok(JobPut { topic, shards, id, version, wish: JobWish::Run { due_at, spec: Box::new(job.spec) }, is_judged: false })
 }
 
 fn get_withdrawal(from: &mut Bytes) -> Read<JobPut> {
@@ -158,7 +158,7 @@ fn get_withdrawal(from: &mut Bytes) -> Read<JobPut> {
         3 => Keep::UntilForgotten,
         _ => return Err(SqlError::Unreadable("unknown stamp rule")),
     };
-    Ok(JobPut { topic, shards, id, version, wish: JobWish::Withdraw(keep) })
+    Ok(JobPut { topic, shards, id, version, wish: JobWish::Withdraw(keep), is_judged: false })
 }
 
 fn get_job_name(from: &mut Bytes) -> Read<(String, u16, JobId, u64)> {
@@ -203,7 +203,8 @@ mod tests {
         let purge = Invalidate { demand: Mode::Purge.into(), window: false, ..invalidate.clone() };
         let spec = JobSpec { version: Some(7), ..JobSpec::new(Bytes::from_static(b"welcome")) };
         let run = JobWish::Run { due_at: 1_700_000_000_000, spec: Box::new(spec) };
-        let job = JobPut { topic: "mail".to_owned(), shards: 4, id: JobId([9; 16]), version: 7, wish: run };
+        let job =
+            JobPut { topic: "mail".to_owned(), shards: 4, id: JobId([9; 16]), version: 7, wish: run, is_judged: false };
         let gone = JobPut { wish: JobWish::Withdraw(Keep::AfterEnd(60_000)), ..job.clone() };
         let message = Message::new("orders", "sold").header("type", "order").header("a", "");
         vec![

@@ -19,3 +19,4 @@ pub use commit::Committed;
 pub use effects::Effects;
 pub(super) use finisher::Finisher;
 pub use joined::{Joined, Sealed};
+pub(crate) use write::take_versions;

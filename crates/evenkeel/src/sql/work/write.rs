@@ -2,7 +2,7 @@
 
 use super::effects::Effects;
 use crate::guard::guard;
-use crate::queue::JobPut;
+use crate::queue::{JobPut, upsert_jobs};
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::effect::Message;
@@ -50,6 +50,9 @@ pub(super) async fn write<DB: Database>(
 ) -> Result<(), SqlError> {
     let of = SqlError::of::<DB>;
     take_versions::<DB>(connection, &mut effects.puts).await.map_err(of)?;
+    if guard("sql_row_in_the_work") {
+        upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
+    }
     take_sequences::<DB>(connection, effects.work, &effects.ordered).await.map_err(of)?;
     let trace = effects.trace.as_deref();
     let is_there = if effects.is_row_empty() {
@@ -61,7 +64,10 @@ pub(super) async fn write<DB: Database>(
 }
 
 /// The names are sorted, so that two works that change the same jobs meet on the first and do not lock each other out.
-async fn take_versions<DB: Database>(connection: &mut DB::Connection, puts: &mut [JobPut]) -> Result<(), sqlx::Error> {
+pub(crate) async fn take_versions<DB: Database>(
+    connection: &mut DB::Connection,
+    puts: &mut [JobPut],
+) -> Result<(), sqlx::Error> {
     puts.sort_by(|one, other| (&one.topic, one.id).cmp(&(&other.topic, other.id)));
     for put in puts.iter_mut().filter(|put| put.version == 0) {
         let name = [Value::Text(&put.topic), Value::Bytes(&put.id.0)];

@@ -1,0 +1,235 @@
+//! [`Judge`]: what a queue with `Durability::Sql` asks its table.
+
+use super::metrics::JudgeMetrics;
+use super::table::{JobRow, JobTable};
+use crate::clock::Clock;
+use crate::guard::guard;
+use crate::queue::error::QueueError;
+use crate::queue::for_work::{JobPut, JobWish, job_record};
+use crate::queue::job::{End, FORGET_MS, Job, JobId, Keep, Stamp};
+use crate::queue::record::Record;
+use crate::queue::retry_delay::ms;
+use crate::queue::shards::Shards;
+use crate::queue::steps::{
+    Enqueued, Found, NewJob, Put, PutChange, QueueSteps, Reschedule, Rescheduled, Revoked, Shard, State, When,
+};
+use crate::queue::store::QueueStore;
+use crate::sql::SqlError;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What one statement may take.
+pub(super) const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The rows of one queue, and the store that wakes its jobs.
+pub(crate) struct Judge {
+    pub(super) table: Arc<dyn JobTable>,
+    pub(super) topic: Arc<str>,
+    pub(super) store: QueueStore,
+    pub(super) shards: Shards,
+    /// Jobs that are due later than this from now need not be in the store yet.
+    pub(super) horizon: Option<Duration>,
+    pub(super) metrics: JudgeMetrics,
+}
+
+impl Judge {
+    pub(crate) fn new(
+        table: Arc<dyn JobTable>,
+        topic: Arc<str>,
+        store: QueueStore,
+        shards: Shards,
+        horizon: Option<Duration>,
+    ) -> Self {
+        let metrics = JudgeMetrics::register(&topic);
+        Self { table, topic, store, shards, horizon, metrics }
+    }
+
+    /// Takes jobs in: first their rows, which accept them, then the store. What does not get there is put there by the sweep.
+    pub(crate) async fn enqueue(&self, shard: &Shard, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
+        let now = self.store.now_ms();
+        let mut puts = jobs.iter().map(|job| self.put_of(job, now)).collect::<Result<Vec<_>, _>>()?;
+        let held = self.ask(self.table.insert(&mut puts)).await?;
+        let until = self.horizon_ms(now);
+        let fresh = puts.iter().zip(&held).filter(|(_, held)| held.is_none()).map(|(put, _)| put);
+        let near: Vec<Put> = fresh.filter_map(|put| step_of(put, until)).collect();
+        if !near.is_empty()
+            && let Err(error) = self.store.put(shard, &near).await
+        {
+            tracing::warn!(queue = %self.topic, %error, "jobs were accepted and are not in the store yet; the sweep puts them there");
+        }
+        Ok(held.iter().map(answer).collect())
+    }
+
+    /// Takes a job back. The store is asked first, because it alone knows what is running; the answer is given once the row has
+    /// it.
+    pub(crate) async fn revoke(&self, id: JobId) -> Result<Revoked, QueueError> {
+        let shard = self.shards.of(id);
+        let found = self.store.revoke(shard, &[id]).await?.first().copied().unwrap_or(Revoked::Unknown);
+        if matches!(found, Revoked::Running | Revoked::Dead) {
+            return Ok(found);
+        }
+        let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(found) };
+        let end = match found {
+            Revoked::RevokedAfterLapse => End::RevokedAfterLapse,
+            // The store had lost it (or not got it yet), so nobody knows of a worker that may have begun it.
+            Revoked::Unknown if row.fence > 0 => End::RevokedAfterLapse,
+            _ => End::Revoked,
+        };
+        if !row.is_live || !self.ask(self.table.revoke(&self.topic, id, end)).await? {
+            return Ok(row.ended_as.map_or(found, revoked_as));
+        }
+        if found != Revoked::Unknown {
+            return Ok(found);
+        }
+        // Whoever is about to put it back comes too late from now on.
+        let put = Put { id, version: row.version + 1, change: PutChange::Withdraw(Keep::AfterEnd(FORGET_MS)) };
+        if let Err(error) = self.store.put(shard, &[put]).await {
+            tracing::debug!(queue = %self.topic, %error, "a revocation is in its row and not in the store; the row decides");
+        }
+        Ok(revoked_as(end))
+    }
+
+    /// Moves or edits a waiting job: its row gets a new version, and then the store.
+    pub(crate) async fn reschedule(&self, change: Reschedule) -> Result<Rescheduled, QueueError> {
+        let (id, shard) = (change.id, self.shards.of(change.id));
+        let now = self.store.now_ms();
+        let found = self.store.reschedule(shard, &[change.clone()]).await?;
+        let found = found.first().copied().unwrap_or(Rescheduled::Unknown);
+        if matches!(found, Rescheduled::Running | Rescheduled::Dead) {
+            return Ok(found);
+        }
+        let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(found) };
+        if !row.is_live {
+            return Ok(row.ended_as.map_or(found, Rescheduled::Ended));
+        }
+        let mut job = self.job_of(&row)?;
+        if let Some(body) = change.body {
+            job.spec.body = body;
+        }
+        let due_at = match change.when {
+            Some(When::At(due)) => due,
+            Some(When::In(delay)) => now.saturating_add(delay),
+            None => row.due_at,
+        };
+        let version = row.version + 1;
+        let changed = JobRow { version, due_at, record: job_record(&job.spec, version), ..row };
+        if !self.ask(self.table.change(&self.topic, id, version - 1, &changed)).await? {
+            return Err(QueueError::Database {
+                reason: format!("job {id} was changed by somebody else at the same time; look at it and try again"),
+                is_retryable: true,
+            });
+        }
+        let put = JobPut { version, ..self.put_with(id, due_at, job) };
+        let near: Vec<Put> = step_of(&put, self.horizon_ms(now)).into_iter().collect();
+        if let Err(error) = self.store.put(shard, &near).await {
+            tracing::warn!(queue = %self.topic, %error, "a job was changed in its row and not in the store yet; it is not begun as it was");
+        }
+        Ok(match found {
+            Rescheduled::ChangedAfterLapse => Rescheduled::ChangedAfterLapse,
+            Rescheduled::Unknown if changed.fence > 0 => Rescheduled::ChangedAfterLapse,
+            _ => Rescheduled::Changed,
+        })
+    }
+
+    /// What the row knows of a job that the store does not have.
+    pub(crate) async fn find(&self, id: JobId) -> Result<Option<Found>, QueueError> {
+        let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(None) };
+        if !row.is_live {
+            let stamp =
+                Stamp { end: row.ended_as.unwrap_or(End::Done), until: None, version: row.version, ended_at: 0 };
+            return Ok(Some(Found::Ended(stamp)));
+        }
+        let job = self.job_of(&row)?;
+        Ok(Some(Found::Live { state: State::Waiting(job.spec.priority), score: row.due_at, job: Box::new(job) }))
+    }
+
+    /// The database, with a deadline.
+    pub(super) async fn ask<T>(&self, question: impl Future<Output = Result<T, SqlError>>) -> Result<T, QueueError> {
+        match Clock::system().timeout(DEADLINE, question).await {
+            Ok(answer) => answer.map_err(|error| QueueError::Database {
+                reason: error.to_string(),
+                is_retryable: error.is_retryable(),
+            }),
+            Err(_) => Err(QueueError::Database {
+                reason: "the database did not answer in 30 s; whether it has done it, nobody knows".to_owned(),
+                is_retryable: true,
+            }),
+        }
+    }
+
+    /// Until when jobs belong into the store.
+    pub(super) fn horizon_ms(&self, now: u64) -> u64 {
+        self.horizon.map_or(i64::MAX.unsigned_abs(), |horizon| now.saturating_add(ms(horizon)))
+    }
+
+    pub(super) fn job_of(&self, row: &JobRow) -> Result<Job, QueueError> {
+        match Record::decode(&row.record)? {
+            Record::Live(job) => Ok(*job),
+            Record::Ended(_) => Err(QueueError::Invalid("the row of a job holds the stamp of an ended one".to_owned())),
+        }
+    }
+
+    pub(super) fn put_with(&self, id: JobId, due_at: u64, job: Job) -> JobPut {
+        JobPut {
+            topic: self.topic.to_string(),
+            shards: self.shards.count(),
+            id,
+            version: job.spec.version.unwrap_or(0),
+            wish: JobWish::Run { due_at, spec: Box::new(job.spec) },
+            is_judged: true,
+        }
+    }
+
+    fn put_of(&self, job: &NewJob, now: u64) -> Result<JobPut, QueueError> {
+        if job.spec.unique.is_some() {
+            return Err(QueueError::Invalid(format!(
+                "a job of {} cannot have a unique key beside its id: its row is found by its id alone; give the job an id instead",
+                self.topic
+            )));
+        }
+        let due_at = match job.when {
+            When::At(due) => due,
+            When::In(delay) => now.saturating_add(delay),
+        };
+        let mut spec = job.spec.clone();
+        // Nobody sends a generated id again, but the sweep must be able to tell an end from a loss.
+        let is_named = spec.keep != Keep::Nothing;
+        if !is_named {
+            spec.keep = Keep::AfterEnd(FORGET_MS);
+        }
+        spec.version = Some(u64::from(!is_named));
+        Ok(self.put_with(job.id, due_at, Job::accepted(spec, now, due_at)))
+    }
+}
+
+/// What a revocation says of a job that has ended.
+fn revoked_as(end: End) -> Revoked {
+    match end {
+        End::Revoked => Revoked::Revoked,
+        End::RevokedAfterLapse => Revoked::RevokedAfterLapse,
+        end => Revoked::Ended(end),
+    }
+}
+
+/// What was there before a job was sent, as its sender is told.
+fn answer(held: &Option<JobRow>) -> Enqueued {
+    match held {
+        None => Enqueued::Created,
+        Some(row) if row.is_live => Enqueued::Duplicate,
+        Some(row) => Enqueued::Ended(row.ended_as.unwrap_or(End::Done)),
+    }
+}
+
+/// The job as the store takes it; nothing if it is due later than the store needs to know.
+pub(super) fn step_of(put: &JobPut, until: u64) -> Option<Put> {
+    match &put.wish {
+        JobWish::Run { due_at, .. } if *due_at >= until && guard("sql_horizon") => None,
+        JobWish::Run { due_at, spec } => {
+            let change = PutChange::Job(When::At(*due_at), spec.clone());
+            Some(Put { id: put.id, version: put.version.max(1), change })
+        }
+        JobWish::Withdraw(keep) => {
+            Some(Put { id: put.id, version: put.version.max(1), change: PutChange::Withdraw(*keep) })
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! `Durability::Sql`: a row in a SQL table is the judge of each job, and the store only its alarm clock.
+//!
+//! The row lives until the job is done. A delivery begins by writing its fence into the row, and does not begin if the row is
+//! gone, ended, or of another version; the end of a job is written there before the store hears of it; and what the store has
+//! lost (a flush, a failover, a restart of the embedded store) is put back from the rows by themselves. docs/spec/queue.md has
+//! the steps.
+//!
+//! `judge` is what the queue asks; `table` the statements behind it; `start` the question before a handler runs; `sweep` the
+//! loop that puts back.
+
+mod judge;
+mod metrics;
+mod start;
+mod sweep;
+mod table;
+
+pub(crate) use judge::Judge;
+pub(super) use start::Start;
+pub use sweep::Swept;
+pub(super) use sweep::keep_sweeping;
+pub(crate) use table::upsert_jobs;
+pub(super) use table::{JobTable, SqlTable};

@@ -1,0 +1,77 @@
+//! Messages that came back so late that nobody knows whether they were dealt with. A person decides.
+
+use super::message::MessageId;
+use super::once::{Inbox, PARKED, RELEASED, SEEN};
+use crate::clock::UnixMs;
+use crate::sql::SqlError;
+use crate::sql::database::{Database, Row, Statement, Value};
+
+/// A message that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parked {
+    /// The group that met it.
+    pub group: String,
+    /// Its name.
+    pub message: Vec<u8>,
+    /// When it was parked, by the database's clock.
+    pub parked_at: UnixMs,
+    /// How often it has come.
+    pub met: u64,
+}
+
+/// What becomes of a parked message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// It was not dealt with: it is [`Once::Fresh`](super::Once::Fresh) the next time it comes. Let its sender send it again.
+    Run,
+    /// It was dealt with, or is not wanted: it is [`Once::Seen`](super::Once::Seen) from now on.
+    Skip,
+}
+
+static LIST: Statement = Statement::new(
+    "SELECT consumer_group, message_id, seen_at, met FROM evenkeel_inbox WHERE state = 2 ORDER BY seen_at LIMIT ?",
+);
+static RELEASE: Statement = Statement::new(
+    "UPDATE evenkeel_inbox SET state = ?, seen_at = {now} WHERE consumer_group = ? AND message_id = ? AND state = ?",
+);
+
+impl<DB: Database> Inbox<DB> {
+    /// The parked messages of all groups, the longest parked first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`SqlError::Database`], [`SqlError::NotMigrated`].
+    pub async fn parked(&self, limit: u32) -> Result<Vec<Parked>, SqlError> {
+        let mut connection = self.pool.acquire().await?;
+        let rows = Row::<DB>::all(&mut connection, &LIST, &[Value::Int(i64::from(limit))]).await;
+        let read = |row: Row<DB>| {
+            Ok(Parked {
+                group: row.text(0)?,
+                message: row.bytes(1)?,
+                parked_at: UnixMs(row.count(2)?),
+                met: row.count(3)?,
+            })
+        };
+        rows.and_then(|rows| rows.into_iter().map(read).collect()).map_err(SqlError::of::<DB>)
+    }
+
+    /// Decides about a parked message. False: it is not parked.
+    ///
+    /// # Errors
+    /// [`SqlError::Database`]; repeating the call does no harm.
+    pub async fn release(
+        &self,
+        group: &str,
+        message: impl Into<MessageId> + Send,
+        release: Release,
+    ) -> Result<bool, SqlError> {
+        let message = message.into();
+        let state = match release {
+            Release::Run => RELEASED,
+            Release::Skip => SEEN,
+        };
+        let values = [Value::Int(state), Value::Text(group), Value::Bytes(&message.name), Value::Int(PARKED)];
+        let mut connection = self.pool.acquire().await?;
+        let changed = DB::execute(&mut connection, RELEASE.text::<DB>(), &values).await;
+        Ok(changed.map_err(SqlError::of::<DB>)? == 1)
+    }
+}

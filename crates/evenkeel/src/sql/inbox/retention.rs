@@ -1,0 +1,69 @@
+//! Forgets messages that are older than the retention, a few at a time.
+
+use super::once::{Inbox, span_ms};
+use crate::background::Background;
+use crate::guard::guard;
+use crate::sql::SqlError;
+use crate::sql::database::{Database, Kind, Statement, Value};
+use std::time::Duration;
+
+/// Rows of one statement: its locks are held for milliseconds.
+const BATCH: i64 = 500;
+/// How far the clocks of senders may be ahead of the database's: a row is kept this much longer than the retention, so that
+/// no message is forgotten that would not be parked.
+const SKEW_MAX: Duration = Duration::from_secs(600);
+/// How often the loop looks when there is nothing to do.
+const PAUSE: Duration = Duration::from_secs(60);
+/// What one statement may take.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+static DELETE_MYSQL: Statement =
+    Statement::new("DELETE FROM evenkeel_inbox WHERE state = 1 AND seen_at < {now} - ? LIMIT ?");
+static DELETE_OTHERS: Statement = Statement::new(
+    "DELETE FROM evenkeel_inbox WHERE (consumer_group, message_id) IN \
+     (SELECT consumer_group, message_id FROM evenkeel_inbox WHERE state = 1 AND seen_at < {now} - ? LIMIT ?)",
+);
+
+impl<DB: Database> Inbox<DB> {
+    /// Forgets up to 500 messages that are older than the retention. Parked ones stay. The number says how many went; if it is
+    /// 500 there may be more.
+    ///
+    /// # Errors
+    /// [`SqlError::Database`]; repeating the call does no harm.
+    pub async fn run_once(&self) -> Result<u64, SqlError> {
+        let kept = if guard("inbox_keeps_for_skew") { self.retention + SKEW_MAX } else { self.retention };
+        let values = [Value::count(span_ms(kept)), Value::Int(BATCH)];
+        let statement = if DB::KIND == Kind::MySql { &DELETE_MYSQL } else { &DELETE_OTHERS };
+        let mut connection = self.pool.acquire().await?;
+        let deleted =
+            DB::execute(&mut connection, statement.text::<DB>(), &values).await.map_err(SqlError::of::<DB>)?;
+        self.metrics.deleted.increment(deleted);
+        self.metrics.last_success.set(Duration::from_millis(self.clock.unix_ms()).as_secs_f64());
+        Ok(deleted)
+    }
+
+    /// Forgets old messages until `shutdown` is ready. One process of the fleet is enough; more do no harm.
+    pub async fn run(&self, shutdown: impl Future<Output = ()> + Send) {
+        let inbox = self.clone();
+        let _loop = Background::spawn("inbox retention", self.clock.clone(), move || {
+            let inbox = inbox.clone();
+            async move {
+                loop {
+                    let more = match inbox.clock.timeout(DEADLINE, inbox.run_once()).await {
+                        Ok(Ok(deleted)) => deleted == BATCH.unsigned_abs(),
+                        Ok(Err(error)) => {
+                            tracing::warn!(%error, "old messages of the inbox could not be forgotten");
+                            false
+                        }
+                        Err(_) => {
+                            tracing::warn!("the database does not answer the inbox's retention");
+                            false
+                        }
+                    };
+                    inbox.clock.sleep(if more { Duration::from_millis(10) } else { PAUSE }).await;
+                }
+            }
+        });
+        shutdown.await;
+    }
+}

@@ -1,0 +1,193 @@
+//! U7: a handler's SQL effect happens once, however often its message comes.
+
+use super::databases::{Place, Tested, on_each_database};
+use evenkeel::Keel;
+use evenkeel::sql::{Inbox, MessageId, Once, Release};
+use std::time::{Duration, SystemTime};
+
+on_each_database! {
+    a_message_is_fresh_once_for_each_group
+    a_rollback_takes_the_note_back
+    the_second_of_two_workers_is_told_what_became_of_the_first
+    many_workers_on_one_message_have_one_effect
+    a_message_older_than_the_retention_is_parked_until_a_person_decides
+    old_messages_are_forgotten_and_parked_ones_are_not
+    names_differ_by_every_byte
+}
+
+fn inbox<DB: Tested>(place: &Place<DB>) -> Inbox<DB> {
+    Keel::memory().inbox(&place.pool)
+}
+
+/// Asks in a transaction of its own, and commits.
+async fn ask<DB: Tested>(place: &Place<DB>, inbox: &Inbox<DB>, message: impl Into<MessageId> + Send) -> Once {
+    let mut transaction = place.pool.begin().await.unwrap();
+    let once = inbox.once(&mut transaction, "group", message).await.unwrap();
+    transaction.commit().await.unwrap();
+    once
+}
+
+async fn a_message_is_fresh_once_for_each_group<DB: Tested>(place: Place<DB>) {
+    let inbox = inbox(&place);
+    for wanted in [Once::Fresh, Once::Seen, Once::Seen] {
+        assert_eq!(ask(&place, &inbox, "payment/7").await, wanted);
+    }
+    let mut transaction = place.pool.begin().await.unwrap();
+    assert_eq!(inbox.once(&mut transaction, "another", "payment/7").await.unwrap(), Once::Fresh);
+    assert_eq!(
+        inbox.once(&mut transaction, "another", "payment/7").await.unwrap(),
+        Once::Seen,
+        "in one transaction, too"
+    );
+    // The transaction is well after a message that was known.
+    assert_eq!(inbox.once(&mut transaction, "another", "payment/8").await.unwrap(), Once::Fresh);
+    transaction.commit().await.unwrap();
+    assert!(inbox.once(&mut place.pool.acquire().await.unwrap(), "", "x").await.is_err(), "a group has a name");
+}
+
+async fn a_rollback_takes_the_note_back<DB: Tested>(place: Place<DB>) {
+    let inbox = inbox(&place);
+    let mut transaction = place.pool.begin().await.unwrap();
+    assert_eq!(inbox.once(&mut transaction, "group", "payment/7").await.unwrap(), Once::Fresh);
+    transaction.rollback().await.unwrap();
+    assert_eq!(ask(&place, &inbox, "payment/7").await, Once::Fresh);
+}
+
+async fn the_second_of_two_workers_is_told_what_became_of_the_first<DB: Tested>(place: Place<DB>) {
+    let inbox = inbox(&place);
+    for (message, commits, wanted) in [("a", true, Once::Seen), ("b", false, Once::Fresh)] {
+        let mut first = place.pool.begin_with(first_statement_writes::<DB>()).await.unwrap();
+        assert_eq!(inbox.once(&mut first, "group", message).await.unwrap(), Once::Fresh);
+        let second = tokio::spawn({
+            let (inbox, pool) = (inbox.clone(), place.pool.clone());
+            async move {
+                let mut second = pool.begin_with(first_statement_writes::<DB>()).await.unwrap();
+                let once = inbox.once(&mut second, "group", message).await.unwrap();
+                second.commit().await.unwrap();
+                once
+            }
+        });
+        // It may have begun to wait, or not; the answer is the same.
+        tokio::task::yield_now().await;
+        if commits {
+            first.commit().await.unwrap();
+        } else {
+            first.rollback().await.unwrap();
+        }
+        assert_eq!(second.await.unwrap(), wanted, "{message}");
+    }
+}
+
+/// SQLite refuses a transaction that read before it was to write; the others have one way to begin.
+fn first_statement_writes<DB: Tested>() -> &'static str {
+    if DB::NAME == "SQLite" { "BEGIN IMMEDIATE" } else { "BEGIN" }
+}
+
+async fn many_workers_on_one_message_have_one_effect<DB: Tested>(place: Place<DB>) {
+    place.run("CREATE TABLE effects (message BIGINT NOT NULL, worker BIGINT NOT NULL)").await;
+    let inbox = inbox(&place);
+    let workers: Vec<_> = (0..8)
+        .map(|worker| {
+            let (inbox, pool) = (inbox.clone(), place.pool.clone());
+            tokio::spawn(async move {
+                for round in 0..20 {
+                    // A deadlock is an answer like any other: the message comes again.
+                    while attempt(&inbox, &pool, &format!("message/{round}"), (round + worker) % 3 == 0).await.is_err()
+                    {
+                    }
+                }
+            })
+        })
+        .collect();
+    for worker in workers {
+        worker.await.unwrap();
+    }
+    assert_eq!(place.number("SELECT COUNT(*) FROM effects").await, 20);
+}
+
+/// One delivery: the effect and the note in one transaction. Every third worker dies after its first effect, before the commit.
+async fn attempt<DB: Tested>(
+    inbox: &Inbox<DB>,
+    pool: &sqlx::Pool<DB>,
+    message: &str,
+    dies_first: bool,
+) -> Result<(), evenkeel::sql::SqlError> {
+    for dies in [dies_first, false] {
+        let mut transaction = pool.begin_with(first_statement_writes::<DB>()).await?;
+        match inbox.once(&mut transaction, "group", message).await {
+            Ok(Once::Fresh) => {
+                _ = DB::run(&mut transaction, "INSERT INTO effects (message, worker) VALUES (1, 1)").await
+            }
+            Ok(_) => {}
+            Err(error) => {
+                assert!(error.is_retryable(), "{error}");
+                return Err(error);
+            }
+        }
+        if !dies {
+            transaction.commit().await?;
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+async fn a_message_older_than_the_retention_is_parked_until_a_person_decides<DB: Tested>(place: Place<DB>) {
+    let inbox = inbox(&place).retention(Duration::from_secs(3_600));
+    let now = SystemTime::now();
+    let young = || MessageId::from("young").sent_at(now);
+    let old = |name: &str| MessageId::from(name).sent_at(now - Duration::from_secs(2 * 3_600));
+    assert_eq!(ask(&place, &inbox, young()).await, Once::Fresh);
+    assert_eq!(ask(&place, &inbox, old("young")).await, Once::Seen, "what is known is known, however old");
+    assert_eq!(ask(&place, &inbox, old("a")).await, Once::Parked);
+    assert_eq!(ask(&place, &inbox, old("a")).await, Once::Parked);
+    assert_eq!(ask(&place, &inbox, old("b")).await, Once::Parked);
+    let parked = inbox.parked(10).await.unwrap();
+    let mut names: Vec<_> = parked.iter().map(|parked| (&*parked.message, parked.met)).collect();
+    names.sort_unstable();
+    assert_eq!(names, [(&b"a"[..], 2), (b"b", 1)]);
+    assert!(inbox.release("group", "a", Release::Run).await.unwrap());
+    assert!(inbox.release("group", "b", Release::Skip).await.unwrap());
+    assert!(!inbox.release("group", "young", Release::Run).await.unwrap(), "it is not parked");
+    assert_eq!(inbox.parked(10).await.unwrap(), []);
+    assert_eq!(ask(&place, &inbox, old("a")).await, Once::Fresh);
+    assert_eq!(ask(&place, &inbox, old("a")).await, Once::Seen);
+    assert_eq!(ask(&place, &inbox, old("b")).await, Once::Seen);
+}
+
+async fn old_messages_are_forgotten_and_parked_ones_are_not<DB: Tested>(place: Place<DB>) {
+    let inbox = inbox(&place).retention(Duration::from_secs(3_600));
+    for name in ["old", "within the skew", "young"] {
+        ask(&place, &inbox, name).await;
+    }
+    let ages_ago = MessageId::from("parked").sent_at(SystemTime::UNIX_EPOCH);
+    assert_eq!(ask(&place, &inbox, ages_ago).await, Once::Parked);
+    place.run("UPDATE evenkeel_inbox SET seen_at = seen_at - 4500000 WHERE state = 2").await;
+    for (name, change) in [
+        ("old", "UPDATE evenkeel_inbox SET seen_at = seen_at - 4500000 WHERE met = 10"),
+        ("within the skew", "UPDATE evenkeel_inbox SET seen_at = seen_at - 3900000 WHERE met = 10"),
+    ] {
+        // The name as a value would need another statement for each database.
+        let marked = if name == "old" {
+            "UPDATE evenkeel_inbox SET met = 10 WHERE LENGTH(message_id) = 3"
+        } else {
+            "UPDATE evenkeel_inbox SET met = 10 WHERE LENGTH(message_id) = 15"
+        };
+        assert_eq!(place.run(marked).await, 1);
+        assert_eq!(place.run(change).await, 1);
+        place.run("UPDATE evenkeel_inbox SET met = 1 WHERE met = 10").await;
+    }
+    assert_eq!(inbox.run_once().await.unwrap(), 1);
+    assert_eq!(inbox.run_once().await.unwrap(), 0);
+    assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_inbox").await, 3);
+    assert_eq!(inbox.parked(10).await.unwrap().len(), 1);
+    assert_eq!(ask(&place, &inbox, "within the skew").await, Once::Seen);
+}
+
+/// The default collations of MySQL take `a`, `A` and `a ` for one key: the second and third message were dropped.
+async fn names_differ_by_every_byte<DB: Tested>(place: Place<DB>) {
+    let inbox = inbox(&place);
+    for name in [&b"a"[..], b"A", b"a ", b"\xc3\xa4", b"a\x00", b"\xff"] {
+        assert_eq!(ask(&place, &inbox, name).await, Once::Fresh, "{name:?}");
+    }
+}

@@ -1,0 +1,291 @@
+//! `Durability::Sql`: the row is the judge, and what the store loses comes back from it (Q1).
+
+use super::databases::{Place, Tested, on_each_database};
+use evenkeel::Keel;
+use evenkeel::link::LinkOptions;
+use evenkeel::queue::job::End;
+use evenkeel::queue::steps::{Enqueued, Found, QueueSteps, Rescheduled, Revoked, State};
+use evenkeel::queue::{Delivery, JobId, Queue, Retries};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use testkit::servers::{Redis, RedisOptions};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+
+on_each_database! {
+    a_job_runs_once_and_its_row_goes_with_it
+    a_restart_of_the_embedded_store_loses_nothing
+    a_flushed_redis_gets_its_jobs_back
+    what_has_ended_does_not_come_back
+    a_revoked_job_never_runs_whatever_the_store_says
+    a_running_job_is_not_revoked
+    a_rescheduled_job_is_not_begun_as_it_was
+    a_job_that_was_named_is_taken_once
+    far_jobs_need_not_be_in_the_store
+    two_sweeps_at_once_put_a_job_back_once
+    an_enqueue_while_redis_is_away_is_accepted
+    a_fence_that_the_row_has_seen_is_passed
+    a_unit_of_work_sends_a_judged_job
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A queue as one more process opens it, on an embedded store of its own: as after a restart.
+async fn opened<DB: Tested>(place: &Place<DB>) -> Queue<u32> {
+    Keel::memory().queue("judged").retries(Retries::Unlimited).sql(&place.pool).build().await.unwrap()
+}
+
+async fn on_redis<DB: Tested>(place: &Place<DB>, redis: &Redis) -> Queue<u32> {
+    let mut options = LinkOptions::from_url(&redis.url()).unwrap();
+    options.response_timeout = Duration::from_millis(500);
+    let keel = Keel::builder().connect_with(options).await.unwrap();
+    keel.queue("judged").sql(&place.pool).build().await.unwrap()
+}
+
+/// Consumes until dropped; says what ran.
+fn consuming(queue: &Queue<u32>) -> (JoinHandle<()>, mpsc::UnboundedReceiver<u32>) {
+    let (ran, runs) = mpsc::unbounded_channel();
+    let consumer = queue.consume(move |job: Delivery<u32>| {
+        let ran = ran.clone();
+        async move {
+            let _ = ran.send(job.body);
+            Ok::<_, Infallible>(())
+        }
+    });
+    let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
+    (task, runs)
+}
+
+/// Waits until the rows of all jobs are gone or ended: the end of a job is written there first.
+async fn until_no_row_lives<DB: Tested>(place: &Place<DB>) {
+    while place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn waits(queue: &Queue<u32>, id: &JobId) -> bool {
+    let (steps, shard) = queue.steps(id);
+    matches!(steps.job(&shard, *id).await.unwrap(), Some(Found::Live { state: State::Waiting(_), .. }))
+}
+
+async fn a_job_runs_once_and_its_row_goes_with_it<DB: Tested>(place: Place<DB>) {
+    let queue = opened(&place).await;
+    queue.now(&7).await.unwrap();
+    assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await, 1);
+    let (task, mut runs) = consuming(&queue);
+    assert_eq!(runs.recv().await, Some(7));
+    until_no_row_lives(&place).await;
+    assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs").await, 0);
+    task.abort();
+}
+
+async fn a_restart_of_the_embedded_store_loses_nothing<DB: Tested>(place: Place<DB>) {
+    let queue = opened(&place).await;
+    let id = queue.delay(HOUR, &1).await.unwrap();
+    queue.now(&2).await.unwrap();
+    drop(queue);
+    let queue = opened(&place).await;
+    while queue.sweep_once().await.unwrap().rows == 0 {}
+    assert!(waits(&queue, &id).await);
+    let (task, mut runs) = consuming(&queue);
+    assert_eq!(runs.recv().await, Some(2));
+    task.abort();
+}
+
+async fn a_flushed_redis_gets_its_jobs_back<DB: Tested>(place: Place<DB>) {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let queue = on_redis(&place, &redis).await;
+    let sent = queue.enqueue_all((0..700).map(|number| queue.job(&number).delay(HOUR))).await.unwrap();
+    redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+    queue.sweep_once().await.unwrap();
+    for sent in &sent {
+        assert!(waits(&queue, &sent.id).await);
+    }
+    // And they run.
+    queue.reschedule_in(&sent[699].id, Duration::ZERO).await.unwrap();
+    let (task, mut runs) = consuming(&queue);
+    assert_eq!(runs.recv().await, Some(699));
+    task.abort();
+}
+
+async fn what_has_ended_does_not_come_back<DB: Tested>(place: Place<DB>) {
+    let queue = opened(&place).await;
+    let done = queue.job(&1).id("done").enqueue().await.unwrap().id;
+    let (task, mut runs) = consuming(&queue);
+    assert_eq!(runs.recv().await, Some(1));
+    until_no_row_lives(&place).await;
+    task.abort();
+    let _ = task.await;
+    // A store that was set back delivers it once more: as a stale copy, and after a total loss.
+    drop(queue);
+    let queue = opened(&place).await;
+    assert_eq!(queue.sweep_once().await.unwrap().put_back, 0);
+    assert!(matches!(queue.find(&done).await.unwrap(), Some(Found::Ended(stamp)) if stamp.end == End::Done));
+    let again = queue.job(&2).id("done").enqueue().await.unwrap();
+    assert_eq!(again.answer, Enqueued::Ended(End::Done), "its row remembers it, though the store does not");
+    // An operator deletes a job in the store alone: the sweep ends its row.
+    let revoked = queue.delay(HOUR, &3).await.unwrap();
+    let (steps, shard) = queue.steps(&revoked);
+    steps.revoke(&shard, &[revoked]).await.unwrap();
+    while place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await > 0 {
+        queue.sweep_once().await.unwrap();
+    }
+}
+
+async fn a_revoked_job_never_runs_whatever_the_store_says<DB: Tested>(place: Place<DB>) {
+    let old = opened(&place).await;
+    let id = old.delay(HOUR, &1).await.unwrap();
+    // Another process, with a store of its own, revokes it: the first store knows nothing of that.
+    let other = opened(&place).await;
+    assert_eq!(other.revoke(&id).await.unwrap(), Revoked::Revoked);
+    let (steps, shard) = old.steps(&id);
+    let early = evenkeel::queue::steps::Reschedule { id, when: Some(evenkeel::queue::steps::When::In(0)), body: None };
+    steps.reschedule(&shard, &[early]).await.unwrap();
+    let (task, mut runs) = consuming(&old);
+    old.now(&2).await.unwrap();
+    assert_eq!(runs.recv().await, Some(2), "the revoked one was not begun");
+    until_no_row_lives(&place).await;
+    assert!(runs.try_recv().is_err());
+    assert_eq!(old.revoke(&id).await.unwrap(), Revoked::Revoked, "its row remembers how it ended");
+    task.abort();
+}
+
+async fn a_running_job_is_not_revoked<DB: Tested>(place: Place<DB>) {
+    let queue = opened(&place).await;
+    let id = queue.now(&1).await.unwrap();
+    let (began, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (it_began, may_end) = (Arc::clone(&began), Arc::clone(&end));
+    let consumer = queue.consume(move |_: Delivery<u32>| {
+        let (began, end) = (Arc::clone(&it_began), Arc::clone(&may_end));
+        async move {
+            began.notify_one();
+            end.notified().await;
+            Ok::<_, Infallible>(())
+        }
+    });
+    let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
+    began.notified().await;
+    assert_eq!(queue.revoke(&id).await.unwrap(), Revoked::Running);
+    assert_eq!(queue.reschedule_in(&id, HOUR).await.unwrap(), Rescheduled::Running);
+    assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1 AND version = 1").await, 1);
+    end.notify_one();
+    until_no_row_lives(&place).await;
+    task.abort();
+}
+
+async fn a_rescheduled_job_is_not_begun_as_it_was<DB: Tested>(place: Place<DB>) {
+    let old = opened(&place).await;
+    let id = old.now(&1).await.unwrap();
+    // The store of the first process still has it as due now.
+    let other = opened(&place).await;
+    assert_eq!(other.reschedule_in(&id, HOUR).await.unwrap(), Rescheduled::Changed);
+    assert_eq!(other.edit(&id, &5).await.unwrap(), Rescheduled::Changed);
+    let (task, mut runs) = consuming(&old);
+    old.now(&2).await.unwrap();
+    assert_eq!(runs.recv().await, Some(2));
+    while !matches!(old.find(&id).await.unwrap(), Some(Found::Live { job, .. }) if job.spec.version == Some(3)) {
+        tokio::task::yield_now().await;
+    }
+    assert!(runs.try_recv().is_err(), "it waits for its new time");
+    task.abort();
+}
+
+async fn a_job_that_was_named_is_taken_once<DB: Tested>(place: Place<DB>) {
+    let queue = opened(&place).await;
+    let orders = || queue.job(&1).id("welcome/42").delay(HOUR);
+    assert_eq!(orders().enqueue().await.unwrap().answer, Enqueued::Created);
+    assert_eq!(orders().enqueue().await.unwrap().answer, Enqueued::Duplicate);
+    assert_eq!(opened(&place).await.job(&1).id("welcome/42").enqueue().await.unwrap().answer, Enqueued::Duplicate);
+    assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs").await, 1);
+}
+
+async fn far_jobs_need_not_be_in_the_store<DB: Tested>(place: Place<DB>) {
+    let keel = Keel::memory();
+    let queue: Queue<u32> = keel.queue("judged").sql(&place.pool).horizon(HOUR).build().await.unwrap();
+    let far = queue.delay(10 * HOUR, &1).await.unwrap();
+    let near = queue.delay(HOUR / 2, &2).await.unwrap();
+    queue.sweep_once().await.unwrap();
+    assert!(!waits(&queue, &far).await);
+    assert!(waits(&queue, &near).await);
+    assert!(matches!(queue.find(&far).await.unwrap(), Some(Found::Live { .. })), "it is known all the same");
+    assert_eq!(queue.reschedule_in(&far, HOUR / 2).await.unwrap(), Rescheduled::Changed);
+    assert!(waits(&queue, &far).await);
+    let other = queue.delay(10 * HOUR, &3).await.unwrap();
+    assert_eq!(queue.revoke(&other).await.unwrap(), Revoked::Revoked);
+}
+
+async fn two_sweeps_at_once_put_a_job_back_once<DB: Tested>(place: Place<DB>) {
+    let old = opened(&place).await;
+    for number in 0..50 {
+        old.now(&number).await.unwrap();
+    }
+    drop(old);
+    let queue = opened(&place).await;
+    let (one, other) = (queue.clone(), queue.clone());
+    let (one, other) = tokio::join!(
+        tokio::spawn(async move { one.sweep_once().await.unwrap() }),
+        tokio::spawn(async move { other.sweep_once().await.unwrap() })
+    );
+    one.unwrap();
+    other.unwrap();
+    let (task, mut runs) = consuming(&queue);
+    let mut seen = Vec::new();
+    for _ in 0..50 {
+        seen.push(runs.recv().await.unwrap());
+    }
+    until_no_row_lives(&place).await;
+    seen.sort_unstable();
+    assert_eq!(seen, (0..50).collect::<Vec<_>>());
+    assert!(runs.try_recv().is_err());
+    task.abort();
+}
+
+async fn an_enqueue_while_redis_is_away_is_accepted<DB: Tested>(place: Place<DB>) {
+    let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let queue = on_redis(&place, &redis).await;
+    redis.kill().unwrap();
+    let sent = queue.job(&1).delay(HOUR).enqueue().await.unwrap();
+    assert!(sent.is_new(), "its row has it");
+    redis.restart().await.unwrap();
+    while queue.sweep_once().await.map_or(0, |swept| swept.rows) == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(waits(&queue, &sent.id).await);
+}
+
+/// A Redis that lost its fences (a flush, and a clock behind) hands out lower ones: the row refuses them until they are above.
+async fn a_fence_that_the_row_has_seen_is_passed<DB: Tested>(place: Place<DB>) {
+    let queue = opened(&place).await;
+    queue.now(&1).await.unwrap();
+    let ahead = "UPDATE evenkeel_jobs SET fence = 4000000000000000";
+    assert_eq!(place.run(ahead).await, 1);
+    let (task, mut runs) = consuming(&queue);
+    assert_eq!(runs.recv().await, Some(1));
+    until_no_row_lives(&place).await;
+    task.abort();
+}
+
+async fn a_unit_of_work_sends_a_judged_job<DB: Tested>(place: Place<DB>) {
+    let keel = Keel::memory();
+    let queue: Queue<u32> = keel.queue("judged").sql(&place.pool).build().await.unwrap();
+    let mut work = keel.begin(&place.pool).await.unwrap();
+    let id = work.enqueue(queue.job(&1).id("named").delay(HOUR)).unwrap();
+    work.commit().await.unwrap();
+    assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await, 1);
+    assert!(waits(&queue, &id).await);
+    let mut work = keel.begin(&place.pool).await.unwrap();
+    work.enqueue(queue.job(&2).id("named")).unwrap();
+    work.enqueue(queue.job(&3)).unwrap();
+    work.commit().await.unwrap();
+    let (task, mut runs) = consuming(&queue);
+    let mut ran = [runs.recv().await.unwrap(), runs.recv().await.unwrap()];
+    ran.sort_unstable();
+    assert_eq!(ran, [2, 3], "the newer version has taken the place of the older one");
+    until_no_row_lives(&place).await;
+    let mut work = keel.begin(&place.pool).await.unwrap();
+    work.enqueue(queue.job(&4)).unwrap();
+    drop(work);
+    assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await, 0, "rolled back");
+    task.abort();
+}

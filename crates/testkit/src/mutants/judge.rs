@@ -1,0 +1,52 @@
+//! The guards of the inbox, and of the rows that judge jobs.
+
+use super::{Mutant, mutant};
+
+/// In the order of the sources.
+pub(super) const ROWS: &[Mutant] = &[
+    mutant(
+        "inbox_once",
+        "A message that comes twice has its effect twice.",
+        "sql::inbox::sqlite::a_message_is_fresh_once_for_each_group",
+    ),
+    mutant(
+        "inbox_parks_old",
+        "A message that comes back after the retention is run again.",
+        "sql::inbox::sqlite::a_message_older_than_the_retention_is_parked_until_a_person_decides",
+    ),
+    mutant(
+        "inbox_keeps_for_skew",
+        "A message whose sender's clock is ahead is forgotten before it would be parked.",
+        "sql::inbox::sqlite::old_messages_are_forgotten_and_parked_ones_are_not",
+    ),
+    mutant(
+        "sql_start",
+        "A job that was revoked, or moved, runs from a store that has not heard of it.",
+        "sql::judged::sqlite::a_revoked_job_never_runs_whatever_the_store_says",
+    ),
+    mutant(
+        "sql_sweep_puts_back",
+        "What the store loses is lost.",
+        "sql::judged::sqlite::a_restart_of_the_embedded_store_loses_nothing",
+    ),
+    mutant(
+        "sql_sweep_ended",
+        "A job that an operator ended in the store comes back.",
+        "sql::judged::sqlite::what_has_ended_does_not_come_back",
+    ),
+    mutant(
+        "sql_horizon",
+        "Every job takes room in the store, however far away it is.",
+        "sql::judged::sqlite::far_jobs_need_not_be_in_the_store",
+    ),
+    mutant(
+        "sql_fence_given_back",
+        "A job whose store lost its fences becomes a dead letter.",
+        "sql::judged::sqlite::a_fence_that_the_row_has_seen_is_passed",
+    ),
+    mutant(
+        "sql_row_in_the_work",
+        "A job that a unit of work sends is not begun, because it has no row.",
+        "sql::judged::sqlite::a_unit_of_work_sends_a_judged_job",
+    ),
+];
