@@ -93,7 +93,7 @@ impl Judge {
     pub(crate) async fn reschedule(&self, change: Reschedule) -> Result<Rescheduled, QueueError> {
         let (id, shard) = (change.id, self.shards.of(change.id));
         let now = self.store.now_ms();
-        let found = self.store.reschedule(shard, &[change.clone()]).await?;
+        let found = self.store.reschedule(shard, std::slice::from_ref(&change)).await?;
         let found = found.first().copied().unwrap_or(Rescheduled::Unknown);
         if matches!(found, Rescheduled::Running | Rescheduled::Dead) {
             return Ok(found);
