@@ -75,7 +75,7 @@ impl Judge {
                     }
                     Ok(Some(Found::Live { .. })) => {}
                     Err(error) => {
-                        tracing::error!(queue = %self.topic, %id, %error, "a job in the store cannot be read")
+                        tracing::error!(queue = %self.topic, %id, %error, "a job in the store cannot be read");
                     }
                 }
             }
