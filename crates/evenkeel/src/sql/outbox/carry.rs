@@ -3,6 +3,7 @@
 use super::WorkId;
 use super::effect::{Effect, Invalidate, Message};
 use crate::cache::CacheError;
+use crate::crash::crash_point;
 use crate::guard::guard;
 use crate::keel::Keel;
 use crate::queue::{JobPut, QueueError};
@@ -80,6 +81,7 @@ impl Carrier {
             self.keel.queue_store().put_all(&puts).await?;
         }
         self.invalidate(work, &invalidations).await?;
+        crash_point("inside_fast_path");
         if !puts.is_empty() {
             self.keel.queue_store().put_all(&puts).await?;
         }

@@ -3,5 +3,36 @@
 mod databases;
 mod inbox;
 mod judged;
+/// Each story as a test on SQLite, MariaDB and PostgreSQL.
+macro_rules! on_each {
+    ($($story:ident)+) => {
+        mod sqlite {
+            $(#[tokio::test]
+            async fn $story() {
+                use crate::sql::rig::{Rig, told};
+                told(super::$story(Rig::<sqlx::Sqlite>::open().await)).await;
+            })+
+        }
+
+        mod mariadb {
+            $(#[tokio::test]
+            async fn $story() {
+                use crate::sql::rig::{Rig, told};
+                told(super::$story(Rig::<sqlx::MySql>::open().await)).await;
+            })+
+        }
+
+        mod postgres {
+            $(#[tokio::test]
+            async fn $story() {
+                use crate::sql::rig::{Rig, told};
+                told(super::$story(Rig::<sqlx::Postgres>::open().await)).await;
+            })+
+        }
+    };
+}
+
 mod relay;
+mod rig;
 mod sink;
+mod work;

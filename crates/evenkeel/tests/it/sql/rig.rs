@@ -1,0 +1,119 @@
+//! One database with a little table in it, and a keel in memory beside it.
+
+use evenkeel::Keel;
+use evenkeel::cache::Cache;
+use evenkeel::queue::Queue;
+use evenkeel::sql::{Database, migrate};
+use sqlx::pool::PoolOptions;
+use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite};
+use std::future::Future;
+use std::time::Duration;
+use testkit::park;
+
+/// A database of the matrix, with the two things that tests do with it.
+pub(super) trait Sql: Database {
+    /// A fresh database.
+    fn fresh() -> impl Future<Output = park::Database> + Send;
+
+    /// Sends a statement.
+    fn run(connection: &mut Self::Connection, sql: &str) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
+
+    /// Reads one number.
+    fn number(
+        connection: &mut Self::Connection,
+        sql: &str,
+    ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
+}
+
+macro_rules! sql {
+    ($database:ty, $fresh:expr) => {
+        impl Sql for $database {
+            async fn fresh() -> park::Database {
+                $fresh
+            }
+
+            async fn run(connection: &mut Self::Connection, sql: &str) -> Result<u64, sqlx::Error> {
+                let ran = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(connection).await?;
+                Ok(ran.rows_affected())
+            }
+
+            async fn number(connection: &mut Self::Connection, sql: &str) -> Result<Option<i64>, sqlx::Error> {
+                sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).persistent(false).fetch_optional(connection).await
+            }
+        }
+    };
+}
+
+sql!(Sqlite, park::sqlite_database().unwrap());
+sql!(MySql, park::mariadb_database().await.unwrap());
+sql!(Postgres, park::postgres_database().await.unwrap());
+
+/// The table `stock`: product 1 has 10 units, product 2 has 20.
+const TABLE: [&str; 2] = [
+    "CREATE TABLE stock (id BIGINT NOT NULL PRIMARY KEY, units BIGINT NOT NULL)",
+    "INSERT INTO stock (id, units) VALUES (1, 10), (2, 20)",
+];
+
+/// A database, and a keel that caches its table.
+pub(super) struct Rig<DB: Sql> {
+    pub(super) keel: Keel,
+    pub(super) pool: Pool<DB>,
+    pub(super) database: park::Database,
+    pub(super) stock: Cache<i64, i64>,
+    pub(super) mail: Queue<String>,
+}
+
+impl<DB: Sql> Rig<DB> {
+    /// With a keel in memory.
+    pub(super) async fn open() -> Self {
+        Self::with(Keel::memory()).await
+    }
+
+    /// With this keel.
+    pub(super) async fn with(keel: Keel) -> Self {
+        let database = DB::fresh().await;
+        let pool = pool::<DB>(&database.url, 8).await;
+        migrate(&pool).await.unwrap();
+        for statement in TABLE {
+            DB::run(&mut pool.acquire().await.unwrap(), statement).await.unwrap();
+        }
+        let stock = keel.cache("stock").ttl(Duration::from_secs(600)).build().unwrap();
+        let mail = keel.queue("mail").build().await.unwrap();
+        Self { keel, pool, database, stock, mail }
+    }
+
+    /// Units of product 1, as the cache knows them.
+    pub(super) async fn cached_units(&self) -> i64 {
+        let pool = self.pool.clone();
+        let load = async move { DB::number(&mut *pool.acquire().await?, "SELECT units FROM stock WHERE id = 1").await };
+        let found = self.stock.get(&1, |_| load).await.unwrap();
+        found.map_or(0, |units| *units)
+    }
+
+    /// Units of product 1, as the database has them.
+    pub(super) async fn units(&self) -> i64 {
+        self.number("SELECT units FROM stock WHERE id = 1").await
+    }
+
+    /// A number from the database; nothing counts as 0.
+    pub(super) async fn number(&self, sql: &str) -> i64 {
+        DB::number(&mut self.pool.acquire().await.unwrap(), sql).await.unwrap().unwrap_or(0)
+    }
+
+    /// How many works are in this state.
+    pub(super) async fn works(&self, state: i64) -> i64 {
+        self.number(&format!("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = {state}")).await
+    }
+}
+
+/// A pool that asks its connections nothing on its own account.
+pub(super) async fn pool<DB: Sql>(url: &str, connections: u32) -> Pool<DB> {
+    let options = PoolOptions::new().max_connections(connections).test_before_acquire(false);
+    options.acquire_timeout(Duration::from_secs(20)).connect(url).await.unwrap()
+}
+
+/// A story that waits for what never happens fails, and says so.
+pub(super) async fn told(story: impl Future<Output = ()>) {
+    let patience = Duration::from_secs(50);
+    assert!(tokio::time::timeout(patience, story).await.is_ok(), "the story stands still");
+}

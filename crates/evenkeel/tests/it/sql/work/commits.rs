@@ -1,0 +1,144 @@
+//! What a commit brings about, and a rollback does not (U1, U2, U8).
+
+use crate::sql::rig::{Rig, Sql};
+use evenkeel::queue::job::Note;
+use evenkeel::queue::steps::Found;
+use evenkeel::sql::{Message, SqlError};
+use std::task::Poll;
+use std::time::Duration;
+use testkit::eventually;
+
+on_each! {
+    a_commit_is_followed_by_its_effects
+    a_rollback_is_followed_by_nothing
+    a_dropped_work_is_rolled_back
+    a_commit_survives_its_caller
+    the_trace_goes_on_in_every_effect
+    the_work_that_commits_last_decides_about_a_job
+    an_empty_work_leaves_a_verdict
+    what_cannot_be_an_effect_is_refused_at_once
+}
+
+async fn a_commit_is_followed_by_its_effects<DB: Sql>(rig: Rig<DB>) {
+    assert_eq!(rig.cached_units().await, 10);
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
+    work.invalidate(&rig.stock, &1).unwrap();
+    let job = work.enqueue(rig.mail.job(&"sold".to_owned())).unwrap();
+    assert_eq!(rig.cached_units().await, 10, "nothing is told before the commit");
+    assert!(rig.mail.find(&job).await.unwrap().is_none(), "nor sent");
+    let committed = work.commit().await.unwrap();
+    assert!(committed.carried_out && committed.window.is_none());
+    assert_eq!(rig.cached_units().await, 9);
+    assert!(matches!(rig.mail.find(&job).await.unwrap(), Some(Found::Live { .. })));
+    rig.keel.until_marked(&rig.pool).await;
+    assert_eq!(rig.works(2).await, 1);
+    assert_eq!(rig.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE due_at IS NOT NULL").await, 0);
+}
+
+async fn a_rollback_is_followed_by_nothing<DB: Sql>(rig: Rig<DB>) {
+    assert_eq!(rig.cached_units().await, 10);
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
+    work.invalidate(&rig.stock, &1).unwrap();
+    let job = work.enqueue(rig.mail.job(&"sold".to_owned())).unwrap();
+    work.rollback().await.unwrap();
+    nothing_happened(&rig).await;
+    assert!(rig.mail.find(&job).await.unwrap().is_none());
+}
+
+async fn a_dropped_work_is_rolled_back<DB: Sql>(rig: Rig<DB>) {
+    assert_eq!(rig.cached_units().await, 10);
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
+    work.purge(&rig.stock, &1).unwrap();
+    drop(work);
+    nothing_happened(&rig).await;
+}
+
+async fn nothing_happened<DB: Sql>(rig: &Rig<DB>) {
+    assert_eq!(rig.units().await, 10);
+    assert_eq!(rig.number("SELECT COUNT(*) FROM evenkeel_outbox").await, 0);
+    DB::run(&mut rig.pool.acquire().await.unwrap(), "UPDATE stock SET units = 5 WHERE id = 1").await.unwrap();
+    assert_eq!(rig.cached_units().await, 10, "the cached value was left alone");
+}
+
+/// A handler that goes away (its client hung up) must not take half a commit along.
+async fn a_commit_survives_its_caller<DB: Sql>(rig: Rig<DB>) {
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
+    let job = work.enqueue(rig.mail.job(&"sold".to_owned())).unwrap();
+    {
+        let mut commit = std::pin::pin!(work.commit());
+        std::future::poll_fn(|context| {
+            assert!(commit.as_mut().poll(context).is_pending(), "no database answers that fast");
+            Poll::Ready(())
+        })
+        .await;
+    }
+    let done = || async { (rig.works(2).await == 1).then_some(()) };
+    eventually("the work is committed and carried out", done).await.unwrap();
+    assert_eq!(rig.units().await, 9);
+    assert!(rig.mail.find(&job).await.unwrap().is_some());
+}
+
+async fn the_trace_goes_on_in_every_effect<DB: Sql>(rig: Rig<DB>) {
+    const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    work.trace(TRACE);
+    let job = work.enqueue(rig.mail.job(&"sold".to_owned())).unwrap();
+    work.publish(Message::new("orders", "sold").key("7")).unwrap();
+    work.commit().await.unwrap();
+    let Some(Found::Live { job, .. }) = rig.mail.find(&job).await.unwrap() else { panic!("the job waits") };
+    assert!(job.spec.notes.iter().any(|note| matches!(note, Note::Trace(trace) if trace == TRACE)), "{job:?}");
+    let with_trace = format!("SELECT COUNT(*) FROM evenkeel_outbox WHERE trace = '{TRACE}'");
+    assert_eq!(rig.number(&with_trace).await, 1);
+    let headers = "SELECT COUNT(*) FROM evenkeel_outbox_ordered WHERE LENGTH(headers) > 55";
+    assert_eq!(rig.number(headers).await, 1, "the header traceparent");
+}
+
+/// Each work takes the next version of the job's name, so that a late repeat of an earlier one loses.
+async fn the_work_that_commits_last_decides_about_a_job<DB: Sql>(rig: Rig<DB>) {
+    let in_an_hour = Duration::from_secs(3_600);
+    let mut versions = Vec::new();
+    let mut id = None;
+    for body in ["first", "second", "third"] {
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        let order = rig.mail.job(&body.to_owned()).id("order/7").delay(in_an_hour);
+        let job = if id.is_none() { work.enqueue(order) } else { work.reschedule(order) }.unwrap();
+        work.commit().await.unwrap();
+        let Some(Found::Live { job: found, .. }) = rig.mail.find(&job).await.unwrap() else { panic!("the job waits") };
+        assert_eq!(&found.spec.body[..], format!("\"{body}\"").as_bytes());
+        versions.push(found.spec.version);
+        id = Some(job);
+    }
+    assert!(versions.is_sorted_by(|one, next| one < next), "{versions:?}");
+    let id = id.unwrap();
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    work.revoke(&rig.mail, id);
+    work.commit().await.unwrap();
+    assert!(matches!(rig.mail.find(&id).await.unwrap(), Some(Found::Ended(stamp)) if Some(stamp.version) > versions[2]));
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    let nameless = work.reschedule(rig.mail.job(&"fourth".to_owned())).unwrap_err();
+    assert!(matches!(nameless, SqlError::Effect(_)), "{nameless}");
+}
+
+async fn an_empty_work_leaves_a_verdict<DB: Sql>(rig: Rig<DB>) {
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
+    assert!(work.commit().await.unwrap().carried_out);
+    assert_eq!((rig.units().await, rig.works(2).await), (9, 1));
+}
+
+async fn what_cannot_be_an_effect_is_refused_at_once<DB: Sql>(rig: Rig<DB>) {
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    let unique = rig.mail.job(&"once".to_owned()).unique("key", Duration::from_secs(60));
+    let error = work.enqueue(unique).unwrap_err();
+    assert!(matches!(error, SqlError::Queue(_)) && error.to_string().contains("unique key"), "{error}");
+    for message in [Message::new("", "x"), Message::new("t", "x").key(""), Message::new("t\0", "x")] {
+        assert!(matches!(work.publish(message), Err(SqlError::Effect(_))));
+    }
+    assert!(work.publish(Message::new("t".repeat(256), "x")).is_err());
+    work.commit().await.unwrap();
+    assert_eq!(rig.works(2).await, 1, "the work itself is as it was");
+}

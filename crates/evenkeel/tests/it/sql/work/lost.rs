@@ -1,0 +1,132 @@
+//! Transactions that are not there any more when they are to be committed.
+
+use crate::sql::rig::{Rig, Sql, told};
+use evenkeel::sql::SqlError;
+use sqlx::Acquire;
+
+on_each! {
+    a_savepoint_that_was_rolled_back_takes_its_effects_along
+    effects_sealed_in_a_savepoint_share_its_fate
+    a_joined_work_is_carried_out_after_its_commit
+    a_transaction_ended_behind_the_works_back_is_noticed
+}
+
+async fn a_savepoint_that_was_rolled_back_takes_its_effects_along<DB: Sql>(rig: Rig<DB>) {
+    assert_eq!(rig.cached_units().await, 10);
+    let mut transaction = rig.pool.begin().await.unwrap();
+    let mut savepoint = (&mut transaction).begin().await.unwrap();
+    let mut work = rig.keel.join(&mut savepoint).await.unwrap();
+    work.invalidate(&rig.stock, &1).unwrap();
+    savepoint.rollback().await.unwrap();
+    let error = work.seal(&mut transaction).await.err().unwrap();
+    assert!(matches!(error, SqlError::Lost), "{error}");
+}
+
+async fn effects_sealed_in_a_savepoint_share_its_fate<DB: Sql>(rig: Rig<DB>) {
+    assert_eq!(rig.cached_units().await, 10);
+    let mut transaction = rig.pool.begin().await.unwrap();
+    DB::run(&mut transaction, "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
+    let mut savepoint = (&mut transaction).begin().await.unwrap();
+    let mut work = rig.keel.join(&mut savepoint).await.unwrap();
+    let job = work.enqueue(rig.mail.job(&"sold".to_owned())).unwrap();
+    let sealed = work.seal(&mut savepoint).await.unwrap();
+    savepoint.rollback().await.unwrap();
+    transaction.commit().await.unwrap();
+    assert!(sealed.carry_out(&rig.pool).await.unwrap().is_none(), "the row is not there, so nothing is done");
+    assert!(rig.mail.find(&job).await.unwrap().is_none());
+    assert_eq!(rig.units().await, 9, "the rest of the transaction is");
+}
+
+async fn a_joined_work_is_carried_out_after_its_commit<DB: Sql>(rig: Rig<DB>) {
+    assert_eq!(rig.cached_units().await, 10);
+    let mut transaction = rig.pool.begin().await.unwrap();
+    let mut work = rig.keel.join(&mut transaction).await.unwrap();
+    DB::run(&mut transaction, "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
+    work.invalidate(&rig.stock, &1).unwrap();
+    let job = work.enqueue(rig.mail.job(&"sold".to_owned())).unwrap();
+    let sealed = work.seal(&mut transaction).await.unwrap();
+    assert_eq!(rig.cached_units().await, 10);
+    transaction.commit().await.unwrap();
+    assert!(sealed.carry_out(&rig.pool).await.unwrap().unwrap().carried_out);
+    assert_eq!(rig.cached_units().await, 9);
+    assert!(rig.mail.find(&job).await.unwrap().is_some());
+    rig.keel.until_marked(&rig.pool).await;
+    assert_eq!(rig.works(2).await, 1);
+}
+
+async fn a_transaction_ended_behind_the_works_back_is_noticed<DB: Sql>(rig: Rig<DB>) {
+    assert_eq!(rig.cached_units().await, 10);
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
+    work.invalidate(&rig.stock, &1).unwrap();
+    DB::run(work.tx(), "ROLLBACK").await.unwrap();
+    DB::run(work.tx(), "BEGIN").await.unwrap();
+    let error = work.commit().await.unwrap_err();
+    assert!(matches!(error, SqlError::Lost) && error.is_retryable() && !error.outcome_unknown(), "{error}");
+    assert_eq!((rig.units().await, rig.cached_units().await), (10, 10));
+}
+
+/// InnoDB takes the whole transaction of a deadlock's victim back. A program that swallows the error and goes on would commit
+/// nothing and tell Redis that it had.
+#[tokio::test]
+async fn a_swallowed_deadlock_is_not_committed() {
+    told(async {
+        let rig = Rig::<sqlx::MySql>::open().await;
+        assert_eq!(rig.cached_units().await, 10);
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        sqlx::query("UPDATE stock SET units = 9 WHERE id = 1").execute(work.tx()).await.unwrap();
+        work.invalidate(&rig.stock, &1).unwrap();
+        let mut other = rig.pool.begin().await.unwrap();
+        // The victim is the transaction that has changed less.
+        for id in 10..30 {
+            sqlx::query("INSERT INTO stock (id, units) VALUES (?, 0)").bind(id).execute(&mut *other).await.unwrap();
+        }
+        sqlx::query("UPDATE stock SET units = 21 WHERE id = 2").execute(&mut *other).await.unwrap();
+        let (deadlock, waited) = tokio::join!(
+            async { sqlx::query("UPDATE stock SET units = 19 WHERE id = 2").execute(work.tx()).await.map(drop) },
+            async { sqlx::query("UPDATE stock SET units = 11 WHERE id = 1").execute(&mut *other).await.map(drop) },
+        );
+        waited.unwrap();
+        let number = deadlock.unwrap_err().as_database_error().unwrap().code().unwrap().into_owned();
+        assert_eq!(number, "40001", "a deadlock");
+        other.commit().await.unwrap();
+        let error = work.commit().await.unwrap_err();
+        assert!(matches!(error, SqlError::Lost) && error.is_retryable(), "{error}");
+        assert_eq!((rig.units().await, rig.cached_units().await), (11, 10), "nobody was told of what did not happen");
+    })
+    .await;
+}
+
+/// The same for a program that shows the error to the work and goes on.
+#[tokio::test]
+async fn a_work_that_has_seen_a_lock_time_out_can_only_be_rolled_back() {
+    told(async {
+        let rig = Rig::<sqlx::Postgres>::open().await;
+        let mut other = rig.pool.begin().await.unwrap();
+        sqlx::query("UPDATE stock SET units = 11 WHERE id = 1").execute(&mut *other).await.unwrap();
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        sqlx::query("SET LOCAL lock_timeout = '10ms'").execute(work.tx()).await.unwrap();
+        let refused = sqlx::query("UPDATE stock SET units = 9 WHERE id = 1").execute(work.tx()).await;
+        assert!(work.watch(refused).is_err());
+        let error = work.commit().await.unwrap_err();
+        assert!(matches!(error, SqlError::Poisoned(_)) && error.is_retryable(), "{error}");
+    })
+    .await;
+}
+
+/// PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK, which is not an error and is easily overlooked.
+#[tokio::test]
+async fn an_aborted_transaction_of_postgres_is_not_committed() {
+    told(async {
+        let rig = Rig::<sqlx::Postgres>::open().await;
+        assert_eq!(rig.cached_units().await, 10);
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        sqlx::query("UPDATE stock SET units = 9 WHERE id = 1").execute(work.tx()).await.unwrap();
+        work.invalidate(&rig.stock, &1).unwrap();
+        sqlx::query("SELECT 1 / 0").execute(work.tx()).await.unwrap_err();
+        let error = work.commit().await.unwrap_err();
+        assert!(matches!(error, SqlError::Database { .. }) && !error.outcome_unknown(), "{error}");
+        assert_eq!((rig.units().await, rig.cached_units().await), (10, 10));
+    })
+    .await;
+}

@@ -1,0 +1,41 @@
+//! The library's own tables.
+
+use crate::sql::rig::{Rig, Sql, pool};
+use evenkeel::Keel;
+use evenkeel::sql::{SqlError, migrate};
+use futures_util::future::join_all;
+
+on_each! {
+    programs_that_start_at_once_make_the_tables_once
+    a_program_older_than_the_tables_refuses
+    without_tables_the_error_says_what_to_do
+}
+
+/// Every instance of a service runs the migrations when it starts, and a deployment starts them all at once.
+async fn programs_that_start_at_once_make_the_tables_once<DB: Sql>(rig: Rig<DB>) {
+    let empty = DB::fresh().await;
+    let pools = join_all((0..8).map(|_| pool::<DB>(&empty.url, 1))).await;
+    for migrated in join_all(pools.iter().map(migrate)).await {
+        migrated.unwrap();
+    }
+    let mut connection = pools[0].acquire().await.unwrap();
+    let run = "SELECT COUNT(*) FROM evenkeel_migrations";
+    assert_eq!(DB::number(&mut connection, run).await.unwrap(), Some(rig.number(run).await));
+    assert!(rig.number(run).await > 0);
+    migrate(&rig.pool).await.unwrap();
+}
+
+async fn a_program_older_than_the_tables_refuses<DB: Sql>(rig: Rig<DB>) {
+    let newer = "INSERT INTO evenkeel_migrations (version, name, run_at) VALUES (1000, 'from the future', 0)";
+    DB::run(&mut rig.pool.acquire().await.unwrap(), newer).await.unwrap();
+    let error = migrate(&rig.pool).await.unwrap_err();
+    assert!(matches!(error, SqlError::NewerSchema { found: 1000, .. }), "{error}");
+}
+
+async fn without_tables_the_error_says_what_to_do<DB: Sql>(_rig: Rig<DB>) {
+    let empty = DB::fresh().await;
+    let pool = pool::<DB>(&empty.url, 1).await;
+    let error = Keel::memory().begin(&pool).await.unwrap_err();
+    assert!(matches!(error, SqlError::NotMigrated) && error.to_string().contains("migrate"), "{error}");
+    assert_eq!(DB::number(&mut pool.acquire().await.unwrap(), "SELECT COUNT(*) FROM (SELECT 1 AS one UNION ALL SELECT 2) AS ones").await.ok().flatten(), Some(2));
+}

@@ -1,0 +1,9 @@
+//! The unit of work, on each database.
+
+mod commits;
+mod killed;
+mod lost;
+mod migrations;
+mod order;
+mod unknown;
+mod windows;
