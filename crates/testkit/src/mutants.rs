@@ -13,6 +13,7 @@ mod queue;
 mod relay;
 mod spool;
 mod strong;
+mod work;
 
 use serde::Serialize;
 
@@ -42,6 +43,7 @@ pub fn all() -> Vec<Mutant> {
         relay::ROWS,
         spool::ROWS,
         judge::ROWS,
+        work::ROWS,
     ]
     .concat()
 }

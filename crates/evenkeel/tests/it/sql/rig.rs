@@ -13,7 +13,8 @@ use testkit::park;
 /// A database of the matrix, with the two things that tests do with it.
 pub(super) trait Sql: Database {
     /// A fresh database.
-    fn fresh() -> impl Future<Output = park::Database> + Send;
+    #[expect(async_fn_in_trait, reason = "tests wait for it in their own task")]
+    async fn fresh() -> park::Database;
 
     /// Sends a statement.
     fn run(connection: &mut Self::Connection, sql: &str) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;

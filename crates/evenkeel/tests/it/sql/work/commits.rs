@@ -117,7 +117,9 @@ async fn the_work_that_commits_last_decides_about_a_job<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.revoke(&rig.mail, id);
     work.commit().await.unwrap();
-    assert!(matches!(rig.mail.find(&id).await.unwrap(), Some(Found::Ended(stamp)) if Some(stamp.version) > versions[2]));
+    assert!(
+        matches!(rig.mail.find(&id).await.unwrap(), Some(Found::Ended(stamp)) if Some(stamp.version) > versions[2])
+    );
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     let nameless = work.reschedule(rig.mail.job(&"fourth".to_owned())).unwrap_err();
     assert!(matches!(nameless, SqlError::Effect(_)), "{nameless}");

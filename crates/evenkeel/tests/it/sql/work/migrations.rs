@@ -37,5 +37,14 @@ async fn without_tables_the_error_says_what_to_do<DB: Sql>(_rig: Rig<DB>) {
     let pool = pool::<DB>(&empty.url, 1).await;
     let error = Keel::memory().begin(&pool).await.unwrap_err();
     assert!(matches!(error, SqlError::NotMigrated) && error.to_string().contains("migrate"), "{error}");
-    assert_eq!(DB::number(&mut pool.acquire().await.unwrap(), "SELECT COUNT(*) FROM (SELECT 1 AS one UNION ALL SELECT 2) AS ones").await.ok().flatten(), Some(2));
+    assert_eq!(
+        DB::number(
+            &mut pool.acquire().await.unwrap(),
+            "SELECT COUNT(*) FROM (SELECT 1 AS one UNION ALL SELECT 2) AS ones"
+        )
+        .await
+        .ok()
+        .flatten(),
+        Some(2)
+    );
 }

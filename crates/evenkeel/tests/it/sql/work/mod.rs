@@ -1,7 +1,6 @@
 //! The unit of work, on each database.
 
 mod commits;
-mod killed;
 mod lost;
 mod migrations;
 mod order;

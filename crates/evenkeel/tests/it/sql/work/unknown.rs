@@ -47,8 +47,7 @@ impl<'a, DB: Sql> Way<'a, DB> {
             let (answer, sent) = way.work(|_| ()).await;
             answer.unwrap();
             let release = way.sent().await;
-            drop(way.pool.acquire().await.unwrap());
-            // What the pool sends when a connection comes back to it belongs to no commit.
+            // What the pool sends when a connection comes back to it (this one, after the answer) belongs to no commit.
             way.commit_bytes = sent - (way.sent().await - release);
         }
         way

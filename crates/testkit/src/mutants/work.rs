@@ -1,0 +1,47 @@
+//! Guards of the unit of work: its migrations, its commit and what follows it.
+
+use super::{Mutant, mutant};
+
+/// In the order of the sources.
+pub(super) const ROWS: &[Mutant] = &[
+    mutant(
+        "migrations_take_turns",
+        "Two programs that start at once make the same tables at once, and one of them does not start.",
+        "sql::work::migrations::postgres::programs_that_start_at_once_make_the_tables_once",
+    ),
+    mutant(
+        "migrations_take_turns",
+        "The same on MariaDB and MySQL, where the lock is by name.",
+        "sql::work::migrations::mariadb::programs_that_start_at_once_make_the_tables_once",
+    ),
+    mutant(
+        "invalidations_before_jobs",
+        "A job that runs at once finds the value from before the commit.",
+        "sql::work::windows::sqlite::a_job_that_runs_at_once_finds_no_older_value",
+    ),
+    mutant(
+        "commit_survives_its_caller",
+        "A caller that goes away takes half a commit along.",
+        "sql::work::commits::sqlite::a_commit_survives_its_caller",
+    ),
+    mutant(
+        "unknown_outcome_is_decided",
+        "A commit whose answer was lost is taken for a rollback, and the caller does it again.",
+        "sql::work::unknown::mariadb::a_commit_whose_answer_was_lost_is_a_commit",
+    ),
+    mutant(
+        "window_before_commit",
+        "A strong cache is written although nobody knows of the window, and a fresh read is given the older value.",
+        "sql::work::windows::sqlite::a_work_is_refused_if_its_window_is_not_confirmed",
+    ),
+    mutant(
+        "work_row_is_there",
+        "A work whose transaction a deadlock has taken back tells Redis what never happened.",
+        "sql::work::lost::a_swallowed_deadlock_is_not_committed",
+    ),
+    mutant(
+        "work_row_is_there",
+        "The effects of a savepoint that was rolled back are sealed into nothing, and nobody is told.",
+        "sql::work::lost::postgres::a_savepoint_that_was_rolled_back_takes_its_effects_along",
+    ),
+];
