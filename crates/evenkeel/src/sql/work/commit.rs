@@ -41,7 +41,8 @@ pub(super) async fn commit<DB: Database>(
     effects: Effects,
 ) -> Result<Committed, SqlError> {
     let (reply, answer) = oneshot::channel();
-    let run = async move {
+    // Boxed, so that its caller does not carry the room of a whole commit.
+    let run = Box::pin(async move {
         let work = effects.work;
         let keel = effects.keel.clone();
         match decided::<DB>(transaction, &pool, effects).await {
@@ -56,7 +57,7 @@ pub(super) async fn commit<DB: Database>(
             }
             Err(error) => _ = reply.send(Err(error)),
         }
-    };
+    });
     if guard("commit_survives_its_caller") {
         tokio::spawn(run);
     } else {

@@ -13,7 +13,6 @@ use testkit::park;
 /// A database of the matrix, with the two things that tests do with it.
 pub(super) trait Sql: Database {
     /// A fresh database.
-    #[expect(async_fn_in_trait, reason = "tests wait for it in their own task")]
     async fn fresh() -> park::Database;
 
     /// Sends a statement.
@@ -87,7 +86,7 @@ impl<DB: Sql> Rig<DB> {
     pub(super) async fn cached_units(&self) -> i64 {
         let pool = self.pool.clone();
         let load = async move { DB::number(&mut *pool.acquire().await?, "SELECT units FROM stock WHERE id = 1").await };
-        let found = self.stock.get(&1, |_| load).await.unwrap();
+        let found = Box::pin(self.stock.get(&1, |_| load)).await.unwrap();
         found.map_or(0, |units| *units)
     }
 
