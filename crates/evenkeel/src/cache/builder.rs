@@ -408,10 +408,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         };
         let core = Arc::new(core);
         #[cfg(feature = "sql")]
-        {
-            let open: Arc<dyn super::for_work::OpenCache> = Arc::<Core<V>>::clone(&core);
-            self.keel.caches().make_known(&core.name, Arc::downgrade(&open));
-        }
+        core.make_known(&self.keel);
         Ok(Cache { core, handles, key: PhantomData })
     }
 

@@ -78,6 +78,14 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     }
 }
 
+impl<V: Send + Sync + 'static> Core<V> {
+    /// Lets relays of this process find the cache by its name.
+    pub(super) fn make_known(self: &Arc<Self>, keel: &Keel) {
+        let open: Arc<dyn OpenCache> = Arc::<Self>::clone(self);
+        keel.caches().make_known(&self.name, Arc::downgrade(&open));
+    }
+}
+
 impl<V: Send + Sync + 'static> OpenCache for Core<V> {
     fn invalidate_key(&self, key: Bytes, demand: Demand) -> Answer<'_, ()> {
         Box::pin(async move { self.invalidate(KeyBytes::written(&key), demand).await.map(drop) })
