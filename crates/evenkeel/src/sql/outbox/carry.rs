@@ -76,6 +76,11 @@ impl Carrier {
     /// Carries out all effects of a committed work: invalidations first (a job that runs at once must not find the value from
     /// before), then jobs, then messages. The first error ends it; what was done before stays done, and repeating it is harmless.
     pub(crate) async fn carry_out(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
+        // Boxed, so that whoever commits does not carry the room of all that may follow.
+        Box::pin(self.each(work, effects)).await
+    }
+
+    async fn each(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
         let (invalidations, puts, messages) = sorted(effects);
         if !guard("invalidations_before_jobs") {
             self.keel.queue_store().put_all(&puts).await?;

@@ -1,6 +1,7 @@
 //! The unit of work, on each database.
 
 mod commits;
+mod killed;
 mod lost;
 mod migrations;
 mod order;

@@ -1,0 +1,115 @@
+//! A process that is killed (SIGKILL) at each labelled point of a commit: the database decides, and nobody guesses (U1).
+
+use crate::sql::rig::{Rig, Sql, pool, told};
+use evenkeel::Keel;
+use evenkeel::link::LinkOptions;
+use evenkeel::queue::JobId;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use testkit::eventually;
+use testkit::park::{SharedRedis, redis};
+use testkit::process::{Station, Worker};
+
+#[derive(Serialize, Deserialize)]
+struct Open {
+    database: String,
+    redis: String,
+    prefix: String,
+}
+
+async fn connect(url: &str, prefix: &str) -> Keel {
+    let mut options = LinkOptions::from_url(url).unwrap();
+    prefix.clone_into(&mut options.prefix);
+    Keel::builder().connect_with(options).await.unwrap()
+}
+
+/// One unit is sold, the cache is told, and a job is sent.
+async fn sell<DB: Sql>(open: &Open) {
+    let keel = connect(&open.redis, &open.prefix).await;
+    let pool = pool::<DB>(&open.database, 2).await;
+    let stock = keel.cache::<i64, i64>("stock").ttl(Duration::from_secs(600)).build().unwrap();
+    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let mut work = keel.begin(&pool).await.unwrap();
+    DB::run(work.tx(), "UPDATE stock SET units = units - 1 WHERE id = 1").await.unwrap();
+    work.invalidate(&stock, &1).unwrap();
+    work.enqueue(mail.job(&"sold".to_owned()).id("sale")).unwrap();
+    work.commit().await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "a worker of the tests below"]
+async fn seller() {
+    let Some(mut station) = Station::open().unwrap() else { return };
+    let open: Open = station.hear().await.unwrap();
+    match &open.database[..5] {
+        "sqlit" => sell::<sqlx::Sqlite>(&open).await,
+        "mysql" => sell::<sqlx::MySql>(&open).await,
+        _ => sell::<sqlx::Postgres>(&open).await,
+    }
+}
+
+async fn kill_a_seller_at<DB: Sql>(point: &str) -> (Rig<DB>, SharedRedis) {
+    let server = redis().await.unwrap();
+    let rig = Rig::<DB>::with(connect(&server.url, &server.prefix).await).await;
+    assert_eq!(rig.cached_units().await, 10);
+    let mut worker = Worker::start_with("sql::work::killed::seller", &[("EVENKEEL_CRASH_AT", point)]).unwrap();
+    let (database, redis) = (rig.database.url.clone(), server.url.clone());
+    worker.say(&Open { database, redis, prefix: server.prefix.clone() }).unwrap();
+    let status = worker.process().wait().await.unwrap();
+    assert!(!status.success(), "it was killed");
+    (rig, server)
+}
+
+async fn before_the_commit<DB: Sql>() {
+    let (rig, _server) = kill_a_seller_at::<DB>("before_commit").await;
+    // The server notices that nobody is there any more, and takes the transaction back.
+    let add = || async {
+        let mut connection = rig.pool.acquire().await.ok()?;
+        DB::run(&mut connection, "UPDATE stock SET units = units + 1 WHERE id = 1").await.ok()
+    };
+    assert_eq!(eventually("the row is free", add).await.unwrap(), 1);
+    assert_eq!((rig.units().await, rig.number("SELECT COUNT(*) FROM evenkeel_outbox").await), (11, 0));
+    rig.keel.relay(&rig.pool).build().run_once().await.unwrap();
+    assert_eq!(rig.cached_units().await, 10, "the cache was not told");
+    assert!(rig.mail.find(&JobId::named(b"sale")).await.unwrap().is_none());
+}
+
+async fn after_the_commit<DB: Sql>(point: &str) {
+    let (rig, _server) = kill_a_seller_at::<DB>(point).await;
+    assert_eq!((rig.units().await, rig.works(1).await), (9, 1));
+    // The head start of the fast path is over.
+    DB::run(&mut rig.pool.acquire().await.unwrap(), "UPDATE evenkeel_outbox SET due_at = 0").await.unwrap();
+    rig.keel.relay(&rig.pool).build().run_once().await.unwrap();
+    assert_eq!(rig.cached_units().await, 9);
+    assert!(rig.mail.find(&JobId::named(b"sale")).await.unwrap().is_some());
+    assert_eq!((rig.works(1).await, rig.works(2).await), (0, 1));
+}
+
+macro_rules! on_each_database {
+    ($($name:ident: $database:ty;)+) => {$(
+        mod $name {
+            use super::*;
+
+            #[tokio::test]
+            async fn killed_before_the_commit_nothing_happened() {
+                told(before_the_commit::<$database>()).await;
+            }
+
+            #[tokio::test]
+            async fn killed_between_commit_and_fast_path_everything_happens() {
+                told(after_the_commit::<$database>("after_commit")).await;
+            }
+
+            #[tokio::test]
+            async fn killed_inside_the_fast_path_everything_happens() {
+                told(after_the_commit::<$database>("inside_fast_path")).await;
+            }
+        }
+    )+};
+}
+
+on_each_database! {
+    sqlite: sqlx::Sqlite;
+    mariadb: sqlx::MySql;
+    postgres: sqlx::Postgres;
+}
