@@ -1,8 +1,5 @@
 //! The unit of work, its relay and its sinks.
 
-mod databases;
-mod inbox;
-mod judged;
 /// Each story as a test on SQLite, MariaDB and PostgreSQL.
 macro_rules! on_each {
     ($($story:ident)+) => {
@@ -32,6 +29,9 @@ macro_rules! on_each {
     };
 }
 
+mod databases;
+mod inbox;
+mod judged;
 mod relay;
 mod rig;
 mod sink;
