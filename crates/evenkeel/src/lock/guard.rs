@@ -44,6 +44,12 @@ impl Guard {
         Self { lease, released: false }
     }
 
+    /// What it shares with its renewal.
+    #[cfg(feature = "sql")]
+    pub(super) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
     /// What is locked.
     #[must_use]
     pub fn name(&self) -> &LockName {

@@ -26,6 +26,9 @@ pub(super) struct Lease {
     pub(super) length: Duration,
     pub(super) latch: Latch,
     fence: AtomicU64,
+    /// A database has stored the fence: work may rest on what was read since.
+    #[cfg(feature = "sql")]
+    is_stored: std::sync::atomic::AtomicBool,
     reason: OnceLock<LossReason>,
     /// Its place at the head of the local queue, until the lock is given back or lost.
     turn: Mutex<Option<Turn>>,
@@ -55,6 +58,8 @@ impl Lease {
             length: grant.length,
             latch: Latch::new(nanoseconds(grant.deadline)),
             fence: AtomicU64::new(grant.fence.0),
+            #[cfg(feature = "sql")]
+            is_stored: std::sync::atomic::AtomicBool::new(false),
             reason: OnceLock::new(),
             turn: Mutex::new(Some(turn)),
             changed: Notify::new(),
@@ -77,6 +82,22 @@ impl Lease {
 
     pub(super) fn fence(&self) -> Fence {
         Fence(self.fence.load(SeqCst))
+    }
+
+    #[cfg(feature = "sql")]
+    pub(super) fn raise_fence(&self, fence: Fence) {
+        self.fence.fetch_max(fence.0, SeqCst);
+    }
+
+    /// A database has stored the fence.
+    #[cfg(feature = "sql")]
+    pub(super) fn stored(&self) {
+        self.is_stored.store(true, SeqCst);
+    }
+
+    #[cfg(feature = "sql")]
+    pub(super) fn is_stored(&self) -> bool {
+        self.is_stored.load(SeqCst)
     }
 
     /// What is left of the lease; nothing once it is lost.

@@ -26,7 +26,8 @@
 //! ```
 //!
 //! In this folder, from the outside in: `builder` and `guard` are the surface; `attempt` waits for a lock, with `gate` as the local
-//! queue; `lease`, `latch` and `renewal` keep one; `reaper` gives back what was dropped; `store` is the seam to `redis` and `memory`.
+//! queue; `lease`, `latch` and `renewal` keep one; `reaper` gives back what was dropped; `store` is the seam to `redis` and `memory`;
+//! `fence/` is what the database checks ([`Guard::begin`], with the feature `sql`).
 //!
 //! * [`LockBuilder`] — what [`Keel::lock`](crate::Keel::lock) begins; [`Guard`] — the lock is held while it lives.
 //! * [`steps`] — the atomic steps, as a trait; docs/spec/lock.md is their specification.
@@ -35,6 +36,8 @@
 mod attempt;
 mod builder;
 mod error;
+#[cfg(feature = "sql")]
+mod fence;
 mod gate;
 mod guard;
 mod latch;
@@ -52,6 +55,8 @@ mod store;
 pub use attempt::Wait;
 pub use builder::LockBuilder;
 pub use error::{LockError, LossReason, Lost};
+#[cfg(feature = "sql")]
+pub use fence::{FenceError, FencedTransaction};
 pub use guard::{Guard, Release};
 pub(crate) use locks::Locks;
 pub use memory::MemoryLock;

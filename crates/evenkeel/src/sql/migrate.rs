@@ -33,6 +33,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(2, "0002_source"),
     migration!(3, "0003_inbox"),
     migration!(4, "0004_jobs"),
+    migration!(5, "0005_guards"),
 ];
 
 static RUN: Statement = Statement::new("SELECT COALESCE(MAX(version), 0) FROM evenkeel_migrations");

@@ -45,6 +45,8 @@ pub mod sink;
 mod work;
 
 pub use database::Database;
+#[cfg(feature = "lock")]
+pub(crate) use database::{Kind, Row, Statement, Value};
 pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, Release};
 pub use migrate::migrate;

@@ -170,4 +170,24 @@ pub(super) const ROWS: &[Mutant] = &[
         "An acquisition that was cancelled leaves the lock behind until its lease ends.",
         "lock::side::cancel::redis::an_acquire_that_is_dropped_leaves_nothing",
     ),
+    mutant(
+        "lock_fence_is_compared",
+        "A lower fence passes a higher one.",
+        "lock::fence::refusals::mariadb::a_holder_that_came_too_late_is_refused",
+    ),
+    mutant(
+        "lock_heal_before_reading",
+        "A holder that has read an old state lifts its fence and writes over a later one.",
+        "lock::fence::refusals::postgres::a_fence_that_fell_behind_after_a_read_is_not_healed",
+    ),
+    mutant(
+        "lock_fence_first",
+        "A transaction reads before its fence is stored, and an update is lost.",
+        "lock::fence::paused::with_the_fence_first_no_update_is_lost_on_mariadb",
+    ),
+    mutant(
+        "lock_idle_timeout",
+        "A process that stands still in its transaction keeps everybody out.",
+        "lock::fence::refusals::an_idle_holder_is_ended_on_postgres",
+    ),
 ];

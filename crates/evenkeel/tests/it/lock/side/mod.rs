@@ -25,4 +25,4 @@ mod cancel;
 mod faults;
 mod holds;
 mod queue;
-mod rig;
+pub(super) mod rig;

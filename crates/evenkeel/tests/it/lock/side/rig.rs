@@ -5,17 +5,20 @@ use evenkeel::link::LinkOptions;
 use evenkeel::{Keel, KeelBuilder};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use testkit::park::{SharedRedis, redis};
 
 /// The ttl of the stories.
-pub(super) const TTL: Duration = Duration::from_secs(30);
+pub(in crate::lock) const TTL: Duration = Duration::from_secs(30);
 
 /// One store, and the clock that the store and all processes share.
-pub(super) struct Rig {
+pub(in crate::lock) struct Rig {
     clock: TestClock,
     store: Store,
+    /// By how much the store's clock is ahead of the processes'.
+    ahead_ms: AtomicU64,
 }
 
 enum Store {
@@ -24,23 +27,23 @@ enum Store {
 }
 
 impl Rig {
-    pub(super) fn memory() -> Self {
+    pub(in crate::lock) fn memory() -> Self {
         let clock = TestClock::default();
         let keel = builder(&clock).memory();
-        Self { clock, store: Store::Memory(keel) }
+        Self { clock, store: Store::Memory(keel), ahead_ms: AtomicU64::new(0) }
     }
 
-    pub(super) async fn redis() -> Self {
+    pub(in crate::lock) async fn redis() -> Self {
         let clock = TestClock::default();
         let server = redis().await.unwrap();
         let hand = connect(&clock, &server.url, &server.prefix).await;
-        let rig = Self { clock, store: Store::Redis { server: Box::new(server), hand } };
+        let rig = Self { clock, store: Store::Redis { server: Box::new(server), hand }, ahead_ms: AtomicU64::new(0) };
         rig.set_time(rig.now_ms()).await;
         rig
     }
 
     /// A keel as one more process of the fleet would open it.
-    pub(super) async fn process(&self) -> Keel {
+    pub(in crate::lock) async fn process(&self) -> Keel {
         match &self.store {
             Store::Memory(keel) => keel.another_process(),
             Store::Redis { server, .. } => connect(&self.clock, &server.url, &server.prefix).await,
@@ -48,7 +51,7 @@ impl Rig {
     }
 
     /// A keel of this store that reaches its Redis through another address.
-    pub(super) async fn process_through(&self, url: impl FnOnce(&str) -> String) -> Keel {
+    pub(in crate::lock) async fn process_through(&self, url: impl FnOnce(&str) -> String) -> Keel {
         match &self.store {
             Store::Memory(_) => panic!("nothing lies between a process and its own memory"),
             Store::Redis { server, .. } => connect(&self.clock, &url(&server.url), &server.prefix).await,
@@ -56,25 +59,46 @@ impl Rig {
     }
 
     /// The port of the store's Redis.
-    pub(super) fn port(&self) -> u16 {
+    pub(in crate::lock) fn port(&self) -> u16 {
         let Store::Redis { server, .. } = &self.store else { panic!("memory has no address") };
         server.url.rsplit(':').next().and_then(|tail| tail.split(['/', '?']).next()?.parse().ok()).unwrap()
     }
 
     /// Lets time pass in one leap, for the store and all processes: as if all of them had been paused.
-    pub(super) async fn advance(&self, span: Duration) {
+    pub(in crate::lock) async fn advance(&self, span: Duration) {
         // The store first: nobody is woken to ask a store that does not know yet.
         self.set_time(self.now_ms() + u64::try_from(span.as_millis()).unwrap()).await;
         self.clock.advance(span);
     }
 
     /// The same for the processes alone: their store stands still.
-    pub(super) fn advance_processes(&self, span: Duration) {
+    pub(in crate::lock) fn advance_processes(&self, span: Duration) {
         self.clock.advance(span);
     }
 
+    /// The same for the store alone: its processes do not notice.
+    pub(in crate::lock) async fn advance_store(&self, span: Duration) {
+        self.ahead_ms.fetch_add(u64::try_from(span.as_millis()).unwrap(), SeqCst);
+        self.set_time(self.now_ms()).await;
+    }
+
+    /// Sets the clock of the store back, as a failover to another server may.
+    pub(in crate::lock) async fn set_back(&self, span: Duration) {
+        self.clock.set_back(span);
+        self.set_time(self.now_ms()).await;
+    }
+
+    /// The store forgets everything about a lock.
+    pub(in crate::lock) async fn forget(&self, name: &str) {
+        let Store::Redis { server, hand } = &self.store else { panic!("memory forgets nothing") };
+        for ending in ["lock", "fence", "waiters"] {
+            let key = format!("{}:l:{{{name}}}:{ending}", server.prefix);
+            hand.link().unwrap().command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await.unwrap();
+        }
+    }
+
     /// Lets time pass in small steps, with room for what it wakes.
-    pub(super) async fn pass(&self, span: Duration) {
+    pub(in crate::lock) async fn pass(&self, span: Duration) {
         let step = Duration::from_millis(500);
         let mut left = span;
         while !left.is_zero() {
@@ -86,7 +110,7 @@ impl Rig {
     }
 
     /// Lets time pass in small steps until `future` is ready: for those who wait on timers.
-    pub(super) async fn while_time_passes<F: Future>(&self, future: F) -> F::Output {
+    pub(in crate::lock) async fn while_time_passes<F: Future>(&self, future: F) -> F::Output {
         let mut future = std::pin::pin!(future);
         loop {
             match tokio::time::timeout(Duration::from_millis(2), &mut future).await {
@@ -97,7 +121,7 @@ impl Rig {
     }
 
     fn now_ms(&self) -> u64 {
-        self.clock.clock().unix_ms()
+        self.clock.clock().unix_ms() + self.ahead_ms.load(SeqCst)
     }
 
     async fn set_time(&self, now_ms: u64) {
@@ -109,20 +133,20 @@ impl Rig {
 }
 
 /// A story that waits for what never happens fails, and says so.
-pub(super) async fn told(story: impl Future<Output = ()>) {
+pub(in crate::lock) async fn told(story: impl Future<Output = ()>) {
     let patience = Duration::from_secs(20);
     assert!(tokio::time::timeout(patience, story).await.is_ok(), "the story stands still");
 }
 
 /// Waits, without letting time pass, until `condition` holds.
-pub(super) async fn until(mut condition: impl AsyncFnMut() -> bool) {
+pub(in crate::lock) async fn until(mut condition: impl AsyncFnMut() -> bool) {
     while !condition().await {
         tokio::task::yield_now().await;
     }
 }
 
 /// Whether a future is ready when it is polled once.
-pub(super) fn is_ready<F: Future + ?Sized>(future: Pin<&mut F>) -> bool {
+pub(in crate::lock) fn is_ready<F: Future + ?Sized>(future: Pin<&mut F>) -> bool {
     matches!(future.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(_))
 }
 

@@ -1,0 +1,119 @@
+//! [`FencedTransaction`]: a transaction that begins with the fence.
+
+use super::error::FenceError;
+use super::rows;
+use crate::guard::guard;
+use crate::lock::name::LockName;
+use crate::lock::steps::Fence;
+use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
+use sqlx::{Pool, Transaction};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A transaction whose first statement stored the fence of a guard; made by [`Guard::begin`](crate::lock::Guard::begin). Dropped,
+/// it is rolled back.
+#[must_use = "a transaction that is dropped is rolled back"]
+pub struct FencedTransaction<DB: Database> {
+    transaction: Transaction<'static, DB>,
+    fence: Fence,
+}
+
+impl<DB: Database> FencedTransaction<DB> {
+    /// The connection in its transaction: what a statement is executed on. Do not end the transaction through it.
+    pub fn tx(&mut self) -> &mut DB::Connection {
+        &mut self.transaction
+    }
+
+    /// The fence it stored.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    /// Commits.
+    ///
+    /// # Errors
+    /// [`FenceError::Sql`]: it was not committed, do the work again if it is retryable. [`FenceError::CommitUnknown`]: nobody said.
+    pub async fn commit(mut self) -> Result<(), FenceError> {
+        if DB::KIND == Kind::MySql {
+            // Only this transaction is to end when nothing happens, not the connection in its pool.
+            DB::script(&mut self.transaction, "SET SESSION wait_timeout = DEFAULT")
+                .await
+                .map_err(SqlError::of::<DB>)?;
+        }
+        self.transaction.commit().await.map_err(|error| match error {
+            error @ sqlx::Error::Database(_) => FenceError::Sql(SqlError::of::<DB>(error)),
+            error => FenceError::CommitUnknown(Arc::new(error)),
+        })
+    }
+
+    /// Rolls back. (Dropping it does the same, later.)
+    ///
+    /// # Errors
+    /// [`FenceError::Sql`] if the database did not answer; it rolls back all the same when it notices that nobody is there.
+    pub async fn rollback(self) -> Result<(), FenceError> {
+        Ok(self.transaction.rollback().await.map_err(SqlError::of::<DB>)?)
+    }
+}
+
+impl<DB: Database> fmt::Debug for FencedTransaction<DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FencedTransaction").field("fence", &self.fence).finish_non_exhaustive()
+    }
+}
+
+static IDLE_POSTGRES: Statement = Statement::new("SELECT set_config('idle_in_transaction_session_timeout', ?, true)");
+
+/// Opens the transaction; nothing if the row is not there or refuses the fence.
+pub(super) async fn open<DB: Database>(
+    pool: &Pool<DB>,
+    name: &LockName,
+    fence: Fence,
+    lease: Duration,
+) -> Result<Option<FencedTransaction<DB>>, FenceError> {
+    let of = SqlError::of::<DB>;
+    let mut transaction = pool.begin_with(DB::BEGIN).await.map_err(of)?;
+    // First: whatever is read before could be older than what the last holder has written.
+    if guard("lock_fence_first") && !rows::store::<DB>(&mut transaction, name, fence).await? {
+        transaction.rollback().await.map_err(of)?;
+        return Ok(None);
+    }
+    let mut fenced = FencedTransaction { transaction, fence };
+    end_when_idle::<DB>(fenced.tx(), lease).await.map_err(of)?;
+    Ok(Some(fenced))
+}
+
+/// A process that stands still in the transaction must not keep the row for much longer than its lease.
+async fn end_when_idle<DB: Database>(connection: &mut DB::Connection, lease: Duration) -> Result<(), sqlx::Error> {
+    if !guard("lock_idle_timeout") {
+        return Ok(());
+    }
+    match DB::KIND {
+        Kind::MySql => {
+            let seconds = lease.as_secs_f64().ceil();
+            let (_, text) = WAIT_TIMEOUTS.iter().find(|(at_least, _)| *at_least >= seconds).unwrap_or(&LONGEST);
+            DB::script(connection, text).await
+        }
+        Kind::Postgres => {
+            let ms = lease.as_millis().max(1).to_string();
+            Row::<DB>::all(connection, &IDLE_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
+        }
+        // Whoever stands still keeps the file locked, for all programs: there is no server to end it.
+        Kind::Sqlite => Ok(()),
+    }
+}
+
+/// MySQL takes no parameter here; seconds, and the statement that sets them.
+const WAIT_TIMEOUTS: [(f64, &str); 9] = [
+    (1.0, "SET SESSION wait_timeout = 1"),
+    (2.0, "SET SESSION wait_timeout = 2"),
+    (5.0, "SET SESSION wait_timeout = 5"),
+    (10.0, "SET SESSION wait_timeout = 10"),
+    (30.0, "SET SESSION wait_timeout = 30"),
+    (60.0, "SET SESSION wait_timeout = 60"),
+    (300.0, "SET SESSION wait_timeout = 300"),
+    (900.0, "SET SESSION wait_timeout = 900"),
+    (3_600.0, "SET SESSION wait_timeout = 3600"),
+];
+const LONGEST: (f64, &str) = (86_400.0, "SET SESSION wait_timeout = 86400");

@@ -1,0 +1,6 @@
+-- One row per lock name: the highest fence that was stored. `writes` makes every store a change.
+CREATE TABLE IF NOT EXISTS evenkeel_guards (
+    name TEXT NOT NULL PRIMARY KEY,
+    fence INTEGER NOT NULL,
+    writes INTEGER NOT NULL DEFAULT 0
+) STRICT;

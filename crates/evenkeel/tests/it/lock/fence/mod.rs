@@ -1,0 +1,31 @@
+//! The fence at the database: what a later holder has built on, no earlier one overwrites.
+
+/// Each story on the databases it names.
+macro_rules! on_databases {
+    ($($story:ident)+) => {
+        mod mariadb {
+            $(#[tokio::test]
+            async fn $story() -> anyhow::Result<()> {
+                super::$story(crate::lock::fence::shelf::Stand::<sqlx::MySql>::mariadb().await?).await
+            })+
+        }
+
+        mod postgres {
+            $(#[tokio::test]
+            async fn $story() -> anyhow::Result<()> {
+                super::$story(crate::lock::fence::shelf::Stand::<sqlx::Postgres>::postgres().await?).await
+            })+
+        }
+
+        mod sqlite {
+            $(#[tokio::test]
+            async fn $story() -> anyhow::Result<()> {
+                super::$story(crate::lock::fence::shelf::Stand::<sqlx::Sqlite>::sqlite().await?).await
+            })+
+        }
+    };
+}
+
+mod paused;
+mod refusals;
+mod shelf;

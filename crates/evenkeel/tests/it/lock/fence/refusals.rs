@@ -1,0 +1,174 @@
+//! Who is refused by the database, although he believes in his lock: the clock of Redis moves on here, those of the processes do not.
+
+use super::shelf::{Shelf, Stand};
+use crate::lock::side::rig::TTL;
+use anyhow::Result;
+use evenkeel::Keel;
+use evenkeel::lock::{Fence, FenceError, Guard, LockBuilder, LossReason};
+use std::time::Duration;
+
+on_databases! {
+    a_holder_that_came_too_late_is_refused
+    an_anchored_holder_is_refused_too
+    a_fence_that_redis_forgot_heals_before_the_first_read
+    a_fence_that_fell_behind_after_a_read_is_not_healed
+    a_row_that_was_deleted_is_not_made_again
+    equal_fences_pass
+    a_unit_of_work_can_begin_with_the_fence
+    a_lower_fence_is_refused_however_it_is_stored
+}
+
+fn lock(keel: &Keel) -> LockBuilder {
+    keel.lock("stock/42").ttl(TTL)
+}
+
+fn is_fenced<T: std::fmt::Debug>(answer: Result<T, FenceError>) -> bool {
+    matches!(&answer, Err(error @ FenceError::Fenced { .. }) if error.is_fenced())
+}
+
+/// (Kleppmann's pause) The lease is over for Redis, and its holder has not noticed.
+async fn expired<S: Shelf>(stand: &Stand<S>, guard: &Guard) {
+    stand.rig.advance_store(TTL).await;
+    assert!(!guard.is_lost(), "it believes in its lease");
+}
+
+async fn a_holder_that_came_too_late_is_refused<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let early = lock(&one).acquire().await?;
+    expired(&stand, &early).await;
+    let late = lock(&two).acquire().await?;
+    stand.add_one(&late).await?;
+    assert!(is_fenced(early.begin(&stand.pool).await));
+    assert_eq!(early.lost().await.reason, LossReason::Fenced, "now it knows");
+    assert!(matches!(early.begin(&stand.pool).await, Err(FenceError::Lost(_))));
+    stand.add_one(&late).await?;
+    assert_eq!(stand.amount().await?, 2);
+    Ok(())
+}
+
+async fn an_anchored_holder_is_refused_too<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let early = lock(&one).acquire_anchored(&stand.pool).await?;
+    let read = stand.amount().await?;
+    expired(&stand, &early).await;
+    // Nothing but the anchor of the next one is in the database yet.
+    let late = lock(&two).acquire_anchored(&stand.pool).await?;
+    assert!(is_fenced(early.begin(&stand.pool).await));
+    stand.add_one(&late).await?;
+    assert_eq!((read, stand.amount().await?), (0, 1));
+    Ok(())
+}
+
+/// (L5) After a failover to a stale replica, or a flush, on a server whose clock is behind, fences go backwards: the new holder
+/// would be refused for ever.
+async fn a_fence_that_redis_forgot_heals_before_the_first_read<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let old = lock(&one).acquire().await?;
+    stand.add_one(&old).await?;
+    stand.rig.forget("stock/42").await;
+    stand.rig.set_back(Duration::from_secs(3_600)).await;
+    let new = lock(&two).acquire().await?;
+    assert!(new.fence() < old.fence(), "Redis has forgotten");
+    stand.add_one(&new).await?;
+    assert!(new.fence() > old.fence(), "SQL has not");
+    assert!(is_fenced(old.begin(&stand.pool).await));
+    // The next one is above it without SQL's help.
+    let healed = new.fence();
+    new.release().await?;
+    assert!(lock(&two).acquire().await?.fence() > healed);
+    assert_eq!(stand.amount().await?, 1 + 1);
+    Ok(())
+}
+
+/// Who lifted his fence after he had read would write what he made of an old state over what a later holder has written.
+async fn a_fence_that_fell_behind_after_a_read_is_not_healed<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let guard = lock(&one).acquire_anchored(&stand.pool).await?;
+    let read = stand.amount().await?;
+    let seen = Fence(guard.fence().0 + 1_000);
+    // A later holder, of a Redis that this process does not know of; then it is this one's turn again in its own.
+    let later = two.lock("other").fence_above(seen).acquire().await?;
+    let mut connection = stand.pool.acquire().await?;
+    assert!(S::check_at_write(&mut connection, "stock/42", i64::try_from(later.fence().0)?).await?);
+    S::put(&mut connection, read + 10).await?;
+    drop(connection);
+    assert!(is_fenced(guard.begin(&stand.pool).await));
+    assert_eq!(stand.amount().await?, 10);
+    Ok(())
+}
+
+/// A row that is gone has forgotten everything: nobody who stored a fence before may go on as if it had not.
+async fn a_row_that_was_deleted_is_not_made_again<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, _) = stand.processes().await;
+    let guard = lock(&one).acquire().await?;
+    stand.add_one(&guard).await?;
+    S::script_of_test(&mut *stand.pool.acquire().await?, "DELETE FROM evenkeel_guards").await?;
+    assert!(is_fenced(guard.begin(&stand.pool).await));
+    Ok(())
+}
+
+/// A holder may begin as many transactions as it likes. (MySQL counts a row as changed only if it differs.)
+async fn equal_fences_pass<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, _) = stand.processes().await;
+    let guard = lock(&one).acquire().await?;
+    for _ in 0..3 {
+        stand.add_one(&guard).await?;
+    }
+    guard.begin(&stand.pool).await?.rollback().await?;
+    assert_eq!(stand.amount().await?, 3);
+    Ok(())
+}
+
+async fn a_unit_of_work_can_begin_with_the_fence<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let early = lock(&one).acquire_anchored(&stand.pool).await?;
+    let mut work = one.begin(&stand.pool).await?;
+    early.fence_first::<S>(work.tx()).await?;
+    S::put(work.tx(), 5).await?;
+    work.commit().await?;
+    expired(&stand, &early).await;
+    let late = lock(&two).acquire_anchored(&stand.pool).await?;
+    let mut work = one.begin(&stand.pool).await?;
+    assert!(is_fenced(early.fence_first::<S>(work.tx()).await));
+    work.rollback().await?;
+    assert_eq!(stand.amount().await?, 5);
+    late.release().await?;
+    Ok(())
+}
+
+/// (the upsert with the greater of two fences let 7 pass 9)
+async fn a_lower_fence_is_refused_however_it_is_stored<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let early = lock(&one).acquire_anchored(&stand.pool).await?;
+    expired(&stand, &early).await;
+    let late = lock(&two).acquire_anchored(&stand.pool).await?;
+    for _ in 0..3 {
+        assert!(is_fenced(early.fence_first::<S>(&mut *stand.pool.acquire().await?).await) || early.is_lost());
+    }
+    stand.add_one(&late).await?;
+    Ok(())
+}
+
+/// A process that stands still in the middle of its transaction would keep the row, and everybody out, for as long as it likes.
+async fn an_idle_holder_is_ended<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let early = one.lock("stock/42").ttl(Duration::from_secs(1)).acquire().await?;
+    let mut idle = early.begin(&stand.pool).await?;
+    let read = S::amount(idle.tx()).await?;
+    stand.rig.advance_store(Duration::from_secs(1)).await;
+    let late = lock(&two).acquire().await?;
+    stand.add_one(&late).await?;
+    assert!(S::put(idle.tx(), read + 1).await.is_err() || idle.commit().await.is_err());
+    assert_eq!(stand.amount().await?, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_idle_holder_is_ended_on_mariadb() -> Result<()> {
+    an_idle_holder_is_ended(Stand::mariadb().await?).await
+}
+
+#[tokio::test]
+async fn an_idle_holder_is_ended_on_postgres() -> Result<()> {
+    an_idle_holder_is_ended(Stand::postgres().await?).await
+}

@@ -1,0 +1,126 @@
+//! A shelf in a database whose amount is read, and written one higher; and a Redis with two processes that want to do that.
+
+use crate::lock::side::rig::Rig;
+use anyhow::Result;
+use evenkeel::Keel;
+use evenkeel::lock::Guard;
+use evenkeel::sql::Database;
+use sqlx::Pool;
+use sqlx::pool::PoolOptions;
+use std::time::Duration;
+use testkit::park::{self, mariadb_database, postgres_database, sqlite_database};
+
+/// A database with a shelf.
+pub(super) trait Shelf: Database {
+    /// What lies on it.
+    async fn amount(connection: &mut Self::Connection) -> sqlx::Result<i64>;
+    /// Puts so much there.
+    async fn put(connection: &mut Self::Connection, amount: i64) -> sqlx::Result<()>;
+    /// What most programs would write who have heard of fences: checks one when something is written, and never before.
+    async fn check_at_write(connection: &mut Self::Connection, name: &str, fence: i64) -> sqlx::Result<bool>;
+    /// Runs a statement without values.
+    async fn script_of_test(connection: &mut Self::Connection, text: &'static str) -> sqlx::Result<()>;
+}
+
+macro_rules! shelf {
+    ($database:ty, $put:literal, $store:literal) => {
+        impl Shelf for $database {
+            async fn amount(connection: &mut Self::Connection) -> sqlx::Result<i64> {
+                sqlx::query_scalar("SELECT amount FROM shelf").fetch_one(connection).await
+            }
+
+            async fn put(connection: &mut Self::Connection, amount: i64) -> sqlx::Result<()> {
+                sqlx::query($put).bind(amount).execute(connection).await.map(drop)
+            }
+
+            async fn check_at_write(connection: &mut Self::Connection, name: &str, fence: i64) -> sqlx::Result<bool> {
+                let stored = sqlx::query($store).bind(fence).bind(name).bind(fence).execute(connection).await?;
+                Ok(stored.rows_affected() == 1)
+            }
+
+            async fn script_of_test(connection: &mut Self::Connection, text: &'static str) -> sqlx::Result<()> {
+                sqlx::raw_sql(text).execute(connection).await.map(drop)
+            }
+        }
+    };
+}
+
+shelf!(
+    sqlx::MySql,
+    "UPDATE shelf SET amount = ?",
+    "UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 WHERE name = ? AND fence <= ?"
+);
+shelf!(
+    sqlx::Postgres,
+    "UPDATE shelf SET amount = $1",
+    "UPDATE evenkeel_guards SET fence = $1, writes = writes + 1 WHERE name = $2 AND fence <= $3"
+);
+shelf!(
+    sqlx::Sqlite,
+    "UPDATE shelf SET amount = ?",
+    "UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 WHERE name = ? AND fence <= ?"
+);
+
+/// A shelf, and a Redis whose time a test moves apart from that of the processes.
+pub(super) struct Stand<S: Shelf> {
+    pub(super) rig: Rig,
+    pub(super) pool: Pool<S>,
+    _database: park::Database,
+}
+
+impl Stand<sqlx::MySql> {
+    pub(super) async fn mariadb() -> Result<Self> {
+        Self::with(mariadb_database().await?).await
+    }
+}
+
+impl Stand<sqlx::Postgres> {
+    pub(super) async fn postgres() -> Result<Self> {
+        Self::with(postgres_database().await?).await
+    }
+}
+
+impl Stand<sqlx::Sqlite> {
+    pub(super) async fn sqlite() -> Result<Self> {
+        Self::with(sqlite_database()?).await
+    }
+}
+
+impl<S: Shelf> Stand<S> {
+    async fn with(database: park::Database) -> Result<Self> {
+        let pool = furnished::<S>(&database.url).await?;
+        Ok(Self { rig: Rig::redis().await, pool, _database: database })
+    }
+
+    pub(super) async fn processes(&self) -> (Keel, Keel) {
+        (self.rig.process().await, self.rig.process().await)
+    }
+
+    /// One more, under the fence.
+    pub(super) async fn add_one(&self, guard: &Guard) -> Result<()> {
+        let mut work = guard.begin(&self.pool).await?;
+        let amount = S::amount(work.tx()).await?;
+        S::put(work.tx(), amount + 1).await?;
+        Ok(work.commit().await?)
+    }
+
+    pub(super) async fn amount(&self) -> Result<i64> {
+        Ok(S::amount(&mut *self.pool.acquire().await?).await?)
+    }
+}
+
+/// A pool on the database at `url`.
+pub(super) async fn open<S: Shelf>(url: &str) -> Result<Pool<S>> {
+    Ok(PoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(20)).connect(url).await?)
+}
+
+/// The same, with all tables.
+pub(super) async fn furnished<S: Shelf>(url: &str) -> Result<Pool<S>> {
+    let pool = open::<S>(url).await?;
+    evenkeel::sql::migrate(&pool).await?;
+    let mut connection = pool.acquire().await?;
+    S::script_of_test(&mut connection, "CREATE TABLE shelf (amount BIGINT NOT NULL)").await?;
+    S::script_of_test(&mut connection, "INSERT INTO shelf (amount) VALUES (0)").await?;
+    drop(connection);
+    Ok(pool)
+}
