@@ -123,7 +123,6 @@ impl Ledger {
 
     /// The spool has an invalidation of `key` that was not done. False if it is done by now, by whatever came after it: then it
     /// is to be struck off.
-    #[cfg_attr(not(feature = "spool"), expect(dead_code, reason = "asked by the spool, which is a feature"))]
     pub(crate) fn spooled(&self, key: &[u8], sequence: u64) -> bool {
         match self.state().records.get_mut(key) {
             Some(record) if record.progress != Progress::Done => {

@@ -9,7 +9,7 @@ pub(super) struct Judged<'a, T> {
     #[cfg(feature = "sql")]
     case: Option<(&'a Lane<T>, std::sync::Arc<crate::queue::sql::Judge>, Receipt, u64)>,
     #[cfg(not(feature = "sql"))]
-    lane: std::marker::PhantomData<&'a Lane<T>>,
+    _lane: std::marker::PhantomData<&'a Lane<T>>,
 }
 
 #[cfg(feature = "sql")]
@@ -47,7 +47,7 @@ impl<'a, T> Judged<'a, T> {
 #[cfg(not(feature = "sql"))]
 impl<'a, T> Judged<'a, T> {
     pub(super) fn of(_lane: &'a Lane<T>, _receipt: Receipt, _job: &Job) -> Self {
-        Self { lane: std::marker::PhantomData }
+        Self { _lane: std::marker::PhantomData }
     }
 
     pub(super) async fn may_start(&self) -> Result<(), Option<Outcome>> {
