@@ -3,6 +3,7 @@
 use super::metrics::JudgeMetrics;
 use super::table::{JobRow, JobTable};
 use crate::clock::Clock;
+use crate::crash::crash_point;
 use crate::guard::guard;
 use crate::queue::error::QueueError;
 use crate::queue::for_work::{JobPut, JobWish, job_record};
@@ -49,6 +50,7 @@ impl Judge {
         let now = self.store.now_ms();
         let mut puts = jobs.iter().map(|job| self.put_of(job, now)).collect::<Result<Vec<_>, _>>()?;
         let held = self.ask(self.table.insert(&mut puts)).await?;
+        crash_point("job_row_written");
         let until = self.horizon_ms(now);
         let fresh = puts.iter().zip(&held).filter(|(_, held)| held.is_none()).map(|(put, _)| put);
         let near: Vec<Put> = fresh.filter_map(|put| step_of(put, until)).collect();

@@ -2,6 +2,7 @@
 
 use super::judge::{Judge, step_of};
 use crate::clock::Clock;
+use crate::crash::crash_point;
 use crate::guard::guard;
 use crate::queue::error::QueueError;
 use crate::queue::steps::{Outcome, QueueSteps, Receipt, Shard};
@@ -69,7 +70,10 @@ impl Judge {
     pub(crate) async fn done(&self, receipt: &Receipt, version: u64) {
         for attempt in 0..END_TRIES {
             match self.ask(self.table.end(&self.topic, receipt.id, version, Some(receipt.fence))).await {
-                Ok(_) => return,
+                Ok(_) => {
+                    crash_point("job_row_ended");
+                    return;
+                }
                 Err(error) => {
                     tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job that is done could not be ended");
                 }

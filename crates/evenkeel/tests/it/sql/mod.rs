@@ -32,6 +32,7 @@ macro_rules! on_each {
 mod databases;
 mod inbox;
 mod judged;
+mod judged_kills;
 mod relay;
 mod rig;
 mod sink;

@@ -1,0 +1,92 @@
+//! `Durability::Sql` under SIGKILL: a process dies between the row and Redis, on the way in and on the way out.
+
+use super::databases::Tested;
+use evenkeel::Keel;
+use evenkeel::queue::steps::{Found, QueueSteps};
+use evenkeel::queue::{Delivery, JobId, Queue};
+use evenkeel::sql::migrate;
+use serde::{Deserialize, Serialize};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Sqlite, SqlitePool};
+use std::convert::Infallible;
+use std::str::FromStr;
+use std::time::Duration;
+use testkit::eventually;
+use testkit::process::{Station, Worker};
+use testkit::servers::{Redis, RedisOptions};
+use tokio::sync::mpsc;
+
+#[derive(Serialize, Deserialize)]
+struct Open {
+    redis: String,
+    database: String,
+    sends: bool,
+}
+
+async fn queue(open: &Open) -> Queue<u32> {
+    let options = SqliteConnectOptions::from_str(&open.database).unwrap().busy_timeout(Duration::from_secs(60));
+    let pool = SqlitePool::connect_with(options).await.unwrap();
+    let keel = Keel::connect(&open.redis).await.unwrap();
+    // A short lease, so that the test is.
+    keel.queue("judged").visibility(Duration::from_secs(1)).sql(&pool).build().await.unwrap()
+}
+
+#[tokio::test]
+#[ignore = "a worker of the tests beside it"]
+async fn process() {
+    let Some(mut station) = Station::open().unwrap() else { return };
+    let open: Open = station.hear().await.unwrap();
+    let queue = queue(&open).await;
+    if open.sends {
+        queue.now(&7).await.unwrap();
+    } else {
+        let consumer = queue.consume(|_: Delivery<u32>| async { Ok::<_, Infallible>(()) });
+        consumer.run(std::future::pending()).await.unwrap();
+    }
+    station.say("survived").unwrap();
+}
+
+/// Runs a process until it dies at `point`.
+async fn dies_at(point: &str, open: &Open) {
+    let mut process = Worker::start_with("sql::judged_kills::process", &[("EVENKEEL_CRASH_AT", point)]).unwrap();
+    process.say(open).unwrap();
+    let word = process.hear::<String>().await;
+    assert!(word.is_err(), "{point} was never reached");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_dies_between_row_and_redis_neither_loses_nor_repeats() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let (database, pool) = Sqlite::open().await;
+    migrate(&pool).await.unwrap();
+    let open = |sends| Open { redis: redis.url(), database: database.url.clone(), sends };
+    dies_at("job_row_written", &open(true)).await;
+    // The sender died before Redis had heard of the job. The consumer's sweep brings it there; the consumer dies once the row
+    // says that it is done, and before Redis does.
+    dies_at("job_row_ended", &open(false)).await;
+    let left = Sqlite::number(&mut pool.acquire().await.unwrap(), "SELECT COUNT(*) FROM evenkeel_jobs").await;
+    assert_eq!(left, 0, "its row says that it is done");
+    let queue = queue(&open(false)).await;
+    let (steps, shard) = queue.steps(&JobId([0; 16]));
+    let leased = steps.list(&shard, evenkeel::queue::steps::State::Leased, None, 10).await.unwrap();
+    assert_eq!(leased.len(), 1, "Redis has not heard of it");
+    let (ran, mut runs) = mpsc::unbounded_channel();
+    let consumer = queue.consume(move |job: Delivery<u32>| {
+        let ran = ran.clone();
+        async move {
+            let _ = ran.send(job.body);
+            Ok::<_, Infallible>(())
+        }
+    });
+    let consumer = consumer.crash_delay(Duration::from_millis(50));
+    let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
+    let id = leased[0].id;
+    eventually("the lease lapses, and the delivery is settled without running", async || {
+        let found = steps.job(&shard, id).await.unwrap();
+        matches!(found, None | Some(Found::Ended(_))).then_some(())
+    })
+    .await
+    .unwrap();
+    assert!(runs.try_recv().is_err(), "it did not run again");
+    task.abort();
+}
