@@ -67,10 +67,10 @@ impl Judge {
     pub(crate) async fn revoke(&self, id: JobId) -> Result<Revoked, QueueError> {
         let shard = self.shards.of(id);
         let found = self.store.revoke(shard, &[id]).await?.first().copied().unwrap_or(Revoked::Unknown);
-        if matches!(found, Revoked::Running | Revoked::Dead) {
+        let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(found) };
+        if row.is_live && matches!(found, Revoked::Running | Revoked::Dead) {
             return Ok(found);
         }
-        let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(found) };
         let end = match found {
             Revoked::RevokedAfterLapse => End::RevokedAfterLapse,
             // The store had lost it (or not got it yet), so nobody knows of a worker that may have begun it.
@@ -97,12 +97,12 @@ impl Judge {
         let now = self.store.now_ms();
         let found = self.store.reschedule(shard, std::slice::from_ref(&change)).await?;
         let found = found.first().copied().unwrap_or(Rescheduled::Unknown);
-        if matches!(found, Rescheduled::Running | Rescheduled::Dead) {
-            return Ok(found);
-        }
         let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(found) };
         if !row.is_live {
             return Ok(row.ended_as.map_or(found, Rescheduled::Ended));
+        }
+        if matches!(found, Rescheduled::Running | Rescheduled::Dead) {
+            return Ok(found);
         }
         let mut job = self.job_of(&row)?;
         if let Some(body) = change.body {
