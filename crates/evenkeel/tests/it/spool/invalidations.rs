@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use testkit::eventually;
+use testkit::eventually_within;
 use testkit::process::{Station, Worker};
 use testkit::servers::{Redis, RedisOptions};
 
@@ -41,7 +41,9 @@ fn owed(keel: &Keel) -> usize {
 
 /// Waits until Redis has taken what was owed to it.
 async fn until_nothing_is_owed(keel: &Keel) {
-    eventually("nothing is owed", async || (owed(keel) == 0).then_some(())).await.unwrap();
+    eventually_within(Duration::from_secs(20), "nothing is owed", async || (owed(keel) == 0).then_some(()))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
