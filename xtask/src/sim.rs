@@ -1,7 +1,7 @@
-//! `cargo xtask sim cache`: the long runs, seed by seed. What they tried and what broke is counted; anything that broke fails.
+//! `cargo xtask sim cache|queue`: the long runs. What they tried and what broke is counted; anything that broke fails.
 //!
-//! The histories are a test of the library (`cache::histories`), which tries a few seeds in every test run. Here it is run for as
-//! many as are wanted.
+//! Each is a test of the library (`cache::histories`, `queue::side::killed`), which tries a little in every test run. Here it is
+//! run for as many seeds, or jobs, as are wanted.
 
 use crate::shell;
 use crate::test::{self, Park, Suite};
@@ -12,6 +12,8 @@ use std::process::Stdio;
 
 const CACHE: &str = "cache::histories::long_run";
 const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
+const QUEUE: &str = "queue::side::killed::long_run";
+const JOBS: &str = "EVENKEEL_SIM_JOBS";
 
 /// What `sim` was asked for.
 #[derive(clap::Args)]
@@ -34,13 +36,31 @@ enum Name {
         #[arg(long)]
         json: bool,
     },
+    /// Jobs handled by four processes, one of them killed every second: is each done, and each second effect after a lapse?
+    Queue {
+        /// How many jobs
+        #[arg(long, default_value_t = 100_000)]
+        jobs: u64,
+        /// The counts as one JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let Name::Cache { seed, seeds, json } = &arguments.name;
+    match &arguments.name {
+        Name::Cache { seed, seeds, json } => cache(*seed, seeds.as_deref(), *json),
+        Name::Queue { jobs, json } => {
+            test::build()?;
+            play(QUEUE, (JOBS, &jobs.to_string()), *json, killed_words)
+        }
+    }
+}
+
+fn cache(seed: Option<u64>, seeds: Option<&str>, json: bool) -> Result<()> {
     let seeds = match (seed, seeds) {
         (Some(seed), _) => format!("{seed}..{seed}"),
-        (None, Some(seeds)) => seeds.clone(),
+        (None, Some(seeds)) => seeds.to_owned(),
         (None, None) => bail!("name a seed, or many with --seeds A..B"),
     };
     let numbers = seeds.split_once("..").map(|(first, last)| (first.parse::<u64>(), last.parse::<u64>()));
@@ -51,15 +71,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         bail!("the range {seeds} is empty; the first seed must not be above the last");
     }
     test::build()?;
-    play(&seeds, *json)
+    play(CACHE, (SEEDS, &seeds), json, words)
 }
 
 /// Runs the test, and tells what it says while it says it.
-fn play(seeds: &str, json: bool) -> Result<()> {
+fn play(test: &str, (variable, value): (&str, &str), json: bool, words: fn(&Value) -> String) -> Result<()> {
     let park = Park::start(&[])?;
-    let suite = Suite::with(CACHE)?;
-    let mut command = suite.command(CACHE);
-    command.arg("--ignored").env(SEEDS, seeds).envs(park.addresses()).stdout(Stdio::piped());
+    let suite = Suite::with(test)?;
+    let mut command = suite.command(test);
+    command.arg("--ignored").env(variable, value).envs(park.addresses()).stdout(Stdio::piped());
     let mut run = command.spawn().with_context(|| format!("`{}` could not be started", shell::line(&command)))?;
     let lines = BufReader::new(run.stdout.take().context("its output is piped")?).lines();
     for line in lines {
@@ -70,9 +90,27 @@ fn play(seeds: &str, json: bool) -> Result<()> {
     }
     let status = run.wait()?;
     if !status.success() {
-        bail!("not every history of the seeds {seeds} is what was promised ({status})");
+        bail!("{variable}={value}: not all is as it was promised ({status})");
     }
     Ok(())
+}
+
+/// What the ledger shows, as a sentence.
+fn killed_words(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    format!(
+        "{} jobs, {} workers killed in {:.0} s: {} effects, {} jobs lost; {} effects were second ones, {} of them without a lapse in \
+         the job's record, {} after a worker that lived; {} leases lapsed",
+        number("jobs"),
+        number("kills"),
+        row["seconds"].as_f64().unwrap_or(0.0),
+        number("effects"),
+        number("lost"),
+        number("twice"),
+        number("twice_without_lapse"),
+        number("twice_after_the_living"),
+        number("lapses"),
+    )
 }
 
 /// A row as a sentence.

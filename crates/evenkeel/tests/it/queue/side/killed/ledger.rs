@@ -1,0 +1,97 @@
+//! The ledger: every effect, in a SQLite file that all processes write, and what it shows at the end.
+
+use evenkeel::queue::JobId;
+use serde::Serialize;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteSynchronous};
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// What was counted.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Tally {
+    pub(super) jobs: usize,
+    pub(super) kills: usize,
+    pub(super) effects: usize,
+    /// Jobs without an effect.
+    pub(super) lost: usize,
+    /// Effects of jobs that nobody sent.
+    pub(super) strange: usize,
+    /// Effects after a job's first.
+    pub(super) twice: u64,
+    /// Those of them that came without a lapse in the job's record before.
+    pub(super) twice_without_lapse: u64,
+    /// Those that came after a worker that was slow, and was not killed.
+    pub(super) twice_after_the_living: u64,
+    /// Leases that lapsed, as the queue counts them.
+    pub(super) lapses: u64,
+    pub(super) seconds: f64,
+}
+
+/// One effect.
+pub(super) struct Effect {
+    pub(super) job: JobId,
+    /// Of the delivery it came from.
+    pub(super) fence: u64,
+    /// The process that did it.
+    pub(super) worker: usize,
+    /// Lapses that the job's record told of then.
+    pub(super) lapses: usize,
+}
+
+/// The ledger's file, opened.
+#[derive(Clone)]
+pub(super) struct Ledger(SqlitePool);
+
+impl Ledger {
+    pub(super) async fn open(path: &str) -> Self {
+        let options =
+            SqliteConnectOptions::new().filename(path).create_if_missing(true).journal_mode(SqliteJournalMode::Wal);
+        // A process that is killed loses nothing by this; only a machine that loses power would.
+        let options = options.synchronous(SqliteSynchronous::Off).busy_timeout(Duration::from_secs(60));
+        let ledger = Self(SqlitePool::connect_with(options).await.unwrap());
+        let table = "CREATE TABLE IF NOT EXISTS effects
+            (job TEXT NOT NULL, fence INTEGER NOT NULL, worker INTEGER NOT NULL, lapses INTEGER NOT NULL)";
+        sqlx::query(table).execute(&ledger.0).await.unwrap();
+        ledger
+    }
+
+    pub(super) async fn write(&self, effect: &Effect) -> Result<(), sqlx::Error> {
+        let number = |number: usize| i64::try_from(number).unwrap();
+        sqlx::query("INSERT INTO effects (job, fence, worker, lapses) VALUES (?, ?, ?, ?)")
+            .bind(effect.job.to_string())
+            .bind(i64::try_from(effect.fence).unwrap())
+            .bind(number(effect.worker))
+            .bind(number(effect.lapses))
+            .execute(&self.0)
+            .await
+            .map(drop)
+    }
+
+    pub(super) async fn count(&self) -> usize {
+        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM effects").fetch_one(&self.0).await.unwrap();
+        usize::try_from(count).unwrap()
+    }
+
+    /// Holds the effects against the jobs that were sent and the workers that were killed.
+    pub(super) async fn tally(&self, sent: &HashSet<JobId>, killed: &HashSet<usize>) -> Tally {
+        let rows: Vec<(String, i64, i64)> =
+            sqlx::query_as("SELECT job, worker, lapses FROM effects ORDER BY job, fence")
+                .fetch_all(&self.0)
+                .await
+                .unwrap();
+        let mut tally = Tally { jobs: sent.len(), kills: killed.len(), effects: rows.len(), ..Tally::default() };
+        // Of each job: how many effects there were so far, and who did the last.
+        let mut done: HashMap<JobId, (i64, usize)> = HashMap::new();
+        for (job, worker, lapses) in rows {
+            let (job, worker) = (job.parse().unwrap(), usize::try_from(worker).unwrap());
+            let (before, last) = done.get(&job).copied().unwrap_or((0, worker));
+            tally.twice += u64::from(before > 0);
+            tally.twice_without_lapse += u64::from(lapses < before);
+            tally.twice_after_the_living += u64::from(before > 0 && !killed.contains(&last));
+            done.insert(job, (before + 1, worker));
+        }
+        tally.lost = sent.iter().filter(|job| !done.contains_key(job)).count();
+        tally.strange = done.keys().filter(|job| !sent.contains(job)).count();
+        tally
+    }
+}
