@@ -36,6 +36,12 @@ impl Row {
         Self { bench, row, unit, ours, peer: None, peer_name: None, ratio: None, spread }
     }
 
+    /// A measurement that was not made; `row` says of what, and why.
+    pub(crate) fn absent(bench: &'static str, row: String) -> Self {
+        eprintln!("NOT MEASURED: {row}");
+        Self::alone(bench, format!("not measured: {row}"), "", f64::NAN, None)
+    }
+
     pub(crate) fn print_json(&self) -> Result<()> {
         println!("{}", serde_json::to_string(self)?);
         Ok(())
@@ -62,8 +68,11 @@ pub(crate) fn table(rows: &[Row]) -> String {
     table
 }
 
-/// Three figures that mean something: `123,456`, `12.3`, `0.12`.
+/// Three figures that mean something: `123,456`, `12.3`, `0.12`; nothing of what was not measured.
 fn number(value: f64) -> String {
+    if value.is_nan() {
+        return String::new();
+    }
     if value < 100.0 {
         return if value < 10.0 { format!("{value:.2}") } else { format!("{value:.1}") };
     }

@@ -2,6 +2,7 @@
 
 use super::BENCH;
 use super::ours::{Begun, Ours, lateness, now_ms};
+use super::peer::Question;
 use super::sides::Sides;
 use crate::rounds::Plan;
 use crate::row::Row;
@@ -13,9 +14,9 @@ const OTHERS_PER_SECOND: u64 = 200;
 /// How long the other topic is watched before the flood, and how long it goes on after its beginning.
 const BEFORE_MS: u64 = 5_000;
 const DURING_MS: u64 = 10_000;
-/// What a job takes to be sent, and a margin: all of them wait before the first is due.
-const SENDS_PER_MS: usize = 25;
-const MARGIN_MS: u64 = 3_000;
+/// All of them wait before the first is due: these say how long sending takes.
+const PACE: usize = 20_000;
+const MARGIN_MS: u64 = 2_000;
 /// Scripts that take less are not looked at, in microseconds.
 const SLOW_US: &str = "200";
 
@@ -24,8 +25,12 @@ pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {
     let sides = Sides::alone("flood", 1).await?;
     let flood = &sides.ours;
     let other = Ours::open(&sides.redis.url(), "other", 1).await?;
+    let pace = Ours::open(&sides.redis.url(), "pace", 1).await?;
     let began = Instant::now();
-    let due = now_ms() + MARGIN_MS + BEFORE_MS + u64::try_from(jobs / SENDS_PER_MS)?;
+    pace.ask(Question { r#do: "fill", jobs: PACE, ..Question::default() }).await?;
+    let span = began.elapsed().mul_f64(1.4 * jobs as f64 / PACE as f64);
+    let due = now_ms() + u64::try_from(span.as_millis())? + MARGIN_MS + BEFORE_MS;
+    let began = Instant::now();
     flood.bulk(jobs, move |_| Some(due)).await?;
     let sent = began.elapsed();
     let others = usize::try_from((BEFORE_MS + DURING_MS) * OTHERS_PER_SECOND / 1_000)?;
@@ -37,8 +42,7 @@ pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {
     sides.redis.command::<()>(&["SLOWLOG", "RESET"]).await?;
     let due_at = Instant::now() + Duration::from_millis(due.saturating_sub(now_ms()));
     let (begun, felt) = tokio::try_join!(flood.until(jobs), other.until(others))?;
-    let slow: Vec<(u64, u64, u64)> = slow(&sides).await?;
-    let longest = slow.iter().map(|(_, _, us)| *us).max().unwrap_or_default();
+    let longest = longest_us(&sides).await?;
     let last = begun.iter().map(|begun| begun.at).max().context("nothing began")?;
     let rate = jobs as f64 / last.saturating_duration_since(due_at).as_secs_f64();
     let (during, before): (Vec<Begun>, Vec<Begun>) = felt.into_iter().partition(|begun| begun.at >= due_at);
@@ -57,19 +61,16 @@ pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {
     ])
 }
 
-/// Number, time and microseconds of what Redis noted as slow.
-async fn slow(sides: &Sides) -> Result<Vec<(u64, u64, u64)>> {
-    let log: redis::Value = sides.redis.command(&["SLOWLOG", "GET", "-1"]).await?;
-    let redis::Value::Array(entries) = log else { return Ok(Vec::new()) };
-    let entry = |entry: redis::Value| match entry {
-        redis::Value::Array(parts) => {
-            let number = |at: usize| match parts.get(at) {
-                Some(redis::Value::Int(number)) => u64::try_from(*number).unwrap_or_default(),
-                _ => 0,
-            };
-            (number(0), number(1), number(2))
-        }
-        _ => (0, 0, 0),
-    };
-    Ok(entries.into_iter().map(entry).collect())
+/// How long the slowest of what Redis noted as slow took.
+async fn longest_us(sides: &Sides) -> Result<i64> {
+    let log: Vec<redis::Value> = sides.redis.command(&["SLOWLOG", "GET", "-1"]).await?;
+    let took = log.iter().filter_map(|entry| match entry {
+        // Its number, when it was, and how long it took.
+        redis::Value::Array(parts) => match parts.get(2) {
+            Some(redis::Value::Int(us)) => Some(*us),
+            _ => None,
+        },
+        _ => None,
+    });
+    Ok(took.max().unwrap_or_default())
 }

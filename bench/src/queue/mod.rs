@@ -13,7 +13,7 @@ mod work;
 
 use crate::pin;
 use crate::rounds::Plan;
-use crate::row::Row;
+use crate::row::{Row, table};
 use anyhow::Result;
 use bytes::Bytes;
 use std::time::Duration;
@@ -33,15 +33,27 @@ const SHARDS: u16 = 4;
 pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
     pin::this_thread(pin::CLIENT_CORE)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    eprintln!("NOT MEASURED: chasquimq 1.3.0 (it needs XACKDEL and XADD IDMP, so Redis 8.6; bench/README.md)");
     runtime.block_on(async {
-        let mut rows = memory::run(plan).await?;
-        rows.extend(sends::run(plan).await?);
-        rows.extend(work::run(plan).await?);
-        rows.extend(late::run(plan).await?);
-        rows.extend(flood::run(plan).await?);
+        let mut rows = Vec::new();
+        gather(&mut rows, "memory", memory::run(plan).await);
+        gather(&mut rows, "jobs taken in", sends::run(plan).await);
+        gather(&mut rows, "jobs handled", work::run(plan).await);
+        gather(&mut rows, "lateness", late::run(plan).await);
+        gather(&mut rows, "a flood", flood::run(plan).await);
+        rows.extend(peer::missing().map(|what| Row::absent(BENCH, what)));
         Ok(rows)
     })
+}
+
+/// What one part has measured. Another one's processes may fail, and the rest counts nevertheless.
+fn gather(rows: &mut Vec<Row>, part: &str, measured: Result<Vec<Row>>) {
+    match measured {
+        Ok(measured) => {
+            eprint!("{}", table(&measured));
+            rows.extend(measured);
+        }
+        Err(error) => rows.push(Row::absent(BENCH, format!("{part} ({error:#})"))),
+    }
 }
 
 fn body() -> Bytes {

@@ -7,7 +7,8 @@ local function give(id, j, due, raw, lease, out)
   j.fence = math.max(j.fence, meta.floor + 1) -- guard: queue_fence_floor
   j.token, j.flags = lease.token, bit.band(j.flags, bit.bnot(STARTED))
   call('SETRANGE', JOB .. id, '0', head(j))
-  for _, part in ipairs({ id, j.fence, due, lease.span, raw }) do out[#out + 1] = part end
+  local n = #out
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, j.fence, due, lease.span, raw
   lease.taken[#lease.taken + 1] = id
 end
 
