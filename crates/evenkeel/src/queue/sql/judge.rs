@@ -75,6 +75,7 @@ impl Judge {
             Revoked::RevokedAfterLapse => End::RevokedAfterLapse,
             // The store had lost it (or not got it yet), so nobody knows of a worker that may have begun it.
             Revoked::Unknown if row.fence > 0 => End::RevokedAfterLapse,
+            Revoked::Ended(end) => end,
             _ => End::Revoked,
         };
         if !row.is_live || !self.ask(self.table.revoke(&self.topic, id, end)).await? {
