@@ -5,6 +5,7 @@ use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Reads between two looks at the clock.
@@ -19,7 +20,8 @@ const ROOM: u64 = 4;
 pub(crate) struct Peers {
     moka: Option<moka::sync::Cache<u64, Bytes>>,
     foyer: Option<foyer_memory::Cache<u64, Bytes>>,
-    quick: Option<quick_cache::sync::Cache<u64, Bytes>>,
+    quick: Option<quick_cache::sync::Cache<u64, Arc<Bytes>>>,
+    quick_by_text: Option<(quick_cache::sync::Cache<String, Arc<Bytes>>, Vec<String>)>,
     amalgam: Option<(amalgam::Cache<Bytes>, Vec<String>)>,
 }
 
@@ -49,10 +51,19 @@ impl Peers {
                 let room = usize::try_from(keys * ROOM)?;
                 let cache = self.quick.get_or_insert_with(|| {
                     let cache = quick_cache::sync::Cache::new(room);
-                    (0..keys).for_each(|key| cache.insert(key, value()));
+                    (0..keys).for_each(|key| cache.insert(key, Arc::new(value())));
                     cache
                 });
                 hits(keys, span, |key| cache.get(&key).is_some())
+            }
+            "quick_cache by text" => {
+                let room = usize::try_from(keys * ROOM)?;
+                let (cache, names) = self.quick_by_text.get_or_insert_with(|| {
+                    let (cache, names) = (quick_cache::sync::Cache::new(room), names(keys));
+                    names.iter().for_each(|name| cache.insert(name.clone(), Arc::new(value())));
+                    (cache, names)
+                });
+                by_text(names, span, |name| cache.get(name).is_some())
             }
             "amalgam-cache" => self.amalgam(keys, span).await,
             other => bail!("there is no peer {other}"),
@@ -63,7 +74,7 @@ impl Peers {
     async fn amalgam(&mut self, keys: u64, span: Duration) -> Result<f64> {
         if self.amalgam.is_none() {
             let cache = amalgam::Cache::builder().default_options(EntryOptions::new(TTL)).try_build()?;
-            let names: Vec<String> = (0..keys).map(|key| format!("row:{key}")).collect();
+            let names = names(keys);
             for name in &names {
                 cache.set(name, value()).await?;
             }
@@ -84,8 +95,20 @@ impl Peers {
     }
 }
 
+/// Keys as text, written beforehand.
+fn names(keys: u64) -> Vec<String> {
+    (0..keys).map(|key| format!("row:{key}")).collect()
+}
+
 fn value() -> Bytes {
     Bytes::from(vec![b'x'; 100])
+}
+
+fn by_text(names: &[String], span: Duration, read: impl Fn(&str) -> bool) -> Result<f64> {
+    hits(names.len() as u64, span, |key| {
+        let name = usize::try_from(key).ok().and_then(|key| names.get(key));
+        name.is_some_and(|name| read(name))
+    })
 }
 
 fn hits(keys: u64, span: Duration, read: impl Fn(u64) -> bool) -> Result<f64> {

@@ -4,12 +4,17 @@
 //! counts the time a suspended machine sleeps (`CLOCK_BOOTTIME`); what several processes must agree on is measured on
 //! Redis's `TIME` (see [`crate::link`]).
 
+use std::cell::Cell;
 use std::future::Future;
 use std::ops::Add;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[cfg(feature = "testing")]
 use std::sync::Arc;
+
+/// The time from one tick of the kernel to the next, at 100 ticks a second, the fewest it can be told.
+const TICK_MAX: Duration = Duration::from_millis(TICK_MS_MAX);
+const TICK_MS_MAX: u64 = 10;
 
 /// A point on the process's own clock. Only differences mean anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +36,12 @@ impl Moment {
     #[cfg(feature = "lock")]
     pub(crate) fn from_clock(time: Duration) -> Self {
         Self(time)
+    }
+
+    /// The same in microseconds.
+    #[inline]
+    pub(crate) fn micros(self) -> u64 {
+        self.0.as_secs().saturating_mul(1_000_000).saturating_add(u64::from(self.0.subsec_micros()))
     }
 }
 
@@ -94,6 +105,43 @@ impl Clock {
         Moment(Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0)))
     }
 
+    /// A moment that is not past yet, at most 10 ms ahead of [`now`](Self::now), for a sixth of its price: what ends by now has
+    /// ended by then, so a bound that is checked against it is kept. A test's clock says it exactly.
+    ///
+    /// The kernel notes the wall clock at every tick, and that note is cheap to read. While it is the same, no tick has passed
+    /// since this thread last read its clock. After a suspend, or if somebody sets the wall clock, the note is another one, and
+    /// the clock is read again.
+    #[inline]
+    pub(crate) fn soon(&self) -> Moment {
+        thread_local!(static LAST: Cell<(i64, i64, Moment)> = const { Cell::new((0, 0, Moment(Duration::ZERO))) });
+        #[cfg(feature = "testing")]
+        if self.is_manual() {
+            return self.now();
+        }
+        let note = kernels_note();
+        LAST.with(|last| {
+            let (seconds, nanos, soon) = last.get();
+            if (seconds, nanos) == (note.tv_sec, note.tv_nsec) {
+                return soon;
+            }
+            let soon = self.now() + TICK_MAX;
+            last.set((note.tv_sec, note.tv_nsec, soon));
+            soon
+        })
+    }
+
+    /// [`unix_ms`](Self::unix_ms) as [`soon`](Self::soon) is to `now`.
+    #[inline]
+    pub(crate) fn soon_unix_ms(&self) -> u64 {
+        #[cfg(feature = "testing")]
+        if self.is_manual() {
+            return self.unix_ms();
+        }
+        let note = kernels_note();
+        let (seconds, nanos) = (u64::try_from(note.tv_sec).unwrap_or(0), u64::try_from(note.tv_nsec).unwrap_or(0));
+        seconds.saturating_mul(1000) + nanos / 1_000_000 + TICK_MS_MAX
+    }
+
     /// Milliseconds since 1970 on this machine's wall clock. Nobody else's clock need agree.
     #[must_use]
     pub fn unix_ms(&self) -> u64 {
@@ -129,6 +177,12 @@ impl Clock {
             () = self.sleep(limit) => Err(Elapsed),
         }
     }
+}
+
+/// The wall clock at the kernel's last tick.
+#[inline]
+fn kernels_note() -> rustix::time::Timespec {
+    rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse)
 }
 
 #[cfg(feature = "testing")]

@@ -14,7 +14,9 @@
 //! Everything returns [`anyhow::Result`]: a missing server or a failed start is an error that says what to do.
 
 pub mod browser;
+#[cfg(feature = "suites")]
 pub mod conformance;
+#[cfg(feature = "suites")]
 pub mod demo;
 mod eventually;
 mod folder;

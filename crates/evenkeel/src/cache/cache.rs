@@ -6,7 +6,6 @@ use super::found::Found;
 use super::freshness::{Freshness, Source};
 use super::key::{CacheKey, KeyBytes};
 use super::ledger::Demand;
-use super::load::Plan;
 use super::loader::{Loader, loader, loader_from};
 use super::look::Look;
 use super::registry::Handles;
@@ -18,7 +17,6 @@ use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 use tracing::Instrument;
 
@@ -75,7 +73,11 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.get_with(key, self.core.settings.freshness, load).await.map(|found| found.value)
+        let freshness = self.core.settings.freshness;
+        if let Some(found) = self.at_hand(key, freshness) {
+            return Ok(found.value);
+        }
+        self.find(key, freshness, || loader(load(key))).await.map(|found| found.value)
     }
 
     /// Like [`get`](Self::get), with the freshness that this read needs, and with where the value came from.
@@ -91,8 +93,12 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.traced(pin!(self.read(key, freshness, || loader(load(key))))).await
+        if let Some(found) = self.at_hand(key, freshness) {
+            return Ok(found);
+        }
+        self.find(key, freshness, || loader(load(key))).await
     }
+
     /// Like [`get_with`](Self::get_with), with a loader that is told where it may read: for a cache whose loaders read replicas
     /// ([`CacheBuilder::reads_replicas`](super::CacheBuilder::reads_replicas)).
     ///
@@ -126,7 +132,10 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.traced(pin!(self.read(key, freshness, || loader_from(load)))).await
+        if let Some(found) = self.at_hand(key, freshness) {
+            return Ok(found);
+        }
+        self.find(key, freshness, || loader_from(load)).await
     }
 
     /// Tells the fleet that the row under `key` has changed: every load that began before loses the right to store its value.
@@ -204,56 +213,62 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.core.flights.until_none().await;
     }
 
-    /// Pinned by the caller: a future that is handed on by value takes its room twice.
-    async fn traced<R>(&self, read: Pin<&mut R>) -> Result<Found<V>, CacheError>
-    where
-        R: Future<Output = Result<Found<V>, CacheError>>,
-    {
-        if tracing::enabled!(tracing::Level::DEBUG) {
-            let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
-            let told = async {
-                let found = read.await?;
-                tracing::Span::current().record("tier", tracing::field::debug(found.tier));
-                Ok(found)
-            };
-            return Box::pin(told.instrument(span)).await;
+    /// What is near, for a read that nobody traces: one that is traced looks inside its span.
+    #[inline]
+    fn at_hand<Q: CacheKey + ?Sized>(&self, key: &Q, freshness: Freshness) -> Option<Found<V>> {
+        // What the key is written to stays on the stack; a read that goes on writes it once more, which costs it next to nothing.
+        if is_traced() || !self.core.has_near() {
+            return None;
         }
-        read.await
+        self.core.near_hit(&KeyBytes::new(key), Want::new(freshness))
     }
 
-    async fn read<Q: CacheKey + ?Sized>(
+    /// A read that found nothing at hand.
+    async fn find<Q: CacheKey + ?Sized>(
         &self,
         key: &Q,
         freshness: Freshness,
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
+        let key = &KeyBytes::new(key);
+        if !is_traced() {
+            return self.read(key, freshness, loader).await;
+        }
+        let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
+        let told = async {
+            let found = match self.core.near_hit(key, Want::new(freshness)) {
+                Some(found) => found,
+                None => self.read(key, freshness, loader).await?,
+            };
+            tracing::Span::current().record("tier", tracing::field::debug(found.tier));
+            Ok(found)
+        };
+        Box::pin(told.instrument(span)).await
+    }
+
+    async fn read(
+        &self,
+        key: &KeyBytes,
+        freshness: Freshness,
+        loader: impl FnOnce() -> Loader<V>,
+    ) -> Result<Found<V>, CacheError> {
         let want = self.core.want(freshness)?;
-        let bytes = KeyBytes::new(key);
-        match self.core.look(bytes.as_slice(), want).await {
+        match self.core.look(key.as_slice(), want).await {
             Look::Serve(found) => Ok(found),
             Look::ServeAndLoad(found, why) => {
-                self.core.load_ahead(bytes.as_slice(), why, want, loader);
+                self.core.load_ahead(key.as_slice(), why, want, loader);
                 Ok(found)
             }
             // Boxed, so that a hit does not carry the room that a load needs.
-            Look::Load(plan, rescue) => Box::pin(self.load(bytes, plan, want, rescue, loader)).await,
+            Look::Load(plan, rescue) => {
+                Box::pin(self.core.load_or_rescue(key.as_slice(), plan, want, rescue, loader)).await
+            }
         }
-    }
-
-    async fn load(
-        &self,
-        key: KeyBytes,
-        plan: Plan,
-        want: Want,
-        rescue: Option<Found<V>>,
-        loader: impl FnOnce() -> Loader<V>,
-    ) -> Result<Found<V>, CacheError> {
-        self.core.load_or_rescue(key.as_slice(), plan, want, rescue, loader).await
     }
 
     async fn end<Q: CacheKey + ?Sized>(&self, key: &Q, demand: Demand) -> Result<Invalidated, CacheError> {
         let invalidation = self.core.invalidate(KeyBytes::new(key), demand);
-        if tracing::enabled!(tracing::Level::DEBUG) {
+        if is_traced() {
             let span = tracing::debug_span!("cache.invalidate", cache = &*self.core.name);
             return invalidation.instrument(span).await;
         }
@@ -297,6 +312,12 @@ impl<V: 'static> Core<V> {
             }
         }
     }
+}
+
+/// Whether somebody may listen to spans of reads.
+#[inline]
+fn is_traced() -> bool {
+    tracing::enabled!(tracing::Level::DEBUG)
 }
 
 // By hand: neither keys nor values need be `Clone` or `Debug`.

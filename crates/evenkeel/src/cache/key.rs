@@ -44,7 +44,11 @@ pub fn key_text<K: CacheKey + ?Sized>(key: &K) -> String {
 
 impl KeyWriter {
     /// Writes bytes. A comma divides the parts of a tuple, so one inside a part is written as `\,` and a backslash as `\\`.
+    #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
+        if !bytes.iter().any(|byte| matches!(byte, b',' | b'\\')) {
+            return self.bytes.extend(bytes);
+        }
         for &byte in bytes {
             if matches!(byte, b',' | b'\\') {
                 self.bytes.extend(b"\\");
@@ -54,6 +58,7 @@ impl KeyWriter {
     }
 
     /// Writes text.
+    #[inline]
     pub fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
@@ -66,17 +71,18 @@ impl KeyWriter {
 
 /// The user's key as bytes: what every step of the protocol is given.
 #[derive(Clone, Debug)]
-pub(crate) struct KeyBytes(Buffer);
+pub(crate) struct KeyBytes(KeyWriter);
 
 impl KeyBytes {
+    #[inline]
     pub(crate) fn new<K: CacheKey + ?Sized>(key: &K) -> Self {
-        let mut writer = KeyWriter { bytes: Buffer::new() };
-        key.write(&mut writer);
-        if writer.bytes.as_slice().is_empty() {
+        let mut this = Self(KeyWriter { bytes: Buffer::new() });
+        key.write(&mut this.0);
+        if this.as_slice().is_empty() {
             // An empty hash tag would make Redis Cluster hash the whole key. No key writes a lone backslash.
-            writer.bytes.extend(b"\\");
+            this.0.bytes.extend(b"\\");
         }
-        Self(writer.bytes)
+        this
     }
 
     /// A key that was written before.
@@ -84,15 +90,25 @@ impl KeyBytes {
     pub(crate) fn written(bytes: &[u8]) -> Self {
         let mut buffer = Buffer::new();
         buffer.extend(bytes);
-        Self(buffer)
+        Self(KeyWriter { bytes: buffer })
     }
 
+    #[inline]
     pub(crate) fn as_slice(&self) -> &[u8] {
-        self.0.as_slice()
+        self.0.bytes.as_slice()
+    }
+
+    /// The key in the first `LENGTH` bytes, zeros behind it; `None` if it is longer.
+    #[inline]
+    pub(crate) fn padded<const LENGTH: usize>(&self) -> Option<(&[u8; LENGTH], usize)> {
+        match &self.0.bytes {
+            Buffer::Inline { bytes, len } if *len <= LENGTH => Some((bytes.first_chunk()?, *len)),
+            _ => None,
+        }
     }
 }
 
-/// A short byte string on the stack, a long one on the heap: the hot path builds a key without an allocation.
+/// A short byte string on the stack, zeros behind it, a long one on the heap: the hot path builds a key without an allocation.
 #[derive(Clone, Debug)]
 enum Buffer {
     Inline { bytes: [u8; INLINE_MAX], len: usize },
@@ -100,10 +116,12 @@ enum Buffer {
 }
 
 impl Buffer {
+    #[inline]
     fn new() -> Self {
         Self::Inline { bytes: [0; INLINE_MAX], len: 0 }
     }
 
+    #[inline]
     fn as_slice(&self) -> &[u8] {
         match self {
             Self::Inline { bytes, len } => &bytes[..*len],
@@ -111,6 +129,7 @@ impl Buffer {
         }
     }
 
+    #[inline]
     fn extend(&mut self, more: &[u8]) {
         match self {
             Self::Inline { bytes, len } if *len + more.len() <= INLINE_MAX => {
@@ -139,18 +158,25 @@ impl Write for Buffer {
     }
 }
 
-macro_rules! display_keys {
-    ($($plain:ty),*) => {$(
-        impl CacheKey for $plain {
+macro_rules! integer_keys {
+    ($($integer:ty),*) => {$(
+        impl CacheKey for $integer {
+            #[inline]
             fn write(&self, to: &mut KeyWriter) {
-                // Digits, a sign and the two words of `bool` need no escape, and the buffer never refuses.
-                let _ = write!(to.bytes, "{self}");
+                // Digits and a sign need no escape.
+                to.bytes.extend(itoa::Buffer::new().format(*self).as_bytes());
             }
         }
     )*};
 }
 
-display_keys!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, bool);
+integer_keys!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
+
+impl CacheKey for bool {
+    fn write(&self, to: &mut KeyWriter) {
+        to.text(if *self { "true" } else { "false" });
+    }
+}
 
 impl CacheKey for char {
     fn write(&self, to: &mut KeyWriter) {
@@ -159,12 +185,14 @@ impl CacheKey for char {
 }
 
 impl CacheKey for str {
+    #[inline]
     fn write(&self, to: &mut KeyWriter) {
         to.text(self);
     }
 }
 
 impl CacheKey for String {
+    #[inline]
     fn write(&self, to: &mut KeyWriter) {
         to.text(self);
     }

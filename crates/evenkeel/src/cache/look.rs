@@ -25,13 +25,8 @@ pub(crate) enum Look<V> {
 }
 
 impl<V: 'static> Core<V> {
-    /// Looks once. A hit costs this one command.
+    /// Looks once into the store. A hit costs this one command.
     pub(super) async fn look(&self, key: &[u8], want: Want) -> Look<V> {
-        if !self.bypasses_reads()
-            && let Some(found) = self.near_hit(key, want)
-        {
-            return Look::Serve(found);
-        }
         if let Some(plan) = self.past_the_store(key) {
             return Look::Load(plan, None);
         }
@@ -46,7 +41,7 @@ impl<V: 'static> Core<V> {
                 looks.extend(keys.iter().map(|_| Look::Load(Plan::Alone(Alone::ReadsBypassed), None)));
                 continue;
             }
-            let near: Vec<_> = keys.iter().map(|key| self.near_hit(key.as_slice(), want)).collect();
+            let near: Vec<_> = keys.iter().map(|key| self.near_hit(key, want)).collect();
             let missing = keys.iter().zip(&near).filter(|(_, near)| near.is_none());
             let missing: Vec<&[u8]> = missing.map(|(key, _)| key.as_slice()).collect();
             let mut readings = self.read_entries(&missing).await.into_iter();
@@ -72,7 +67,8 @@ impl<V: 'static> Core<V> {
         (self.redrive.ledger.owes(key) && guard("owed_is_not_read")).then_some(Plan::Alone(Alone::InvalidationOwed))
     }
 
-    fn bypasses_reads(&self) -> bool {
+    #[inline]
+    pub(super) fn bypasses_reads(&self) -> bool {
         self.switches.bypass_reads() && guard("bypassed_reads")
     }
 
@@ -81,7 +77,7 @@ impl<V: 'static> Core<V> {
         let Entry { header, payload } = Entry::parse(bytes).ok()?;
         let value = header.value?;
         let unpacked = self.payloads.unpack(&value, payload).ok()?;
-        Some(self.found(unpacked, &value))
+        Some(found(unpacked, &value, self.store.now_ms()))
     }
 
     fn judge(&self, reading: Reading<'_, V>, want: Want) -> Look<V> {
@@ -100,7 +96,7 @@ impl<V: 'static> Core<V> {
             Err(HeaderError::Corrupt) => return self.miss(want.why(Why::Miss), None),
             Err(HeaderError::NewerFormat) => return Look::Load(Plan::Alone(Alone::OtherSchema), None),
         };
-        let now_ms = self.store.now_ms();
+        let now_ms = self.store.soon().store_ms;
         let verdict = header.verdict(now_ms);
         let value = match &header.value {
             // The lease is the judge of foreign schemas: it may take the entry over.
@@ -108,7 +104,7 @@ impl<V: 'static> Core<V> {
             _ => return self.miss(want.why(Why::Miss), None),
         };
         if verdict == Verdict::Miss {
-            return self.judge_spent(value, payload, want);
+            return self.judge_spent(value, payload, now_ms, want);
         }
         let bytes = payload.len();
         let unpacked = match self.payloads.unpack(value, payload) {
@@ -121,7 +117,7 @@ impl<V: 'static> Core<V> {
         if let Some(spot) = spot {
             spot.fill(unpacked.as_ref(), &header, bytes, now_ms);
         }
-        let found = self.found(unpacked, value);
+        let found = found(unpacked, value, now_ms);
         let offer = want.judge(value, verdict, now_ms);
         match offer {
             Offer::Load(why) => {
@@ -141,11 +137,11 @@ impl<V: 'static> Core<V> {
     }
 
     /// A value that may not be served, unless loading fails, or the reader would rather have anything at once.
-    fn judge_spent(&self, value: &Value, payload: Bytes, want: Want) -> Look<V> {
-        let (age, fail_safe) = (self.age(value), self.settings.fail_safe);
+    fn judge_spent(&self, value: &Value, payload: Bytes, now_ms: u64, want: Want) -> Look<V> {
+        let (age, fail_safe) = (age(value, now_ms), self.settings.fail_safe);
         let rescue = if want.may_rescue(age, fail_safe) {
             // One that cannot be read is none.
-            self.payloads.unpack(value, payload).ok().map(|row| self.found(row, value))
+            self.payloads.unpack(value, payload).ok().map(|row| found(row, value, now_ms))
         } else {
             None
         };
@@ -165,18 +161,18 @@ impl<V: 'static> Core<V> {
         let plan = if rescue.is_some() { Plan::FillOrServe(why) } else { Plan::Fill(why) };
         Look::Load(plan, rescue)
     }
+}
 
-    fn age(&self, value: &Value) -> Duration {
-        Duration::from_millis(self.store.now_ms().saturating_sub(value.loaded_at_ms))
-    }
+fn age(value: &Value, now_ms: u64) -> Duration {
+    Duration::from_millis(now_ms.saturating_sub(value.loaded_at_ms))
+}
 
-    fn found(&self, row: Option<Arc<V>>, value: &Value) -> Found<V> {
-        Found {
-            value: row,
-            tier: Tier::Store,
-            age: self.age(value),
-            version: value.version,
-            stale: value.stale.then_some(Stale::Invalidated),
-        }
+fn found<V>(row: Option<Arc<V>>, value: &Value, now_ms: u64) -> Found<V> {
+    Found {
+        value: row,
+        tier: Tier::Store,
+        age: age(value, now_ms),
+        version: value.version,
+        stale: value.stale.then_some(Stale::Invalidated),
     }
 }

@@ -9,25 +9,30 @@
 //! * An entry is served only while its connection has lately proved that it hears what it is told.
 //! * Whatever puts in doubt what was told ends all entries at once: they carry the number of their *era*.
 
+mod entry;
 mod metrics;
 mod place;
 mod reads;
 mod settings;
+mod slot;
 
 pub(crate) use place::{Filling, Place};
 pub(crate) use reads::Reading;
 pub(crate) use settings::{NearDraft, NearSettings};
 
 use super::found::{Found, Tier};
+use super::key::KeyBytes;
 use super::want::Want;
 use crate::clock::Moment;
 use crate::guard::guard;
 use crate::link::Pulse;
+use entry::{Entry, Era};
 use metrics::NearMetrics;
 use quick_cache::sync::Cache as QuickCache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
+use slot::{Slot, SlotRef};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -47,33 +52,22 @@ pub(crate) enum Flush {
 pub(crate) struct Near<V> {
     entries: Arc<Entries<V>>,
     /// Entries of an earlier era are not served. Raised before anything else is done about a doubt.
-    era: AtomicU64,
+    era: AtomicU32,
     /// `None` where the store is in this process and tells every change before it answers.
     pulse: Option<Arc<Pulse>>,
     settings: NearSettings,
+    /// The longest that a connection may be silent.
+    silence_us_max: u64,
     /// The least an entry weighs, so that not too many fit.
     weight_min: u64,
     metrics: NearMetrics,
 }
 
-type Entries<V> = QuickCache<Vec<u8>, Entry<V>, Weight, DefaultHashBuilder, Evictions>;
+type Entries<V> = QuickCache<Slot, Entry<V>, Weight, DefaultHashBuilder, Evictions>;
 
-/// A value and what decides whether it may be served.
-struct Entry<V> {
-    row: Option<Arc<V>>,
-    version: Option<u64>,
-    loaded_at_ms: u64,
-    /// From here on, by the store's clock, the store is asked: a refresh is due, or the value ends.
-    until_ms: u64,
-    era: u64,
-    /// The connection that tells its next change.
-    lane: usize,
-    weight: u64,
-}
-
-/// What the clocks say, read once for a hit.
+/// What the clocks say very soon ([`Clock::soon`](crate::clock::Clock::soon)), read once for a hit.
 #[derive(Clone, Copy)]
-pub(crate) struct Now {
+pub(crate) struct Soon {
     pub(crate) here: Moment,
     /// By the store's clock.
     pub(crate) store_ms: u64,
@@ -82,6 +76,7 @@ pub(crate) struct Now {
 impl<V> Near<V> {
     /// `pulse` is that of the link which tells of changes, if it is a link.
     pub(crate) fn new(cache: &Arc<str>, settings: NearSettings, pulse: Option<Arc<Pulse>>) -> Self {
+        let silence_us_max = u64::try_from(settings.silence_max.as_micros()).unwrap_or(u64::MAX);
         let metrics = NearMetrics::register(cache);
         let (capacity, entries, weight_min) = settings.capacity();
         // Cannot fail: both numbers are named. If it did, the default would bound the cache all the same.
@@ -91,61 +86,73 @@ impl<V> Near<V> {
             Ok(options) => Entries::with_options(options, Weight, DefaultHashBuilder::default(), evictions),
             Err(_) => Entries::with(entries, capacity, Weight, DefaultHashBuilder::default(), evictions),
         };
-        Self { entries: Arc::new(entries), era: AtomicU64::new(1), pulse, settings, weight_min, metrics }
+        Self {
+            entries: Arc::new(entries),
+            era: AtomicU32::new(1),
+            pulse,
+            settings,
+            silence_us_max,
+            weight_min,
+            metrics,
+        }
     }
 
-    /// The value of `key`, if it may be served and will do for this read. `now` is asked only if there is one.
+    /// The value of `key`, if it may be served and will do for this read. `soon` is asked only if there is one.
     #[inline]
-    pub(crate) fn get(&self, key: &[u8], now: impl FnOnce() -> Now, want: Want) -> Option<Found<V>> {
-        let Some(entry) = self.entries.get(key) else {
+    pub(crate) fn get(&self, key: &KeyBytes, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
+        let key = SlotRef::of(key);
+        let Some(entry) = self.entries.get(&key) else {
             self.metrics.misses.increment(1);
             return None;
         };
-        let now = now();
-        if self.is_over(&entry, now) {
+        let soon = soon();
+        if self.is_over(&entry, soon) {
             self.drop_entry(key, &entry);
             return None;
         }
-        if self.is_silent(&entry, now) {
+        if self.is_silent(&entry, soon) {
             self.metrics.silent.increment(1);
             return None;
         }
-        let age = Duration::from_millis(now.store_ms.saturating_sub(entry.loaded_at_ms));
-        if !want.takes_near(age, entry.version) {
+        let age = Duration::from_millis(soon.store_ms.saturating_sub(entry.loaded_at_ms));
+        if !want.takes_near(age, entry.version()) {
             self.metrics.misses.increment(1);
             return None;
         }
         self.metrics.hits.increment(1);
-        Some(Found { value: entry.row, tier: Tier::Near, age, version: entry.version, stale: None })
+        let version = entry.version();
+        Some(Found { value: entry.row, tier: Tier::Near, age, version, stale: None })
     }
 
     /// Drops the entry of `key`, and any read of it that is on its way loses its place.
     pub(crate) fn evict(&self, key: &[u8]) {
-        if self.entries.remove(key).is_some() {
+        if self.entries.remove(&SlotRef::from(key)).is_some() {
             self.metrics.told.increment(1);
         }
     }
 
-    fn era(&self) -> u64 {
+    fn era(&self) -> Era {
         self.era.load(Ordering::SeqCst)
     }
 
-    fn is_over(&self, entry: &Entry<V>, now: Now) -> bool {
-        entry.era != self.era() || now.store_ms >= entry.until_ms
+    #[inline]
+    fn is_over(&self, entry: &Entry<V>, soon: Soon) -> bool {
+        entry.era != self.era() || soon.store_ms >= entry.until_ms()
     }
 
     /// Whether the connection that would tell of a change has gone silent.
-    fn is_silent(&self, entry: &Entry<V>, now: Now) -> bool {
+    #[inline]
+    fn is_silent(&self, entry: &Entry<V>, soon: Soon) -> bool {
         let Some(pulse) = &self.pulse else { return false };
-        pulse.silence(entry.lane, now.here) > self.settings.silence_max && guard("near_silence")
+        pulse.silence_us(usize::from(entry.lane), soon.here) > self.silence_us_max && guard("near_silence")
     }
 
     #[cold]
-    fn drop_entry(&self, key: &[u8], seen: &Entry<V>) {
+    fn drop_entry(&self, key: SlotRef<'_>, seen: &Entry<V>) {
         self.metrics.misses.increment(1);
         // Not one that came into its place meanwhile.
-        let is_it = |entry: &Entry<V>| entry.era == seen.era && entry.until_ms == seen.until_ms;
-        if self.entries.remove_if(key, is_it).is_some() {
+        let is_it = |entry: &Entry<V>| entry.era == seen.era && entry.until_ms() == seen.until_ms();
+        if self.entries.remove_if(&key, is_it).is_some() {
             self.metrics.ended.increment(1);
         }
     }
@@ -154,11 +161,11 @@ impl<V> Near<V> {
 impl<V: Send + Sync + 'static> Near<V> {
     /// Drops all entries, and whatever is on its way.
     pub(crate) fn flush(&self, reason: Flush) {
-        let era = self.era.fetch_add(1, Ordering::SeqCst) + 1;
+        let era = self.era.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
         self.metrics.flushed(reason);
         let (entries, size) = (Arc::clone(&self.entries), self.metrics.size.clone());
         let tidy = move || {
-            entries.retain(|_, entry| entry.era >= era);
+            entries.retain(|_, entry| !entry.is_before(era));
             size.set(count(entries.len()));
         };
         // None of them is served any more; to give their memory back may take a while, and a socket is waiting to be read.
@@ -169,20 +176,13 @@ impl<V: Send + Sync + 'static> Near<V> {
     }
 }
 
-// By hand: a value need not be `Clone` to be shared.
-impl<V> Clone for Entry<V> {
-    fn clone(&self) -> Self {
-        Self { row: self.row.clone(), ..*self }
-    }
-}
-
 /// An entry knows what it weighs.
 #[derive(Clone, Copy)]
 struct Weight;
 
-impl<V> Weighter<Vec<u8>, Entry<V>> for Weight {
-    fn weight(&self, _key: &Vec<u8>, entry: &Entry<V>) -> u64 {
-        entry.weight
+impl<V> Weighter<Slot, Entry<V>> for Weight {
+    fn weight(&self, _key: &Slot, entry: &Entry<V>) -> u64 {
+        u64::from(entry.weight)
     }
 }
 
@@ -190,11 +190,11 @@ impl<V> Weighter<Vec<u8>, Entry<V>> for Weight {
 #[derive(Clone)]
 struct Evictions(::metrics::Counter);
 
-impl<V> Lifecycle<Vec<u8>, Entry<V>> for Evictions {
+impl<V> Lifecycle<Slot, Entry<V>> for Evictions {
     /// Dropped when no lock is held: the drop of a user's value may do anything.
     type RequestState = Vec<Entry<V>>;
 
-    fn on_evict(&self, evicted: &mut Self::RequestState, _key: Vec<u8>, entry: Entry<V>) {
+    fn on_evict(&self, evicted: &mut Self::RequestState, _key: Slot, entry: Entry<V>) {
         self.0.increment(1);
         evicted.push(entry);
     }

@@ -5,7 +5,7 @@ use super::error::CacheError;
 #[cfg(feature = "testing")]
 use super::gate::{Side, Step, StepGate};
 use super::memory::MemoryCache;
-use super::near::Now;
+use super::near::Soon;
 use super::protocol::PublishedCache;
 use super::redis::RedisCache;
 use super::steps::{BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidation, Lease, Leased, Renewed};
@@ -102,6 +102,7 @@ impl Store {
         }
     }
 
+    #[inline]
     fn link(&self) -> Option<&Link> {
         match &self.backend {
             Backend::Memory(_) => None,
@@ -115,10 +116,11 @@ impl Store {
         self.link().map_or_else(|| self.clock.unix_ms(), Link::server_now_ms)
     }
 
-    /// What the clocks say now.
-    pub(crate) fn now(&self) -> Now {
-        let here = self.clock.now();
-        Now { here, store_ms: self.link().map_or_else(|| self.clock.unix_ms(), |link| link.server_ms_at(here)) }
+    /// What the clocks say very soon.
+    #[inline]
+    pub(crate) fn soon(&self) -> Soon {
+        let here = self.clock.soon();
+        Soon { here, store_ms: self.link().map_or_else(|| self.clock.soon_unix_ms(), |link| link.server_ms_at(here)) }
     }
 
     /// Lets `tracker` hear what changes, and what this process is about to change. Nothing is told under a published protocol.

@@ -11,6 +11,7 @@ pub(crate) struct Switches {
 
 impl Switches {
     /// Whether nothing is to be read from the store.
+    #[inline]
     pub(crate) fn bypass_reads(&self) -> bool {
         self.reads.load(Relaxed)
     }

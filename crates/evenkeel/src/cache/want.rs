@@ -25,6 +25,7 @@ pub(crate) enum Offer {
 }
 
 impl Want {
+    #[inline]
     pub(super) fn new(freshness: Freshness) -> Self {
         Self(freshness)
     }
@@ -43,6 +44,7 @@ impl Want {
     }
 
     /// Whether a near cache may answer with a value that nobody has invalidated there.
+    #[inline]
     pub(super) fn takes_near(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
             Freshness::Fresh => !guard("fresh_goes_past_near"),
@@ -51,6 +53,7 @@ impl Want {
     }
 
     /// Whether a good value of this age and version would do.
+    #[inline]
     fn takes(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
             Freshness::Bounded(age_max) => age <= age_max || !guard("bounded_age"),

@@ -269,6 +269,7 @@ impl Link {
     }
 
     /// [`server_now_ms`](Self::server_now_ms) at a moment that was read already.
+    #[inline]
     pub(crate) fn server_ms_at(&self, moment: Moment) -> u64 {
         self.shared().server_ms_at(moment)
     }

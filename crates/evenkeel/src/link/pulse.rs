@@ -5,7 +5,6 @@
 
 use crate::clock::{Clock, Moment};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 /// The pulse of all connections of a link, whichever epoch they belong to.
 pub(crate) struct Pulse {
@@ -29,7 +28,7 @@ impl Pulse {
     /// proves nothing that was not known.)
     pub(super) fn answered(&self, lane: usize, asked: Moment) {
         if let Some(last) = self.lanes.get(lane) {
-            last.fetch_max(micros(asked), Relaxed);
+            last.fetch_max(asked.micros(), Relaxed);
         }
     }
 
@@ -39,14 +38,10 @@ impl Pulse {
         (0..self.lanes.len()).for_each(|lane| self.answered(lane, now));
     }
 
-    /// For how long nothing has proved at `now` that connection `lane` hears what it is told.
+    /// For how many microseconds nothing has proved at `now` that connection `lane` hears what it is told.
     #[inline]
-    pub(crate) fn silence(&self, lane: usize, now: Moment) -> Duration {
+    pub(crate) fn silence_us(&self, lane: usize, now: Moment) -> u64 {
         let last = self.lanes.get(lane).map_or(0, |last| last.load(Relaxed));
-        Duration::from_micros(micros(now).saturating_sub(last))
+        now.micros().saturating_sub(last)
     }
-}
-
-fn micros(moment: Moment) -> u64 {
-    u64::try_from(moment.on_clock().as_micros()).unwrap_or(u64::MAX)
 }

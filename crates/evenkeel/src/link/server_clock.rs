@@ -40,8 +40,9 @@ impl ServerClock {
     }
 
     /// The same at a moment of the program's clock.
+    #[inline]
     pub(super) fn ms_at(&self, moment: Moment) -> u64 {
-        u64::try_from((micros(moment.on_clock()) + self.ahead_us.load(Relaxed)) / 1000).unwrap_or(0)
+        moment.micros().saturating_add_signed(self.ahead_us.load(Relaxed)) / 1000
     }
 
     /// When a question is sent.

@@ -1,7 +1,7 @@
 //! A place in the near cache, taken before a read is sent and filled when its answer is there: unless something was told about the
 //! key in between, for then the place is gone.
 
-use super::{DefaultHashBuilder, Entry, Evictions, Near, OVERHEAD_BYTES, Weight, count};
+use super::{DefaultHashBuilder, Entry, Era, Evictions, Near, OVERHEAD_BYTES, Slot, SlotRef, Weight, count};
 use crate::cache::header::Value;
 use crate::cache::settings::span_ms;
 use crate::guard::guard;
@@ -13,8 +13,8 @@ use std::time::Duration;
 pub(crate) struct Place<'a, V> {
     near: &'a Near<V>,
     key: &'a [u8],
-    era: u64,
-    guard: PlaceholderGuard<'a, Vec<u8>, Entry<V>, Weight, DefaultHashBuilder, Evictions>,
+    era: Era,
+    guard: PlaceholderGuard<'a, Slot, Entry<V>, Weight, DefaultHashBuilder, Evictions>,
 }
 
 /// What a read found, as far as a place must know.
@@ -35,7 +35,7 @@ impl<V> Near<V> {
     /// wait one after another.
     pub(crate) fn reserve<'a>(&'a self, key: &'a [u8]) -> Option<Place<'a, V>> {
         let era = self.era();
-        match self.entries.get_value_or_guard(key, Some(Duration::ZERO)) {
+        match self.entries.get_value_or_guard(&Slot::from(SlotRef::from(key)), Some(Duration::ZERO)) {
             GuardResult::Guard(guard) => Some(Place { near: self, key, era, guard }),
             GuardResult::Value(_) | GuardResult::Timeout => None,
         }
@@ -58,29 +58,23 @@ impl<V> Place<'_, V> {
         if until_ms <= filling.now_ms {
             return;
         }
-        let entry = Entry {
-            row,
-            version: value.version,
-            loaded_at_ms: value.loaded_at_ms,
-            until_ms,
-            era,
-            lane: filling.told_on,
-            weight: near.weigh(key, filling.bytes),
-        };
+        // A connection with such a number does not exist; if it did, nothing would come near on it.
+        let Ok(lane) = u16::try_from(filling.told_on) else { return };
+        let entry = Entry::new(row, value, until_ms, era, lane, near.weigh(key, filling.bytes));
         match place.insert(entry) {
             Ok(()) => near.metrics.size.set(count(near.entries.len())),
-            Err(entry) if !guard("near_placeholder") => near.entries.insert(key.to_vec(), entry),
+            Err(entry) if !guard("near_placeholder") => near.entries.insert(SlotRef::from(key).into(), entry),
             Err(_) => near.metrics.raced.increment(1),
         }
     }
 }
 
 impl<V> Near<V> {
-    fn weigh(&self, key: &[u8], bytes: usize) -> u64 {
+    fn weigh(&self, key: &[u8], bytes: usize) -> u32 {
         if self.settings.bytes_max.is_none() {
             return 1;
         }
         let own = (key.len() + bytes) as u64 + OVERHEAD_BYTES;
-        own.max(self.weight_min)
+        u32::try_from(own.max(self.weight_min)).unwrap_or(u32::MAX)
     }
 }

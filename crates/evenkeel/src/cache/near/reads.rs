@@ -5,6 +5,7 @@ use crate::cache::core::Core;
 use crate::cache::error::CacheError;
 use crate::cache::found::Found;
 use crate::cache::header::{Header, Verdict};
+use crate::cache::key::KeyBytes;
 use crate::cache::store::Told;
 use crate::cache::want::Want;
 use bytes::Bytes;
@@ -23,10 +24,16 @@ pub(crate) struct Spot<'a, V> {
 }
 
 impl<V: 'static> Core<V> {
+    #[inline]
+    pub(crate) fn has_near(&self) -> bool {
+        self.tracker.near.is_some()
+    }
+
     /// What the near cache has that will do for this read. Asks nobody.
     #[inline]
-    pub(crate) fn near_hit(&self, key: &[u8], want: Want) -> Option<Found<V>> {
-        self.tracker.near.as_ref()?.get(key, || self.store.now(), want)
+    pub(crate) fn near_hit(&self, key: &KeyBytes, want: Want) -> Option<Found<V>> {
+        let near = self.tracker.near.as_ref()?;
+        if self.bypasses_reads() { None } else { near.get(key, || self.store.soon(), want) }
     }
 
     /// Reads the entry of `key`. The next change of it is told if the near cache has a place for it.

@@ -97,7 +97,11 @@ impl NearSettings {
     /// an entry weighs at least its share of the bytes.
     pub(super) fn capacity(&self) -> (u64, usize, u64) {
         match (self.entries_max, self.bytes_max) {
-            (Some(entries), Some(bytes)) => (bytes, entries, (bytes / entries.max(1) as u64).max(1)),
+            (Some(entries), Some(bytes)) => {
+                // A share is noted in 32 bits.
+                let bytes = bytes.min((entries as u64).saturating_mul(u64::from(u32::MAX)));
+                (bytes, entries, (bytes / entries.max(1) as u64).max(1))
+            }
             (Some(entries), None) => (entries as u64, entries, 1),
             (None, bytes) => {
                 let bytes = bytes.unwrap_or(0);

@@ -1,0 +1,101 @@
+//! What stands in the near cache under one key. Small on purpose: at ten thousand entries a hit costs what its way to memory
+//! costs.
+
+use crate::cache::header::Value;
+use std::sync::Arc;
+
+/// Counts the doubts about everything.
+pub(super) type Era = u32;
+
+/// A value and what decides whether it may be served.
+pub(super) struct Entry<V> {
+    pub(super) row: Option<Arc<V>>,
+    version: u64,
+    pub(super) loaded_at_ms: u64,
+    /// How long after that the store is asked: a refresh is due, or the value ends.
+    life_ms: u32,
+    pub(super) era: Era,
+    pub(super) weight: u32,
+    /// The connection that tells its next change.
+    pub(super) lane: u16,
+    is_versioned: bool,
+}
+
+impl<V> Entry<V> {
+    /// `until_ms` is when, by the store's clock, the store is asked again; one that is further off than can be noted comes sooner.
+    pub(super) fn new(row: Option<Arc<V>>, value: &Value, until_ms: u64, era: Era, lane: u16, weight: u32) -> Self {
+        let life_ms = u32::try_from(until_ms.saturating_sub(value.loaded_at_ms)).unwrap_or(u32::MAX);
+        let (version, is_versioned) = (value.version.unwrap_or(0), value.version.is_some());
+        Self { row, version, loaded_at_ms: value.loaded_at_ms, life_ms, era, weight, lane, is_versioned }
+    }
+
+    #[inline]
+    pub(super) fn until_ms(&self) -> u64 {
+        self.loaded_at_ms.saturating_add(u64::from(self.life_ms))
+    }
+
+    #[inline]
+    pub(super) fn version(&self) -> Option<u64> {
+        self.is_versioned.then_some(self.version)
+    }
+
+    /// Whether it came in before `era` began. Eras go round, so the nearer way decides.
+    pub(super) fn is_before(&self, era: Era) -> bool {
+        era.wrapping_sub(self.era).wrapping_sub(1) < Era::MAX / 2
+    }
+}
+
+// By hand: a value need not be `Clone` to be shared.
+impl<V> Clone for Entry<V> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self { row: self.row.clone(), ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, Era};
+    use crate::cache::header::Value;
+
+    fn entry(loaded_at_ms: u64, until_ms: u64, version: Option<u64>, era: Era) -> Entry<u64> {
+        let (soft_until_ms, hard_until_ms) = (until_ms, until_ms);
+        let (absent, stale, codec, compression) = (false, false, 0, 0);
+        let value = Value { loaded_at_ms, soft_until_ms, hard_until_ms, version, absent, stale, codec, compression };
+        Entry::new(None, &value, until_ms, era, 0, 1)
+    }
+
+    #[test]
+    fn an_entry_is_as_small_as_it_was_meant_to_be() {
+        assert_eq!(size_of::<Entry<u64>>(), 40);
+    }
+
+    #[test]
+    fn what_lives_longer_than_can_be_noted_is_asked_for_sooner() {
+        assert_eq!(entry(1_000, 1_600, None, 1).until_ms(), 1_600);
+        assert_eq!(entry(1_000, u64::MAX, None, 1).until_ms(), 1_000 + u64::from(u32::MAX));
+        assert_eq!(entry(1_000, 900, None, 1).until_ms(), 1_000, "never before its load");
+    }
+
+    #[test]
+    fn a_version_of_zero_is_one() {
+        assert_eq!(
+            [None, Some(0), Some(u64::MAX)].map(|version| entry(0, 1, version, 1).version()),
+            [None, Some(0), Some(u64::MAX)]
+        );
+    }
+
+    #[test]
+    fn eras_go_round() {
+        for (era, now, is_before) in [
+            (1, 1, false),
+            (1, 2, true),
+            (2, 1, false),
+            (Era::MAX, 0, true),
+            (0, Era::MAX, false),
+            (Era::MAX - 1, 1, true),
+        ] {
+            assert_eq!(entry(0, 1, None, era).is_before(now), is_before, "{era} {now}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A key as the near cache holds it: a short one stands in the table itself, so that a look at it follows no pointer, and is hashed and
+//! compared as a few numbers.
+
+use crate::cache::key::KeyBytes;
+use quick_cache::Equivalent;
+use std::hash::{Hash, Hasher};
+
+/// Bytes of a key that stands in the table. With its length it takes no more room than a pointer to a longer one.
+const SHORT_MAX: usize = 20;
+
+/// A key in the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// The fields of a [`Short`], written out: the room behind its length then serves to tell the two apart.
+    Short {
+        words: [u64; 2],
+        rest: u32,
+        length: u8,
+    },
+    Long(Box<[u8]>),
+}
+
+/// A key that is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SlotRef<'a> {
+    Short(Short),
+    Long(&'a [u8]),
+}
+
+/// The bytes of a key, zeros behind them, and how many of them count: a key that ends in zeros is not one without them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Short {
+    words: [u64; 2],
+    rest: u32,
+    length: u8,
+}
+
+impl<'a> SlotRef<'a> {
+    /// Of a key that was just written.
+    #[inline]
+    pub(super) fn of(key: &'a KeyBytes) -> Self {
+        match key.padded::<SHORT_MAX>() {
+            Some((bytes, length)) => Self::Short(Short::new(bytes, length)),
+            None => Self::Long(key.as_slice()),
+        }
+    }
+}
+
+impl<'a> From<&'a [u8]> for SlotRef<'a> {
+    fn from(key: &'a [u8]) -> Self {
+        let mut bytes = [0; SHORT_MAX];
+        match bytes.get_mut(..key.len()) {
+            Some(front) => {
+                front.copy_from_slice(key);
+                Self::Short(Short::new(&bytes, key.len()))
+            }
+            None => Self::Long(key),
+        }
+    }
+}
+
+impl Short {
+    #[inline]
+    fn new(bytes: &[u8; SHORT_MAX], length: usize) -> Self {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, rest @ ..] = *bytes;
+        let words = [u64::from_le_bytes([a, b, c, d, e, f, g, h]), u64::from_le_bytes([i, j, k, l, m, n, o, p])];
+        Self { words, rest: u32::from_le_bytes(rest), length: u8::try_from(length).unwrap_or(u8::MAX) }
+    }
+}
+
+impl From<SlotRef<'_>> for Slot {
+    fn from(key: SlotRef<'_>) -> Self {
+        match key {
+            SlotRef::Short(Short { words, rest, length }) => Self::Short { words, rest, length },
+            SlotRef::Long(bytes) => Self::Long(bytes.into()),
+        }
+    }
+}
+
+impl Equivalent<Slot> for SlotRef<'_> {
+    #[inline]
+    fn equivalent(&self, slot: &Slot) -> bool {
+        match (self, slot) {
+            (Self::Short(own), Slot::Short { words, rest, length }) => {
+                (own.words, own.rest, own.length) == (*words, *rest, *length)
+            }
+            (Self::Long(own), Slot::Long(other)) => *own == &**other,
+            _ => false,
+        }
+    }
+}
+
+// By hand: what is looked for must hash as what stands in the table.
+impl Hash for SlotRef<'_> {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Short(short) => short.hash(state),
+            Self::Long(bytes) => state.write(bytes),
+        }
+    }
+}
+
+impl Hash for Slot {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Short { words, rest, length } => {
+                Short { words: *words, rest: *rest, length: *length }.hash(state);
+            }
+            Self::Long(bytes) => SlotRef::Long(bytes).hash(state),
+        }
+    }
+}
+
+impl Hash for Short {
+    /// Without the length: that two keys which differ by zeros at the end meet costs less than it would.
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.words[0]);
+        state.write_u64(self.words[1]);
+        if self.rest != 0 {
+            state.write_u32(self.rest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SHORT_MAX, Slot, SlotRef};
+    use crate::cache::key::KeyBytes;
+    use quick_cache::Equivalent;
+    use std::hash::BuildHasher;
+
+    fn of_text(text: &str) -> Slot {
+        SlotRef::of(&KeyBytes::new(text)).into()
+    }
+
+    /// Keys arrive in two ways: from a reader who wrote one, and from a push that names one.
+    #[test]
+    fn a_key_is_found_whichever_way_it_came() {
+        let hasher = quick_cache::DefaultHashBuilder::default();
+        for length in [1, 7, 8, 15, 16, 17, 19, 20, 21, 64, 65, 500] {
+            let text = "k".repeat(length);
+            let (key, told) = (KeyBytes::new(text.as_str()), SlotRef::from(text.as_bytes()));
+            let slot = Slot::from(told);
+            assert!(SlotRef::of(&key).equivalent(&slot) && told.equivalent(&slot), "{length}");
+            assert_eq!(hasher.hash_one(SlotRef::of(&key)), hasher.hash_one(&slot), "{length}");
+            assert_eq!(hasher.hash_one(told), hasher.hash_one(&slot), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_slot_takes_no_more_than_a_pointer_and_a_length_and_the_difference() {
+        assert_eq!(size_of::<Slot>(), 24);
+    }
+
+    #[test]
+    fn zeros_at_the_end_count() {
+        let longest = "a".repeat(SHORT_MAX);
+        let texts = [
+            "",
+            "\0",
+            "a",
+            "a\0",
+            "a\0\0",
+            &longest,
+            &longest[1..],
+            &format!("{}\0", &longest[1..]),
+            &format!("{longest}\0"),
+        ];
+        for (at, one) in texts.iter().enumerate() {
+            for other in &texts[at + 1..] {
+                assert_ne!(of_text(one), of_text(other), "{one:?} {other:?}");
+                assert!(!SlotRef::from(one.as_bytes()).equivalent(&SlotRef::from(other.as_bytes()).into()));
+            }
+        }
+    }
+}
