@@ -16,6 +16,7 @@ mod shortlink;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use results::Keeper;
 use rounds::Plan;
 
 /// Comparisons with raw commands and with peers.
@@ -27,7 +28,7 @@ struct Arguments {
     /// Short rounds: under five minutes, and nothing is written to bench/RESULTS.md
     #[arg(long, global = true)]
     quick: bool,
-    /// One JSON object per row on standard output
+    /// One JSON object per row on standard output, as it is measured
     #[arg(long, global = true)]
     json: bool,
 }
@@ -51,20 +52,12 @@ enum Bench {
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let plan = if arguments.quick { Plan::quick() } else { Plan::full() };
-    let (name, rows) = match arguments.bench {
-        Bench::Cache => ("cache", cache::run(&plan)?),
-        Bench::Queue => ("queue", queue::run(&plan)?),
-        Bench::Shortlink => ("shortlink", shortlink::run(&plan)?),
-        Bench::Generate => return generator::main(),
-        Bench::Constant => return shortlink::constant::main(),
-    };
-    if arguments.json {
-        rows.iter().try_for_each(|row| row.print_json())?;
-    } else {
-        print!("{}", row::table(&rows));
+    let keeper = |name| Keeper::new(name, arguments.json, !arguments.quick);
+    match arguments.bench {
+        Bench::Cache => cache::run(&plan, &mut keeper("cache")),
+        Bench::Queue => keeper("queue").keep(queue::run(&plan)?),
+        Bench::Shortlink => shortlink::run(&plan, &mut keeper("shortlink")),
+        Bench::Generate => generator::main(),
+        Bench::Constant => shortlink::constant::main(),
     }
-    if !arguments.quick {
-        results::save(name, &rows)?;
-    }
-    Ok(())
 }

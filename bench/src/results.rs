@@ -2,7 +2,7 @@
 
 use crate::peer;
 use crate::queue;
-use crate::row::{Row, table};
+use crate::row::{Row, line, table};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,43 @@ use std::process::Command;
 
 const HEAD: &str = "# Results\n\nMeasured by `cargo xtask bench NAME` on the machine each section names. Ours and the peer alternate within one run;\n`ratio` is the median of the rounds' ratios, `spread` the distance from the lowest to the highest, as a part of it.\n";
 
+/// Takes rows as they are measured: prints each, and keeps what there is so far, so that a run which is cut short leaves its rows.
+pub(crate) struct Keeper {
+    bench: &'static str,
+    json: bool,
+    save: bool,
+    rows: Vec<Row>,
+}
+
+impl Keeper {
+    /// Prints tables, or JSON objects; saves the rows in bench/RESULTS.md, or not.
+    pub(crate) fn new(bench: &'static str, json: bool, save: bool) -> Self {
+        Self { bench, json, save, rows: Vec::new() }
+    }
+
+    /// Takes rows that have just been measured.
+    pub(crate) fn keep(&mut self, rows: impl IntoIterator<Item = Row>) -> Result<()> {
+        for row in rows {
+            if self.json {
+                row.print_json()?;
+            } else {
+                println!("{}", line(&row));
+            }
+            self.rows.push(row);
+        }
+        if self.save { save(self.bench, &self.rows) } else { Ok(()) }
+    }
+}
+
 /// Replaces the section of this bench, or adds it.
-pub(crate) fn save(bench: &str, rows: &[Row]) -> Result<()> {
+fn save(bench: &str, rows: &[Row]) -> Result<()> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("RESULTS.md");
     let old = fs::read_to_string(&file).unwrap_or_else(|_| HEAD.to_owned());
     let section = format!("## {bench}\n\n{}\n{}", conditions(bench), table(rows));
-    fs::write(&file, replaced(&old, bench, &section)).with_context(|| file.display().to_string())?;
-    eprintln!("written to bench/RESULTS.md");
-    Ok(())
+    // In one step: whoever looks, or ends this run, finds a whole file.
+    let fresh = file.with_extension("md.new");
+    fs::write(&fresh, replaced(&old, bench, &section)).with_context(|| fresh.display().to_string())?;
+    fs::rename(&fresh, &file).with_context(|| file.display().to_string())
 }
 
 fn replaced(old: &str, bench: &str, section: &str) -> String {

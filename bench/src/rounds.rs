@@ -13,7 +13,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn full() -> Self {
-        Self { rounds: 15, span: Duration::from_millis(1500), quick: false }
+        Self { rounds: 13, span: Duration::from_millis(700), quick: false }
     }
 
     pub(crate) fn quick() -> Self {

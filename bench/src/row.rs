@@ -53,19 +53,24 @@ pub(crate) fn table(rows: &[Row]) -> String {
     let mut table =
         String::from("| row | unit | ours | peer | compared with | ratio | spread |\n|---|---|--:|--:|---|--:|--:|\n");
     for row in rows {
-        let cells = [
-            row.row.clone(),
-            row.unit.to_owned(),
-            number(row.ours),
-            row.peer.map(number).unwrap_or_default(),
-            row.peer_name.unwrap_or_default().to_owned(),
-            row.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
-            row.spread.map(|spread| format!("{:.0} %", spread * 100.0)).unwrap_or_default(),
-        ];
         // Writing to a string cannot fail.
-        let _ = writeln!(table, "| {} |", cells.join(" | "));
+        let _ = writeln!(table, "{}", line(row));
     }
     table
+}
+
+/// A row of that table.
+pub(crate) fn line(row: &Row) -> String {
+    let cells = [
+        row.row.clone(),
+        row.unit.to_owned(),
+        number(row.ours),
+        row.peer.map(number).unwrap_or_default(),
+        row.peer_name.unwrap_or_default().to_owned(),
+        row.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+        row.spread.map(|spread| format!("{:.0} %", spread * 100.0)).unwrap_or_default(),
+    ];
+    format!("| {} |", cells.join(" | "))
 }
 
 /// Three figures that mean something: `123,456`, `12.3`, `0.12`; nothing of what was not measured.

@@ -18,8 +18,8 @@ const ROOM: u64 = 4;
 /// The caches that were asked for, filled.
 #[derive(Default)]
 pub(crate) struct Peers {
-    moka: Option<moka::sync::Cache<u64, Bytes>>,
-    foyer: Option<foyer_memory::Cache<u64, Bytes>>,
+    moka: Option<moka::sync::Cache<u64, Arc<Bytes>>>,
+    foyer: Option<foyer_memory::Cache<u64, Arc<Bytes>>>,
     quick: Option<quick_cache::sync::Cache<u64, Arc<Bytes>>>,
     quick_by_text: Option<(quick_cache::sync::Cache<String, Arc<Bytes>>, Vec<String>)>,
     amalgam: Option<(amalgam::Cache<Bytes>, Vec<String>)>,
@@ -32,7 +32,7 @@ impl Peers {
             "moka" => {
                 let cache = self.moka.get_or_insert_with(|| {
                     let cache = moka::sync::Cache::builder().max_capacity(keys * ROOM).time_to_live(TTL).build();
-                    (0..keys).for_each(|key| cache.insert(key, value()));
+                    (0..keys).for_each(|key| cache.insert(key, Arc::new(value())));
                     cache.run_pending_tasks();
                     cache
                 });
@@ -42,7 +42,7 @@ impl Peers {
                 let room = usize::try_from(keys * ROOM)?;
                 let cache = self.foyer.get_or_insert_with(|| {
                     let cache = foyer_memory::CacheBuilder::new(room).build();
-                    (0..keys).for_each(|key| drop(cache.insert(key, value())));
+                    (0..keys).for_each(|key| drop(cache.insert(key, Arc::new(value()))));
                     cache
                 });
                 hits(keys, span, |key| cache.get(&key).is_some())

@@ -62,7 +62,7 @@ pub(crate) async fn run(plan: &Plan, server: &Server) -> Result<Vec<Row>> {
     redis::cmd("FLUSHALL").arg("ASYNC").query_async::<()>(&mut server.raw.clone()).await?;
 
     let database = Database::default();
-    let seconds = if plan.quick { 3 } else { 30 };
+    let seconds = if plan.quick { 3 } else { 20 };
     let (waits, shed) = flood(&cache, &database, READS_PER_SECOND * seconds).await?;
     let peak = database.0.peak.load(SeqCst);
     ensure!(peak <= LOADS_MAX, "{peak} loads ran at once, and {LOADS_MAX} were allowed");

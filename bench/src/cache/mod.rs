@@ -13,8 +13,8 @@ mod server;
 mod values;
 
 use crate::pin;
+use crate::results::Keeper;
 use crate::rounds::Plan;
-use crate::row::Row;
 use anyhow::Result;
 use server::Server;
 
@@ -27,21 +27,20 @@ const KEYS: u64 = 100_000;
 /// Numbers of concurrent tasks.
 const TASKS: [usize; 3] = [1, 64, 256];
 
-pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
+pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
     pin::this_thread(pin::CLIENT_CORE)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = Server::start().await?;
-        let mut rows = reads::run(plan, &server).await?;
-        rows.extend(misses::run(plan, &server).await?);
-        rows.extend(invalidations::run(plan, &server).await?);
-        rows.extend(batches::run(plan, &server).await?);
+        keeper.keep(reads::run(plan, &server).await?)?;
+        keeper.keep(misses::run(plan, &server).await?)?;
+        keeper.keep(invalidations::run(plan, &server).await?)?;
+        keeper.keep(batches::run(plan, &server).await?)?;
         let rust = peers::Process::start(&server)?;
-        rows.extend(near::run(plan, &server, &rust).await?);
-        rows.extend(peers::run(plan, &server, &rust).await?);
+        keeper.keep(near::run(plan, &server, &rust).await?)?;
+        keeper.keep(peers::run(plan, &server, &rust).await?)?;
         // The last one on this server: it is flushed.
-        rows.extend(flood::run(plan, &server).await?);
-        rows.extend(recovery::run(plan).await?);
-        Ok(rows)
+        keeper.keep(flood::run(plan, &server).await?)?;
+        keeper.keep(recovery::run(plan).await?)
     })
 }

@@ -23,7 +23,7 @@ pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {
     let cache = values::raw(&keel, "recovery")?;
     cache.get(&KEY, |_| values::bytes()).await?;
     let mut seconds = Vec::new();
-    for _ in 0..if plan.quick { 3 } else { 15 } {
+    for _ in 0..if plan.quick { 3 } else { 7 } {
         seconds.push(once(&mut redis, &keel, &cache).await?.as_secs_f64());
     }
     let (lowest, highest) =

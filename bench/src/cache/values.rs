@@ -32,8 +32,8 @@ pub(crate) fn raw(keel: &Keel, name: &str) -> Result<Cache<u64, Bytes>> {
 }
 
 /// A cache of plain bytes with room for so many in the process.
-pub(crate) fn near(keel: &Keel, name: &str, entries: usize) -> Result<Cache<u64, Bytes>> {
-    Ok(keel.cache::<u64, Bytes>(name).ttl(TTL).codec(Raw).near(entries).build()?)
+pub(crate) fn near<K>(keel: &Keel, name: &str, entries: usize) -> Result<Cache<K, Bytes>> {
+    Ok(keel.cache::<K, Bytes>(name).ttl(TTL).codec(Raw).near(entries).build()?)
 }
 
 /// A cache of rows as JSON, the default.

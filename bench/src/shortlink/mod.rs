@@ -10,31 +10,29 @@ mod imports;
 mod program;
 mod redirects;
 
+use crate::results::Keeper;
 use crate::rounds::Plan;
-use crate::row::Row;
 use anyhow::Result;
 use program::Behind;
 
 const BENCH: &str = "shortlink";
 
-pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
+pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(all(plan))
+    runtime.block_on(all(plan, keeper))
 }
 
-async fn all(plan: &Plan) -> Result<Vec<Row>> {
+async fn all(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
     let (embedded, servers) = (Behind::nothing(), Behind::servers().await?);
-    let mut rows = Vec::new();
     let codes = creations::fill(&embedded)?;
-    rows.extend(redirects::hits(plan, "embedded store", embedded.serve()?, &codes).await?);
-    rows.push(redirects::misses(plan, "SQLite", &embedded, &codes).await?);
+    keeper.keep(redirects::hits(plan, "embedded store", embedded.serve()?, &codes).await?)?;
+    keeper.keep([redirects::misses(&plan.shortened(), "SQLite", &embedded, &codes).await?])?;
     let codes = creations::fill(&servers)?;
-    rows.extend(redirects::hits(plan, "Redis", servers.serve()?, &codes).await?);
-    rows.extend(redirects::hits(plan, "near cache before Redis", servers.serve_near()?, &codes).await?);
-    rows.push(redirects::misses(plan, "MariaDB", &servers, &codes).await?);
-    rows.extend(cited::run(plan)?);
-    rows.push(creations::run(plan, "SQLite, embedded store", &embedded)?);
-    rows.push(creations::run(plan, "MariaDB, Redis", &servers)?);
-    rows.push(imports::run(plan)?);
-    Ok(rows)
+    keeper.keep(redirects::hits(plan, "near cache before Redis", servers.serve_near()?, &codes).await?)?;
+    keeper.keep(redirects::hits(plan, "Redis", servers.serve()?, &codes).await?)?;
+    keeper.keep([redirects::misses(&plan.shortened(), "MariaDB", &servers, &codes).await?])?;
+    keeper.keep(cited::run(plan)?)?;
+    keeper.keep([creations::run(plan, "SQLite, embedded store", &embedded)?])?;
+    keeper.keep([creations::run(plan, "MariaDB, Redis", &servers)?])?;
+    keeper.keep([imports::run(plan)?])
 }

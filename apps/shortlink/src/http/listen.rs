@@ -2,11 +2,11 @@
 //!
 //! axum's own `serve` has no time-out for a request's head, so a client that dribbles bytes would hold a connection for ever.
 
-use axum::Router;
+use super::front::Front;
+use super::patience::HeadTimer;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// answers whether all of them did.
 pub(super) async fn listen(
     listener: TcpListener,
-    router: Router,
+    front: Front,
     stop: impl Future<Output = ()>,
     patience: Duration,
 ) -> bool {
@@ -39,7 +39,7 @@ pub(super) async fn listen(
             biased;
             () = &mut stop => break,
             (stream, permit) = next(&listener, &free) => {
-                let connection = connection(stream, router.clone());
+                let connection = connection(stream, front.clone());
                 let watched = graceful.watch(connection);
                 tokio::spawn(async move {
                     if let Err(error) = watched.await {
@@ -75,13 +75,13 @@ async fn next(listener: &TcpListener, free: &Arc<Semaphore>) -> (TcpStream, Opti
     }
 }
 
-fn connection(stream: TcpStream, router: Router) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
+fn connection(stream: TcpStream, front: Front) -> http1::Connection<TokioIo<TcpStream>, Front> {
     // Without this the last small packet of an answer waits for the acknowledgement of the one before it.
     if let Err(error) = stream.set_nodelay(true) {
         debug!(%error, "TCP_NODELAY could not be set");
     }
     http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(HeadTimer::default())
         .header_read_timeout(HEAD_PATIENCE)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(stream), front)
 }

@@ -5,6 +5,7 @@ mod body;
 pub mod bulk;
 mod etag;
 mod extract;
+mod front;
 mod host;
 mod kind;
 mod links;
@@ -13,6 +14,7 @@ mod metrics;
 mod negotiate;
 mod observe;
 mod openapi;
+mod patience;
 mod probes;
 mod problem;
 mod redirect;
@@ -23,9 +25,11 @@ mod signals;
 
 pub(crate) use app::App;
 pub(crate) use extract::{Form, Query};
+use front::Front;
 pub(crate) use host::Host;
 pub(crate) use host::OwnAddress;
 pub(crate) use kind::Kind;
+use metrics::HttpMetrics;
 pub use metrics::install as install_metrics;
 pub(crate) use observe::Changed;
 pub(crate) use problem::Problem;
@@ -89,14 +93,16 @@ pub async fn serve(
     let upkeep = tokio::spawn(keep_up(settings.prometheus.clone()));
     let app =
         App { service: service.clone(), own, prometheus: settings.prometheus, redirect_age_max: REDIRECT_AGE_MAX };
-    listen::listen(listener, router(app, settings.public_url.as_ref())?, stop, STOP_PATIENCE).await;
+    let metrics = Arc::new(HttpMetrics::register());
+    let router = router(app.clone(), settings.public_url.as_ref(), Arc::clone(&metrics))?;
+    listen::listen(listener, Front::new(app, metrics, router), stop, STOP_PATIENCE).await;
     // A write that outlives its client's patience is still brought to its end, within the same bound.
     let _ = tokio::time::timeout(STOP_PATIENCE, service.writes_ended()).await;
     upkeep.abort();
     Ok(())
 }
 
-fn router(app: App, public_url: Option<&Url>) -> anyhow::Result<Router> {
+fn router(app: App, public_url: Option<&Url>, metrics: Arc<HttpMetrics>) -> anyhow::Result<Router> {
     let (api, document) = openapi::routes().split_for_parts();
     let json = openapi::json(&document);
     let docs = page::docs(&document);
@@ -107,7 +113,6 @@ fn router(app: App, public_url: Option<&Url>) -> anyhow::Result<Router> {
     if let Some(url) = public_url {
         same_site = same_site.add_trusted_origin(url.origin().ascii_serialization())?;
     }
-    let metrics = Arc::new(metrics::HttpMetrics::register());
     let outermost_first = ServiceBuilder::new()
         .layer(from_fn_with_state(metrics, observe::observe))
         .layer(from_fn(secure::secure))

@@ -1,17 +1,26 @@
 //! `GET /{code}`: what all the rest is for.
 
+use super::REDIRECT_AGE_MAX;
 use super::app::App;
 use super::kind::Kind;
 use super::openapi::RedirectProblems;
 use super::problem::Problem;
 use super::refusal::unknown_code;
-use crate::service::{Consistency, Resolution};
+use crate::service::{Consistency, Destination, Resolution};
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use std::time::Duration;
+
+/// The usual answer, written once.
+const USUAL_AGE_SECONDS: u64 = REDIRECT_AGE_MAX.as_secs();
+const USUAL_CACHE_CONTROL: &str = "private, max-age=10";
+
+/// Room for the headers of a redirect, those that are added on its way out included.
+const HEADERS: usize = 8;
 
 /// Follow a short link
 ///
@@ -36,20 +45,32 @@ pub(super) async fn follow(State(app): State<App>, Path(code): Path<String>) -> 
         }
         Resolution::Unknown => return Ok((Extension(consistency), unknown_code(&code)).into_response()),
     };
+    let mut response = answer(&app, &destination, consistency)
+        .ok_or_else(|| Problem::new(Kind::Internal, "The stored target cannot be sent in a header."))?;
+    response.extensions_mut().insert(consistency);
+    Ok(response)
+}
+
+/// The redirect itself; `None` if the target cannot stand in a header.
+pub(super) fn answer(app: &App, destination: &Destination, consistency: Consistency) -> Option<Response> {
     // Not a `Uri`: the target is kept byte for byte, also where it has bytes that a strict URI would have escaped.
-    let location = HeaderValue::from_bytes(destination.target.as_bytes())
-        .map_err(|_| Problem::new(Kind::Internal, "The stored target cannot be sent in a header."))?;
+    let location = HeaderValue::from_bytes(destination.target.as_bytes()).ok()?;
     let age = match consistency {
-        Consistency::Consistent => age_max(app.redirect_age_max, destination.expires_at, app.service.now()),
+        Consistency::Consistent => age_max(app.redirect_age_max, destination.expires_at, || app.service.now()),
         Consistency::Eventual | Consistency::Unknown => Duration::ZERO,
     };
-    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, cache_control(age))];
-    Ok((StatusCode::FOUND, headers, Extension(consistency)).into_response())
+    let mut headers = HeaderMap::with_capacity(HEADERS);
+    headers.insert(header::LOCATION, location);
+    headers.insert(header::CACHE_CONTROL, cache_control(age));
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::FOUND;
+    *response.headers_mut() = headers;
+    Some(response)
 }
 
 /// How long a browser may go on without asking: never beyond the link's own end.
-fn age_max(usual: Duration, expires_at: Option<Timestamp>, now: Timestamp) -> Duration {
-    let left = expires_at.map(|end| Duration::try_from(end.duration_since(now)).unwrap_or(Duration::ZERO));
+fn age_max(usual: Duration, expires_at: Option<Timestamp>, now: impl FnOnce() -> Timestamp) -> Duration {
+    let left = expires_at.map(|end| Duration::try_from(end.duration_since(now())).unwrap_or(Duration::ZERO));
     left.map_or(usual, |left| left.min(usual))
 }
 
@@ -57,6 +78,7 @@ fn age_max(usual: Duration, expires_at: Option<Timestamp>, now: Timestamp) -> Du
 fn cache_control(age: Duration) -> HeaderValue {
     match age.as_secs() {
         0 => HeaderValue::from_static("no-store"),
+        USUAL_AGE_SECONDS => HeaderValue::from_static(USUAL_CACHE_CONTROL),
         seconds => {
             HeaderValue::try_from(format!("private, max-age={seconds}")).unwrap_or(HeaderValue::from_static("no-store"))
         }
@@ -73,10 +95,12 @@ mod tests {
         let now = Timestamp::from_second(1_000).unwrap();
         let at = |second| Some(Timestamp::from_second(second).unwrap());
         let usual = Duration::from_secs(10);
-        assert_eq!(cache_control(age_max(usual, None, now)), "private, max-age=10");
-        assert_eq!(cache_control(age_max(usual, at(2_000), now)), "private, max-age=10");
-        assert_eq!(cache_control(age_max(usual, at(1_003), now)), "private, max-age=3");
-        assert_eq!(cache_control(age_max(usual, at(900), now)), "no-store");
-        assert_eq!(cache_control(age_max(Duration::ZERO, None, now)), "no-store");
+        assert_eq!(cache_control(age_max(usual, None, || now)), "private, max-age=10");
+        assert_eq!(cache_control(age_max(usual, at(2_000), || now)), "private, max-age=10");
+        assert_eq!(cache_control(age_max(usual, at(1_003), || now)), "private, max-age=3");
+        assert_eq!(cache_control(age_max(usual, at(900), || now)), "no-store");
+        assert_eq!(cache_control(age_max(Duration::ZERO, None, || now)), "no-store");
+        let written = format!("private, max-age={}", REDIRECT_AGE_MAX.as_secs());
+        assert_eq!(cache_control(REDIRECT_AGE_MAX), written.as_str(), "the one that was written beforehand");
     }
 }

@@ -133,6 +133,15 @@ impl Service {
         Ok((resolution, consistency))
     }
 
+    /// Where a visitor of `code` is sent, if that is at hand and needs nobody to be asked; it is [`Consistency::Consistent`] then.
+    /// A text that cannot be a code is never at hand, nor is what has expired.
+    #[must_use]
+    pub fn at_hand(&self, code: &str) -> Option<Arc<Destination>> {
+        let destination = self.0.redirects.at_hand(code)?;
+        let is_over = destination.expires_at.is_some_and(|end| end <= self.now());
+        (!is_over).then_some(destination)
+    }
+
     /// Changes a link; `None` if there is none. With `expected`, only if it still has that version.
     ///
     /// # Errors

@@ -81,6 +81,12 @@ impl Redirects {
         Ok((found.value, consistency))
     }
 
+    /// Where `code` leads, if that is at hand.
+    pub(super) fn at_hand(&self, code: &str) -> Option<Arc<Destination>> {
+        let found = self.cache.peek(code)?;
+        if found.stale.is_some() { None } else { found.value }
+    }
+
     /// Tells the fleet that `code` leads elsewhere now. The database has it already: what fails here is driven again by the
     /// cache, and this process asks the database for this code until it is done.
     pub(super) async fn forget(&self, code: &Code) -> Consistency {

@@ -138,6 +138,24 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         self.find(key, freshness, || loader_from(load)).await
     }
 
+    /// What the near cache has under `key`, without waiting for anybody: for a path that would rather take another way than
+    /// wait, such as one that answers before a request is taken apart. `None` says nothing about the row: ask with
+    /// [`get`](Self::get), which looks again and counts what it finds.
+    ///
+    /// **Guarantee.** As for a read of the cache's own freshness that hits near ([`CacheBuilder::near`](super::CacheBuilder::near)).
+    /// **Not guaranteed.** A span: nobody traces what does not wait.
+    #[must_use]
+    pub fn peek<Q>(&self, key: &Q) -> Option<Found<V>>
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+    {
+        if !self.core.has_near() {
+            return None;
+        }
+        self.core.peek_near(&KeyBytes::new(key), Want::new(self.core.settings.freshness))
+    }
+
     /// Tells the fleet that the row under `key` has changed: every load that began before loses the right to store its value.
     /// Call it after the commit. The old value is served on for at most `keep` (nothing by default) while one reader loads the new one.
     ///

@@ -65,6 +65,15 @@ pub(crate) struct Near<V> {
 
 type Entries<V> = QuickCache<Slot, Entry<V>, Weight, DefaultHashBuilder, Evictions>;
 
+/// Why there is nothing to serve.
+#[derive(Clone, Copy)]
+enum Miss {
+    /// There is no entry that would do.
+    Absent,
+    /// There is one, and its connection is silent.
+    Silent,
+}
+
 /// What the clocks say very soon ([`Clock::soon`](crate::clock::Clock::soon)), read once for a hit.
 #[derive(Clone, Copy)]
 pub(crate) struct Soon {
@@ -100,28 +109,34 @@ impl<V> Near<V> {
     /// The value of `key`, if it may be served and will do for this read. `soon` is asked only if there is one.
     #[inline]
     pub(crate) fn get(&self, key: &KeyBytes, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
+        self.find(key, soon, want).map_err(|miss| self.missed(miss)).ok()
+    }
+
+    /// The same for one who goes another way if there is none, and will be counted there.
+    #[inline]
+    pub(crate) fn peek(&self, key: &KeyBytes, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
+        self.find(key, soon, want).ok()
+    }
+
+    #[inline]
+    fn find(&self, key: &KeyBytes, soon: impl FnOnce() -> Soon, want: Want) -> Result<Found<V>, Miss> {
         let key = SlotRef::of(key);
-        let Some(entry) = self.entries.get(&key) else {
-            self.metrics.misses.increment(1);
-            return None;
-        };
+        let Some(entry) = self.entries.get(&key) else { return Err(Miss::Absent) };
         let soon = soon();
         if self.is_over(&entry, soon) {
             self.drop_entry(key, &entry);
-            return None;
+            return Err(Miss::Absent);
         }
         if self.is_silent(&entry, soon) {
-            self.metrics.silent.increment(1);
-            return None;
+            return Err(Miss::Silent);
         }
         let age = Duration::from_millis(soon.store_ms.saturating_sub(entry.loaded_at_ms));
         if !want.takes_near(age, entry.version()) {
-            self.metrics.misses.increment(1);
-            return None;
+            return Err(Miss::Absent);
         }
         self.metrics.hits.increment(1);
         let version = entry.version();
-        Some(Found { value: entry.row, tier: Tier::Near, age, version, stale: None })
+        Ok(Found { value: entry.row, tier: Tier::Near, age, version, stale: None })
     }
 
     /// Drops the entry of `key`, and any read of it that is on its way loses its place.
@@ -147,9 +162,15 @@ impl<V> Near<V> {
         pulse.silence_us(usize::from(entry.lane), soon.here) > self.silence_us_max && guard("near_silence")
     }
 
+    fn missed(&self, miss: Miss) {
+        match miss {
+            Miss::Absent => self.metrics.misses.increment(1),
+            Miss::Silent => self.metrics.silent.increment(1),
+        }
+    }
+
     #[cold]
     fn drop_entry(&self, key: SlotRef<'_>, seen: &Entry<V>) {
-        self.metrics.misses.increment(1);
         // Not one that came into its place meanwhile.
         let is_it = |entry: &Entry<V>| entry.era == seen.era && entry.until_ms() == seen.until_ms();
         if self.entries.remove_if(&key, is_it).is_some() {

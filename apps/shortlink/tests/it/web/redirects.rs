@@ -31,6 +31,30 @@ async fn the_target_comes_back_byte_for_byte() {
     }
 }
 
+/// A visit that is answered before the router cannot be told from one that went the long way.
+#[tokio::test]
+async fn a_redirect_at_hand_says_what_any_other_says() {
+    let server = Server::start();
+    let path = format!("/{}", server.client.make(&json!({ "target": "https://example.com/a" })).await);
+    let mut heads = Vec::new();
+    // Loaded, read from the store, and twice at hand.
+    for _ in 0..4 {
+        let answer = server.client.send("GET", &path, &[("x-short-id", "Ab12Cd34")], b"").await;
+        let mut lines: Vec<String> = String::from_utf8(answer.head).unwrap().lines().map(str::to_owned).collect();
+        lines.retain(|line| !line.starts_with("date:"));
+        lines.sort_unstable();
+        heads.push(lines);
+    }
+    assert!(heads.iter().all(|head| *head == heads[0]), "{heads:?}");
+    let metrics = server.client.get("/metrics").await;
+    let has = |line: &str| metrics.text().lines().any(|found| found == line);
+    assert!(has("evenkeel_cache_hits_total{cache=\"link\",tier=\"near\",state=\"fresh\"} 2"), "{}", metrics.text());
+    assert!(has("shortlink_http_requests_total{route=\"redirect\",status=\"3xx\"} 4"), "{}", metrics.text());
+    // What is not a plain visit goes the long way.
+    let other = server.client.send("POST", &path, &[("sec-fetch-site", "same-origin")], b"").await;
+    assert_eq!(other.status, 405);
+}
+
 #[tokio::test]
 async fn an_edit_a_delete_and_a_new_link_show_at_once() {
     let server = Server::start();

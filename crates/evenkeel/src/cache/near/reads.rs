@@ -36,6 +36,12 @@ impl<V: 'static> Core<V> {
         if self.bypasses_reads() { None } else { near.get(key, || self.store.soon(), want) }
     }
 
+    /// The same, counted only if it hits.
+    pub(crate) fn peek_near(&self, key: &KeyBytes, want: Want) -> Option<Found<V>> {
+        let near = self.tracker.near.as_ref()?;
+        if self.bypasses_reads() { None } else { near.peek(key, || self.store.soon(), want) }
+    }
+
     /// Reads the entry of `key`. The next change of it is told if the near cache has a place for it.
     pub(crate) async fn read_entry<'a>(&'a self, key: &'a [u8]) -> Reading<'a, V> {
         match self.reserve(key) {

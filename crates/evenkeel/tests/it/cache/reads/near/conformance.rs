@@ -10,6 +10,7 @@ use std::time::Duration;
 on_both! {
     a_value_is_near_from_the_third_read_on
     an_absent_row_is_near_too
+    a_peek_sees_what_is_near_and_asks_nobody
     an_invalidation_elsewhere_ends_it
     the_writer_sees_its_own_write
     an_invalidation_whose_caller_goes_away_ends_it
@@ -48,6 +49,23 @@ async fn a_value_is_near_from_the_third_read_on(rig: Rig) {
 async fn heard_by_heartbeat(rows: &Rows, db: &Db) {
     rows.get(&2, |key| db.find(*key)).await.unwrap();
     rows.get(&2, |key| db.find(*key)).await.unwrap();
+}
+
+async fn a_peek_sees_what_is_near_and_asks_nobody(rig: Rig) {
+    let keel = rig.process().await;
+    let (rows, db) = (near(&keel), Db::with("a"));
+    assert!(rows.peek(&1).is_none());
+    bring_near(&rows, &db).await;
+    let found = rows.peek(&1).unwrap();
+    assert_eq!((found.value.as_deref().map(String::as_str), found.tier), (Some("a"), Tier::Near));
+    db.write(1, "b");
+    rows.invalidate(&1).await.unwrap();
+    assert!(rows.peek(&1).is_none());
+    bring_near(&rows, &db).await;
+    rows.bypass_reads(true);
+    assert!(rows.peek(&1).is_none());
+    rows.bypass_reads(false);
+    assert_eq!(rows.peek(&1).unwrap().value.as_deref().map(String::as_str), Some("b"));
 }
 
 async fn an_absent_row_is_near_too(rig: Rig) {

@@ -1,0 +1,68 @@
+//! What stands before the router: a redirect that is at hand is answered at once.
+//!
+//! Most requests are visits of links that were visited a moment ago. The router, with all that wraps it, would cost such a visit
+//! more than its answer does. Whatever is not at hand, or not a plain visit, goes the long way, and is answered the same.
+
+use super::app::App;
+use super::metrics::{HttpMetrics, Route};
+use super::observe::X_CONSISTENCY_STATE;
+use super::redirect;
+use super::secure;
+use super::short_id::{ShortId, X_SHORT_ID};
+use crate::service::Consistency;
+use axum::Router;
+use axum::http::{HeaderValue, Method, Request};
+use axum::response::Response;
+use futures_util::future::{Either, Ready, ready};
+use hyper::body::Incoming;
+use hyper::service::Service;
+use hyper_util::service::{TowerToHyperService, TowerToHyperServiceFuture};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Instant;
+use tracing::Level;
+
+/// Answers all requests of a connection; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Front {
+    app: App,
+    metrics: Arc<HttpMetrics>,
+    router: TowerToHyperService<Router>,
+}
+
+impl Front {
+    pub(super) fn new(app: App, metrics: Arc<HttpMetrics>, router: Router) -> Self {
+        Self { app, metrics, router: TowerToHyperService::new(router) }
+    }
+
+    /// The answer, if it is at hand. One that somebody wants to read about in the log goes by way of the router, which logs.
+    fn at_hand<B>(&self, request: &Request<B>) -> Option<Response> {
+        if request.method() != Method::GET || tracing::enabled!(Level::DEBUG) {
+            return None;
+        }
+        let started = Instant::now();
+        let code = request.uri().path().strip_prefix('/')?;
+        let destination = self.app.service.at_hand(code)?;
+        let consistency = Consistency::Consistent;
+        let mut response = redirect::answer(&self.app, &destination, consistency)?;
+        let headers = response.headers_mut();
+        secure::trust_the_type(headers);
+        headers.insert(&X_SHORT_ID, ShortId::of(request.headers()).header());
+        headers.insert(&X_CONSISTENCY_STATE, HeaderValue::from_static(consistency.as_str()));
+        self.metrics.count(Route::Redirect, response.status(), started.elapsed());
+        Some(response)
+    }
+}
+
+impl Service<Request<Incoming>> for Front {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<Ready<Result<Response, Infallible>>, TowerToHyperServiceFuture<Router, Request<Incoming>>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        match self.at_hand(&request) {
+            Some(response) => Either::Left(ready(Ok(response))),
+            None => Either::Right(self.router.call(request)),
+        }
+    }
+}
