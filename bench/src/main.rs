@@ -6,6 +6,7 @@
 mod cache;
 mod generator;
 mod load;
+mod outbox;
 mod peer;
 mod pin;
 mod queue;
@@ -39,6 +40,8 @@ enum Bench {
     Cache,
     /// The delay queue: what a waiting job takes, and how fast jobs are taken in
     Queue,
+    /// The unit of work: commits with one effect against bare transactions, and how soon the effect follows
+    Outbox,
     /// Redirects by tier, links made, lines imported, against a constant redirect of the same HTTP server
     Shortlink,
     /// The load generator, as a process of its own
@@ -56,6 +59,7 @@ fn main() -> Result<()> {
     match arguments.bench {
         Bench::Cache => cache::run(&plan, &mut keeper("cache")),
         Bench::Queue => keeper("queue").keep(queue::run(&plan)?),
+        Bench::Outbox => keeper("outbox").keep(outbox::run(&plan)?),
         Bench::Shortlink => shortlink::run(&plan, &mut keeper("shortlink")),
         Bench::Generate => generator::main(),
         Bench::Constant => shortlink::constant::main(),

@@ -44,4 +44,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "The effects of a savepoint that was rolled back are sealed into nothing, and nobody is told.",
         "sql::work::lost::postgres::a_savepoint_that_was_rolled_back_takes_its_effects_along",
     ),
+    mutant(
+        "row_before_sequences",
+        "After a swallowed deadlock a message of a work that never happened is sent, or its key has a hole for ever.",
+        "sql::work::lost::mariadb::nothing_is_written_outside_of_the_transaction",
+    ),
 ];

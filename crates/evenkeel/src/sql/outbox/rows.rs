@@ -46,6 +46,7 @@ static SEAL_EMPTY: Statement =
 static TOMBSTONE: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox (id, state, attempts, created_at, settled_at) VALUES (?, 3, 0, {now}, {now})",
 );
+static IS_OPEN: Statement = Statement::new("SELECT state FROM evenkeel_outbox WHERE id = ? AND state = 0");
 static READ: Statement = Statement::new("SELECT state, effects, trace FROM evenkeel_outbox WHERE id = ?");
 static DONE: Lists = Lists::new(
     "UPDATE evenkeel_outbox SET state = 2, due_at = NULL, claim = NULL, settled_at = {now} WHERE state = 1 AND id IN (..)",
@@ -62,6 +63,11 @@ pub(crate) struct Sealed {
 /// The first statement of a work: from now on its id is taken, whatever becomes of the transaction.
 pub(crate) async fn open<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<(), sqlx::Error> {
     DB::execute(connection, OPEN.text::<DB>(), &[Value::Bytes(&work.0)]).await.map(drop)
+}
+
+/// Whether the row is there as `open` left it: the connection is still in the work's transaction.
+pub(crate) async fn is_open<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<bool, sqlx::Error> {
+    Ok(Row::<DB>::first(connection, &IS_OPEN, &[Value::Bytes(&work.0)]).await?.is_some())
 }
 
 /// The last statement before the commit: the row gets the effects. Whether it was still there: `false` says that the

@@ -32,6 +32,8 @@ pub struct Committed {
     /// How the update windows of strong caches ended, where there were any: `Closed` says that no fresh reader was given an older
     /// value after the commit.
     pub window: Option<WindowEnd>,
+    /// How long after the acknowledged commit the fast path was over.
+    pub took: Duration,
 }
 
 /// Commits in a task of its own: whoever waits for it may go away.
@@ -148,13 +150,15 @@ impl After {
 
     /// The fast path: what a relay would do, at once. Also whether the row has nothing left to ask for.
     pub(super) async fn carry_out(&self, work: WorkId, windows: Windows) -> (Committed, bool) {
+        let clock = self.keel.clock();
+        let began = clock.now();
         let window = windows.end().await;
         let is_closed = window.as_ref().is_none_or(|end| !matches!(end, WindowEnd::Unconfirmed(_)));
         // What a window stood for has happened with its end.
         let left: Vec<Effect> =
             self.effects.iter().filter(|effect| !(is_closed && has_window(effect))).cloned().collect();
         let carrier = Carrier::new(self.keel.clone(), self.keel.sql().publisher());
-        let carried = self.keel.clock().timeout(FAST_PATH_MAX, carrier.carry_out(work, &left)).await;
+        let carried = clock.timeout(FAST_PATH_MAX, carrier.carry_out(work, &left)).await;
         let is_all = match carried {
             Ok(Ok(())) => true,
             Ok(Err(error)) => {
@@ -166,7 +170,10 @@ impl After {
         if self.has_ordered || !is_all {
             self.keel.sql().committed().notify_one();
         }
-        (Committed { id: work, carried_out: is_all && !self.has_ordered, window }, is_all)
+        (
+            Committed { id: work, carried_out: is_all && !self.has_ordered, window, took: clock.now().since(began) },
+            is_all,
+        )
     }
 
     pub(super) fn has_row(&self) -> bool {

@@ -49,6 +49,15 @@ pub(super) async fn write<DB: Database>(
     effects: &mut Effects,
 ) -> Result<(), SqlError> {
     let of = SqlError::of::<DB>;
+    // Without its transaction, each of the statements below would be committed by itself: a message of a work that never happened
+    // would be sent, or a sequence be missing for ever.
+    let writes_more = !effects.ordered.is_empty() || !effects.puts.is_empty();
+    if writes_more
+        && guard("row_before_sequences")
+        && !rows::is_open::<DB>(connection, effects.work).await.map_err(of)?
+    {
+        return Err(SqlError::Lost);
+    }
     take_versions::<DB>(connection, &mut effects.puts).await.map_err(of)?;
     if guard("sql_row_in_the_work") {
         upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;

@@ -1,7 +1,7 @@
 //! Transactions that are not there any more when they are to be committed.
 
 use crate::sql::rig::{Rig, Sql, told};
-use evenkeel::sql::SqlError;
+use evenkeel::sql::{Message, SqlError};
 use sqlx::Acquire;
 
 on_each! {
@@ -9,6 +9,7 @@ on_each! {
     effects_sealed_in_a_savepoint_share_its_fate
     a_joined_work_is_carried_out_after_its_commit
     a_transaction_ended_behind_the_works_back_is_noticed
+    nothing_is_written_outside_of_the_transaction
 }
 
 async fn a_savepoint_that_was_rolled_back_takes_its_effects_along<DB: Sql>(rig: Rig<DB>) {
@@ -64,6 +65,20 @@ async fn a_transaction_ended_behind_the_works_back_is_noticed<DB: Sql>(rig: Rig<
     let error = work.commit().await.unwrap_err();
     assert!(matches!(error, SqlError::Lost) && error.is_retryable() && !error.outcome_unknown(), "{error}");
     assert_eq!((rig.units().await, rig.cached_units().await), (10, 10));
+}
+
+/// Where the transaction is gone, each statement is committed by itself. The sequences and messages of an ordered key came before the
+/// look at the work's row, so a message of a work that had been taken back was sent, or left its key with a hole.
+async fn nothing_is_written_outside_of_the_transaction<DB: Sql>(rig: Rig<DB>) {
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    work.publish(Message::new("orders", "sold").key("7")).unwrap();
+    work.enqueue(rig.mail.job(&"sold".to_owned()).id("order/7")).unwrap();
+    DB::run(work.tx(), "ROLLBACK").await.unwrap();
+    let error = work.commit().await.unwrap_err();
+    assert!(matches!(error, SqlError::Lost), "{error}");
+    for table in ["evenkeel_outbox_ordered", "evenkeel_outbox_keys", "evenkeel_job_versions", "evenkeel_outbox"] {
+        assert_eq!(rig.number(&format!("SELECT COUNT(*) FROM {table}")).await, 0, "{table}");
+    }
 }
 
 /// InnoDB takes the whole transaction of a deadlock's victim back. A program that swallows the error and goes on would commit

@@ -1,0 +1,57 @@
+//! Commits per second with one effect, and the time from an acknowledged commit to its effect.
+
+use super::{ACCOUNTS, BENCH, Bank, Stand, TASKS};
+use crate::load::rate;
+use crate::rounds::{Plan, compare};
+use crate::row::Row;
+use anyhow::{Result, ensure};
+use hdrhistogram::Histogram;
+use std::sync::{Arc, Mutex, PoisonError};
+
+const PEER: &str = "bare transaction, no effect";
+/// Longer than this an effect does not take; the fast path gives up before.
+const MICROS_MAX: u64 = 10_000_000;
+
+type Times = Arc<Mutex<Histogram<u64>>>;
+
+pub(crate) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, database: &str) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for tasks in TASKS {
+        let times: Times = Arc::new(Mutex::new(Histogram::new_with_max(MICROS_MAX, 3)?));
+        let ours = |span| {
+            let (stand, times) = (stand.clone(), Arc::clone(&times));
+            rate(tasks, span, move |random| work(stand.clone(), Arc::clone(&times), random % ACCOUNTS))
+        };
+        let peer = |span| {
+            let stand = stand.clone();
+            rate(tasks, span, move |random| bare(stand.clone(), random % ACCOUNTS))
+        };
+        let found = compare(plan, ours, peer).await?;
+        let title = format!("commits with one invalidation, {database}, {tasks} at once");
+        rows.push(Row::compared(BENCH, title, "commits/s", PEER, found));
+        let times = times.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
+            let title = format!("from the commit to its effect, {name}, {database}, {tasks} at once");
+            rows.push(Row::alone(BENCH, title, "µs", times.value_at_quantile(quantile) as f64, None));
+        }
+    }
+    Ok(rows)
+}
+
+async fn work<DB: Bank>(stand: Stand<DB>, times: Times, account: u64) -> Result<()> {
+    let mut work = stand.keel.begin(&stand.pool).await?;
+    DB::add(work.tx(), i64::try_from(account)?).await?;
+    work.invalidate(&stand.accounts, &account)?;
+    let committed = work.commit().await?;
+    ensure!(committed.carried_out, "an effect was left to a relay, and there is none");
+    let micros = u64::try_from(committed.took.as_micros())?.clamp(1, MICROS_MAX);
+    times.lock().unwrap_or_else(PoisonError::into_inner).record(micros)?;
+    Ok(())
+}
+
+async fn bare<DB: Bank>(stand: Stand<DB>, account: u64) -> Result<()> {
+    let mut transaction = stand.pool.begin().await?;
+    DB::add(&mut transaction, i64::try_from(account)?).await?;
+    transaction.commit().await?;
+    Ok(())
+}
