@@ -1,7 +1,8 @@
-//! The program `evenkeel`: looks at the servers a service stands on, and operates its queues and locks.
+//! The program `evenkeel`: looks at the servers a service stands on, and operates its queues, locks and outboxes.
 
 mod doctor;
 mod lock;
+mod outbox;
 mod queue;
 
 use clap::{Parser, Subcommand};
@@ -21,6 +22,8 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Look at the locks on a Redis, and take one away
     Lock(lock::Arguments),
+    /// Look at the outbox in a database, and decide about what is parked
+    Outbox(outbox::Arguments),
     /// Look at the queues on a Redis, and operate them
     Queue(queue::Arguments),
 }
@@ -30,6 +33,7 @@ async fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Doctor(arguments) => doctor::run(&arguments).await,
         Command::Lock(arguments) => lock::run(arguments).await,
+        Command::Outbox(arguments) => outbox::run(arguments).await,
         Command::Queue(arguments) => queue::run(arguments).await,
     }
 }

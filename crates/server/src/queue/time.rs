@@ -4,13 +4,13 @@ use evenkeel::queue::steps::When;
 use jiff::Timestamp;
 
 /// `2026-11-21T18:00:00.000Z`, or the number where it is no time.
-pub(super) fn text(ms: u64) -> String {
+pub(crate) fn text(ms: u64) -> String {
     let time = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     time.map_or_else(|| ms.to_string(), |time| format!("{time:.3}"))
 }
 
 /// How far a time is from now: `in 5 m 3 s`, `12 s ago`.
-pub(super) fn distance(ms: u64, now: u64) -> String {
+pub(crate) fn distance(ms: u64, now: u64) -> String {
     if ms > now { format!("in {}", span(ms - now)) } else { format!("{} ago", span(now - ms)) }
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn span(ms: u64) -> String {
 }
 
 /// Reads `90s`, `5m`, `2h`, `1d`, `250ms`; a bare number is refused, because nobody knows its unit.
-pub(super) fn read_span(text: &str) -> Result<u64, String> {
+pub(crate) fn read_span(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit_ms: u64 = match &text[digits.len()..] {
         "ms" => 1,

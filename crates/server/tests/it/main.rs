@@ -4,5 +4,6 @@
 mod doctor;
 mod hermetic;
 mod lock;
+mod outbox;
 mod program;
 mod queue;

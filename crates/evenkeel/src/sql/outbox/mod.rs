@@ -33,6 +33,14 @@ impl fmt::Display for WorkId {
     }
 }
 
+impl std::str::FromStr for WorkId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(uuid::Uuid::parse_str(text)?.into_bytes()))
+    }
+}
+
 impl fmt::Debug for WorkId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

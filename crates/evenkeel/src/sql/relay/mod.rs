@@ -30,13 +30,14 @@
 //!
 //! In this folder: `builder` and `relay` are the surface; `works` is the unordered lane with its statements in `rows`, `ordered`
 //! the ordered one with `keys`; `gate` is the back-pressure, `retention` what is deleted and measured; `publisher` and `source`
-//! join them to the outbox and the sinks.
+//! join them to the outbox and the sinks. [`operate`] is for those who look after an outbox.
 
 mod builder;
 mod core;
 mod gate;
 mod keys;
 mod metrics;
+pub mod operate;
 mod ordered;
 mod publisher;
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]

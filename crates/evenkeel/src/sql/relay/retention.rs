@@ -31,8 +31,7 @@ static WORKS: Statement = Statement::new(
 );
 static WORKS_PARKED: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_outbox WHERE due_at >= ?");
 static KEYS: Statement = Statement::new(
-    "SELECT COUNT(*), COALESCE(SUM(behind), 0) FROM (SELECT last_sequence - sent_sequence AS behind \
-     FROM evenkeel_outbox_keys WHERE due_at < ? ORDER BY due_at LIMIT ?) AS waiting",
+    "SELECT COUNT(*) FROM (SELECT due_at FROM evenkeel_outbox_keys WHERE due_at < ? ORDER BY due_at LIMIT ?) AS waiting",
 );
 static KEYS_PARKED: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE due_at >= ?");
 

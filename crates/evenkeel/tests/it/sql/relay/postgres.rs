@@ -24,6 +24,8 @@ fn blob(digits: &str) -> String {
 mod killed;
 #[path = "lanes.rs"]
 mod lanes;
+#[path = "operate.rs"]
+mod operate;
 #[path = "order.rs"]
 mod order;
 #[path = "stage.rs"]

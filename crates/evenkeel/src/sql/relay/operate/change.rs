@@ -1,0 +1,139 @@
+//! Releases what is parked, shortens waits, deletes what is done.
+
+use super::Outbox;
+use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
+use crate::sql::error::SqlError;
+use crate::sql::outbox::WorkId;
+use crate::sql::relay::rows::begin;
+use crate::sql::relay::settings::{RETENTION_MIN, ms};
+use std::future::Future;
+use std::time::Duration;
+
+/// What becomes of something that is parked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// It is tried again, with all its attempts.
+    Resend,
+    /// It is given up: a work as a whole, of a key the one message that could not be sent. **What it said will not happen.**
+    Skip,
+}
+
+static RESEND: Statement = Statement::new(
+    "UPDATE evenkeel_outbox SET state = 1, attempts = 0, settled_at = NULL, due_at = {now} WHERE id = ? AND state = 4",
+);
+static SKIP: Statement = Statement::new(
+    "UPDATE evenkeel_outbox SET state = 2, due_at = NULL, settled_at = {now} WHERE id = ? AND state = 4",
+);
+static RESEND_KEY: Statement = Statement::new(
+    "UPDATE evenkeel_outbox_keys SET parked_at = NULL, attempts = 0, claim = NULL, due_at = {now} \
+     WHERE topic = ? AND message_key = ? AND parked_at IS NOT NULL",
+);
+static SKIP_KEY: Statement = Statement::new(
+    "UPDATE evenkeel_outbox_keys SET parked_at = NULL, attempts = 0, error = NULL, claim = NULL, due_at = {now}, \
+     sent_sequence = sent_sequence + 1 \
+     WHERE topic = ? AND message_key = ? AND parked_at IS NOT NULL AND last_sequence > sent_sequence",
+);
+static SENT: Statement =
+    Statement::new("SELECT sent_sequence FROM evenkeel_outbox_keys WHERE topic = ? AND message_key = ?");
+static FORGET: Statement =
+    Statement::new("DELETE FROM evenkeel_outbox_ordered WHERE topic = ? AND message_key = ? AND sequence <= ?");
+static RETRY: Statement = Statement::new(
+    "UPDATE evenkeel_outbox SET due_at = {now} WHERE state = 1 AND claim IS NULL AND due_at > (SELECT {now})",
+);
+static RETRY_KEYS: Statement = Statement::new(
+    "UPDATE evenkeel_outbox_keys SET due_at = {now} \
+     WHERE parked_at IS NULL AND claim IS NULL AND due_at > (SELECT {now})",
+);
+static OLD: Statement = Statement::new(
+    "SELECT id FROM evenkeel_outbox WHERE state IN (2, 3) AND settled_at < (SELECT {now}) - ? ORDER BY id LIMIT ?",
+);
+static DELETE: Lists = Lists::new("DELETE FROM evenkeel_outbox WHERE state IN (2, 3) AND id IN (..)");
+
+impl<DB: Database> Outbox<DB> {
+    /// Releases a parked work. `false`: it is not parked (any more).
+    ///
+    /// # Errors
+    /// [`SqlError`] of the database.
+    pub fn release(&self, work: WorkId, how: Release) -> impl Future<Output = Result<bool, SqlError>> + Send {
+        let outbox = self.clone();
+        async move {
+            let statement = if how == Release::Resend { &RESEND } else { &SKIP };
+            Ok(outbox.execute(statement, &[Value::Bytes(&work.0)]).await? > 0)
+        }
+    }
+
+    /// Releases a parked key. `false`: it is not parked (any more). With [`Release::Skip`] the message that could not be sent is
+    /// deleted, and the key goes on with the next one; its sink sees that a sequence is missing.
+    ///
+    /// # Errors
+    /// [`SqlError`] of the database.
+    pub fn release_key(
+        &self,
+        topic: &str,
+        key: &str,
+        how: Release,
+    ) -> impl Future<Output = Result<bool, SqlError>> + Send {
+        let (outbox, topic, key) = (self.clone(), topic.to_owned(), key.to_owned());
+        async move {
+            let name = [Value::Text(&topic), Value::Text(&key)];
+            match how {
+                Release::Resend => Ok(outbox.execute(&RESEND_KEY, &name).await? > 0),
+                Release::Skip => outbox.skip(&name).await,
+            }
+        }
+    }
+
+    /// What waits between two attempts is due now: its cause is mended. Answers how many works and keys.
+    ///
+    /// # Errors
+    /// [`SqlError`] of the database.
+    pub fn retry(&self) -> impl Future<Output = Result<u64, SqlError>> + Send {
+        let outbox = self.clone();
+        async move { Ok(outbox.execute(&RETRY, &[]).await? + outbox.execute(&RETRY_KEYS, &[]).await?) }
+    }
+
+    /// Deletes works that have been done for longer than `age` (at least ten minutes: rows decide about commits that nobody
+    /// answered), a few hundred at a time. Answers how many.
+    ///
+    /// # Errors
+    /// [`SqlError`] of the database; what was deleted stays deleted.
+    pub fn purge(&self, age: Duration) -> impl Future<Output = Result<u64, SqlError>> + Send {
+        self.clone().delete(age.max(RETENTION_MIN))
+    }
+
+    async fn execute(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
+        let mut connection = self.connection().await?;
+        DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
+    }
+
+    async fn skip(&self, name: &[Value<'_>; 2]) -> Result<bool, SqlError> {
+        let of = SqlError::of::<DB>;
+        let mut connection = self.connection().await?;
+        let mut transaction = begin(&mut connection).await.map_err(of)?;
+        let skipped = DB::execute(&mut transaction, SKIP_KEY.text::<DB>(), name).await.map_err(of)?;
+        let row = Row::<DB>::first(&mut transaction, &SENT, name).await.map_err(of)?;
+        let sent = row.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
+        if skipped > 0 {
+            let values = [name[0], name[1], Value::count(sent)];
+            DB::execute(&mut transaction, FORGET.text::<DB>(), &values).await.map_err(of)?;
+        }
+        transaction.commit().await.map_err(of)?;
+        Ok(skipped > 0)
+    }
+
+    async fn delete(self, age: Duration) -> Result<u64, SqlError> {
+        let of = SqlError::of::<DB>;
+        let mut connection = self.connection().await?;
+        let mut deleted = 0;
+        loop {
+            let values = [Value::count(ms(age)), Value::count(LIST_MAX as u64)];
+            let rows = Row::<DB>::all(&mut connection, &OLD, &values).await.map_err(of)?;
+            let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>().map_err(of)?;
+            let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
+            deleted += DELETE.execute::<DB>(&mut connection, &[], &list).await.map_err(of)?;
+            if ids.len() < LIST_MAX {
+                return Ok(deleted);
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Lists and figures.
+
+use super::Outbox;
+use crate::sql::database::{Database, Row, Statement, Value};
+use crate::sql::error::SqlError;
+use crate::sql::outbox::{Effect, State, WorkId, format};
+use std::future::Future;
+
+/// Where a work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Committed, and not all of its effects are carried out.
+    Waiting,
+    /// All of its effects are carried out.
+    Done,
+    /// It was decided that its commit never happened.
+    Aborted,
+    /// Its effects failed too often: somebody has to decide.
+    Parked,
+}
+
+impl Place {
+    fn state(self) -> State {
+        match self {
+            Self::Waiting => State::Pending,
+            Self::Done => State::Done,
+            Self::Aborted => State::Aborted,
+            Self::Parked => State::Parked,
+        }
+    }
+}
+
+/// One work.
+#[derive(Clone, Debug)]
+pub struct SeenWork {
+    /// Its name.
+    pub id: WorkId,
+    /// Failures so far.
+    pub attempts: u64,
+    /// When it began, in ms since 1970 by the database's clock.
+    pub created_ms: u64,
+    /// When a relay may take it (again); `None` if none will.
+    pub due_ms: Option<u64>,
+    /// Whether a relay holds it now.
+    pub is_claimed: bool,
+    /// What its effects are, in words.
+    pub effects: Vec<String>,
+    /// The last failure.
+    pub error: Option<String>,
+}
+
+/// One key of ordered messages.
+#[derive(Clone, Debug)]
+pub struct SeenKey {
+    /// Where its messages go.
+    pub topic: String,
+    /// Its name.
+    pub key: String,
+    /// The last message that was confirmed.
+    pub sent: u64,
+    /// The last message there is.
+    pub last: u64,
+    /// Failures of the next message so far.
+    pub attempts: u64,
+    /// When a relay may look (again).
+    pub due_ms: Option<u64>,
+    /// Since when it waits for a person.
+    pub parked_ms: Option<u64>,
+    /// Whether a relay holds it now.
+    pub is_claimed: bool,
+    /// The last failure.
+    pub error: Option<String>,
+}
+
+/// The figures of an outbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Works whose effects are not all carried out.
+    pub waiting: u64,
+    /// Works that are done, and not deleted yet.
+    pub done: u64,
+    /// Tombstones of commits that never happened.
+    pub aborted: u64,
+    /// Works that wait for a person.
+    pub parked: u64,
+    /// When the oldest work that waits began.
+    pub oldest_ms: Option<u64>,
+    /// Ordered messages that are not confirmed.
+    pub messages: u64,
+    /// When the oldest of them was committed.
+    pub oldest_message_ms: Option<u64>,
+    /// Keys there are.
+    pub keys: u64,
+    /// Keys with something to send.
+    pub keys_waiting: u64,
+    /// Keys that wait for a person.
+    pub keys_parked: u64,
+    /// Now, by the database's clock.
+    pub now_ms: u64,
+}
+
+static WORKS: Statement =
+    Statement::new("SELECT state, COUNT(*), MIN(created_at), {now} FROM evenkeel_outbox GROUP BY state");
+static MESSAGES: Statement = Statement::new("SELECT COUNT(*), MIN(created_at), {now} FROM evenkeel_outbox_ordered");
+static KEYS: Statement = Statement::new(
+    "SELECT COUNT(*), COUNT(CASE WHEN last_sequence > sent_sequence THEN 1 END), COUNT(parked_at) \
+     FROM evenkeel_outbox_keys",
+);
+static LIST: Statement = Statement::new(
+    "SELECT id, attempts, created_at, due_at, claim, effects, error FROM evenkeel_outbox WHERE state = ? AND id > ? \
+     ORDER BY id LIMIT ?",
+);
+static LIST_KEYS: Statement = Statement::new(
+    "SELECT topic, message_key, sent_sequence, last_sequence, attempts, due_at, parked_at, claim, error \
+     FROM evenkeel_outbox_keys WHERE last_sequence > sent_sequence AND (parked_at IS NOT NULL OR ? = 0) \
+     AND (topic > ? OR (topic = ? AND message_key > ?)) ORDER BY topic, message_key LIMIT ?",
+);
+
+impl<DB: Database> Outbox<DB> {
+    /// The figures. They are counted, so on a large outbox this takes a while.
+    ///
+    /// # Errors
+    /// [`SqlError`] of the database.
+    pub fn stats(&self) -> impl Future<Output = Result<Stats, SqlError>> + Send {
+        self.clone().count()
+    }
+
+    /// Up to `limit` works after `after`, oldest first.
+    ///
+    /// # Errors
+    /// [`SqlError`] of the database.
+    pub fn works(
+        &self,
+        place: Place,
+        after: Option<WorkId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<SeenWork>, SqlError>> + Send {
+        self.clone().list(place, after, limit)
+    }
+
+    /// Up to `limit` keys with something to send (only those that are parked) after the topic and key `after`, by name.
+    ///
+    /// # Errors
+    /// [`SqlError`] of the database.
+    pub fn keys(
+        &self,
+        only_parked: bool,
+        after: (String, String),
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<SeenKey>, SqlError>> + Send {
+        self.clone().list_keys(only_parked, after, limit)
+    }
+
+    async fn count(self) -> Result<Stats, SqlError> {
+        let of = SqlError::of::<DB>;
+        let mut connection = self.connection().await?;
+        let mut stats = Stats::default();
+        for row in Row::<DB>::all(&mut connection, &WORKS, &[]).await.map_err(of)? {
+            let count = row.count(1).map_err(of)?;
+            match State::from_number(row.int(0).map_err(of)?) {
+                Some(State::Pending) => {
+                    stats.waiting = count;
+                    stats.oldest_ms = Some(row.count(2).map_err(of)?);
+                }
+                Some(State::Done) => stats.done = count,
+                Some(State::Aborted) => stats.aborted = count,
+                Some(State::Parked) => stats.parked = count,
+                Some(State::Open) | None => {}
+            }
+        }
+        if let Some(row) = Row::<DB>::first(&mut connection, &MESSAGES, &[]).await.map_err(of)? {
+            stats.messages = row.count(0).map_err(of)?;
+            stats.oldest_message_ms = row.maybe_int(1).map_err(of)?.and_then(|ms| u64::try_from(ms).ok());
+            stats.now_ms = row.count(2).map_err(of)?;
+        }
+        if let Some(row) = Row::<DB>::first(&mut connection, &KEYS, &[]).await.map_err(of)? {
+            stats.keys = row.count(0).map_err(of)?;
+            stats.keys_waiting = row.count(1).map_err(of)?;
+            stats.keys_parked = row.count(2).map_err(of)?;
+        }
+        Ok(stats)
+    }
+
+    async fn list(self, place: Place, after: Option<WorkId>, limit: usize) -> Result<Vec<SeenWork>, SqlError> {
+        let after = after.map_or([0; 16], |work| work.0);
+        let values = [Value::Int(place.state() as i64), Value::Bytes(&after), Value::count(limit as u64)];
+        let mut connection = self.connection().await?;
+        let rows = Row::<DB>::all(&mut connection, &LIST, &values).await.map_err(SqlError::of::<DB>)?;
+        rows.iter().map(seen_work).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+    }
+
+    async fn list_keys(
+        self,
+        only_parked: bool,
+        (topic, key): (String, String),
+        limit: usize,
+    ) -> Result<Vec<SeenKey>, SqlError> {
+        let topic = Value::Text(&topic);
+        let values = [Value::Int(i64::from(only_parked)), topic, topic, Value::Text(&key), Value::count(limit as u64)];
+        let mut connection = self.connection().await?;
+        let rows = Row::<DB>::all(&mut connection, &LIST_KEYS, &values).await.map_err(SqlError::of::<DB>)?;
+        rows.iter().map(seen_key).collect::<Result<_, _>>().map_err(SqlError::of::<DB>)
+    }
+}
+
+fn seen_work<DB: Database>(row: &Row<DB>) -> Result<SeenWork, sqlx::Error> {
+    let effects = match format::decode(row.bytes(5)?) {
+        Ok(effects) => effects.iter().map(words).collect(),
+        Err(error) => vec![error.to_string()],
+    };
+    Ok(SeenWork {
+        id: WorkId(row.id(0)?.unwrap_or_default()),
+        attempts: row.count(1)?,
+        created_ms: row.count(2)?,
+        due_ms: due(row.maybe_int(3)?),
+        is_claimed: row.maybe_bytes(4)?.is_some(),
+        effects,
+        error: row.maybe_text(6)?.filter(|error| !error.is_empty()),
+    })
+}
+
+fn seen_key<DB: Database>(row: &Row<DB>) -> Result<SeenKey, sqlx::Error> {
+    Ok(SeenKey {
+        topic: row.text(0)?,
+        key: row.text(1)?,
+        sent: row.count(2)?,
+        last: row.count(3)?,
+        attempts: row.count(4)?,
+        due_ms: due(row.maybe_int(5)?),
+        parked_ms: row.maybe_int(6)?.and_then(|ms| u64::try_from(ms).ok()),
+        is_claimed: row.maybe_bytes(7)?.is_some(),
+        error: row.maybe_text(8)?.filter(|error| !error.is_empty()),
+    })
+}
+
+fn due(due_at: Option<i64>) -> Option<u64> {
+    due_at.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms < super::super::rows::NEVER)
+}
+
+fn words(effect: &Effect) -> String {
+    match effect {
+        Effect::Invalidate(invalidate) => {
+            format!("invalidate {} {}", invalidate.cache, String::from_utf8_lossy(&invalidate.key))
+        }
+        Effect::Put(put) => format!("job {} {}", put.topic, put.id),
+        Effect::Publish(message) => format!("publish {} ({} bytes)", message.topic, message.payload.len()),
+    }
+}

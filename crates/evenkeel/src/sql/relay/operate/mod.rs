@@ -1,0 +1,38 @@
+//! [`Outbox`]: an outbox as those see it who operate it. `look` reads, `change` releases, retries and purges.
+
+mod change;
+mod look;
+
+pub use change::Release;
+pub use look::{Place, SeenKey, SeenWork, Stats};
+
+use crate::sql::database::Database;
+use crate::sql::error::SqlError;
+use sqlx::Pool;
+use sqlx::pool::PoolConnection;
+
+/// An outbox as those see it who operate it: lists, figures, and what to do with what is parked. It carries nothing out.
+///
+/// Its calls go to the database only; a relay does what follows.
+#[derive(Debug)]
+pub struct Outbox<DB: Database> {
+    pool: Pool<DB>,
+}
+
+impl<DB: Database> Clone for Outbox<DB> {
+    fn clone(&self) -> Self {
+        Self { pool: self.pool.clone() }
+    }
+}
+
+impl<DB: Database> Outbox<DB> {
+    /// The outbox in this database.
+    #[must_use]
+    pub fn new(pool: &Pool<DB>) -> Self {
+        Self { pool: pool.clone() }
+    }
+
+    async fn connection(&self) -> Result<PoolConnection<DB>, SqlError> {
+        self.pool.acquire().await.map_err(SqlError::of::<DB>)
+    }
+}

@@ -1,0 +1,82 @@
+//! `evenkeel outbox` against an outbox in SQLite. (The statements are tested on every database with the library.)
+
+use crate::program::{Ran, evenkeel};
+use serde_json::Value;
+use sqlx::AssertSqlSafe;
+use testkit::park::{Database, sqlite_database};
+
+/// An outbox with a parked work, a parked key, and a work that is done.
+async fn outbox() -> (Database, sqlx::SqlitePool) {
+    let database = sqlite_database().unwrap();
+    let pool = sqlx::SqlitePool::connect(&database.url).await.unwrap();
+    evenkeel::sql::migrate(&pool).await.unwrap();
+    let work = |number: u8, state: u8, due_at: &str| {
+        format!(
+            "INSERT INTO evenkeel_outbox (id, state, effects, attempts, created_at, settled_at, due_at, error) \
+             VALUES (x'000000000000700080000000000000{number:02x}', {state}, x'01', 20, 1, 1, {due_at}, 'no route')"
+        )
+    };
+    let key = "INSERT INTO evenkeel_outbox_keys \
+               (topic, message_key, last_sequence, sent_sequence, due_at, attempts, parked_at, error) \
+               VALUES ('links', 'a', 5, 3, 9000000000000000, 20, 1, 'too large')";
+    for text in [work(1, 4, "9000000000000000"), work(2, 2, "NULL"), key.to_owned()] {
+        sqlx::raw_sql(AssertSqlSafe(text)).execute(&pool).await.unwrap();
+    }
+    (database, pool)
+}
+
+/// Runs `evenkeel outbox ..` on it.
+async fn run(database: &Database, words: &[&str]) -> Ran {
+    let words: Vec<String> =
+        ["outbox", "--database", &database.url].iter().chain(words).map(ToString::to_string).collect();
+    let run = move || evenkeel(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|_| unreachable!("{}{}", ran.out, ran.err))
+}
+
+const WORK: &str = "00000000-0000-7000-8000-000000000001";
+
+#[tokio::test]
+async fn what_is_parked_is_listed_and_released() {
+    let (database, _pool) = outbox().await;
+    let parked = run(&database, &["park", "ls"]).await;
+    assert_eq!(parked.code, 1, "something is parked: {}{}", parked.out, parked.err);
+    for words in [WORK, "no route", "links", "too large"] {
+        assert!(parked.out.contains(words), "{words}: {}", parked.out);
+    }
+    let figures = json(&run(&database, &["stats", "--json"]).await);
+    assert_eq!((&figures["works"]["parked"], &figures["keys"]["parked"]), (&Value::from(1), &Value::from(1)));
+
+    let undecided = run(&database, &["release", WORK]).await;
+    assert_eq!((undecided.code, undecided.err.contains("--resend")), (2, true), "{}", undecided.err);
+    assert_eq!(run(&database, &["release", WORK, "--resend"]).await.code, 0);
+    assert_eq!(run(&database, &["release", WORK, "--resend"]).await.code, 1, "it is not parked any more");
+    let skipped = run(&database, &["release", "--topic", "links", "--key", "a", "--skip"]).await;
+    assert_eq!((skipped.code, skipped.out.as_str()), (0, "links a is skipped\n"));
+    let waiting = json(&run(&database, &["ls", "--json"]).await);
+    assert_eq!((&waiting["works"][0]["id"], &waiting["keys"][0]["sent"]), (&Value::from(WORK), &Value::from(4)));
+    assert_eq!(run(&database, &["park", "ls"]).await.code, 0);
+}
+
+#[tokio::test]
+async fn nothing_is_deleted_unless_confirmed() {
+    let (database, _pool) = outbox().await;
+    let asked = run(&database, &["purge", "--older", "1h"]).await;
+    assert_eq!((asked.code, asked.err.contains("add --confirm")), (2, true), "{}", asked.err);
+    let purged = json(&run(&database, &["purge", "--older", "1h", "--confirm", "--json"]).await);
+    assert_eq!(purged["deleted"], 1);
+    assert_eq!(json(&run(&database, &["stats", "--json"]).await)["works"]["done"], 0);
+}
+
+#[tokio::test]
+async fn an_outbox_that_is_not_there_is_one_sentence() {
+    let database = sqlite_database().unwrap();
+    sqlx::SqlitePool::connect(&database.url).await.unwrap();
+    let ran = run(&database, &["stats"]).await;
+    assert_eq!((ran.code, ran.err.lines().count(), ran.err.contains("migrate")), (2, 1, true), "{}", ran.err);
+    let wrong = evenkeel(&["outbox", "--database", "redis://localhost", "ls"]);
+    assert_eq!((wrong.code, wrong.err.contains("no address of a database")), (2, true));
+}
