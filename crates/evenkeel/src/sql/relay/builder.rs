@@ -76,7 +76,7 @@ impl<DB: Database> RelayBuilder<DB> {
     }
 
     /// Between two looks while there is nothing to do: doubles from `min` to `max`. Default: 20 ms to 1 s. A commit of this
-    /// process, and on PostgreSQL of any process, ends the pause at once.
+    /// process that left something ends the pause at once.
     pub fn poll(mut self, min: Duration, max: Duration) -> Self {
         self.settings.poll = Backoff { delay_min: min, delay_max: max.max(min) };
         self

@@ -77,12 +77,12 @@ async fn dies_at(point: &str) {
 
 #[tokio::test]
 async fn a_relay_that_dies_inside_its_claim_loses_nothing() {
-    dies_at("relay_claimed").await;
+    Box::pin(dies_at("relay_claimed")).await;
 }
 
 #[tokio::test]
 async fn a_relay_that_dies_after_publishing_doubles_nothing_that_is_ordered() {
-    dies_at("relay_published").await;
+    Box::pin(dies_at("relay_published")).await;
 }
 
 /// A process that looks at both lanes until it dies.
