@@ -22,7 +22,7 @@ end
 local verdicts = settle_all(7)
 
 local lease, out = { token = token, span = tonumber(ARGV[3]), taken = {} }, {}
-for priority = 0, 3 do
+for _, priority in ipairs(in_use()) do
   local gone, stop = {}, want <= 0
   if meta.paused > NOW then stop = true end -- guard: queue_paused
   if not stop then stop, want = claim_from(DUE[priority], want, lease, out, gone) end

@@ -16,6 +16,11 @@ local function text(number)
   return string.format('%d', number)
 end
 
+-- The priorities that may have jobs waiting. Most topics know only the normal one.
+local function in_use()
+  return call('EXISTS', DUE[0], DUE[1], DUE[3]) == 0 and { 2 } or { 0, 1, 2, 3 }
+end
+
 local function add(total, by)
   totals[total] = (totals[total] or 0) + by
 end

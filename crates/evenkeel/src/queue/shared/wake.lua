@@ -2,10 +2,10 @@
 -- Cost O(log n).
 local WAKE, MARKERS_MAX = tag .. ':wake', 8
 
--- The earliest due time, and that of each priority.
+-- The earliest due time, and that of each priority that is in use.
 local function earliest()
   local first, each = nil, {}
-  for priority = 0, 3 do
+  for _, priority in ipairs(in_use()) do
     local due = tonumber(call('ZRANGE', DUE[priority], '0', '0', 'WITHSCORES')[2])
     each[priority] = due
     if due and (not first or due < first) then first = due end

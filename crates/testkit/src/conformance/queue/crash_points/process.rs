@@ -8,7 +8,7 @@ use bytes::Bytes;
 use evenkeel::link::{Link, LinkState};
 use evenkeel::queue::steps::{
     Beat, Claimed, Delivered, Enqueued, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Redriven,
-    Reschedule, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Shard, State, Verdict, When,
+    Reschedule, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Shard, State, Tick, Verdict, When,
 };
 use evenkeel::queue::{JobId, QueueError, RedisQueue};
 use std::time::Duration;
@@ -70,6 +70,20 @@ impl<'a> Process<'a> {
         self.ask(async |queue, shard| queue.put(shard, std::slice::from_ref(&put)).await).await?;
         self.ledger.of(job.id).accepted = true;
         Ok(())
+    }
+
+    pub(super) async fn tick(&mut self, tick: &Tick) -> Result<()> {
+        let now = self.time.now();
+        tick.jobs.iter().for_each(|job| self.ledger.sent(job, due_at(job.when, now)));
+        // Repeated, it finds its own tick: whatever it says, the tick is in.
+        self.ask(async |queue, shard| queue.tick(shard, tick).await).await?;
+        tick.jobs.iter().for_each(|job| self.ledger.of(job.id).accepted = true);
+        Ok(())
+    }
+
+    pub(super) async fn progress(&self, receipt: Receipt) -> Result<bool> {
+        let words = Bytes::from_static(b"half of it");
+        self.ask(async |queue, shard| queue.progress(shard, &receipt, words.clone()).await).await
     }
 
     pub(super) async fn settle(&mut self, call: &SettleAndClaim) -> Result<Claimed> {

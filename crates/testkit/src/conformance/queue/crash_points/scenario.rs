@@ -7,7 +7,7 @@ use bytes::Bytes;
 use evenkeel::queue::JobId;
 use evenkeel::queue::job::{JobSpec, Keep, Priority, Retries, Unique, UniqueKey};
 use evenkeel::queue::steps::{
-    Delivered, Limits, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Rescheduled, Revoked, State, When,
+    Delivered, Limits, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Rescheduled, Revoked, State, Tick, When,
 };
 
 /// Longer than the scenario: what ended is remembered, so that its end can be seen.
@@ -78,6 +78,7 @@ async fn outcomes(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<
     let first = process.claim(consumer, 2).await?;
     ensure!(first.len() == 2, "{} deliveries", first.len());
     process.beat(consumer, &receipts(&first)).await?;
+    ensure!(process.progress(first[0].receipt).await?, "progress of a delivery that is not current");
     process.end(consumer, receipts(&first).into_iter().map(|receipt| (receipt, Outcome::Done)).collect()).await?;
     let revoked = process.revoke(first[0].receipt.id).await?;
     ensure!(matches!(revoked, Revoked::Ended(_)), "{revoked:?}");
@@ -143,8 +144,14 @@ async fn lapses(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()
     Ok(())
 }
 
-/// What a unit of work writes: a job, a newer one, an older one that comes late, a withdrawal.
+/// What a unit of work writes: a job, a newer one, an older one that comes late, a withdrawal. What a schedule writes: its ticks.
 async fn obligations(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()> {
+    let at = process.time.now();
+    let first = Tick { schedule: [5; 16], seen: None, last: at, jobs: vec![named("tick 1")] };
+    process.tick(&first).await?;
+    process.tick(&Tick { seen: Some(at), last: at + 1, jobs: vec![named("tick 2")], ..first }).await?;
+    let taken = process.claim(consumer, 2).await?;
+    process.end(consumer, receipts(&taken).into_iter().map(|receipt| (receipt, Outcome::Done)).collect()).await?;
     process.put(named("p"), 1).await?;
     process.put(with("p", |spec| spec.body = Bytes::from_static(b"newer")), 3).await?;
     process.put(named("p"), 2).await?;
