@@ -6,6 +6,7 @@ use super::metrics::QueueMetrics;
 use super::queue::{Core, Queue};
 use super::register::TopicRecord;
 use super::retry_delay::{RetryDelay, ms};
+use super::router::Router;
 use super::server;
 use super::settings::{Durability, Settings, WhenFull};
 #[cfg(feature = "sql")]
@@ -52,8 +53,8 @@ impl Keel {
 
 impl<T, C> QueueBuilder<T, C> {
     /// Over how many shards the jobs are spread: hash slots of a cluster, and scripts that run apart. Default: as many as the
-    /// topic was first opened with, else 1. It cannot be changed later: whoever opens the topic with another number is
-    /// refused.
+    /// topic has already, else 1. Opening the topic does not change it: whoever names a number that the topic never had is
+    /// refused. [`Topic::grow`](super::topic::Topic::grow) changes it.
     pub fn shards(mut self, shards: u16) -> Self {
         self.settings.shards = Some(shards);
         self
@@ -192,16 +193,17 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             id_window_ms: ms(settings.id_window),
         };
         let held = store.register(&self.name, &wanted).await?;
-        if settings.shards.is_some_and(|shards| shards != held.shards) {
-            return Err(QueueError::Settings {
-                queue: self.name,
-                reason: format!(
-                    "it has {} shards since it was first opened, and that cannot change; say `shards({0})` or nothing",
-                    held.shards
-                ),
-            });
+        let router = Router::open(&store, &self.name, held.shards, self.keel.clock()).await?;
+        let shards = router.shards();
+        if let Some(wanted) = settings.shards
+            && !shards.topology().knows(wanted)
+        {
+            let reason = format!(
+                "it has {0} shards; say `shards({0})` or nothing, or let it grow with `evenkeel queue grow`",
+                shards.count()
+            );
+            return Err(QueueError::Settings { queue: self.name, reason });
         }
-        let shards = store.shards(&self.name, held.shards);
         if settings.limits != Limits::default() {
             let limits = settings.limits_of_a_shard(shards.count());
             for shard in shards.iter() {
@@ -223,7 +225,8 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             #[cfg(feature = "sql")]
             judge,
             store,
-            shards,
+            router: Arc::new(router),
+            record: held,
             codec: Arc::new(self.codec),
             settings,
             clock: self.keel.clock().clone(),

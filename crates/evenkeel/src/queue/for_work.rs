@@ -6,7 +6,8 @@ use super::order::Order;
 use super::queue::Queue;
 use super::record::encode_job;
 use super::retry_delay::ms;
-use super::steps::{ITEMS_MAX, Put, PutChange, QueueSteps, When};
+use super::router::Router;
+use super::steps::{Put, PutChange, When};
 use super::store::QueueStore;
 use bytes::Bytes;
 
@@ -14,7 +15,7 @@ use bytes::Bytes;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobPut {
     pub(crate) topic: String,
-    /// How many shards the topic has; that never changes.
+    /// How many shards the topic had when this was said; it may have grown since.
     pub(crate) shards: u16,
     pub(crate) id: JobId,
     /// The newest wins. 0: it is to be taken when the work commits.
@@ -66,7 +67,7 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
         let spec = JobSpec { keep: Keep::AfterEnd(ms(core.settings.id_window)), ..job.spec };
         Ok(JobPut {
             topic: queue.name().to_owned(),
-            shards: core.shards.count(),
+            shards: core.router.shards().count(),
             id: job.id,
             version: u64::from(!is_named),
             wish: JobWish::Run { due_at, spec: Box::new(spec) },
@@ -81,7 +82,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         let core = self.core();
         JobPut {
             topic: self.name().to_owned(),
-            shards: core.shards.count(),
+            shards: core.router.shards().count(),
             id,
             version: 0,
             wish: JobWish::Withdraw(Keep::AfterEnd(ms(core.settings.id_window))),
@@ -98,12 +99,8 @@ impl QueueStore {
             let (topic, count) = (first.topic.clone(), first.shards);
             let (of_topic, rest): (Vec<&JobPut>, Vec<&JobPut>) =
                 left.into_iter().partition(|put| put.topic == topic && put.shards == count);
-            for share in self.shards(&topic, count).split(of_topic, |put| put.id) {
-                let items: Vec<Put> = share.items.into_iter().map(as_step).collect();
-                for part in items.chunks(ITEMS_MAX) {
-                    self.put(&share.shard, part).await?;
-                }
-            }
+            let router = Router::assume(self, &topic, count);
+            router.put(&of_topic.into_iter().map(as_step).collect::<Vec<Put>>()).await?;
             left = rest;
         }
         Ok(())

@@ -34,6 +34,7 @@ impl QueueMetrics {
             Enqueued::Dead => "dead",
             Enqueued::Ended(_) => "ended",
             Enqueued::Full => "full",
+            Enqueued::Elsewhere => "elsewhere",
         };
         counter!("evenkeel_queue_enqueued_total", "queue" => Arc::clone(&self.queue), "outcome" => outcome)
             .increment(1);

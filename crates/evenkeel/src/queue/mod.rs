@@ -37,7 +37,7 @@
 //! In this folder, from the outside in: `queue`, `builder` and `order` are the surface; `send` and `durable` the way in; `consume/`
 //! runs jobs; `periodic` and `cron` are schedules; `store` is the seam to `redis` and `memory`, `sql/` the
 //! rows that judge jobs under `Durability::Sql`, `shards` decides who keeps a
-//! job, `register` knows which topics there are.
+//! job, `router` finds it there also while the topic `grow`s, `register` knows which topics there are.
 //!
 //! * [`Queue`] — what a program holds: it sends jobs, and [runs](Queue::consume) them.
 //! * [`topic::Topic`] — the same for those who operate it, whatever the type of its jobs.
@@ -53,6 +53,7 @@ mod durable;
 mod error;
 #[cfg(feature = "sql")]
 mod for_work;
+pub mod grow;
 pub mod job;
 mod memory;
 mod metrics;
@@ -65,6 +66,7 @@ pub mod record;
 mod redis;
 mod register;
 mod retry_delay;
+mod router;
 mod send;
 mod server;
 mod settings;
@@ -73,7 +75,9 @@ mod shards;
 mod sql;
 pub mod steps;
 mod store;
+mod together;
 pub mod topic;
+mod topology;
 
 pub use builder::QueueBuilder;
 #[cfg(feature = "tower")]

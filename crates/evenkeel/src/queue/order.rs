@@ -183,12 +183,12 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
                 JobId::of_unique_key(&key)
             }
             (Some(id), Some((key, window))) => {
-                if core.shards.count() > 1 {
+                if core.router.shards().count() > 1 {
                     return Err(QueueError::Invalid(format!(
                         "a unique key beside an id needs a queue with one shard, and {} has {}; leave the id away (the key \
                          is then the id) or open the topic with one shard",
                         queue.name(),
-                        core.shards.count()
+                        core.router.shards().count()
                     )));
                 }
                 spec.unique = Some(Unique { key: UniqueKey::new(&key), window_ms: ms(window) });

@@ -7,7 +7,7 @@ use super::cron::Cron;
 use super::error::QueueError;
 use super::job::{JobId, Note};
 use super::queue::Queue;
-use super::steps::{ITEMS_MAX, NewJob, QueueSteps, Tick, Ticked, When};
+use super::steps::{ITEMS_MAX, NewJob, QueueSteps, Shard, Tick, Ticked, When};
 use crate::clock::{Clock, UnixMs};
 use crate::retry::Backoff;
 use bytes::Bytes;
@@ -114,9 +114,19 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         let (ticks, new_last) = self.plan(*last, now)?;
         let jobs = ticks.into_iter().map(|tick| self.job(tick)).collect::<Result<_, _>>()?;
         let tick = Tick { schedule: schedule.0, seen: *last, last: new_last, jobs };
-        *last = match core.store.tick(core.shards.of(schedule), &tick).await? {
-            Ticked::Moved => Some(new_last),
-            Ticked::Elsewhere(other) => other,
+        let store = &core.store;
+        let ask = |shard: Shard, ticks: Vec<Tick>| async move {
+            let mut answers = Vec::new();
+            for tick in &ticks {
+                answers.push(store.tick(&shard, tick).await?);
+            }
+            Ok(answers)
+        };
+        let not_here = |answer: &Ticked| *answer == Ticked::OtherShard;
+        *last = match core.router.route(&[tick], |_| schedule, ask, not_here).await?.first() {
+            Some(Ticked::Moved) => Some(new_last),
+            Some(Ticked::Elsewhere(other)) => *other,
+            Some(Ticked::OtherShard) | None => return Ok(SLEEP_MAX),
         };
         Ok(Duration::ZERO)
     }

@@ -4,14 +4,14 @@ use super::error::QueueError;
 use super::job::JobId;
 use super::metrics::QueueMetrics;
 use super::order::{Order, Sent};
+use super::register::TopicRecord;
 use super::retry_delay::ms;
+use super::router::Router;
 use super::send;
 use super::settings::{Durability, Settings};
-use super::shards::Shards;
-#[cfg(feature = "testing")]
-use super::steps::Shard;
-use super::steps::{Found, QueueSteps, Reschedule, Rescheduled, Revoked, When};
+use super::steps::{Found, QueueSteps, Reschedule, Rescheduled, Revoked, Shard, When};
 use super::store::QueueStore;
+use super::topic::Topic;
 use crate::clock::{Clock, UnixMs};
 use crate::codec::Codec;
 use crate::keel::Keel;
@@ -32,11 +32,12 @@ pub struct Queue<T> {
 pub(crate) struct Core<T> {
     pub(super) name: Arc<str>,
     pub(super) store: QueueStore,
-    pub(super) shards: Shards,
+    pub(super) router: Arc<Router>,
     pub(super) codec: Arc<dyn Codec<T>>,
     pub(super) settings: Settings,
     pub(super) metrics: Arc<QueueMetrics>,
     pub(super) clock: Clock,
+    pub(super) record: TopicRecord,
     pub(super) keel: Keel,
     /// The rows that judge the jobs, under `Durability::Sql`.
     #[cfg(feature = "sql")]
@@ -60,6 +61,12 @@ impl<T: Send + Sync + 'static> Queue<T> {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.core.name
+    }
+
+    /// The same queue for those who operate it: lists, figures, pauses, dead letters.
+    #[must_use]
+    pub fn topic(&self) -> Topic {
+        Topic::of(&self.core)
     }
 
     /// Sends a job that is due at once.
@@ -131,7 +138,9 @@ impl<T: Send + Sync + 'static> Queue<T> {
         if let Some(judge) = &self.core.judge {
             return judge.revoke(*id).await;
         }
-        let answers = self.core.store.revoke(self.core.shards.of(*id), &[*id]).await?;
+        let store = &self.core.store;
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { store.revoke(&shard, &ids).await };
+        let answers = self.core.router.route(&[*id], |id| *id, ask, |answer| *answer == Revoked::Unknown).await?;
         Ok(answers.first().copied().unwrap_or(Revoked::Unknown))
     }
 
@@ -165,7 +174,10 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// # Errors
     /// [`QueueError::Link`]; [`QueueError::Unreadable`] if another program wrote its record.
     pub async fn find(&self, id: &JobId) -> Result<Option<Found>, QueueError> {
-        let found = self.core.store.job(self.core.shards.of(*id), *id).await?;
+        let store = &self.core.store;
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { store.jobs(&shard, &ids).await };
+        let looked = self.core.router.route(&[*id], |id| *id, ask, |looked| matches!(looked, Ok(None))).await?.pop();
+        let found = looked.transpose()?.flatten();
         #[cfg(feature = "sql")]
         if let (None, Some(judge)) = (&found, &self.core.judge) {
             return judge.find(*id).await;
@@ -176,7 +188,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// The steps under this queue and the shard of a job, to be touched as other programs touch those of a Redis.
     #[cfg(feature = "testing")]
     pub fn steps(&self, id: &JobId) -> (impl QueueSteps + use<T>, Shard) {
-        (self.core.store.clone(), self.core.shards.of(*id).clone())
+        let shards = self.core.router.shards();
+        (self.core.store.clone(), shards.at(shards.of(*id)).clone())
     }
 
     async fn change(&self, id: JobId, when: Option<When>, body: Option<Bytes>) -> Result<Rescheduled, QueueError> {
@@ -185,7 +198,10 @@ impl<T: Send + Sync + 'static> Queue<T> {
         if let Some(judge) = &self.core.judge {
             return judge.reschedule(change).await;
         }
-        let answers = self.core.store.reschedule(self.core.shards.of(id), &[change]).await?;
+        let store = &self.core.store;
+        let ask = |shard: Shard, changes: Vec<Reschedule>| async move { store.reschedule(&shard, &changes).await };
+        let not_here = |answer: &Rescheduled| *answer == Rescheduled::Unknown;
+        let answers = self.core.router.route(&[change], |change| change.id, ask, not_here).await?;
         Ok(answers.first().copied().unwrap_or(Rescheduled::Unknown))
     }
 

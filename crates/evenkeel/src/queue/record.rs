@@ -38,6 +38,17 @@ const NOTE_REDRIVEN: u8 = 5;
 const NOTE_RETRY_DELAY: u8 = 6;
 const NOTE_PROGRESS: u8 = 7;
 
+/// The bytes of a stamp.
+#[must_use]
+pub fn encode_stamp(stamp: &Stamp) -> Bytes {
+    let mut out = BytesMut::with_capacity(STAMP_BYTES);
+    out.put_slice(&[FORMAT_STAMP, stamp.end as u8, 0, 0]);
+    out.put_u64(stamp.version);
+    put_u48(&mut out, stamp.ended_at);
+    put_u48(&mut out, stamp.until.unwrap_or(0));
+    out.freeze()
+}
+
 /// Bytes that are not a record of this format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the record of this job cannot be read: {0}")]

@@ -1,10 +1,12 @@
 //! The steps as scripts on Redis; docs/spec/queue.md is their specification, `memory/` their model.
 
 mod call;
+mod grow;
 mod reply;
 mod scripts;
 
 pub(crate) use scripts::ALL as SCRIPTS;
+pub(super) use scripts::GROWN;
 
 use super::check;
 use super::error::QueueError;

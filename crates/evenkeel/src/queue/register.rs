@@ -1,6 +1,7 @@
 //! The register of topics: which there are, over how many shards, and what the command line must know of them.
 
 use super::error::QueueError;
+use super::redis::GROWN;
 use crate::link::{Link, LinkError};
 use redis::Value;
 use serde::{Deserialize, Serialize};
@@ -26,11 +27,13 @@ pub(crate) struct TopicRecord {
 pub(super) struct RedisTopics<'a> {
     link: &'a Link,
     key: String,
+    /// Of topics that have grown: one hash, topic → its numbers of shards.
+    grown: String,
 }
 
 impl<'a> RedisTopics<'a> {
     pub(super) fn new(link: &'a Link) -> Self {
-        Self { link, key: format!("{}:q:topics", link.prefix()) }
+        Self { link, key: format!("{}:q:topics", link.prefix()), grown: format!("{}:q:grown", link.prefix()) }
     }
 
     /// Enters a topic unless it is there. Two that enter it at once agree on what the first one wrote.
@@ -60,6 +63,24 @@ impl<'a> RedisTopics<'a> {
         rows.into_iter().map(|(topic, text)| read(&topic, &text).map(|record| (topic, record))).collect()
     }
 
+    /// The entry of a topic that has grown.
+    pub(super) async fn grown(&self, topic: &str) -> Result<Option<String>, QueueError> {
+        match self.link.command(self.grown.as_bytes(), redis::cmd("HGET").arg(&self.grown).arg(topic)).await? {
+            Value::Nil => Ok(None),
+            Value::BulkString(entry) => Ok(Some(String::from_utf8_lossy(&entry).into_owned())),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Moves that entry on, if it is the one that was seen; answers what it is then.
+    pub(super) async fn grow(&self, topic: &str, seen: &str, next: &str) -> Result<String, QueueError> {
+        let args = [topic.as_bytes(), seen.as_bytes(), next.as_bytes()];
+        match self.link.run(&GROWN, &[self.grown.as_bytes()], &args).await? {
+            Value::BulkString(entry) => Ok(String::from_utf8_lossy(&entry).into_owned()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     async fn command(&self, cmd: &redis::Cmd) -> Result<Value, QueueError> {
         Ok(self.link.command(self.key.as_bytes(), cmd).await?)
     }
@@ -84,7 +105,10 @@ fn unexpected(value: &Value) -> QueueError {
 
 /// The register of an embedded store.
 #[derive(Default)]
-pub(super) struct MemoryTopics(Mutex<BTreeMap<String, TopicRecord>>);
+pub(super) struct MemoryTopics {
+    topics: Mutex<BTreeMap<String, TopicRecord>>,
+    grown: Mutex<BTreeMap<String, String>>,
+}
 
 impl MemoryTopics {
     pub(super) fn register(&self, topic: &str, record: &TopicRecord) -> TopicRecord {
@@ -103,7 +127,22 @@ impl MemoryTopics {
         self.topics().iter().map(|(topic, record)| (topic.clone(), record.clone())).collect()
     }
 
+    /// The entry of a topic that has grown.
+    pub(super) fn grown(&self, topic: &str) -> Option<String> {
+        self.grown.lock().unwrap_or_else(PoisonError::into_inner).get(topic).cloned()
+    }
+
+    /// Moves that entry on, if it is the one that was seen; answers what it is then.
+    pub(super) fn grow(&self, topic: &str, seen: &str, next: &str) -> String {
+        let mut grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = grown.entry(topic.to_owned()).or_default();
+        if held == seen {
+            next.clone_into(held);
+        }
+        held.clone()
+    }
+
     fn topics(&self) -> MutexGuard<'_, BTreeMap<String, TopicRecord>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.topics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! The way of jobs into a queue: split over the shards, sent in as few calls as the steps allow, kept waiting while it is full.
+//! The way of jobs into a queue: split over the shards, sent to all of them at once, in as few calls as the steps allow, kept waiting while it is full.
 
 use super::durable;
 use super::error::QueueError;
@@ -6,8 +6,9 @@ use super::job::JobId;
 use super::order::Sent;
 use super::queue::Queue;
 use super::settings::{Durability, WhenFull};
-use super::steps::{Enqueued, ITEMS_MAX, NewJob, QueueSteps, Shard};
+use super::steps::{Enqueued, NewJob, QueueSteps, Shard};
 use crate::retry::Backoff;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How often a sender that waits for room asks.
@@ -27,16 +28,17 @@ pub(super) async fn send<T: Send + Sync + 'static>(
     let mut sent: Vec<Sent> = jobs.iter().map(|job| Sent { id: job.id, answer: Enqueued::Full }).collect();
     let mut left: Vec<usize> = (0..jobs.len()).collect();
     let mut attempt = 0;
-    let mut short = None;
+    let short = Mutex::new(None);
     loop {
-        for share in core.shards.split(left, |place| jobs[*place].id) {
-            for places in share.items.chunks(ITEMS_MAX) {
-                let part: Vec<NewJob> = places.iter().map(|place| jobs[*place].clone()).collect();
-                let (answers, reached) = enqueue(queue, &share.shard, &part).await?;
-                short = short.or(reached);
-                places.iter().zip(answers).for_each(|(place, answer)| sent[*place].answer = answer);
-            }
-        }
+        let some: Vec<NewJob> = left.iter().map(|place| jobs[*place].clone()).collect();
+        let ask = |shard: Shard, jobs: Vec<NewJob>| async {
+            let (answers, reached) = enqueue(queue, shard, jobs).await?;
+            let mut short = short.lock().unwrap_or_else(PoisonError::into_inner);
+            *short = short.or(reached);
+            Ok(answers)
+        };
+        let answers = core.router.route(&some, |job| job.id, ask, |answer| *answer == Enqueued::Elsewhere).await?;
+        left.iter().zip(answers).for_each(|(place, answer)| sent[*place].answer = answer);
         left = (0..sent.len()).filter(|place| sent[*place].answer == Enqueued::Full).collect();
         if left.is_empty() || core.clock.now() >= until {
             break;
@@ -46,7 +48,7 @@ pub(super) async fn send<T: Send + Sync + 'static>(
         attempt += 1;
     }
     sent.iter().for_each(|sent| core.metrics.sent(sent.answer));
-    match short {
+    match short.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some((wanted, reached)) => {
             let accepted = sent.iter().filter(|sent| sent.answer != Enqueued::Full);
             let ids: Vec<JobId> = accepted.map(|sent| sent.id).collect();
@@ -61,8 +63,8 @@ type Short = Option<(u32, u32)>;
 
 async fn enqueue<T: Send + Sync + 'static>(
     queue: &Queue<T>,
-    shard: &Shard,
-    jobs: &[NewJob],
+    shard: Shard,
+    jobs: Vec<NewJob>,
 ) -> Result<(Vec<Enqueued>, Short), QueueError> {
     let core = queue.core();
     #[cfg(feature = "sql")]
@@ -70,7 +72,7 @@ async fn enqueue<T: Send + Sync + 'static>(
         return Ok((judge.enqueue(shard, jobs).await?, None));
     }
     match (queue.durability_wanted(), core.store.link()) {
-        (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(shard, jobs).await?, None)),
-        (durability, Some(link)) => durable::enqueue(core.keel.queues(), link, shard, jobs, durability).await,
+        (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(&shard, &jobs).await?, None)),
+        (durability, Some(link)) => durable::enqueue(core.keel.queues(), link, &shard, &jobs, durability).await,
     }
 }

@@ -33,6 +33,13 @@ impl Shard {
         Self(format!("{{{prefix}:q:{topic}:{number}}}").into())
     }
 
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> u16 {
+        let number = self.0.trim_end_matches('}').rsplit(':').next();
+        number.and_then(|number| number.parse().ok()).unwrap_or(0)
+    }
+
     /// The tag all keys of the shard begin with.
     #[must_use]
     pub fn tag(&self) -> &str {
@@ -81,6 +88,8 @@ pub enum Enqueued {
     Ended(End),
     /// The topic's limit of jobs or bytes is reached.
     Full,
+    /// The topic has grown, and another shard keeps this id now.
+    Elsewhere,
 }
 
 /// A versioned upsert from a unit of work.
@@ -110,6 +119,8 @@ pub enum PutAnswer {
     Applied,
     /// A newer version came first.
     Superseded,
+    /// The topic has grown, and another shard keeps this id now: nothing changed.
+    Elsewhere,
 }
 
 /// Takes in the next ticks of a schedule.
@@ -132,6 +143,8 @@ pub enum Ticked {
     Moved,
     /// The last tick is another one than the caller has seen (also the answer to a repeated call): nothing changed.
     Elsewhere(Option<u64>),
+    /// The topic has grown, and another shard keeps this schedule now: nothing changed.
+    OtherShard,
 }
 
 /// Names one consumer of one shard, for as long as it lives.

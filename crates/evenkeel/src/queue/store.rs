@@ -1,6 +1,7 @@
 //! The steps of all queues of a keel, over whatever it keeps its state in; and the register of its topics.
 
 use super::error::QueueError;
+use super::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
 use super::job::JobId;
 use super::memory::MemoryQueue;
 use super::redis::RedisQueue;
@@ -10,6 +11,7 @@ use super::steps::{
     Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive, Redriven,
     Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
+use super::topology::Topology;
 use crate::clock::Clock;
 use crate::link::Link;
 use bytes::Bytes;
@@ -63,8 +65,31 @@ impl QueueStore {
     }
 
     /// The shards of a topic.
-    pub(crate) fn shards(&self, topic: &str, count: u16) -> Shards {
-        Shards::new(self.prefix(), topic, count)
+    pub(crate) fn shards(&self, topic: &str, topology: &Topology) -> Shards {
+        Shards::new(self.prefix(), topic, topology)
+    }
+
+    /// Over how many shards a topic is spread that began with `first`.
+    pub(crate) async fn topology(&self, topic: &str, first: u16) -> Result<Topology, QueueError> {
+        let entry = match self {
+            Self::Memory(embedded) => embedded.topics.grown(topic),
+            Self::Redis(redis) => RedisTopics::new(redis.link()).grown(topic).await?,
+        };
+        match entry {
+            None => Ok(Topology::of(first)),
+            Some(entry) => read_topology(topic, &entry),
+        }
+    }
+
+    /// Moves the topology of a topic on, unless it is another one than the caller has seen. Answers what it is then.
+    pub(crate) async fn grow(&self, topic: &str, seen: &Topology, next: &Topology) -> Result<Topology, QueueError> {
+        // A topic that has never grown has no entry.
+        let entry = |topology: &Topology| if topology.has_grown() { topology.to_string() } else { String::new() };
+        let held = match self {
+            Self::Memory(embedded) => embedded.topics.grow(topic, &entry(seen), &entry(next)),
+            Self::Redis(redis) => RedisTopics::new(redis.link()).grow(topic, &entry(seen), &entry(next)).await?,
+        };
+        if held.is_empty() { Ok(seen.clone()) } else { read_topology(topic, &held) }
     }
 
     /// Enters a topic, or finds it entered: its number of shards stays, the rest is as the last one to open it says.
@@ -90,6 +115,13 @@ impl QueueStore {
             Self::Redis(redis) => RedisTopics::new(redis.link()).all().await,
         }
     }
+}
+
+fn read_topology(topic: &str, entry: &str) -> Result<Topology, QueueError> {
+    Topology::read(entry).ok_or_else(|| QueueError::Settings {
+        queue: topic.to_owned(),
+        reason: format!("its number of shards cannot be read ({entry}); was it written by a newer program?"),
+    })
 }
 
 /// One step on whichever backend there is.
@@ -194,5 +226,35 @@ impl QueueSteps for QueueStore {
 
     async fn pop_marker(&self, shard: &Shard) -> Result<bool, QueueError> {
         step!(self, steps => steps.pop_marker(shard))
+    }
+}
+
+impl GrowSteps for QueueStore {
+    async fn close(&self, shard: &Shard, close: Close) -> Result<Inherited, QueueError> {
+        step!(self, steps => steps.close(shard, close))
+    }
+
+    async fn give(&self, shard: &Shard, items: &[Item]) -> Result<Vec<Given>, QueueError> {
+        step!(self, steps => steps.give(shard, items))
+    }
+
+    async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Result<Vec<Parcel>, QueueError> {
+        step!(self, steps => steps.leaving(shard, to, limit))
+    }
+
+    async fn adopt(&self, shard: &Shard, from: u16, parcels: &[Parcel]) -> Result<u64, QueueError> {
+        step!(self, steps => steps.adopt(shard, from, parcels))
+    }
+
+    async fn gone(&self, shard: &Shard, to: u16, sequence: u64) -> Result<u64, QueueError> {
+        step!(self, steps => steps.gone(shard, to, sequence))
+    }
+
+    async fn ids(&self, shard: &Shard, cursor: u64) -> Result<(Vec<JobId>, u64), QueueError> {
+        step!(self, steps => steps.ids(shard, cursor))
+    }
+
+    async fn schedules(&self, shard: &Shard) -> Result<Vec<[u8; 16]>, QueueError> {
+        step!(self, steps => steps.schedules(shard))
     }
 }

@@ -12,9 +12,11 @@ use crate::clock::Clock;
 use crate::link::{LinkError, LinkState};
 use crate::queue::error::QueueError;
 use crate::queue::metrics::ConsumerMetrics;
-use crate::queue::queue::Queue;
+use crate::queue::queue::{Core, Queue};
 use crate::queue::retry_delay::ms;
+use crate::queue::shards::Shards;
 use crate::queue::store::QueueStore;
+use crate::queue::topic::carry_left_behind;
 use std::fmt::Display;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,6 +26,8 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 /// How long after the drain's end the last settlements may take, with a margin over what each lane allows itself.
 const FAREWELL: Duration = Duration::from_secs(15);
+/// How often a consumer looks whether its topic has grown, give or take a quarter.
+const KEEP_UP: Duration = Duration::from_secs(5);
 
 /// A handler of one delivery.
 pub(super) type Handle<T, E> =
@@ -160,17 +164,28 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         let drain = self.drain;
         let core = Arc::clone(self.queue.core());
         let (phase, phases) = watch::channel(Phase::Working);
-        let lanes = Lanes(self.lanes(slots_max, phases));
-        let _loops: Vec<Background> = lanes.0.iter().flat_map(|lane| loops(lane)).collect();
+        let mut lanes = Lanes { run: self.into_run(slots_max, phases), all: Vec::new(), loops: Vec::new() };
+        let mut shards = core.router.subscribe();
+        let _topology = Background::spawn("queue shards", core.clock.clone(), {
+            let core = Arc::clone(&core);
+            move || keep_up(Arc::clone(&core))
+        });
         tracing::info!(queue = %core.name, concurrency = slots_max, "consuming");
-        let ended = tokio::select! {
-            () = shutdown => Ok(()),
-            error = closed(&core.store) => Err(error),
+        let mut shutdown = std::pin::pin!(shutdown);
+        let ended = loop {
+            lanes.open(&shards.borrow_and_update().clone());
+            tokio::select! {
+                biased;
+                () = &mut shutdown => break Ok(()),
+                error = closed(&core.store) => break Err(error),
+                // The topic has grown, perhaps.
+                _ = shards.changed() => {}
+            }
         };
         tracing::info!(queue = %core.name, "draining");
         phase.send_replace(Phase::Draining);
         let all_done = async {
-            for lane in &lanes.0 {
+            for lane in &lanes.all {
                 lane.done.wait().await;
             }
         };
@@ -200,9 +215,9 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         }
     }
 
-    fn lanes(self, slots_max: u32, phases: watch::Receiver<Phase>) -> Vec<Arc<Lane<T>>> {
+    fn into_run(self, slots_max: u32, phases: watch::Receiver<Phase>) -> Arc<Run<T>> {
         let core = Arc::clone(self.queue.core());
-        let run = Arc::new(Run {
+        Arc::new(Run {
             metrics: ConsumerMetrics::register(&core.name),
             slots: Arc::new(Semaphore::new(self.concurrency)),
             slots_max,
@@ -213,14 +228,8 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             phases,
             crash_max: self.crash_max,
             crash_delay_ms: ms(self.crash_delay),
-            core: Arc::clone(&core),
-        });
-        let ears = &core.keel.queues().ears;
-        let lane = |shard: &crate::queue::steps::Shard| {
-            let ear = ears.open(&core.store, shard);
-            Arc::new(Lane::new(&run, shard.clone(), ear))
-        };
-        core.shards.iter().map(lane).collect()
+            core,
+        })
     }
 }
 
@@ -292,12 +301,47 @@ async fn closed(store: &QueueStore) -> LinkError {
     LinkError::Down { address: link.address(), reason: "the link was shut down".to_owned() }
 }
 
+/// Learns when the topic has grown, and carries on what a mover that was killed has left on its way.
+async fn keep_up<T: Send + Sync + 'static>(core: Arc<Core<T>>) {
+    loop {
+        core.clock.sleep(KEEP_UP.mul_f64(0.75 + rand::random::<f64>() / 2.0)).await;
+        if let Err(error) = keep_up_once(&core).await {
+            tracing::debug!(queue = %core.name, %error, "cannot look whether the topic has grown; looking again");
+        }
+    }
+}
+
+async fn keep_up_once<T: Send + Sync + 'static>(core: &Core<T>) -> Result<(), QueueError> {
+    let shards = core.router.look().await?;
+    for number in 0..shards.before().unwrap_or(0) {
+        carry_left_behind(&core.store, &shards, shards.at(number)).await?;
+    }
+    Ok(())
+}
+
 /// The lanes of one consumer. If its future is dropped, their handlers are, too.
-struct Lanes<T>(Vec<Arc<Lane<T>>>);
+struct Lanes<T> {
+    run: Arc<Run<T>>,
+    all: Vec<Arc<Lane<T>>>,
+    loops: Vec<Background>,
+}
+
+impl<T: Send + Sync + 'static> Lanes<T> {
+    /// Opens a lane for each shard that has none. A shard that is there stays.
+    fn open(&mut self, shards: &Shards) {
+        let core = &self.run.core;
+        for shard in shards.iter().skip(self.all.len()) {
+            let ear = core.keel.queues().ears.open(&core.store, shard);
+            let lane = Arc::new(Lane::new(&self.run, shard.clone(), ear));
+            self.loops.extend(loops(&lane));
+            self.all.push(lane);
+        }
+    }
+}
 
 impl<T> Drop for Lanes<T> {
     fn drop(&mut self) {
-        for lane in &self.0 {
+        for lane in &self.all {
             for (_, task) in lane.running.take_unfinished() {
                 if let Some(task) = task {
                     task.abort();

@@ -1,7 +1,7 @@
 //! Taking jobs in: `enqueue` and `put`.
 
 use super::state::{Expiring, ShardState, due_at, keep_until};
-use crate::queue::job::{End, Job, JobSpec, Stamp};
+use crate::queue::job::{End, Job, JobId, JobSpec, Stamp};
 use crate::queue::record::encoded_len;
 use crate::queue::steps::{Enqueued, NewJob, Put, PutAnswer, PutChange, State, Tick, Ticked};
 
@@ -21,6 +21,11 @@ impl ShardState {
         }
         if let Some(stamp) = self.stamp(new.id, now) {
             return Enqueued::Ended(stamp.end);
+        }
+        if self.elsewhere(new.id).is_some()
+            || (new.spec.unique.is_some() && self.shards.is_some_and(|shards| shards > 1))
+        {
+            return Enqueued::Elsewhere;
         }
         if let Some(unique) = new.spec.unique
             && let Some((until, owner)) = self.unique.get(&unique.key)
@@ -47,6 +52,9 @@ impl ShardState {
 
     pub(super) fn tick(&mut self, now: u64, tick: &Tick) -> Ticked {
         let held = self.schedules.get(&tick.schedule).copied();
+        if held.is_none() && self.elsewhere(JobId(tick.schedule)).is_some() {
+            return Ticked::OtherShard;
+        }
         if held != tick.seen {
             return Ticked::Elsewhere(held);
         }
@@ -75,6 +83,7 @@ impl ShardState {
         match live.or_else(|| self.stamp(put.id, now).map(|stamp| stamp.version)) {
             Some(stored) if put.version < stored => return PutAnswer::Superseded,
             Some(stored) if put.version == stored => return PutAnswer::Applied,
+            None if self.elsewhere(put.id).is_some() => return PutAnswer::Elsewhere,
             _ => {}
         }
         let earlier = self.take(put.id);

@@ -3,6 +3,7 @@
 
 mod change;
 mod enqueue;
+mod grow;
 mod operate;
 mod settle;
 mod state;
@@ -45,7 +46,7 @@ impl MemoryQueue {
     fn step<T>(&self, shard: &Shard, step: impl FnOnce(&mut ShardState, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
         let mut shards = self.0.shards.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = shards.entry(shard.clone()).or_default();
+        let state = shards.entry(shard.clone()).or_insert_with(|| ShardState::numbered(shard.number()));
         state.sweep(now);
         let answer = step(state, now);
         if state.markers > 0 {

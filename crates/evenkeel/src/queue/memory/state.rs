@@ -1,5 +1,6 @@
 //! What a shard holds, and the few moves every step is made of.
 
+use crate::queue::grow::Parcel;
 use crate::queue::job::{
     ERRORS_KEPT_MAX, End, ErrorClass, ErrorNote, Job, JobId, Keep, Note, REVOKE_MS_MIN, Stamp, UniqueKey,
 };
@@ -7,7 +8,7 @@ use crate::queue::record::encoded_len;
 use crate::queue::steps::{Limits, MARKERS_MAX, Next, Receipt, State, Totals, Verdict, When, Worker};
 use crate::token::Token;
 use bytes::Bytes;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How many things that have run out one step drops at most.
 const SWEEP_MAX: usize = 16;
@@ -44,6 +45,15 @@ pub(super) struct ShardState {
     pub(super) limits: Limits,
     pub(super) bytes: u64,
     pub(super) totals: Totals,
+    /// Which shard of its topic this is.
+    pub(super) number: u16,
+    /// Over how many shards the topic is spread, once it has grown.
+    pub(super) shards: Option<u16>,
+    /// What was taken out for other shards, and is not known to be there yet.
+    pub(super) leaving: BTreeMap<u16, BTreeMap<u64, Parcel>>,
+    /// The last sequence given to each other shard, and taken from each.
+    pub(super) gave: HashMap<u16, u64>,
+    pub(super) took: HashMap<u16, u64>,
 }
 
 /// What the key `job:<id>` holds.
@@ -296,6 +306,6 @@ pub(super) fn due_at(when: When, now: u64) -> u64 {
     }
 }
 
-fn size(job: &Job) -> u64 {
+pub(super) fn size(job: &Job) -> u64 {
     u64::try_from(encoded_len(job)).unwrap_or(u64::MAX)
 }

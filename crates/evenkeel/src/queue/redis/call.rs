@@ -24,17 +24,17 @@ impl Args {
         starts.zip(&self.ends).map(|(start, end)| &self.buffer[*start..*end]).collect()
     }
 
-    fn bytes(mut self, bytes: impl AsRef<[u8]>) -> Self {
+    pub(super) fn bytes(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.buffer.extend_from_slice(bytes.as_ref());
         self.ends.push(self.buffer.len());
         self
     }
 
-    fn number(self, number: u64) -> Self {
+    pub(super) fn number(self, number: u64) -> Self {
         self.bytes(number.to_string())
     }
 
-    fn size(self, size: usize) -> Self {
+    pub(super) fn size(self, size: usize) -> Self {
         self.bytes(size.to_string())
     }
 

@@ -46,18 +46,25 @@ fn enqueued(answer: &[u8]) -> Parsed<Enqueued> {
         [4] => Ok(Enqueued::Dead),
         [5, how] => Ok(Enqueued::Ended(end(*how)?)),
         [6] => Ok(Enqueued::Full),
+        [7] => Ok(Enqueued::Elsewhere),
         _ => Err(unexpected("enqueue")),
     }
 }
 
 pub(super) fn put(reply: Value) -> Parsed<Vec<PutAnswer>> {
-    let answer = |item| Ok(if integer(&item)? == 1 { PutAnswer::Applied } else { PutAnswer::Superseded });
+    let answer = |item| match integer(&item)? {
+        0 => Ok(PutAnswer::Superseded),
+        1 => Ok(PutAnswer::Applied),
+        2 => Ok(PutAnswer::Elsewhere),
+        _ => Err(unexpected("put")),
+    };
     array(reply)?.into_iter().map(answer).collect()
 }
 
 pub(super) fn tick(reply: Value) -> Parsed<Ticked> {
     match reply {
         Value::Int(1) => Ok(Ticked::Moved),
+        Value::Int(0) => Ok(Ticked::OtherShard),
         Value::Nil => Ok(Ticked::Elsewhere(None)),
         last => Ok(Ticked::Elsewhere(Some(unsigned(&last)?))),
     }
@@ -247,7 +254,7 @@ fn end(code: u8) -> Parsed<End> {
     End::from_code(code).ok_or_else(|| unexpected("a stamp"))
 }
 
-fn job_id(bytes: &[u8]) -> Parsed<JobId> {
+pub(super) fn job_id(bytes: &[u8]) -> Parsed<JobId> {
     bytes.try_into().map(JobId).map_err(|_| unexpected("a job id"))
 }
 
@@ -255,14 +262,14 @@ fn parts<const N: usize>(reply: Value) -> Parsed<[Value; N]> {
     array(reply)?.try_into().map_err(|_| unexpected("a reply"))
 }
 
-fn array(reply: Value) -> Parsed<Vec<Value>> {
+pub(super) fn array(reply: Value) -> Parsed<Vec<Value>> {
     match reply {
         Value::Array(items) => Ok(items),
         _ => Err(unexpected("a list")),
     }
 }
 
-fn bulk(reply: Value) -> Parsed<Bytes> {
+pub(super) fn bulk(reply: Value) -> Parsed<Bytes> {
     match reply {
         Value::BulkString(bytes) => Ok(bytes.into()),
         _ => Err(unexpected("bytes")),
@@ -280,10 +287,10 @@ fn integer(reply: &Value) -> Parsed<i64> {
     }
 }
 
-fn unsigned(reply: &Value) -> Parsed<u64> {
+pub(super) fn unsigned(reply: &Value) -> Parsed<u64> {
     u64::try_from(integer(reply)?).map_err(|_| unexpected("a number"))
 }
 
-fn unexpected(what: &str) -> QueueError {
+pub(super) fn unexpected(what: &str) -> QueueError {
     QueueError::Link(LinkError::Unexpected(format!("{what} of the queue's scripts")))
 }

@@ -1,6 +1,6 @@
 -- Takes jobs in, each unless its id or unique key is taken or the shard is full.
 -- KEYS 1 shard    ARGV for each job: id, when ("+delay" or a time), record
--- Replies for each job: 1 created · 2 duplicate · 3 unique key taken, owner's id · 4 dead · 5 ended, how · 6 full
+-- Replies for each job: 1 created · 2 duplicate · 3 unique key taken, owner's id · 4 dead · 5 ended, how · 6 full · 7 another shard keeps it
 -- Cost O(log n) a job. A repeat finds what the first call created.
 local working, before, answers = 0, earliest(), {}
 if meta.jobs_max < FOREVER then
@@ -15,6 +15,7 @@ local function refusal(id, raw, j)
   if index == DEAD then return '\4' end -- guard: queue_enqueue_dead
   if index then return '\2' end -- guard: queue_enqueue_id
   if how then return '\5' .. string.char(how) end -- guard: queue_enqueue_stamp
+  if elsewhere(id) or (j.unique and meta.shards > 1) then return '\7' end -- guard: queue_grown_refuses
   local owner = j.unique and call('GET', tag .. ':unique:' .. j.unique)
   local counts = owner and struct.unpack('>I6', owner) > NOW
   if counts then return '\3' .. string.sub(owner, 7) end -- guard: queue_enqueue_unique

@@ -1,6 +1,6 @@
 -- Upserts jobs by version, or withdraws them: the newest version wins over whatever state the job is in.
 -- KEYS 1 shard    ARGV for each: id, version (8 bytes), when ("" withdraws), record (or the stamp rule 1, window 6)
--- Replies for each: 1 applied (also for a repeat) · 0 superseded by a newer version
+-- Replies for each: 1 applied (also for a repeat) · 0 superseded by a newer version · 2 another shard keeps it
 -- Cost O(log n) a job
 local before = earliest()
 local answers = {}
@@ -29,10 +29,11 @@ for at = 1, #ARGV, 4 do
   local id, version = ARGV[at], ARGV[at + 1]
   local held, _, stored = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
   if held then stored = held.version or NO_VERSION end
-  local older = false
-  if stored and newer(stored, version) then older = true end -- guard: queue_put_version
-  if not older and stored ~= version then put(id, version, ARGV[at + 2], ARGV[at + 3], held) end
-  answers[#answers + 1] = older and 0 or 1
+  local answer = 1
+  if not stored and elsewhere(id) then answer = 2 end
+  if stored and newer(stored, version) then answer = 0 end -- guard: queue_put_version
+  if answer == 1 and stored ~= version then put(id, version, ARGV[at + 2], ARGV[at + 3], held) end
+  answers[#answers + 1] = answer
 end
 leave_markers(before)
 save_totals()

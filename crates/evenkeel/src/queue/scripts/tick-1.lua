@@ -1,9 +1,10 @@
 -- Takes in ticks of a schedule, unless its last tick is another one than the caller has seen.
 -- KEYS 1 shard    ARGV 1 schedule, 2 last tick seen ("" for none), 3 last tick after this, then for each job: id, when, record
--- Replies 1: done · else the schedule's last tick, as text · or nothing: it has none
+-- Replies 1: done · 0: another shard keeps it · else the schedule's last tick, as text · or nothing: it has none
 -- Cost O(log n) a job. A repeat finds its own last tick and changes nothing.
 local key, before = tag .. ':schedules', earliest()
 local held = call('HGET', key, ARGV[1])
+if not held and elsewhere(ARGV[1]) then return 0 end
 if (held or '') ~= ARGV[2] then return held end -- guard: queue_tick_once
 for at = 4, #ARGV, 3 do
   local id, raw = ARGV[at], ARGV[at + 2]

@@ -5,7 +5,7 @@ local DUE = { [0] = tag .. ':due:0', tag .. ':due:1', tag .. ':due:2', tag .. ':
 local LEASED, DEAD, JOB, META = tag .. ':leased', tag .. ':dead', tag .. ':job:', tag .. ':meta'
 local FOREVER = 9007199254740991
 local NOW = now_ms()
-local SETTINGS = { 'seen', 'back', 'paused', 'floor', 'bytes', 'jobs_max', 'bytes_max' }
+local SETTINGS = { 'seen', 'back', 'paused', 'floor', 'bytes', 'jobs_max', 'bytes_max', 'shards' }
 local meta, totals = { jobs_max = FOREVER, bytes_max = FOREVER }, {}
 for at, held in ipairs(call('HMGET', META, unpack(SETTINGS))) do
   meta[SETTINGS[at]] = tonumber(held or meta[SETTINGS[at]] or 0)

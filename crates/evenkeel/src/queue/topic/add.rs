@@ -3,7 +3,7 @@
 use super::Topic;
 use crate::queue::error::QueueError;
 use crate::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
-use crate::queue::steps::{Enqueued, NewJob, QueueSteps, When};
+use crate::queue::steps::{Enqueued, NewJob, QueueSteps, Shard, When};
 use bytes::Bytes;
 
 /// A job whose type nobody here knows: its body as the topic's codec writes it.
@@ -40,7 +40,10 @@ impl Topic {
             notes: new.name.map(|name| Note::Name(name.into_bytes().into())).into_iter().collect(),
             ..JobSpec::new(new.body)
         };
-        let answers = self.store.enqueue(self.shards.of(id), &[NewJob { id, when: new.when, spec }]).await?;
+        let ask = |shard: Shard, jobs: Vec<NewJob>| async move { self.store.enqueue(&shard, &jobs).await };
+        let elsewhere = |answer: &Enqueued| *answer == Enqueued::Elsewhere;
+        let job = NewJob { id, when: new.when, spec };
+        let answers = self.router.route(&[job], |job| job.id, ask, elsewhere).await?;
         let answer = answers.first().copied();
         answer.map(|answer| (id, answer)).ok_or_else(|| QueueError::Invalid("the store gave no answer".to_owned()))
     }

@@ -1,9 +1,9 @@
 //! Taking jobs back, moving and editing them.
 
-use super::{Answers, Topic};
+use super::Topic;
 use crate::queue::error::QueueError;
 use crate::queue::job::JobId;
-use crate::queue::steps::{QueueSteps, Reschedule, Rescheduled, Revoked, When};
+use crate::queue::steps::{QueueSteps, Reschedule, Rescheduled, Revoked, Shard, When};
 use bytes::Bytes;
 
 impl Topic {
@@ -12,11 +12,8 @@ impl Topic {
     /// # Errors
     /// [`QueueError::Link`]; repeat the call: it gives the same answers (for ten minutes at least).
     pub async fn revoke(&self, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
-        let mut answers = Answers::of(ids.len());
-        for (shard, places, ids) in self.calls(ids, |id| *id) {
-            answers.put(places, self.store.revoke(&shard, &ids).await?);
-        }
-        Ok(answers.all())
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.revoke(&shard, &ids).await };
+        self.router.route(ids, |id| *id, ask, |answer| *answer == Revoked::Unknown).await
     }
 
     /// Gives a waiting job another due time; see [`Rescheduled`].
@@ -40,8 +37,7 @@ impl Topic {
     /// # Errors
     /// As [`reschedule`](Self::reschedule).
     pub async fn change(&self, change: Reschedule) -> Result<Rescheduled, QueueError> {
-        let shard = self.shards.of(change.id);
-        let answer = self.store.reschedule(shard, std::slice::from_ref(&change)).await?;
+        let answer = self.changes(&[change]).await?;
         answer.first().copied().ok_or_else(|| QueueError::Invalid("the store gave no answer".to_owned()))
     }
 
@@ -50,13 +46,9 @@ impl Topic {
     /// # Errors
     /// As [`reschedule`](Self::reschedule).
     pub async fn run_now(&self, ids: &[JobId]) -> Result<Vec<Rescheduled>, QueueError> {
-        let mut answers = Answers::of(ids.len());
-        for (shard, places, ids) in self.calls(ids, |id| *id) {
-            let now = |id: &JobId| Reschedule { id: *id, when: Some(When::In(0)), body: None };
-            let changes: Vec<Reschedule> = ids.iter().map(now).collect();
-            answers.put(places, self.store.reschedule(&shard, &changes).await?);
-        }
-        Ok(answers.all())
+        let now = |id: &JobId| Reschedule { id: *id, when: Some(When::In(0)), body: None };
+        let changes: Vec<Reschedule> = ids.iter().map(now).collect();
+        self.changes(&changes).await
     }
 
     /// Deletes dead letters; says of each id whether it was one. Nobody can bring them back.
@@ -64,10 +56,12 @@ impl Topic {
     /// # Errors
     /// [`QueueError::Link`]; repeat the call: what it deleted before is answered `false`.
     pub async fn delete_dead(&self, ids: &[JobId]) -> Result<Vec<bool>, QueueError> {
-        let mut answers = Answers::of(ids.len());
-        for (shard, places, ids) in self.calls(ids, |id| *id) {
-            answers.put(places, self.store.delete(&shard, &ids).await?);
-        }
-        Ok(answers.all())
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.delete(&shard, &ids).await };
+        self.router.route(ids, |id| *id, ask, |was_dead| !was_dead).await
+    }
+
+    async fn changes(&self, changes: &[Reschedule]) -> Result<Vec<Rescheduled>, QueueError> {
+        let ask = |shard: Shard, changes: Vec<Reschedule>| async move { self.store.reschedule(&shard, &changes).await };
+        self.router.route(changes, |change| change.id, ask, |answer| *answer == Rescheduled::Unknown).await
     }
 }

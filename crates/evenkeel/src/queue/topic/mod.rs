@@ -18,21 +18,25 @@
 mod add;
 pub mod alert;
 mod change;
+mod grow;
 mod page;
 mod purge;
 mod redrive;
 mod stats;
 
 pub use add::NewTopicJob;
+pub use grow::Grown;
+pub(super) use grow::carry_left_behind;
 pub use page::{Page, Place, Seen};
 pub use redrive::{DryRun, Filter, RedriveReport, TopicRedrive};
 pub use stats::TopicStats;
 
 use super::error::QueueError;
 use super::job::JobId;
+use super::queue::Core;
 use super::register::TopicRecord;
-use super::shards::Shards;
-use super::steps::{Found, ITEMS_MAX, Limits, QueueSteps, Shard};
+use super::router::Router;
+use super::steps::{Found, Limits, QueueSteps, Shard};
 use super::store::QueueStore;
 use crate::clock::Clock;
 use crate::keel::Keel;
@@ -47,14 +51,14 @@ use std::sync::Arc;
 pub struct Topic {
     store: QueueStore,
     name: Arc<str>,
-    shards: Shards,
+    router: Arc<Router>,
     record: TopicRecord,
     clock: Clock,
 }
 
 impl fmt::Debug for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Topic").field("name", &self.name).field("shards", &self.shards.count()).finish_non_exhaustive()
+        f.debug_struct("Topic").field("name", &self.name).field("shards", &self.shards()).finish_non_exhaustive()
     }
 }
 
@@ -66,7 +70,7 @@ impl Keel {
     pub async fn topic(&self, name: &str) -> Result<Topic, QueueError> {
         let store = self.queue_store();
         match store.topic(name).await? {
-            Some(record) => Ok(Topic::new(self, store, name, record)),
+            Some(record) => Topic::open(self, store, name, record).await,
             None => Err(QueueError::UnknownTopic { topic: name.to_owned() }),
         }
     }
@@ -77,15 +81,29 @@ impl Keel {
     /// As [`topic`](Self::topic).
     pub async fn topics(&self) -> Result<Vec<Topic>, QueueError> {
         let store = self.queue_store();
-        let topics = store.topics().await?;
-        Ok(topics.into_iter().map(|(name, record)| Topic::new(self, store.clone(), &name, record)).collect())
+        let mut topics = Vec::new();
+        for (name, record) in store.topics().await? {
+            topics.push(Topic::open(self, store.clone(), &name, record).await?);
+        }
+        Ok(topics)
     }
 }
 
 impl Topic {
-    fn new(keel: &Keel, store: QueueStore, name: &str, record: TopicRecord) -> Self {
-        let shards = store.shards(name, record.shards);
-        Self { store, name: name.into(), shards, record, clock: keel.clock().clone() }
+    async fn open(keel: &Keel, store: QueueStore, name: &str, record: TopicRecord) -> Result<Self, QueueError> {
+        let router = Arc::new(Router::open(&store, name, record.shards, keel.clock()).await?);
+        Ok(Self { store, name: name.into(), router, record, clock: keel.clock().clone() })
+    }
+
+    /// The topic of a queue that is open.
+    pub(super) fn of<T>(core: &Core<T>) -> Self {
+        Self {
+            store: core.store.clone(),
+            name: Arc::clone(&core.name),
+            router: Arc::clone(&core.router),
+            record: core.record.clone(),
+            clock: core.clock.clone(),
+        }
     }
 
     /// Its name.
@@ -94,10 +112,10 @@ impl Topic {
         &self.name
     }
 
-    /// Over how many shards its jobs are spread.
+    /// Over how many shards its jobs are spread, as well as it is known here.
     #[must_use]
     pub fn shards(&self) -> u16 {
-        self.shards.count()
+        self.router.shards().count()
     }
 
     /// The id of the codec its bodies are written with ([`Codec::id`](crate::codec::Codec::id)): 1 is JSON.
@@ -112,13 +130,15 @@ impl Topic {
     /// # Errors
     /// [`QueueError::Unreadable`] if its record was written by a program that this one does not understand.
     pub async fn job(&self, id: JobId) -> Result<Option<Found>, QueueError> {
-        self.store.job(self.shards.of(id), id).await
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
+        let looked = self.router.route(&[id], |id| *id, ask, |looked| matches!(looked, Ok(None))).await?.pop();
+        Ok(looked.transpose()?.flatten())
     }
 
     /// Stops handing out jobs, on all shards: for good, or until a time in ms since 1970. What runs goes on, what comes is taken
     /// in. Repeating it is harmless.
     pub async fn pause(&self, until: Option<u64>) -> Result<(), QueueError> {
-        for shard in self.shards.iter() {
+        for shard in self.router.look().await?.iter() {
             self.store.pause(shard, until).await?;
         }
         Ok(())
@@ -126,7 +146,7 @@ impl Topic {
 
     /// Ends a pause and wakes the consumers.
     pub async fn resume(&self) -> Result<(), QueueError> {
-        for shard in self.shards.iter() {
+        for shard in self.router.look().await?.iter() {
             self.store.resume(shard).await?;
         }
         Ok(())
@@ -134,9 +154,10 @@ impl Topic {
 
     /// Sets how much the topic may hold, spread evenly over its shards; until a program that names limits opens it again.
     pub async fn set_limits(&self, limits: Limits) -> Result<(), QueueError> {
-        let share = |limit: u64| limit.div_ceil(u64::from(self.shards.count()));
+        let shards = self.router.look().await?;
+        let share = |limit: u64| limit.div_ceil(u64::from(shards.count()));
         let limits = Limits { jobs_max: limits.jobs_max.map(share), bytes_max: limits.bytes_max.map(share) };
-        for shard in self.shards.iter() {
+        for shard in shards.iter() {
             self.store.set_limits(shard, limits).await?;
         }
         Ok(())
@@ -146,36 +167,5 @@ impl Topic {
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.store.now_ms()
-    }
-
-    /// The items of a call by shard, at most [`ITEMS_MAX`] together, each with its place in the call.
-    fn calls<T: Clone>(&self, items: &[T], id: impl Fn(&T) -> JobId) -> Vec<(Shard, Vec<usize>, Vec<T>)> {
-        let mut calls = Vec::new();
-        for (chunk, items) in items.chunks(ITEMS_MAX).enumerate() {
-            for share in self.shards.split(items.iter().cloned(), &id) {
-                let places = share.places.iter().map(|place| chunk * ITEMS_MAX + place).collect();
-                calls.push((share.shard, places, share.items));
-            }
-        }
-        calls
-    }
-}
-
-/// Answers of several calls, in the order of the items they answer.
-struct Answers<A>(Vec<Option<A>>);
-
-impl<A: Clone> Answers<A> {
-    fn of(items: usize) -> Self {
-        Self(vec![None; items])
-    }
-
-    fn put(&mut self, places: Vec<usize>, answers: Vec<A>) {
-        for (place, answer) in places.into_iter().zip(answers) {
-            self.0[place] = Some(answer);
-        }
-    }
-
-    fn all(self) -> Vec<A> {
-        self.0.into_iter().flatten().collect()
     }
 }

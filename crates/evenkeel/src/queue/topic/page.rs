@@ -1,10 +1,10 @@
 //! Looking through the jobs of a topic, page by page.
 
-use super::{Answers, Topic};
+use super::Topic;
 use crate::queue::error::QueueError;
 use crate::queue::job::{Job, JobId, Priority};
 use crate::queue::record::Unreadable;
-use crate::queue::steps::{Found, ITEMS_MAX, Listed, QueueSteps, State};
+use crate::queue::steps::{Found, ITEMS_MAX, Listed, QueueSteps, Shard, State};
 
 /// Where to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,7 +57,7 @@ impl Topic {
     /// [`QueueError::TooMany`], [`QueueError::Link`].
     pub async fn list(&self, place: Place, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
         let mut all = Vec::new();
-        for shard in self.shards.iter() {
+        for shard in self.router.look().await?.iter() {
             for state in place.states() {
                 all.extend(self.store.list(shard, state, after, limit).await?);
             }
@@ -81,13 +81,11 @@ impl Topic {
     /// Everything about those of the listed that are still there.
     pub(super) async fn seen(&self, place: Place, listed: &[Listed]) -> Result<Vec<Seen>, QueueError> {
         debug_assert!(listed.len() <= ITEMS_MAX, "a page is one call a shard");
-        let mut answers = Answers::of(listed.len());
-        for (shard, places, listed) in self.calls(listed, |listed| listed.id) {
-            let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
-            answers.put(places, self.store.jobs(&shard, &ids).await?);
-        }
+        let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
+        let answers = self.router.route(&ids, |id| *id, ask, |looked| matches!(looked, Ok(None))).await?;
         let states = place.states();
-        let seen = listed.iter().zip(answers.all()).filter_map(|(listed, looked)| match looked {
+        let seen = listed.iter().zip(answers).filter_map(|(listed, looked)| match looked {
             Ok(Some(Found::Live { state, score, job })) => {
                 states.contains(&state).then_some(Seen { id: listed.id, state, score, job: Ok(job) })
             }

@@ -25,7 +25,7 @@ impl Topic {
             return Err(QueueError::Invalid(words.to_owned()));
         }
         let mut deleted = 0;
-        for shard in self.shards.iter() {
+        for shard in self.router.look().await?.iter() {
             let stats = self.store.stats(shard).await?;
             for state in place.states() {
                 let mut left = super::stats::count(&stats, state);

@@ -171,7 +171,7 @@ impl TopicRedrive {
         let mut report = RedriveReport { began_at: TIME_MS_MAX, ..RedriveReport::default() };
         let mut begun = Vec::new();
         // Every shard fixes its cutoff before the first letter goes back.
-        for shard in self.topic.shards.iter() {
+        for shard in self.topic.router.look().await?.iter() {
             let (cutoff, filter, taken) = self.begin(shard).await?;
             report.began_at = report.began_at.min(cutoff);
             report.taken_in_all += taken;

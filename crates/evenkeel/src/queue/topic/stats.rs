@@ -47,8 +47,9 @@ impl Topic {
     /// # Errors
     /// [`QueueError::Link`].
     pub async fn stats(&self) -> Result<TopicStats, QueueError> {
-        let mut shards = Vec::with_capacity(usize::from(self.shards.count()));
-        for shard in self.shards.iter() {
+        let known = self.router.look().await?;
+        let mut shards = Vec::with_capacity(usize::from(known.count()));
+        for shard in known.iter() {
             shards.push(self.store.stats(shard).await?);
         }
         Ok(TopicStats { total: shards.iter().fold(Stats::default(), |sum, shard| add(&sum, shard)), shards })

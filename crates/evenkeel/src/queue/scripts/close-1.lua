@@ -1,0 +1,22 @@
+-- Tells a shard over how many its topic is spread from now on: it takes in nothing any more that another shard keeps.
+-- KEYS 1 shard    ARGV 1 shards, 2 shards before; for a new shard also what it inherits: 3 paused, 4 jobs_max, 5 bytes_max, 6 floor
+-- Replies what a new shard inherits from this one
+-- Cost O(1). A repeat changes nothing.
+local shards, before = tonumber(ARGV[1]), tonumber(ARGV[2])
+local INHERITED = { 'paused', 'jobs_max', 'bytes_max', 'floor' }
+if shards > meta.shards then
+  call('HSET', META, 'shards', ARGV[1])
+  for at, field in ipairs(INHERITED) do
+    local inherited = tonumber(ARGV[at + 2] or -1)
+    local is_limit = field == 'jobs_max' or field == 'bytes_max'
+    if inherited >= 0 then
+      meta[field] = inherited
+    elseif is_limit and meta[field] < FOREVER then
+      meta[field] = math.ceil(meta[field] * before / shards) -- each shard's share of the topic's limit
+    end
+    call('HSET', META, field, string.format('%.0f', meta[field]))
+  end
+end
+local reply = {}
+for at, field in ipairs(INHERITED) do reply[at] = meta[field] end
+return reply

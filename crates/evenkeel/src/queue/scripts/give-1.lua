@@ -1,0 +1,39 @@
+-- Takes what other shards keep out of this one: it waits, out of every index, until its shard has it.
+-- KEYS 1 shard    ARGV for each: kind (1: 1 job, 2 schedule), id (16)
+-- Replies a byte for each: 0 not here, or here to stay · 1 given · 2 leased: not yet
+-- Cost O(log n) each. A repeat finds nothing any more.
+local SCHEDULES, STAMP = tag .. ':schedules', 9
+local answers = {}
+
+local function send(keeper, kind, id, place, score)
+  local sequence = call('HINCRBY', META, 'gave:' .. keeper, 1)
+  call('ZADD', tag .. ':leaving:' .. keeper, sequence, struct.pack('>Bc16BI6', kind, id, place, score))
+  return 1
+end
+
+local function give_schedule(keeper, id)
+  local last = tonumber(call('HGET', SCHEDULES, id) or '')
+  return last and call('HDEL', SCHEDULES, id) and send(keeper, 2, id, 0, last) or 0
+end
+
+local function give_job(keeper, id)
+  local j, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
+  local index, score = nil, 0
+  if j then index, score = where(id, j) end
+  if not how and not index then return 0 end
+  if index == LEASED then return 2 end -- guard: queue_give_leased
+  if index then
+    call('ZREM', index, id)
+    add('bytes', -call('STRLEN', JOB .. id))
+  end
+  call('SETRANGE', JOB .. id, 0, string.char(j and 3 or 4)) -- no step reads it any more
+  return send(keeper, 1, id, j and (index == DEAD and 5 or j.flags % 4) or STAMP, j and score or 0)
+end
+
+for at, item in ipairs(ARGV) do
+  local kind, id = struct.unpack('>Bc16', item)
+  local keeper = elsewhere(id)
+  answers[at] = string.char(keeper and (kind == 1 and give_job or give_schedule)(keeper, id) or 0)
+end
+save_totals()
+return table.concat(answers)
