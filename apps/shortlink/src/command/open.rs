@@ -33,7 +33,7 @@ pub(super) async fn open(config: &Config, address: Option<String>) -> Result<Ope
     let near = address.as_ref().map_or(Near::Off, |_| Near::from(config.near));
     let own: Vec<String> = config.public_url.iter().cloned().chain(address).collect();
     let rules = TargetRules::new(&own, config.refuse_private);
-    let service = Service::open(store.clone(), keel.clone(), near, rules, clock)?;
+    let service = Service::open(store.clone(), keel.clone(), near, rules, clock).await?;
     Ok(Opened { service, store, keel })
 }
 

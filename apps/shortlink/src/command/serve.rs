@@ -29,7 +29,19 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     let stop = http::stop_requested()?;
     announce(&url);
     let settings = http::Settings { public_url: config.public_url.as_deref().map(str::parse).transpose()?, prometheus };
-    http::serve(opened.service.clone(), listener, settings, stop).await.context("the service ended")?;
+    let (over, is_over) = tokio::sync::oneshot::channel::<()>();
+    let service = opened.service.clone();
+    let ends = tokio::spawn(async move {
+        // Told or dropped: both mean the end.
+        let over = async { drop(is_over.await) };
+        if let Err(error) = service.switch_off(over).await {
+            tracing::warn!(%error, "links are not switched off any more; their ends are still checked on read");
+        }
+    });
+    let served = http::serve(opened.service.clone(), listener, settings, stop).await;
+    drop(over);
+    drop(ends.await);
+    served.context("the service ended")?;
     opened.close().await;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod consistency;
 mod draft;
+mod ends;
 mod error;
 mod near;
 mod redirects;
@@ -16,9 +17,11 @@ pub use redirects::{Destination, LOADS_MAX};
 use crate::domain::{Code, Link, Page, PageRequest, TargetRules};
 use crate::store::{ImportRow, RowOutcome, Store, StoreError};
 use draft::Check;
+use ends::Ends;
 use evenkeel::Keel;
 use evenkeel::cache::CacheError;
 use evenkeel::clock::Clock;
+use evenkeel::queue::QueueError;
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use redirects::Redirects;
@@ -26,7 +29,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
-use tracing::Instrument;
+use tracing::{Instrument, warn};
 
 /// How long somebody waits for the database to answer a question.
 const READ_PATIENCE: Duration = Duration::from_secs(10);
@@ -41,12 +44,24 @@ pub struct Service(Arc<Inner>);
 struct Inner {
     store: Store,
     redirects: Redirects,
+    ends: Ends,
     keel: Keel,
     rules: TargetRules,
     clock: Clock,
     /// Writes that were begun. Each runs in its own task: a client that hangs up between the commit and the invalidation must
     /// not leave the entry from before the commit behind.
     writes: TaskTracker,
+}
+
+/// Why a service cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Its cache cannot.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// Its queue cannot.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
 }
 
 /// Where a code leads.
@@ -61,13 +76,31 @@ pub enum Resolution {
 }
 
 impl Service {
-    /// A service over `store`, with its cache where `keel` has its own: in Redis, or in this process.
+    /// A service over `store`, with its cache and the jobs of links that end where `keel` has its own: in Redis, or in this
+    /// process.
     ///
     /// # Errors
-    /// [`CacheError::Settings`] if `keel` has a cache of this service already, or cannot keep links near that it must.
-    pub fn open(store: Store, keel: Keel, near: Near, rules: TargetRules, clock: Clock) -> Result<Self, CacheError> {
+    /// [`OpenError`]: `keel` has a cache of this service already, cannot keep links near that it must, or cannot be asked.
+    pub async fn open(
+        store: Store,
+        keel: Keel,
+        near: Near,
+        rules: TargetRules,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
         let redirects = Redirects::open(&keel, near)?;
-        Ok(Self(Arc::new(Inner { store, redirects, keel, rules, clock, writes: TaskTracker::new() })))
+        let ends = Ends::open(&keel).await?;
+        Ok(Self(Arc::new(Inner { store, redirects, ends, keel, rules, clock, writes: TaskTracker::new() })))
+    }
+
+    /// Switches links off when they end, until `shutdown`; first it looks for those whose job was lost. Any number of instances
+    /// may do so at once: each job is done by one of them.
+    ///
+    /// # Errors
+    /// [`QueueError`]: the connection was closed for good.
+    pub async fn switch_off(&self, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
+        let Inner { store, redirects, ends, clock, .. } = &*self.0;
+        ends.clone().run(store.clone(), redirects.clone(), clock.clone(), shutdown).await
     }
 
     /// The links themselves.
@@ -95,6 +128,9 @@ impl Service {
             match (service.store().create(new).await, alias) {
                 // The cache may know that there was no such link.
                 (Ok(link), _) => {
+                    if link.expires_at.is_some() {
+                        service.0.ends.follow(&link).await;
+                    }
                     let consistency = service.0.redirects.forget(&link.code).await;
                     Ok((link, consistency))
                 }
@@ -158,7 +194,13 @@ impl Service {
         let Ok(code) = Code::parse(code) else { return Ok(None) };
         let service = self.clone();
         self.to_the_end(async move {
+            let is_about_its_end = patch.expires_at.is_some();
             let patched = service.store().patch(&code, patch, expected).await;
+            if let Ok(Some(link)) = &patched
+                && is_about_its_end
+            {
+                service.0.ends.follow(link).await;
+            }
             service.told(&code, patched).await
         })
         .await
@@ -173,6 +215,9 @@ impl Service {
         let service = self.clone();
         self.to_the_end(async move {
             let deleted = service.store().delete(&code, expected).await.map(|found| found.then_some(()));
+            if let Ok(Some(())) = &deleted {
+                service.0.ends.forget(&code).await;
+            }
             Ok(service.told(&code, deleted).await?.map(|((), consistency)| consistency))
         })
         .await
@@ -194,10 +239,31 @@ impl Service {
         let service = self.clone();
         self.to_the_end(async move {
             let outcomes = service.store().import(&rows).await?;
+            service.watch_imported(&rows, &outcomes).await;
             let consistency = service.tell_cache(&outcomes).await;
             Ok((outcomes, consistency))
         })
         .await
+    }
+
+    /// Has the links switched off that an import made and that end. What it misses is found when an instance starts.
+    async fn watch_imported(&self, rows: &[ImportRow], outcomes: &[RowOutcome]) {
+        let made = rows.iter().zip(outcomes).filter_map(|(row, outcome)| match outcome {
+            RowOutcome::Created(code) if row.expires_at.is_some() => Some(code.clone()),
+            _ => None,
+        });
+        let made: Vec<Code> = made.collect();
+        if made.is_empty() {
+            return;
+        }
+        match self.store().find_many(&made).await {
+            Ok(links) => {
+                for link in &links {
+                    self.0.ends.follow(link).await;
+                }
+            }
+            Err(error) => warn!(%error, "cannot look at imported links that end; their end is still checked on read"),
+        }
     }
 
     /// Tells the cache of the links that an import made: it may know that there were none.

@@ -18,6 +18,7 @@ pub(super) trait Database: Send + Sync {
     async fn delete(&self, code: &Code, expected: Option<i64>) -> Result<bool, StoreError>;
     async fn page(&self, request: &PageRequest) -> Result<Page, StoreError>;
     async fn rows_after(&self, after: i64, limit: u32) -> Result<Vec<(i64, Link)>, StoreError>;
+    async fn ending_after(&self, now_ms: i64, after: i64, limit: u32) -> Result<Vec<(i64, Link)>, StoreError>;
 
     /// Takes `count` numbers of the sequence; nobody else gets them, whether they are used or not.
     async fn reserve(&self, count: u64) -> Result<Range<u64>, StoreError>;

@@ -156,6 +156,14 @@ impl Store {
         with_database!(self, database => database.rows_after(after, limit).await)
     }
 
+    /// As [`rows_after`](Self::rows_after), of the links only that end after `now`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn ending_after(&self, now: Timestamp, after: i64, limit: u32) -> Result<Vec<(i64, Link)>, StoreError> {
+        with_database!(self, database => database.ending_after(now.as_millisecond(), after, limit).await)
+    }
+
     /// Takes rows of an import, all in one transaction. The answers are in the order of the rows. A row is already there if its
     /// code, else its target, is; imports of several processes take turns, so none of two equal rows is added twice.
     ///

@@ -91,6 +91,13 @@ impl Database for Sqlite {
         numbered(select.build_query_as().fetch_all(&self.readers).await?)
     }
 
+    async fn ending_after(&self, now_ms: i64, after: i64, limit: u32) -> Result<Vec<(i64, Link)>, StoreError> {
+        let mut select = QueryBuilder::new(SELECT);
+        select.push(" WHERE id > ").push_bind(after).push(" AND expires_at > ").push_bind(now_ms);
+        select.push(" ORDER BY id LIMIT ").push_bind(i64::from(limit));
+        numbered(select.build_query_as().fetch_all(&self.readers).await?)
+    }
+
     async fn reserve(&self, count: u64) -> Result<Range<u64>, StoreError> {
         reserve(&mut *self.writer.acquire().await?, count).await
     }

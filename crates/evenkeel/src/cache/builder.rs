@@ -435,7 +435,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
                 (PlainStore::redis(link.clone(), clock.clone(), keys), Some(link.clone()))
             }
         };
-        let store = match (PublishedCache::new(self.protocol, plain, schema), link) {
+        let store = match (PublishedCache::new(self.protocol, plain, schema, &self.keel, &self.name), link) {
             (Some(steps), link) => Store::published(steps, link, clock, breaker),
             (None, None) => {
                 let keys = CacheKeys::new(MEMORY_PREFIX, &self.name);

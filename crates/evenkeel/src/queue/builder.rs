@@ -193,7 +193,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             id_window_ms: ms(settings.id_window),
         };
         let held = store.register(&self.name, &wanted).await?;
-        let router = Router::open(&store, &self.name, held.shards, self.keel.clock()).await?;
+        let router = Arc::new(Router::open(&store, &self.name, held.shards, self.keel.clock()).await?);
         let shards = router.shards();
         if let Some(wanted) = settings.shards
             && !shards.topology().knows(wanted)
@@ -212,9 +212,9 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
         }
         let name: Arc<str> = self.name.into();
         #[cfg(feature = "sql")]
-        let judge = self
-            .table
-            .map(|table| Arc::new(Judge::new(table, Arc::clone(&name), store.clone(), shards.clone(), self.horizon)));
+        let judge = self.table.map(|table| {
+            Arc::new(Judge::new(table, Arc::clone(&name), store.clone(), Arc::clone(&router), self.horizon))
+        });
         Ok(Queue::new(Core {
             metrics: Arc::new(QueueMetrics::register(&name)),
             name,
@@ -225,7 +225,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             #[cfg(feature = "sql")]
             judge,
             store,
-            router: Arc::new(router),
+            router,
             record: held,
             codec: Arc::new(self.codec),
             settings,

@@ -78,6 +78,7 @@ mod store;
 mod together;
 pub mod topic;
 mod topology;
+mod versioned;
 
 pub use builder::QueueBuilder;
 #[cfg(feature = "tower")]

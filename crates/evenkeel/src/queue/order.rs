@@ -147,13 +147,11 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
     }
 
     /// The queue it is for.
-    #[cfg(feature = "sql")]
     pub(super) fn queue(&self) -> &'a Queue<T> {
         self.queue
     }
 
     /// Whether its sender has named the job.
-    #[cfg(feature = "sql")]
     pub(super) fn has_id(&self) -> bool {
         self.id.is_some()
     }

@@ -7,6 +7,7 @@ use super::cron::Cron;
 use super::error::QueueError;
 use super::job::{JobId, Note};
 use super::queue::Queue;
+use super::router::no_shard;
 use super::steps::{ITEMS_MAX, NewJob, QueueSteps, Shard, Tick, Ticked, When};
 use crate::clock::{Clock, UnixMs};
 use crate::retry::Backoff;
@@ -126,7 +127,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         *last = match core.router.route(&[tick], |_| schedule, ask, not_here).await?.first() {
             Some(Ticked::Moved) => Some(new_last),
             Some(Ticked::Elsewhere(other)) => *other,
-            Some(Ticked::OtherShard) | None => return Ok(SLEEP_MAX),
+            Some(Ticked::OtherShard) | None => return Err(no_shard(&core.name)),
         };
         Ok(Duration::ZERO)
     }

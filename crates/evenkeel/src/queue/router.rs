@@ -8,14 +8,13 @@ use super::error::QueueError;
 use super::grow::carry;
 use super::job::JobId;
 use super::shards::Shards;
-use super::steps::{ITEMS_MAX, Shard};
-#[cfg(feature = "sql")]
-use super::steps::{Put, PutAnswer, QueueSteps};
+use super::steps::{ITEMS_MAX, Put, PutAnswer, QueueSteps, Shard};
 use super::store::QueueStore;
 use super::together::together;
 #[cfg(feature = "sql")]
 use super::topology::Topology;
 use crate::clock::{Clock, Moment};
+use crate::link::LinkError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -116,10 +115,11 @@ impl Router {
     ///
     /// # Errors
     /// [`QueueError::Link`]; repeat the call.
-    #[cfg(feature = "sql")]
     pub(crate) async fn put(&self, puts: &[Put]) -> Result<Vec<PutAnswer>, QueueError> {
         let ask = |shard: Shard, puts: Vec<Put>| async move { self.store.put(&shard, &puts).await };
-        self.route(puts, |put| put.id, ask, |answer| *answer == PutAnswer::Elsewhere).await
+        let elsewhere = |answer: &PutAnswer| *answer == PutAnswer::Elsewhere;
+        let answers = self.route(puts, |put| put.id, ask, elsewhere).await?;
+        if answers.iter().any(elsewhere) { Err(no_shard(&self.topic)) } else { Ok(answers) }
     }
 
     /// What this process knows; while the topic grows, not for longer than a second.
@@ -140,6 +140,11 @@ impl Router {
         }
         Ok(())
     }
+}
+
+/// No shard keeps a job, although the register names one.
+pub(super) fn no_shard(topic: &str) -> QueueError {
+    QueueError::Link(LinkError::Unexpected(format!("no shard of {topic} takes the job in")))
 }
 
 /// Asks the shard of each place, all shards at once, at most [`ITEMS_MAX`] items in a call.

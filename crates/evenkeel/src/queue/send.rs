@@ -5,6 +5,7 @@ use super::error::QueueError;
 use super::job::JobId;
 use super::order::Sent;
 use super::queue::Queue;
+use super::router::no_shard;
 use super::settings::{Durability, WhenFull};
 use super::steps::{Enqueued, NewJob, QueueSteps, Shard};
 use crate::retry::Backoff;
@@ -38,6 +39,9 @@ pub(super) async fn send<T: Send + Sync + 'static>(
             Ok(answers)
         };
         let answers = core.router.route(&some, |job| job.id, ask, |answer| *answer == Enqueued::Elsewhere).await?;
+        if answers.contains(&Enqueued::Elsewhere) {
+            return Err(no_shard(&core.name));
+        }
         left.iter().zip(answers).for_each(|(place, answer)| sent[*place].answer = answer);
         left = (0..sent.len()).filter(|place| sent[*place].answer == Enqueued::Full).collect();
         if left.is_empty() || core.clock.now() >= until {
@@ -69,7 +73,7 @@ async fn enqueue<T: Send + Sync + 'static>(
     let core = queue.core();
     #[cfg(feature = "sql")]
     if let (Durability::Sql, Some(judge)) = (queue.durability_wanted(), &core.judge) {
-        return Ok((judge.enqueue(shard, jobs).await?, None));
+        return Ok((judge.enqueue(&jobs).await?, None));
     }
     match (queue.durability_wanted(), core.store.link()) {
         (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(&shard, &jobs).await?, None)),

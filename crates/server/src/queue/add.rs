@@ -80,6 +80,9 @@ pub(super) async fn run(keel: &Keel, arguments: Arguments, output: Output) -> Re
         Enqueued::Taken(other) => ("taken", format!("not added: its unique key belongs to {other}")),
         Enqueued::Dead => ("dead", "not added: a job of this id is among the dead letters".to_owned()),
         Enqueued::Ended(end) => ("ended", format!("not added: a job of this id ended before ({end:?})")),
+        Enqueued::Elsewhere => {
+            ("elsewhere", "not added: the topic is being spread over other shards; try again".to_owned())
+        }
         Enqueued::Full => ("full", "not added: the queue has reached its limit".to_owned()),
     };
     output.print(&json!({ "id": id.to_string(), "answer": word }), &format!("{id} {sentence}\n"))?;

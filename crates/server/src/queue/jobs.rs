@@ -4,6 +4,7 @@ use super::output::{Output, body_json, readable, short, table};
 use super::time;
 use anyhow::{Result, bail};
 use evenkeel::Keel;
+use evenkeel::queue::RetryDelay;
 use evenkeel::queue::job::{ErrorClass, Job, JobId, Note, Retries, Stamp};
 use evenkeel::queue::steps::{Found, Listed, State};
 use evenkeel::queue::topic::{Place, Seen};
@@ -200,8 +201,27 @@ fn note(note: &Note) -> Option<(&'static str, String)> {
             ("error", format!("{} {what}{colon}{text}", time::text(error.at)))
         }
         Note::Redriven { at, errors, .. } => ("sent back", format!("{} after {errors} errors", time::text(*at))),
+        Note::Progress(words) => ("progress", readable(words)),
+        Note::RetryDelay(delay) => ("between attempts", between(*delay)),
         _ => return None,
     })
+}
+
+/// The delay between a job's attempts, in words.
+fn between(delay: RetryDelay) -> String {
+    match delay {
+        RetryDelay::Fixed { ms } => time::span(ms),
+        RetryDelay::Exponential { first_ms, max_ms } => {
+            format!("below {}, doubled with every failure up to {}", time::span(first_ms), time::span(max_ms))
+        }
+    }
+}
+
+fn between_json(delay: RetryDelay) -> Value {
+    match delay {
+        RetryDelay::Fixed { ms } => json!({ "fixed_ms": ms }),
+        RetryDelay::Exponential { first_ms, max_ms } => json!({ "first_ms": first_ms, "max_ms": max_ms }),
+    }
 }
 
 fn live_json(id: JobId, state: State, score: u64, job: &Job) -> Value {
@@ -228,9 +248,17 @@ fn live_json(id: JobId, state: State, score: u64, job: &Job) -> Value {
         .collect();
     let name =
         job.spec.notes.iter().find_map(|note| if let Note::Name(name) = note { Some(readable(name)) } else { None });
+    let notes = &job.spec.notes;
+    let progress =
+        notes.iter().find_map(|note| if let Note::Progress(words) = note { Some(readable(words)) } else { None });
+    let delay = notes
+        .iter()
+        .find_map(|note| if let Note::RetryDelay(delay) = note { Some(between_json(*delay)) } else { None });
     json!({
         "id": id.to_string(),
         "name": name,
+        "progress": progress,
+        "retry_delay": delay,
         "state": state,
         of_score: score,
         "enqueued_ms": job.enqueued_at,

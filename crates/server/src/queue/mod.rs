@@ -7,6 +7,7 @@ mod add;
 mod change;
 mod dead;
 mod figures;
+mod grow;
 mod jobs;
 pub(crate) mod output;
 pub(crate) mod time;
@@ -60,6 +61,8 @@ enum Command {
     Pause(change::PauseArguments),
     /// End a pause
     Resume(change::TopicArgument),
+    /// Spread a topic over more shards, while it is used; stopped anywhere, the same command goes on
+    Grow(grow::Arguments),
     /// Look at dead letters, send them back, delete them
     #[command(subcommand)]
     Dead(dead::Command),
@@ -109,6 +112,7 @@ async fn operate(address: &Address, command: Command, output: Output) -> Result<
         Command::Run(arguments) => change::run_now(&keel, &arguments, output).await,
         Command::Pause(arguments) => change::pause(&keel, &arguments, output).await,
         Command::Resume(arguments) => change::resume(&keel, &arguments, output).await,
+        Command::Grow(arguments) => grow::run(&keel, &arguments, output).await,
         Command::Dead(command) => dead::run(&keel, command, output).await,
         Command::Top(arguments) => top::run(&keel, &arguments, output).await,
         Command::Watch(arguments) => watch::run(&keel, &arguments, output).await,

@@ -2,9 +2,12 @@
 
 use crate::program::{Ran, evenkeel};
 use evenkeel::Keel;
-use evenkeel::queue::RedisQueue;
 use evenkeel::queue::steps::{Outcome, QueueSteps, SettleAndClaim, Settled, Shard};
+use evenkeel::queue::{Delivery, Handled, RedisQueue, RetryDelay};
 use serde_json::{Value, json};
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use testkit::conformance::queue::Consumer;
 use testkit::park::{self, SharedRedis};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -226,4 +229,80 @@ async fn mistakes_are_one_sentence() {
     let away = tokio::task::spawn_blocking(|| evenkeel(&["queue", "--redis", "redis://u:hidden@127.0.0.1:1", "ls"]));
     let away = away.await.unwrap();
     assert_eq!((away.code, away.err.contains("hidden")), (2, false), "{}", away.err);
+}
+
+#[tokio::test]
+async fn a_topic_grows_from_the_command_line() {
+    let stage = Stage::set().await;
+    for number in 0..12 {
+        stage.add(&format!("job {number}"), &["--in", "1h"]).await;
+    }
+    let grown = stage.queue(&["grow", "mail", "6"]).await;
+    assert_eq!(grown.code, 0, "{}", grown.err);
+    assert!(grown.out.starts_with("mail: spread over 6 shards (before: 2), "), "{}", grown.out);
+    let again = stage.json(&["grow", "mail", "6"]).await;
+    assert_eq!((&again["shards_before"], &again["shards"], &again["moved"]), (&json!(6), &json!(6), &json!(0)));
+    assert_eq!(stage.json(&["stats", "mail"]).await["shards"], 6);
+    for number in 0..12 {
+        assert_eq!(stage.json(&["job", "mail", &format!("job {number}")]).await["state"], "waiting");
+    }
+    let refused = stage.queue(&["grow", "mail", "8"]).await;
+    assert_eq!((refused.code, refused.err.contains("grows to a multiple")), (2, true), "{}", refused.err);
+}
+
+#[tokio::test]
+async fn a_job_shows_its_progress_and_its_delay() {
+    let stage = Stage::set().await;
+    let mail = stage.keel.queue::<Value>("mail").build().await.unwrap();
+    let delay = RetryDelay::fixed(Duration::from_secs(90));
+    let id = mail.job(&json!({})).id("long").retry_delay(delay).enqueue().await.unwrap().id;
+    let (noted, is_noted) = tokio::sync::oneshot::channel();
+    let noted = std::sync::Mutex::new(Some(noted));
+    let consumer = mail.consume(move |job: Delivery<Value>| {
+        let noted = noted.lock().unwrap().take();
+        async move {
+            assert!(job.progress("row 7 of 9").await.unwrap());
+            let _ = noted.map(|noted| noted.send(()));
+            Ok::<_, String>(Handled::Snooze(Duration::from_secs(3_600)))
+        }
+    });
+    consumer.run(async { is_noted.await.unwrap() }).await.unwrap();
+    let job = stage.json(&["job", "mail", &id.to_string()]).await;
+    assert_eq!((&job["progress"], &job["retry_delay"]), (&json!("row 7 of 9"), &json!({ "fixed_ms": 90_000 })));
+    let text = stage.queue(&["job", "mail", "long"]).await.out;
+    assert!(text.contains("row 7 of 9") && text.contains("between attempts"), "{text}");
+}
+
+/// On a terminal `top` renews its table in place; a program that cannot tell a terminal from a pipe prints once, or for ever.
+#[tokio::test]
+async fn top_renews_itself_on_a_terminal() {
+    let stage = Stage::set().await;
+    stage.add("a", &["--in", "1h"]).await;
+    let program = env!("CARGO_BIN_EXE_evenkeel");
+    let line = format!("{program} queue --redis '{}' top --every 100ms", stage.url);
+    let pictures = tokio::task::spawn_blocking(move || {
+        // `script` gives the program a pseudo-terminal, and passes on what it writes there.
+        let mut script = Command::new("script");
+        script.args(["-qefc", &line, "/dev/null"]);
+        let mut terminal = script.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut out, mut seen, mut part) = (terminal.stdout.take().unwrap(), Vec::new(), [0; 4096]);
+        while seen.windows(3).filter(|bytes| bytes == b"\x1b[J").count() < 3 {
+            match out.read(&mut part).unwrap() {
+                0 => break,
+                read => seen.extend_from_slice(&part[..read]),
+            }
+        }
+        terminal.kill().unwrap();
+        terminal.wait().unwrap();
+        String::from_utf8_lossy(&seen).into_owned()
+    });
+    let pictures = pictures.await.unwrap();
+    assert!(pictures.starts_with("\x1b[2J"), "the screen is cleared once: {pictures:?}");
+    assert_eq!(pictures.matches("\x1b[2J").count(), 1);
+    let mut whole = pictures.split("\x1b[H").skip(1).take(3);
+    assert_eq!(whole.clone().count(), 3, "{pictures:?}");
+    assert!(whole.all(|picture| picture.contains("DONE/S") && picture.contains("mail")), "{pictures:?}");
+    // Into a pipe it prints once, and ends.
+    let once = stage.queue(&["top"]).await;
+    assert!(once.code == 0 && !once.out.contains('\x1b') && once.out.contains("mail"), "{}", once.out);
 }

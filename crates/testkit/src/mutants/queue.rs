@@ -191,6 +191,31 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::side::ends::memory::what_does_not_end_in_time_is_given_back",
     ),
     mutant(
+        "queue_grown_refuses",
+        "Two shards take the same id in while a topic grows, and its job runs twice.",
+        "queue::scripts::a_closed_shard_takes_in_nothing_that_another_keeps",
+    ),
+    mutant(
+        "queue_give_leased",
+        "A job that runs is given to another shard, and its worker is not current any more.",
+        "queue::scripts::what_is_given_is_nowhere_until_it_is_adopted",
+    ),
+    mutant(
+        "queue_adopt_once",
+        "A mover that comes late brings back a job that is done.",
+        "queue::scripts::a_parcel_that_comes_late_is_not_taken_again",
+    ),
+    mutant(
+        "queue_grown_once",
+        "A growth that was overtaken sets the topic's number of shards back, and its jobs are looked for where they are not.",
+        "queue::grown::a_growth_that_was_overtaken_changes_nothing",
+    ),
+    mutant(
+        "queue_pause_topic",
+        "While what all jobs need is down, one after the other is tried in vain.",
+        "queue::side::failures::memory::a_handler_pauses_the_topic_while_what_it_needs_is_down",
+    ),
+    mutant(
         "queue_batch_fill",
         "A batch waits until it is full, and its first job with it, for ever.",
         "queue::side::batches::memory::a_batch_that_does_not_fill_starts_in_time",

@@ -4,6 +4,7 @@ mod api;
 mod browser;
 mod bulk;
 mod client;
+mod ends;
 mod faults;
 mod forms;
 mod hosts;

@@ -11,9 +11,8 @@ pub(super) async fn fill(store: &PlainStore, key: &[u8], fill: &Fill, schema: u3
     Ok(Filled::Stored)
 }
 
-/// Answers after the first delete; the second one dies with the process.
-pub(super) async fn invalidate(store: &PlainStore, key: &[u8], delay: Duration) -> Result<(), CacheError> {
-    store.delete(key).await?;
+/// The second delete by a timer, which dies with the process.
+pub(super) fn delete_later(store: &PlainStore, key: &[u8], delay: Duration) {
     let (store, key) = (store.clone(), key.to_vec());
     tokio::spawn(async move {
         store.clock().sleep(delay).await;
@@ -21,5 +20,4 @@ pub(super) async fn invalidate(store: &PlainStore, key: &[u8], delay: Duration) 
             tracing::warn!(%error, "the second delete of a delayed double delete failed; the entry may stay stale until its ttl");
         }
     });
-    Ok(())
 }

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | [`Protocol::Lease`] | a 64-bit token given with the miss must still be there at the fill | no stale value while one reloads, no refresh ahead; a load longer than the lease is thrown away, so a slow key under traffic is never stored; a failover that loses a delete revives its token |
 //! | [`Protocol::Version`] | a fill is stored only if its row version is not below the stored one; a write updates or marks, it never deletes | the mark is forgotten with the key (expiry, eviction, flush), and a slow load may then store an older row |
-//! | [`Protocol::DelayedDoubleDelete`] | delete before and after the write, and once more after a delay | any load that takes longer than the delay; a process that dies before its second delete |
+//! | [`Protocol::DelayedDoubleDelete`] | delete before and after the write, and once more after a delay | any load that takes longer than the delay; without the feature `queue`, a process that dies before its second delete |
 //!
 //! They share the entry format, the flights and the loader rules of the fenced cache, and implement the same steps
 //! ([`CacheSteps`]); update windows they have none.
@@ -17,11 +17,14 @@
 
 mod double_delete;
 mod lease;
+#[cfg(feature = "queue")]
+mod second_delete;
 mod store;
 mod version;
 
 use super::error::CacheError;
 use super::steps::{BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidation, Lease, Leased, Renewed};
+use crate::keel::Keel;
 use crate::token::Token;
 use bytes::Bytes;
 use std::time::Duration;
@@ -39,7 +42,8 @@ pub enum Protocol {
     Lease,
     /// Uber's version compare: loaders must return a row version, writers invalidate with the new one.
     Version,
-    /// Delete, write, delete again after `delay`. The delay must exceed the longest load, which nobody knows.
+    /// Delete, write, delete again after `delay`. The delay must exceed the longest load, which nobody knows. With the feature
+    /// `queue` the second delete is a delayed job, which outlives the process; else a timer.
     DelayedDoubleDelete {
         /// From the first delete to the second.
         delay: Duration,
@@ -53,12 +57,39 @@ pub(crate) struct PublishedCache {
     store: PlainStore,
     /// Fingerprint of the value's schema.
     schema: u32,
+    /// Of a delayed double delete.
+    #[cfg(feature = "queue")]
+    second: Option<second_delete::SecondDeletes>,
 }
 
 impl PublishedCache {
     /// `None` for [`Protocol::Fenced`], which has steps of its own.
-    pub(crate) fn new(protocol: Protocol, store: PlainStore, schema: u32) -> Option<Self> {
-        (protocol != Protocol::Fenced).then_some(Self { protocol, store, schema })
+    pub(crate) fn new(protocol: Protocol, store: PlainStore, schema: u32, keel: &Keel, cache: &str) -> Option<Self> {
+        #[cfg(feature = "queue")]
+        let second = matches!(protocol, Protocol::DelayedDoubleDelete { .. })
+            .then(|| second_delete::SecondDeletes::new(keel.clone(), cache, store.clone()));
+        #[cfg(not(feature = "queue"))]
+        let _ = (keel, cache);
+        (protocol != Protocol::Fenced).then_some(Self {
+            protocol,
+            store,
+            schema,
+            #[cfg(feature = "queue")]
+            second,
+        })
+    }
+
+    /// Answers after the first delete.
+    async fn delete_twice(&self, key: &[u8], delay: Duration) -> Result<(), CacheError> {
+        self.store.delete(key).await?;
+        #[cfg(feature = "queue")]
+        if let Some(second) = &self.second
+            && second.ask(key, delay).await
+        {
+            return Ok(());
+        }
+        double_delete::delete_later(&self.store, key, delay);
+        Ok(())
     }
 }
 
@@ -68,6 +99,10 @@ impl CacheSteps for PublishedCache {
     }
 
     async fn lease(&self, key: &[u8], lease: &Lease) -> Result<Leased, CacheError> {
+        #[cfg(feature = "queue")]
+        if let Some(second) = &self.second {
+            second.watch();
+        }
         match self.protocol {
             Protocol::Lease => lease::lease(&self.store, key, lease).await,
             _ => Ok(store::grant_to_everybody(&self.store, lease)),
@@ -92,7 +127,7 @@ impl CacheSteps for PublishedCache {
     async fn invalidate(&self, key: &[u8], invalidation: &Invalidation) -> Result<(), CacheError> {
         match self.protocol {
             Protocol::Version => version::invalidate(&self.store, key, invalidation, self.schema).await,
-            Protocol::DelayedDoubleDelete { delay } => double_delete::invalidate(&self.store, key, delay).await,
+            Protocol::DelayedDoubleDelete { delay } => self.delete_twice(key, delay).await,
             _ => self.store.delete(key).await,
         }
     }

@@ -7,7 +7,9 @@ use super::lane::{Answer, Handling, Lane};
 use super::phase::{Phase, reached};
 use crate::clock::{Clock, Moment};
 use crate::guard::guard;
+use crate::queue::error::QueueError;
 use crate::queue::job::{Job, Note};
+use crate::queue::retry_delay::ms;
 use crate::queue::steps::{Beat, Delivered, Outcome, QueueSteps, Receipt};
 use crate::retry::Backoff;
 use std::any::Any;
@@ -88,6 +90,9 @@ async fn perform<T: Send + Sync + 'static>(
     }
     let (began, answer) = handle(lane, delivery, is_suspect).await;
     let answer = answer.unwrap_or_else(|words| panicked(&words));
+    if let Err((Reaction::PauseTopic(span), _)) = &answer {
+        pause_topic(lane, *span).await;
+    }
     let outcome = judge(lane, began, answer, |answer| outcome(answer, delay, failures));
     judged.ended(&outcome).await;
     Some(outcome)
@@ -113,6 +118,23 @@ async fn handle<T: Send + Sync + 'static>(
             (started(), ticket.answer().await)
         }
     }
+}
+
+/// Stops claims on all shards for a while, so that no other job meets what is down; unless somebody has stopped them already.
+async fn pause_topic<T>(lane: &Lane<T>, span: Duration) {
+    let core = &lane.run.core;
+    for shard in core.router.shards().iter() {
+        let paused = async {
+            if core.store.stats(shard).await?.paused_until.is_none() && guard("queue_pause_topic") {
+                core.store.pause(shard, Some(core.store.now_ms() + ms(span))).await?;
+            }
+            Ok::<_, QueueError>(())
+        };
+        if let Err(error) = paused.await {
+            lane.run.metrics.failed("pause", &error);
+        }
+    }
+    tracing::warn!(queue = %core.name, seconds = span.as_secs_f64(), "a handler has paused the topic");
 }
 
 fn judge<T>(lane: &Lane<T>, began: Moment, answer: Answer, outcome: impl FnOnce(Answer) -> Outcome) -> Outcome {

@@ -42,6 +42,9 @@ pub enum Reaction {
     RetryAfter(Duration),
     /// Again after this delay, without using an attempt: the fault is not the job's.
     Snooze(Duration),
+    /// What the job needs is down, and it is no use to try others meanwhile: the whole topic is paused for this long, and the job
+    /// comes again then, without using an attempt. A pause that somebody else has set is left as it is.
+    PauseTopic(Duration),
     /// It is no use to try again: a dead letter, with the error's words as the reason.
     Dead,
 }
@@ -52,7 +55,9 @@ pub(super) fn outcome(answer: Result<Handled, (Reaction, String)>, delay: RetryD
     match answer {
         Ok(Handled::Done) => Outcome::Done,
         Ok(Handled::Retry(after)) => failed(ms(after), "the handler asked for another attempt"),
-        Ok(Handled::Snooze(after)) | Err((Reaction::Snooze(after), _)) => Outcome::Snoozed { after_ms: ms(after) },
+        Ok(Handled::Snooze(after)) | Err((Reaction::Snooze(after) | Reaction::PauseTopic(after), _)) => {
+            Outcome::Snoozed { after_ms: ms(after) }
+        }
         Ok(Handled::FenceSeen(_)) => Outcome::Released,
         Ok(Handled::Dead(reason)) | Err((Reaction::Dead, reason)) => Outcome::Dead { reason: words_of(&reason) },
         Err((Reaction::Retry, words)) => failed(delay.after(failures), &words),

@@ -10,7 +10,7 @@ use crate::queue::for_work::{JobPut, JobWish, job_record};
 use crate::queue::job::{End, FORGET_MS, Job, JobId, Keep, Stamp};
 use crate::queue::record::Record;
 use crate::queue::retry_delay::ms;
-use crate::queue::shards::Shards;
+use crate::queue::router::Router;
 use crate::queue::steps::{
     Enqueued, Found, NewJob, Put, PutChange, QueueSteps, Reschedule, Rescheduled, Revoked, Shard, State, When,
 };
@@ -27,7 +27,7 @@ pub(crate) struct Judge {
     pub(super) table: Arc<dyn JobTable>,
     pub(super) topic: Arc<str>,
     pub(super) store: QueueStore,
-    pub(super) shards: Shards,
+    pub(super) router: Arc<Router>,
     /// Jobs that are due later than this from now need not be in the store yet.
     pub(super) horizon: Option<Duration>,
     pub(super) metrics: JudgeMetrics,
@@ -38,15 +38,15 @@ impl Judge {
         table: Arc<dyn JobTable>,
         topic: Arc<str>,
         store: QueueStore,
-        shards: Shards,
+        router: Arc<Router>,
         horizon: Option<Duration>,
     ) -> Self {
         let metrics = JudgeMetrics::register(&topic);
-        Self { table, topic, store, shards, horizon, metrics }
+        Self { table, topic, store, router, horizon, metrics }
     }
 
     /// Takes jobs in: first their rows, which accept them, then the store. What does not get there is put there by the sweep.
-    pub(crate) async fn enqueue(&self, shard: &Shard, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
+    pub(crate) async fn enqueue(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
         let now = self.store.now_ms();
         let mut puts = jobs.iter().map(|job| self.put_of(job, now)).collect::<Result<Vec<_>, _>>()?;
         let held = self.ask(self.table.insert(&mut puts)).await?;
@@ -55,7 +55,7 @@ impl Judge {
         let fresh = puts.iter().zip(&held).filter(|(_, held)| held.is_none()).map(|(put, _)| put);
         let near: Vec<Put> = fresh.filter_map(|put| step_of(put, until)).collect();
         if !near.is_empty()
-            && let Err(error) = self.store.put(shard, &near).await
+            && let Err(error) = self.router.put(&near).await
         {
             tracing::warn!(queue = %self.topic, %error, "jobs were accepted and are not in the store yet; the sweep puts them there");
         }
@@ -65,8 +65,9 @@ impl Judge {
     /// Takes a job back. The store is asked first, because it alone knows what is running; the answer is given once the row has
     /// it.
     pub(crate) async fn revoke(&self, id: JobId) -> Result<Revoked, QueueError> {
-        let shard = self.shards.of(id);
-        let found = self.store.revoke(shard, &[id]).await?.first().copied().unwrap_or(Revoked::Unknown);
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.revoke(&shard, &ids).await };
+        let found = self.router.route(&[id], |id| *id, ask, |answer| *answer == Revoked::Unknown).await?;
+        let found = found.first().copied().unwrap_or(Revoked::Unknown);
         let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(found) };
         if row.is_live && matches!(found, Revoked::Running | Revoked::Dead) {
             return Ok(found);
@@ -86,7 +87,7 @@ impl Judge {
         }
         // Whoever is about to put it back comes too late from now on.
         let put = Put { id, version: row.version + 1, change: PutChange::Withdraw(Keep::AfterEnd(FORGET_MS)) };
-        if let Err(error) = self.store.put(shard, &[put]).await {
+        if let Err(error) = self.router.put(&[put]).await {
             tracing::debug!(queue = %self.topic, %error, "a revocation is in its row and not in the store; the row decides");
         }
         Ok(revoked_as(end))
@@ -94,9 +95,11 @@ impl Judge {
 
     /// Moves or edits a waiting job: its row gets a new version, and then the store.
     pub(crate) async fn reschedule(&self, change: Reschedule) -> Result<Rescheduled, QueueError> {
-        let (id, shard) = (change.id, self.shards.of(change.id));
+        let id = change.id;
         let now = self.store.now_ms();
-        let found = self.store.reschedule(shard, std::slice::from_ref(&change)).await?;
+        let ask = |shard: Shard, changes: Vec<Reschedule>| async move { self.store.reschedule(&shard, &changes).await };
+        let not_here = |answer: &Rescheduled| *answer == Rescheduled::Unknown;
+        let found = self.router.route(std::slice::from_ref(&change), |change| change.id, ask, not_here).await?;
         let found = found.first().copied().unwrap_or(Rescheduled::Unknown);
         let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(found) };
         if !row.is_live {
@@ -124,7 +127,7 @@ impl Judge {
         }
         let put = JobPut { version, ..self.put_with(id, due_at, job) };
         let near: Vec<Put> = step_of(&put, self.horizon_ms(now)).into_iter().collect();
-        if let Err(error) = self.store.put(shard, &near).await {
+        if let Err(error) = self.router.put(&near).await {
             tracing::warn!(queue = %self.topic, %error, "a job was changed in its row and not in the store yet; it is not begun as it was");
         }
         Ok(match found {
@@ -175,7 +178,7 @@ impl Judge {
     pub(super) fn put_with(&self, id: JobId, due_at: u64, job: Job) -> JobPut {
         JobPut {
             topic: self.topic.to_string(),
-            shards: self.shards.count(),
+            shards: self.router.shards().count(),
             id,
             version: job.spec.version.unwrap_or(0),
             wish: JobWish::Run { due_at, spec: Box::new(job.spec) },

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::guard::guard;
 use crate::queue::error::QueueError;
 use crate::queue::job::JobId;
-use crate::queue::steps::{Found, QueueSteps};
+use crate::queue::steps::{Found, Put, QueueSteps, Shard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,25 +58,24 @@ impl Judge {
     /// The jobs that the store lacks (with the version that it must be given at least), and those that have ended there.
     async fn compare(&self, rows: &[(JobId, JobRow)]) -> Result<(HashMap<JobId, u64>, Vec<(JobId, u64)>), QueueError> {
         let (mut missing, mut ended) = (HashMap::new(), Vec::new());
-        for share in self.shards.split(rows.iter(), |(id, _)| *id) {
-            let ids: Vec<JobId> = share.items.iter().map(|(id, _)| *id).collect();
-            let found = self.store.jobs(&share.shard, &ids).await?;
-            for ((id, row), found) in share.items.iter().zip(found) {
-                match found {
-                    Ok(None) => _ = missing.insert(*id, row.version),
-                    // Its version has ended there: by a handler, too late, by an operator.
-                    Ok(Some(Found::Ended(stamp))) if stamp.version == row.version && guard("sql_sweep_ended") => {
-                        ended.push((*id, row.version));
-                    }
-                    // The row has a newer one; or an older one, if the database was set back: what it says counts.
-                    Ok(Some(Found::Ended(stamp))) => _ = missing.insert(*id, row.version.max(stamp.version + 1)),
-                    Ok(Some(Found::Live { job, .. })) if job.spec.version.unwrap_or(0) < row.version => {
-                        missing.insert(*id, row.version);
-                    }
-                    Ok(Some(Found::Live { .. })) => {}
-                    Err(error) => {
-                        tracing::error!(queue = %self.topic, %id, %error, "a job in the store cannot be read");
-                    }
+        let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
+        let found = self.router.route(&ids, |id| *id, ask, |looked| matches!(looked, Ok(None))).await?;
+        for ((id, row), found) in rows.iter().zip(found) {
+            match found {
+                Ok(None) => _ = missing.insert(*id, row.version),
+                // Its version has ended there: by a handler, too late, by an operator.
+                Ok(Some(Found::Ended(stamp))) if stamp.version == row.version && guard("sql_sweep_ended") => {
+                    ended.push((*id, row.version));
+                }
+                // The row has a newer one; or an older one, if the database was set back: what it says counts.
+                Ok(Some(Found::Ended(stamp))) => _ = missing.insert(*id, row.version.max(stamp.version + 1)),
+                Ok(Some(Found::Live { job, .. })) if job.spec.version.unwrap_or(0) < row.version => {
+                    missing.insert(*id, row.version);
+                }
+                Ok(Some(Found::Live { .. })) => {}
+                Err(error) => {
+                    tracing::error!(queue = %self.topic, %id, %error, "a job in the store cannot be read");
                 }
             }
         }
@@ -101,13 +100,10 @@ impl Judge {
                     continue;
                 }
             }
-            puts.push((id, step_of(&self.put_with(id, due_at, job), u64::MAX)));
+            puts.push(step_of(&self.put_with(id, due_at, job), u64::MAX));
         }
-        let mut count = 0;
-        for share in self.shards.split(puts, |(id, _)| *id) {
-            let steps: Vec<_> = share.items.into_iter().filter_map(|(_, step)| step).collect();
-            count += self.store.put(&share.shard, &steps).await?.len();
-        }
+        let steps: Vec<Put> = puts.into_iter().flatten().collect();
+        let count = self.router.put(&steps).await?.len();
         tracing::info!(queue = %self.topic, jobs = count, "the store had lost jobs, or not got them yet; they are there again");
         Ok(count)
     }

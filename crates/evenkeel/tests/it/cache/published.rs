@@ -106,6 +106,57 @@ async fn under_delayed_double_delete_an_old_load_is_stored_until_the_second_dele
     assert_eq!(after_a_stale_fill(on_redis(protocol).await).await, 1);
 }
 
+/// A timer dies with its process, and the old value stays for as long as its ttl: a writer that ends between its two deletes.
+async fn a_second_delete_outlives_its_writer(
+    reader: Cache<u64, Row>,
+    writer: impl Future<Output = ()> + Send + 'static,
+) {
+    let (has_read, row_is_read) = oneshot::channel();
+    let (go_on, may_go_on) = oneshot::channel::<()>();
+    let slow_reader = reader.clone();
+    let slow = tokio::spawn(async move {
+        let load = |_: &u64| async move {
+            has_read.send(()).unwrap();
+            may_go_on.await.unwrap();
+            Ok::<_, Infallible>(Some(Row { version: 1 }))
+        };
+        slow_reader.get(&7, load).await.unwrap().unwrap().version
+    });
+    row_is_read.await.unwrap();
+    // Its runtime ends with it, and everything it had in mind.
+    let ended = tokio::task::spawn_blocking(|| tokio::runtime::Runtime::new().unwrap().block_on(writer));
+    ended.await.unwrap();
+    go_on.send(()).unwrap();
+    assert_eq!(slow.await.unwrap(), 1);
+    let patience = tokio::time::timeout(Duration::from_secs(20), async {
+        while read(&reader, 2).await != 2 {
+            tokio::task::yield_now().await;
+        }
+    });
+    patience.await.expect("the second delete comes");
+}
+
+const SOON: Protocol = Protocol::DelayedDoubleDelete { delay: Duration::from_millis(400) };
+
+#[tokio::test]
+async fn under_delayed_double_delete_the_second_delete_outlives_its_process_in_memory() {
+    let keel = Keel::memory();
+    let other = keel.another_process();
+    let writer = async move { open(&other, SOON).invalidate_at(&7, 2).await.map(drop).unwrap() };
+    a_second_delete_outlives_its_writer(open(&keel, SOON), writer).await;
+}
+
+#[tokio::test]
+async fn under_delayed_double_delete_the_second_delete_outlives_its_process_on_redis() {
+    let shared = park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", shared.url, shared.prefix);
+    let reader = open(&Keel::connect(&url).await.unwrap(), SOON);
+    let writer = async move {
+        open(&Keel::connect(&url).await.unwrap(), SOON).invalidate_at(&7, 2).await.map(drop).unwrap();
+    };
+    a_second_delete_outlives_its_writer(reader, writer).await;
+}
+
 #[tokio::test]
 async fn under_the_default_an_old_load_is_not_stored() {
     assert_eq!(after_a_stale_fill(in_memory(Protocol::Fenced)).await, 2);

@@ -117,7 +117,8 @@ impl Dump {
             self.records.insert(Bytes::copy_from_slice(id), (raw.into(), ttl_ms));
         } else if name.starts_with(b"unique:") || name.starts_with(b"redrive:") {
             ensure!(ttl_ms > 0, "{} never expires", String::from_utf8_lossy(key));
-        } else if !INDEXES.iter().chain(&OTHERS).any(|known| known.as_bytes() == name) {
+        } else if !name.starts_with(b"leaving:") && !INDEXES.iter().chain(&OTHERS).any(|known| known.as_bytes() == name)
+        {
             self.strangers.push(String::from_utf8_lossy(key).into_owned());
         }
         Ok(())

@@ -6,6 +6,7 @@
 mod claim;
 pub mod crash_points;
 mod enqueue;
+mod grow;
 pub mod invariants;
 mod lease;
 mod operate;
@@ -21,6 +22,7 @@ mod world;
 
 pub use claim::*;
 pub use enqueue::*;
+pub use grow::*;
 pub use lease::*;
 pub use operate::*;
 pub use put::*;
@@ -74,6 +76,10 @@ macro_rules! queue_suite {
             // operate
             dead_letters_are_deleted_one_by_one, dead_letters_are_never_trimmed, a_purge_is_bounded, forgetting_lets_stamps_run_out,
             a_page_goes_on_while_jobs_come_and_go, a_page_goes_on_among_many_of_one_time, figures_add_up,
+            // grow
+            a_closed_shard_takes_in_nothing_that_another_keeps, what_is_given_is_nowhere_until_it_is_adopted,
+            a_parcel_that_comes_late_is_not_taken_again, stamps_move_with_what_is_left_of_them,
+            new_shards_take_over_the_settings, fences_rise_across_shards,
             // wake
             claimable_work_leaves_markers, an_earlier_job_leaves_one_marker, idle_and_paused_calls_leave_none,
             resuming_leaves_markers,

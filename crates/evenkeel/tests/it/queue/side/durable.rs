@@ -39,3 +39,37 @@ async fn a_job_is_accepted_when_so_many_replicas_have_it() {
     assert!(matches!(sent.await.unwrap().answer, Enqueued::Created | Enqueued::Duplicate));
     drop(replica);
 }
+
+/// A server that answers before its file has been flushed forgets accepted jobs in a power cut. Where there is no `WAITAOF` (Redis
+/// before 7.2) the promise is refused; the matrix has servers with it.
+#[tokio::test]
+async fn a_job_is_accepted_when_the_disk_has_it() {
+    let redis = Redis::start(RedisOptions::new().append_only().arguments(["--appendfsync", "everysec"])).await.unwrap();
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    let disk = Durability::Disk { timeout: Duration::from_secs(20) };
+    let known: Vec<Option<Vec<redis::Value>>> = redis.command(&["COMMAND", "INFO", "WAITAOF"]).await.unwrap();
+    match keel.queue::<String>("mail").durability(disk).build().await {
+        Err(refused) => {
+            assert!(known[0].is_none(), "{refused}");
+            assert!(refused.to_string().contains("WAITAOF"), "{refused}");
+        }
+        Ok(mail) => {
+            assert!(known[0].is_some());
+            let sent = mail.job(&"a".to_owned()).id("a").enqueue().await.unwrap();
+            assert_eq!(sent.answer, Enqueued::Created);
+            // Without waiting any longer: the file has it.
+            let flushed: Vec<u32> = redis.command(&["WAITAOF", "1", "0", "1"]).await.unwrap();
+            assert_eq!(flushed[0], 1);
+            let impatient = mail.with_durability(Durability::Disk { timeout: Duration::from_millis(1) }).await.unwrap();
+            // A millisecond is too short for most flushes; but what is said is true either way.
+            match impatient.job(&"b".to_owned()).id("b").enqueue().await {
+                Ok(sent) => assert!(sent.is_new()),
+                Err(QueueError::NotDurable { ids, wanted, reached }) => {
+                    assert_eq!((ids.len(), wanted, reached), (1, 1, 0));
+                    assert!(mail.find(&ids[0]).await.unwrap().is_some(), "it was taken, and the error says so");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}

@@ -18,6 +18,7 @@ on_both! {
     a_snooze_uses_no_attempt
     an_error_is_judged_by_its_kind
     an_undecodable_body_is_dead_at_once
+    a_handler_pauses_the_topic_while_what_it_needs_is_down
 }
 
 /// The errors in a job's history: class and words.
@@ -165,4 +166,44 @@ async fn an_undecodable_body_is_dead_at_once(rig: Rig) {
     assert_eq!(state(&mail, &id).await, Some(State::Dead));
     let history = history(&mail, &id).await;
     assert!(history.len() == 1 && history[0].1.starts_with("undecodable"), "{history:?}");
+}
+
+/// While a mail server is down, every job of a queue burns its attempts one after the other, and all are dead when it is back.
+async fn a_handler_pauses_the_topic_while_what_it_needs_is_down(rig: Rig) {
+    let mail = rig.mail_with(|builder| builder.shards(2).retries(0)).await;
+    let names: Vec<String> = (0..6).map(|number| format!("job {number}")).collect();
+    let sent = mail.enqueue_all(names.iter().map(|name| mail.job(name).id(name))).await.unwrap();
+    let desk = Desk::new();
+    let is_down = |error: &String| {
+        if error == "down" { Reaction::PauseTopic(Duration::from_secs(10)) } else { Reaction::Retry }
+    };
+    let office = open(desk.consumer(&mail).concurrency(1).on_error(is_down));
+    let first = desk.next().await;
+    let (id, paused_at) = (first.delivery.id, rig.now_ms());
+    first.answer(Err("down".to_owned()));
+    while state(&mail, &id).await == Some(State::Leased) {
+        tokio::task::yield_now().await;
+    }
+    assert!(desk.next_at_once().await.is_none(), "nobody else is tried");
+    let stats = mail.topic().stats().await.unwrap();
+    assert!(stats.is_paused() && stats.total.waiting() == 6, "{stats:?}");
+    for _ in &sent {
+        let case = rig.while_time_passes(desk.next()).await;
+        assert!(rig.now_ms() >= paused_at + 10_000);
+        assert_eq!(case.delivery.attempt, 1, "no attempt was used");
+        case.answer(Ok(Handled::Done));
+    }
+
+    // An operator's pause is not shortened.
+    mail.now(&"late".to_owned()).await.unwrap();
+    let late = rig.while_time_passes(desk.next()).await;
+    mail.topic().pause(None).await.unwrap();
+    let id = late.delivery.id;
+    late.answer(Err("down".to_owned()));
+    while state(&mail, &id).await == Some(State::Leased) {
+        tokio::task::yield_now().await;
+    }
+    let stats = mail.topic().stats().await.unwrap();
+    assert!(stats.shards.iter().all(|shard| shard.paused_until == Some(u64::MAX)), "{stats:?}");
+    office.close().await;
 }

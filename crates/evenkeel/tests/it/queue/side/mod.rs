@@ -28,6 +28,7 @@ mod durable;
 mod ends;
 mod failures;
 mod faults;
+mod grows;
 mod killed;
 mod layers;
 mod leases;

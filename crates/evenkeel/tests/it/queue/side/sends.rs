@@ -4,7 +4,7 @@ use super::desk::{Desk, open};
 use super::rig::{Rig, state};
 use evenkeel::codec::Integer;
 use evenkeel::queue::job::{End, Priority};
-use evenkeel::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
+use evenkeel::queue::steps::{Enqueued, Found, PutAnswer, Rescheduled, Revoked, State};
 use evenkeel::queue::{Handled, JobId, Queue, QueueError, WhenFull};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ on_both! {
     a_job_that_comes_too_late_is_dropped
     a_topic_keeps_its_shards
     topics_do_not_disturb_each_other
+    the_newest_version_of_a_job_wins
 }
 
 async fn a_job_with_a_name_is_sent_once(rig: Rig) {
@@ -165,4 +166,25 @@ async fn topics_do_not_disturb_each_other(rig: Rig) {
     assert_eq!(desk.done().await, "a");
     office.close().await;
     assert!(matches!(counts.find(&JobId::named(b"same")).await.unwrap(), Some(Found::Live { .. })));
+}
+
+/// A job that follows a row came back because an older change of the row was told later.
+async fn the_newest_version_of_a_job_wins(rig: Rig) {
+    let mail = rig.mail_with(|builder| builder.shards(2)).await;
+    let put = async |version: u64, body: &str, delay: u64| {
+        let order = mail.job(&body.to_owned()).id("row/7").delay(Duration::from_secs(delay));
+        order.put(version).await.unwrap()
+    };
+    let id = JobId::named(b"row/7");
+    assert_eq!(put(5, "five", 60).await, PutAnswer::Applied);
+    assert_eq!(put(4, "four", 0).await, PutAnswer::Superseded);
+    assert_eq!(put(6, "six", 30).await, PutAnswer::Applied);
+    let Some(Found::Live { score, job, .. }) = mail.find(&id).await.unwrap() else { panic!("it is gone") };
+    assert_eq!((score, job.spec.version, &job.spec.body[..]), (rig.now_ms() + 30_000, Some(6), &b"\"six\""[..]));
+    assert_eq!(mail.withdraw(&id, 7).await.unwrap(), PutAnswer::Applied);
+    assert_eq!(put(6, "six", 0).await, PutAnswer::Superseded);
+    assert_eq!(state(&mail, &id).await, None);
+    assert_eq!(put(8, "eight", 0).await, PutAnswer::Applied);
+    let nameless = mail.job(&String::new()).put(1).await;
+    assert!(matches!(nameless, Err(QueueError::Invalid(_))), "{nameless:?}");
 }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use evenkeel::queue::JobId;
 use evenkeel::queue::steps::{
     Beat, Enqueued, Limits, Listed, NewJob, Put, QueueSteps, Redrive, RedriveVerdict, Reschedule, Rescheduled, Rescue,
-    Revoked, SettleAndClaim, Settled, State,
+    Revoked, SettleAndClaim, Settled, State, Tick, Ticked,
 };
 use std::fmt::Debug;
 
@@ -16,6 +16,7 @@ pub(super) enum Call {
     SetBack(u64),
     Enqueue(Vec<NewJob>),
     Put(Vec<Put>),
+    Tick(Tick),
     Settle(SettleAndClaim),
     Beat(Beat),
     Revoke(Vec<JobId>),
@@ -45,6 +46,7 @@ pub(super) struct Answer {
     pub(super) rescheduled: Vec<Rescheduled>,
     pub(super) rescued: Vec<JobId>,
     pub(super) redriven: Vec<RedriveVerdict>,
+    pub(super) ticked: Option<Ticked>,
 }
 
 impl Call {
@@ -57,6 +59,11 @@ impl Call {
             Self::SetBack(ms) => show(&world.time.set_back(*ms).await.map(|()| world.time.now())?),
             Self::Enqueue(jobs) => kept(&mut answer.enqueued, queue.enqueue(shard, jobs).await?),
             Self::Put(puts) => show(&queue.put(shard, puts).await?),
+            Self::Tick(tick) => {
+                let ticked = queue.tick(shard, tick).await?;
+                answer.ticked = Some(ticked);
+                show(&ticked)
+            }
             Self::Settle(call) => {
                 let settled = queue.settle_and_claim(shard, call).await?;
                 let text = show(&settled);

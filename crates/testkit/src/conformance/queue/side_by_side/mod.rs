@@ -28,6 +28,7 @@ const SHOWN: usize = 25;
 const ANSWERS: &[(&str, &[&str])] = &[
     ("Enqueue", &["Created", "Duplicate", "Taken", "Dead", "Ended", "Full"]),
     ("Put", &["Applied", "Superseded"]),
+    ("Tick", &["Moved", "Elsewhere"]),
     ("Settle", &["Stale", "Lost", "Settled", "Died", "Discarded", "Delivered"]),
     ("Beat", &["true", "false"]),
     ("Revoke", &["Revoked", "RevokedAfterLapse", "Running", "Dead", "Ended", "Unknown"]),

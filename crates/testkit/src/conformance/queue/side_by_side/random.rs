@@ -7,7 +7,7 @@ use evenkeel::queue::JobId;
 use evenkeel::queue::job::{JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
 use evenkeel::queue::steps::{
     Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule, Rescue,
-    SettleAndClaim, State, When, Worker,
+    SettleAndClaim, State, Tick, When, Worker,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -40,6 +40,10 @@ pub(super) struct Generator {
     calls: Vec<SettleAndClaim>,
     version: u64,
     redrives: u8,
+    /// The last tick of each schedule.
+    ticks: [Option<u64>; 2],
+    /// Markers are being taken.
+    pops: bool,
 }
 
 impl Generator {
@@ -54,6 +58,8 @@ impl Generator {
             calls: Vec::new(),
             version: 0,
             redrives: 0,
+            ticks: [None; 2],
+            pops: false,
         }
     }
 
@@ -65,11 +71,17 @@ impl Generator {
     }
 
     pub(super) fn next(&mut self) -> Call {
+        // One after the other, so that the last one is taken, too.
+        self.pops &= self.rng.random_bool(0.85);
+        if self.pops {
+            return Call::PopMarker;
+        }
         match self.rng.random_range(0..100) {
             0..14 => self.advance(),
             14 => self.set_back(),
             15..33 => Call::Enqueue(self.many(3, Self::new_job)),
-            33..38 => Call::Put(self.many(2, Self::put)),
+            33..37 => Call::Put(self.many(2, Self::put)),
+            37 => Call::Tick(self.tick()),
             38..62 => Call::Settle(self.settle()),
             62..68 => Call::Beat(self.beat()),
             68..72 => Call::Revoke(self.many(2, Self::id)),
@@ -84,7 +96,10 @@ impl Generator {
             92 => Call::SetLimits(self.limits()),
             93..95 => Call::Job(self.id()),
             95..97 => self.list(),
-            97 => Call::PopMarker,
+            97 => {
+                self.pops = true;
+                Call::PopMarker
+            }
             _ => Call::Stats,
         }
     }
@@ -123,6 +138,19 @@ impl Generator {
             PutChange::Job(self.when(), Box::new(self.spec()))
         };
         Put { id: self.id(), version, change }
+    }
+
+    /// Of one of two schedules; now and then from a process that has slept.
+    fn tick(&mut self) -> Tick {
+        let schedule = self.rng.random_range(0..2);
+        let known = self.ticks[schedule];
+        let seen = if self.rng.random_bool(0.8) { known } else { self.rng.random_bool(0.5).then_some(self.now) };
+        let last = self.now + self.rng.random_range(0..5_000);
+        if seen == known {
+            self.ticks[schedule] = Some(last);
+        }
+        let jobs = self.many(2, |this| NewJob { id: this.id(), when: this.when(), spec: this.spec() });
+        Tick { schedule: [u8::try_from(schedule).unwrap_or(0); 16], seen, last, jobs }
     }
 
     fn spec(&mut self) -> JobSpec {

@@ -6,7 +6,7 @@ use evenkeel::Token;
 use evenkeel::queue::JobId;
 use evenkeel::queue::job::Retries;
 use evenkeel::queue::steps::{
-    Claimed, Enqueued, Receipt, RedriveVerdict, Rescheduled, Revoked, SettleAndClaim, Settled, Verdict,
+    Claimed, Enqueued, Receipt, RedriveVerdict, Rescheduled, Revoked, SettleAndClaim, Settled, Ticked, Verdict,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -46,6 +46,13 @@ impl Watch {
             Call::Put(puts) => puts.iter().for_each(|put| {
                 self.begin_anew(put.id);
                 self.unsure.insert(put.id);
+            }),
+            // It leaves ids alone that live, and does not say which these were.
+            Call::Tick(tick) if answer.ticked == Some(Ticked::Moved) => tick.jobs.iter().for_each(|job| {
+                self.revoked.remove(&job.id);
+                if !self.current.contains_key(&job.id) {
+                    self.begin_anew(job.id);
+                }
             }),
             Call::Redrive(redrive) => {
                 for (id, verdict) in redrive.ids.iter().zip(&answer.redriven) {

@@ -1,0 +1,94 @@
+//! The second delete of a delayed double delete as a delayed job: it outlives the process that asked for it.
+//!
+//! Every process that reads or writes through the cache runs these jobs, from its first miss or invalidation on.
+
+use super::store::PlainStore;
+use crate::background::Background;
+use crate::keel::Keel;
+use crate::queue::{Delivery, JobId, Queue, QueueError, Retries};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// The longest name of a cache that is part of its queue's name; a longer one is hashed.
+const NAME_BYTES_MAX: usize = 40;
+/// Between attempts to open the queue.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The second deletes of one cache.
+#[derive(Clone)]
+pub(super) struct SecondDeletes(Arc<Inner>);
+
+struct Inner {
+    keel: Keel,
+    topic: String,
+    store: PlainStore,
+    queue: OnceCell<Queue<Vec<u8>>>,
+    runs: Mutex<Option<Background>>,
+}
+
+impl SecondDeletes {
+    pub(super) fn new(keel: Keel, cache: &str, store: PlainStore) -> Self {
+        let name =
+            if cache.len() > NAME_BYTES_MAX { JobId::named(cache.as_bytes()).to_string() } else { cache.to_owned() };
+        let topic = format!("second-delete.{name}");
+        Self(Arc::new(Inner { keel, topic, store, queue: OnceCell::new(), runs: Mutex::default() }))
+    }
+
+    /// Asks for the delete of `key` after `delay`. Whether it was taken.
+    pub(super) async fn ask(&self, key: &[u8], delay: Duration) -> bool {
+        self.watch();
+        let asked = async { self.queue().await?.delay(delay, &key.to_vec()).await };
+        match asked.await {
+            Ok(_) => true,
+            Err(error) => {
+                tracing::warn!(%error, "the second delete cannot be a job; this process remembers it instead");
+                false
+            }
+        }
+    }
+
+    /// Runs the jobs of this cache in this process, from now on.
+    pub(super) fn watch(&self) {
+        let mut runs = self.0.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if runs.is_none() {
+            let this = Arc::downgrade(&self.0);
+            let clock = self.0.keel.clock().clone();
+            *runs = Some(Background::spawn("second deletes", clock.clone(), move || {
+                let (this, clock) = (this.clone(), clock.clone());
+                async move {
+                    while let Some(inner) = this.upgrade() {
+                        let deletes = Self(inner);
+                        let Ok(queue) = deletes.queue().await.cloned() else {
+                            drop(deletes);
+                            clock.sleep(AGAIN).await;
+                            continue;
+                        };
+                        let store = deletes.0.store.clone();
+                        drop(deletes);
+                        run(queue, store).await;
+                        return;
+                    }
+                }
+            }));
+        }
+    }
+
+    async fn queue(&self) -> Result<&Queue<Vec<u8>>, QueueError> {
+        let Inner { keel, topic, queue, .. } = &*self.0;
+        // A server that may evict entries of a cache may evict this, too: then the entry is as stale as without it.
+        let open = || keel.queue::<Vec<u8>>(topic).retries(Retries::Unlimited).allow_eviction().build();
+        queue.get_or_try_init(open).await
+    }
+}
+
+/// Deletes until the keel is shut down.
+async fn run(queue: Queue<Vec<u8>>, store: PlainStore) {
+    let consumer = queue.consume(move |job: Delivery<Vec<u8>>| {
+        let store = store.clone();
+        async move { store.delete(&job.body).await }
+    });
+    if let Err(error) = consumer.run(std::future::pending()).await {
+        tracing::debug!(%error, "second deletes end with their keel");
+    }
+}

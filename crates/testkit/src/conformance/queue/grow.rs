@@ -1,0 +1,246 @@
+//! A topic that is spread over more shards: what belongs elsewhere is refused, given, adopted once, and gone.
+
+use super::world::{Consumer, World, job};
+use anyhow::{Context, Result, bail};
+use evenkeel::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
+use evenkeel::queue::job::{End, JobId, Keep, Priority, Stamp, Unique, UniqueKey};
+use evenkeel::queue::steps::{
+    Enqueued, Found, Limits, NewJob, Outcome, Put, PutAnswer, PutChange, QueueSteps, Receipt, Revoked, SettleAndClaim,
+    Settled, Shard, State, Tick, Ticked, When,
+};
+
+const WAITING: State = State::Waiting(Priority::Normal);
+
+/// A job that shard `of` of two keeps. Names have up to 15 bytes.
+fn kept_by(of: u8, name: &str) -> NewJob {
+    let mut kept = job(name);
+    kept.id.0[15] = of;
+    kept
+}
+
+/// The second shard of the world's topic.
+fn other<Q>(world: &World<Q>) -> Shard {
+    let tag = world.shard.tag().trim_matches(['{', '}']);
+    let prefix = tag.split(':').next().unwrap_or_default();
+    Shard::new(prefix, "mail", 1)
+}
+
+async fn close<Q: GrowSteps>(world: &World<Q>) -> Result<Inherited> {
+    Ok(world.queue.close(&world.shard, Close { shards: 2, before: 1, inherits: None }).await?)
+}
+
+/// Both shards know that there are two.
+async fn grown<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+    let inherits = Some(close(world).await?);
+    world.queue.close(&other(world), Close { shards: 2, before: 1, inherits }).await?;
+    Ok(())
+}
+
+async fn give<Q: GrowSteps>(world: &World<Q>, item: Item) -> Result<Given> {
+    world.queue.give(&world.shard, &[item]).await?.first().copied().context("no answer")
+}
+
+async fn leaving<Q: GrowSteps>(world: &World<Q>) -> Result<Vec<Parcel>> {
+    Ok(world.queue.leaving(&world.shard, 1, 100).await?)
+}
+
+/// Takes everything that is on its way to its shard, and drops it here.
+async fn carry<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+    let parcels = leaving(world).await?;
+    let taken = world.queue.adopt(&other(world), 0, &parcels).await?;
+    assert_eq!(Some(taken), parcels.last().map(|parcel| parcel.sequence));
+    assert_eq!(world.queue.gone(&world.shard, 1, taken).await?, 0);
+    assert!(leaving(world).await?.is_empty());
+    Ok(())
+}
+
+async fn there<Q: GrowSteps>(world: &World<Q>, id: JobId) -> Result<Option<Found>> {
+    Ok(world.queue.job(&other(world), id).await?)
+}
+
+/// Two shards that both take an id in run its job twice.
+pub async fn a_closed_shard_takes_in_nothing_that_another_keeps<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+    let (known, new, own) = (kept_by(1, "known"), kept_by(1, "new"), kept_by(0, "own"));
+    let schedule = |of: u8| kept_by(of, "nightly").id.0;
+    let tick = |of, seen| Tick { schedule: schedule(of), seen, last: seen.unwrap_or(0) + 100, jobs: Vec::new() };
+    world.given(std::slice::from_ref(&known)).await?;
+    assert_eq!(world.queue.tick(&world.shard, &tick(1, None)).await?, Ticked::Moved);
+    close(world).await?;
+
+    assert_eq!(world.enqueue(new.clone()).await?, Enqueued::Elsewhere);
+    assert_eq!(world.enqueue(known.clone()).await?, Enqueued::Duplicate, "what it has, it knows");
+    assert_eq!(world.enqueue(own.clone()).await?, Enqueued::Created);
+    let put = |id| Put { id, version: 1, change: PutChange::Job(When::In(0), Box::new(known.spec.clone())) };
+    assert_eq!(world.queue.put(&world.shard, &[put(new.id)]).await?, [PutAnswer::Elsewhere]);
+    assert_eq!(world.queue.put(&world.shard, &[put(known.id)]).await?, [PutAnswer::Applied]);
+    // A unique key beside an id is looked up where the job goes: with two shards that is not one place any more.
+    let mut unique = kept_by(0, "unique");
+    unique.spec.unique = Some(Unique { key: UniqueKey::new(b"key"), window_ms: 60_000 });
+    assert_eq!(world.enqueue(unique).await?, Enqueued::Elsewhere);
+    // A schedule whose last tick is here goes on here until it is given.
+    assert_eq!(world.queue.tick(&world.shard, &tick(1, Some(100))).await?, Ticked::Moved);
+    assert_eq!(world.queue.tick(&world.shard, &tick(0, None)).await?, Ticked::Moved);
+    assert_eq!(give(world, Item::Schedule(schedule(1))).await?, Given::Given);
+    assert_eq!(world.queue.tick(&world.shard, &tick(1, Some(200))).await?, Ticked::OtherShard);
+    grown(world).await?;
+    carry(world).await?;
+    assert_eq!(world.queue.tick(&other(world), &tick(1, Some(200))).await?, Ticked::Moved, "with its last tick");
+    assert_eq!(world.enqueue(new).await?, Enqueued::Elsewhere);
+    Ok(())
+}
+
+/// A move that reads, writes and then deletes loses what changes in between, and shows the job twice meanwhile.
+pub async fn what_is_given_is_nowhere_until_it_is_adopted<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+    let (waiting, dead, leased, own) = (kept_by(1, "c"), kept_by(1, "a"), kept_by(1, "b"), kept_by(0, "own"));
+    let mut consumer = Consumer::default();
+    world.given(std::slice::from_ref(&dead)).await?;
+    world.kill(&mut consumer).await?;
+    world.given(std::slice::from_ref(&leased)).await?;
+    let running = world.claim_one(&mut consumer).await?;
+    let later = NewJob { when: When::In(5_000), ..waiting.clone() };
+    world.given(&[later, NewJob { when: When::In(7_000), ..own.clone() }]).await?;
+    let before = [world.queue.job(&world.shard, waiting.id).await?, world.queue.job(&world.shard, dead.id).await?];
+    grown(world).await?;
+
+    let items = [waiting.id, dead.id, leased.id, own.id, kept_by(1, "never").id].map(Item::Job);
+    let given = world.queue.give(&world.shard, &items).await?;
+    assert_eq!(given, [Given::Given, Given::Given, Given::Leased, Given::No, Given::No]);
+    assert_eq!(world.queue.give(&world.shard, &items[..2]).await?, [Given::No; 2], "once");
+    assert_eq!(world.queue.job(&world.shard, waiting.id).await?, None);
+    assert_eq!(world.queue.revoke(&world.shard, &[waiting.id]).await?, [Revoked::Unknown]);
+    assert_eq!(world.enqueue(waiting.clone()).await?, Enqueued::Elsewhere);
+    assert_eq!(there(world, waiting.id).await?, None);
+    carry(world).await?;
+    assert_eq!([there(world, waiting.id).await?, there(world, dead.id).await?], before, "as it was, to the byte");
+
+    // What runs goes on here, and moves once it waits again.
+    assert!(world.beat(&consumer, running.receipt, true).await?);
+    world.fail(&mut consumer, running.receipt, 1_000).await?;
+    assert_eq!(give(world, Item::Job(leased.id)).await?, Given::Given);
+    carry(world).await?;
+    let Some(Found::Live { job, .. }) = there(world, leased.id).await? else { bail!("it is lost") };
+    assert_eq!((job.errors, job.fence), (1, running.receipt.fence));
+    let (here, there) = (world.queue.stats(&world.shard).await?, world.queue.stats(&other(world)).await?);
+    assert_eq!((here.waiting(), here.leased, here.dead), (1, 0, 0));
+    assert_eq!((there.waiting(), there.leased, there.dead), (2, 0, 1));
+    assert!(there.markers > 0, "whoever waits there is told");
+    world.queue.purge(&world.shard, WAITING, 10).await?;
+    assert_eq!(world.queue.stats(&world.shard).await?.bytes, 0, "bytes move with their records");
+    let (ids, cursor) = world.queue.ids(&world.shard, 0).await?;
+    assert!(cursor != 0 || ids.is_empty(), "{ids:?}");
+    Ok(())
+}
+
+/// A mover that had fallen asleep with a job in its hands brought it back after it was done.
+pub async fn a_parcel_that_comes_late_is_not_taken_again<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[kept_by(1, "a"), kept_by(1, "b"), kept_by(1, "c")]).await?;
+    grown(world).await?;
+    for name in ["a", "b", "c"] {
+        give(world, Item::Job(kept_by(1, name).id)).await?;
+    }
+    let late = leaving(world).await?;
+    assert_eq!(late.iter().map(|parcel| parcel.sequence).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(world.queue.adopt(&other(world), 0, &late[1..]).await?, 0, "the first one is missing");
+    assert_eq!(there(world, kept_by(1, "b").id).await?, None);
+    assert_eq!(world.queue.adopt(&other(world), 0, &late[..2]).await?, 2);
+    assert_eq!(world.queue.gone(&world.shard, 1, 2).await?, 1);
+    carry(world).await?;
+
+    let there_now = There { queue: &world.queue, shard: other(world) };
+    assert_eq!(there_now.all_done().await?, 3);
+    assert_eq!(world.queue.adopt(&other(world), 0, &late).await?, 3);
+    assert_eq!(there_now.all_done().await?, 0, "done is done");
+    assert_eq!(world.queue.gone(&world.shard, 1, 3).await?, 0);
+    Ok(())
+}
+
+/// A consumer's calls to the other shard.
+struct There<'a, Q> {
+    queue: &'a Q,
+    shard: Shard,
+}
+
+impl<Q: QueueSteps> There<'_, Q> {
+    async fn claim(&self, consumer: &mut Consumer) -> Result<Receipt> {
+        self.claimed(consumer, 1).await?.pop().context("nothing to claim")
+    }
+
+    /// Ends all that can be claimed; how many these were.
+    async fn all_done(&self) -> Result<usize> {
+        let mut consumer = Consumer::default();
+        let receipts = self.claimed(&mut consumer, 100).await?;
+        let settlements = receipts.iter().map(|receipt| (*receipt, Outcome::Done)).collect();
+        let call = SettleAndClaim { settlements, ..consumer.call(0) };
+        self.queue.settle_and_claim(&self.shard, &call).await?;
+        Ok(receipts.len())
+    }
+
+    async fn claimed(&self, consumer: &mut Consumer, want: usize) -> Result<Vec<Receipt>> {
+        match self.queue.settle_and_claim(&self.shard, &consumer.call(want)).await? {
+            Settled::Done(claimed) => Ok(claimed.deliveries.iter().map(|delivered| delivered.receipt).collect()),
+            Settled::Stale => bail!("the call is stale"),
+        }
+    }
+}
+
+/// An id that is forgotten on the way runs again when it is sent again.
+pub async fn stamps_move_with_what_is_left_of_them<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+    let mut named = kept_by(1, "named");
+    named.spec.keep = Keep::AfterEnd(60_000);
+    let mut born = kept_by(1, "born");
+    born.spec.keep = Keep::UntilForgotten;
+    let mut short = kept_by(1, "short");
+    short.spec.keep = Keep::AfterEnd(1_000);
+    world.given(&[named.clone(), born.clone(), short.clone()]).await?;
+    let mut consumer = Consumer::default();
+    for delivered in world.claim(&mut consumer, 3).await? {
+        world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
+    }
+    let ended_at = world.time.now();
+    grown(world).await?;
+    let items = [named.id, born.id, short.id].map(Item::Job);
+    assert_eq!(world.queue.give(&world.shard, &items).await?, [Given::Given; 3]);
+    world.time.advance(2_000).await?;
+    carry(world).await?;
+    let stamp = |until| Some(Found::Ended(Stamp { end: End::Done, until, version: 0, ended_at }));
+    assert_eq!(there(world, named.id).await?, stamp(Some(ended_at + 60_000)));
+    assert_eq!(there(world, born.id).await?, stamp(None));
+    assert_eq!(there(world, short.id).await?, None, "it ran out on the way");
+    assert_eq!(world.queue.enqueue(&other(world), &[named]).await?, [Enqueued::Ended(End::Done)]);
+    Ok(())
+}
+
+/// A topic that was paused was handed out by its new shards, and its limit doubled.
+pub async fn new_shards_take_over_the_settings<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+    let limits = Limits { jobs_max: Some(5), bytes_max: None };
+    world.queue.set_limits(&world.shard, limits).await?;
+    world.queue.pause(&world.shard, None).await?;
+    let inherited = close(world).await?;
+    assert_eq!(inherited.limits, Limits { jobs_max: Some(3), bytes_max: None }, "its half, rounded up");
+    assert_eq!(close(world).await?, inherited, "a repeat does not halve it again");
+    grown(world).await?;
+    let paused = world.queue.stats(&other(world)).await?.paused_until;
+    assert_eq!(paused, Some(u64::MAX));
+    for (name, wanted) in
+        [("a", Enqueued::Created), ("b", Enqueued::Created), ("c", Enqueued::Created), ("d", Enqueued::Full)]
+    {
+        assert_eq!(world.queue.enqueue(&other(world), &[kept_by(1, name)]).await?, [wanted]);
+    }
+    Ok(())
+}
+
+/// A fence below one that SQL has seen is refused there.
+pub async fn fences_rise_across_shards<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[kept_by(1, "a")]).await?;
+    let mut consumer = Consumer::default();
+    let first = world.claim_one(&mut consumer).await?.receipt;
+    world.time.set_back(60_000).await?;
+    world.settle(&mut consumer, first, Outcome::Released).await?;
+    grown(world).await?;
+    give(world, Item::Job(first.id)).await?;
+    carry(world).await?;
+    let there = There { queue: &world.queue, shard: other(world) };
+    let second = there.claim(&mut consumer).await?;
+    assert!(second.fence > first.fence, "{} after {}", second.fence, first.fence);
+    Ok(())
+}
