@@ -52,6 +52,7 @@ impl Watch {
                 self.revoked.remove(&job.id);
                 if !self.current.contains_key(&job.id) {
                     self.begin_anew(job.id);
+                    self.unsure.insert(job.id);
                 }
             }),
             Call::Redrive(redrive) => {
