@@ -37,7 +37,7 @@ impl Row {
     }
 
     /// A measurement that was not made; `row` says of what, and why.
-    pub(crate) fn absent(bench: &'static str, row: String) -> Self {
+    pub(crate) fn absent(bench: &'static str, row: &str) -> Self {
         eprintln!("NOT MEASURED: {row}");
         Self::alone(bench, format!("not measured: {row}"), "", f64::NAN, None)
     }

@@ -40,7 +40,7 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
         gather(&mut rows, "jobs handled", work::run(plan).await);
         gather(&mut rows, "lateness", late::run(plan).await);
         gather(&mut rows, "a flood", flood::run(plan).await);
-        rows.extend(peer::missing().map(|what| Row::absent(BENCH, what)));
+        rows.extend(peer::missing().map(|what| Row::absent(BENCH, &what)));
         Ok(rows)
     })
 }
@@ -52,7 +52,7 @@ fn gather(rows: &mut Vec<Row>, part: &str, measured: Result<Vec<Row>>) {
             eprint!("{}", table(&measured));
             rows.extend(measured);
         }
-        Err(error) => rows.push(Row::absent(BENCH, format!("{part} ({error:#})"))),
+        Err(error) => rows.push(Row::absent(BENCH, &format!("{part} ({error:#})"))),
     }
 }
 

@@ -35,6 +35,9 @@ mod retry;
 pub mod spool;
 #[cfg(feature = "sql")]
 pub mod sql;
+#[cfg(any(feature = "cache", feature = "queue"))]
+#[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "groups of steps are the cache's"))]
+mod together;
 mod token;
 
 pub use keel::{Keel, KeelBuilder};

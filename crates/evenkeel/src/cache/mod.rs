@@ -93,7 +93,6 @@ mod settings;
 pub mod steps;
 mod store;
 mod switches;
-mod together;
 mod tracker;
 mod waiters;
 mod want;

@@ -75,7 +75,6 @@ mod shards;
 mod sql;
 pub mod steps;
 mod store;
-mod together;
 pub mod topic;
 mod topology;
 mod versioned;

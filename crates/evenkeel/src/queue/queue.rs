@@ -189,7 +189,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
 
     /// The steps under this queue and the shard of a job, to be touched as other programs touch those of a Redis.
     #[cfg(feature = "testing")]
-    pub fn steps(&self, id: &JobId) -> (impl QueueSteps + GrowSteps + use<T>, Shard) {
+    pub fn steps(&self, id: &JobId) -> (impl GrowSteps + use<T>, Shard) {
         let shards = self.core.router.shards();
         (self.core.store.clone(), shards.at(shards.of(*id)).clone())
     }

@@ -10,11 +10,11 @@ use super::job::JobId;
 use super::shards::Shards;
 use super::steps::{ITEMS_MAX, Put, PutAnswer, QueueSteps, Shard};
 use super::store::QueueStore;
-use super::together::together;
 #[cfg(feature = "sql")]
 use super::topology::Topology;
 use crate::clock::{Clock, Moment};
 use crate::link::LinkError;
+use crate::together::together;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

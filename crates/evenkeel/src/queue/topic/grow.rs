@@ -76,7 +76,7 @@ impl Topic {
                 known.count()
             ));
         }
-        if shards < known.count() || shards % known.count() != 0 || shards > SHARDS_MAX {
+        if shards < known.count() || !shards.is_multiple_of(known.count()) || shards > SHARDS_MAX {
             return invalid(format!("it has {}, and grows to a multiple of that, at most {SHARDS_MAX}", known.count()));
         }
         self.store.grow(&self.name, known.topology(), &known.topology().grown(shards)).await?;

@@ -116,7 +116,7 @@ async fn attempt<DB: Tested>(
         let mut transaction = pool.begin_with(first_statement_writes::<DB>()).await?;
         match inbox.once(&mut transaction, "group", message).await {
             Ok(Once::Fresh) => {
-                _ = DB::run(&mut transaction, "INSERT INTO effects (message, worker) VALUES (1, 1)").await
+                _ = DB::run(&mut transaction, "INSERT INTO effects (message, worker) VALUES (1, 1)").await;
             }
             Ok(_) => {}
             Err(error) => {

@@ -22,8 +22,8 @@ fn lock(keel: &Keel) -> LockBuilder {
     keel.lock("stock/42").ttl(TTL)
 }
 
-fn is_fenced<T: std::fmt::Debug>(answer: Result<T, FenceError>) -> bool {
-    matches!(&answer, Err(error @ FenceError::Fenced { .. }) if error.is_fenced())
+fn is_fenced<T: std::fmt::Debug>(answer: &Result<T, FenceError>) -> bool {
+    matches!(answer, Err(error @ FenceError::Fenced { .. }) if error.is_fenced())
 }
 
 /// (Kleppmann's pause) The lease is over for Redis, and its holder has not noticed.
@@ -38,7 +38,7 @@ async fn a_holder_that_came_too_late_is_refused<S: Shelf>(stand: Stand<S>) -> Re
     expired(&stand, &early).await;
     let late = lock(&two).acquire().await?;
     stand.add_one(&late).await?;
-    assert!(is_fenced(early.begin(&stand.pool).await));
+    assert!(is_fenced(&early.begin(&stand.pool).await));
     assert_eq!(early.lost().await.reason, LossReason::Fenced, "now it knows");
     assert!(matches!(early.begin(&stand.pool).await, Err(FenceError::Lost(_))));
     stand.add_one(&late).await?;
@@ -53,7 +53,7 @@ async fn an_anchored_holder_is_refused_too<S: Shelf>(stand: Stand<S>) -> Result<
     expired(&stand, &early).await;
     // Nothing but the anchor of the next one is in the database yet.
     let late = lock(&two).acquire_anchored(&stand.pool).await?;
-    assert!(is_fenced(early.begin(&stand.pool).await));
+    assert!(is_fenced(&early.begin(&stand.pool).await));
     stand.add_one(&late).await?;
     assert_eq!((read, stand.amount().await?), (0, 1));
     Ok(())
@@ -71,7 +71,7 @@ async fn a_fence_that_redis_forgot_heals_before_the_first_read<S: Shelf>(stand: 
     assert!(new.fence() < old.fence(), "Redis has forgotten");
     stand.add_one(&new).await?;
     assert!(new.fence() > old.fence(), "SQL has not");
-    assert!(is_fenced(old.begin(&stand.pool).await));
+    assert!(is_fenced(&old.begin(&stand.pool).await));
     // The next one is above it without SQL's help.
     let healed = new.fence();
     new.release().await?;
@@ -92,7 +92,7 @@ async fn a_fence_that_fell_behind_after_a_read_is_not_healed<S: Shelf>(stand: St
     assert!(S::check_at_write(&mut connection, "stock/42", i64::try_from(later.fence().0)?).await?);
     S::put(&mut connection, read + 10).await?;
     drop(connection);
-    assert!(is_fenced(guard.begin(&stand.pool).await));
+    assert!(is_fenced(&guard.begin(&stand.pool).await));
     assert_eq!(stand.amount().await?, 10);
     Ok(())
 }
@@ -103,7 +103,7 @@ async fn a_row_that_was_deleted_is_not_made_again<S: Shelf>(stand: Stand<S>) -> 
     let guard = lock(&one).acquire().await?;
     stand.add_one(&guard).await?;
     S::script_of_test(&mut *stand.pool.acquire().await?, "DELETE FROM evenkeel_guards").await?;
-    assert!(is_fenced(guard.begin(&stand.pool).await));
+    assert!(is_fenced(&guard.begin(&stand.pool).await));
     Ok(())
 }
 
@@ -129,7 +129,7 @@ async fn a_unit_of_work_can_begin_with_the_fence<S: Shelf>(stand: Stand<S>) -> R
     expired(&stand, &early).await;
     let late = lock(&two).acquire_anchored(&stand.pool).await?;
     let mut work = one.begin(&stand.pool).await?;
-    assert!(is_fenced(early.fence_first::<S>(work.tx()).await));
+    assert!(is_fenced(&early.fence_first::<S>(work.tx()).await));
     work.rollback().await?;
     assert_eq!(stand.amount().await?, 5);
     late.release().await?;
@@ -143,7 +143,7 @@ async fn a_lower_fence_is_refused_however_it_is_stored<S: Shelf>(stand: Stand<S>
     expired(&stand, &early).await;
     let late = lock(&two).acquire_anchored(&stand.pool).await?;
     for _ in 0..3 {
-        assert!(is_fenced(early.fence_first::<S>(&mut *stand.pool.acquire().await?).await) || early.is_lost());
+        assert!(is_fenced(&early.fence_first::<S>(&mut *stand.pool.acquire().await?).await) || early.is_lost());
     }
     stand.add_one(&late).await?;
     Ok(())
