@@ -177,15 +177,15 @@ fn live_text(id: JobId, state: State, score: u64, job: &Job, now: u64) -> String
     if job.fence > 0 {
         rows.push(("fence", job.fence.to_string()));
     }
-    rows.extend(job.spec.notes.iter().filter_map(note));
+    rows.extend(job.spec.notes.iter().map(note));
     rows.push(("body", readable(&job.spec.body)));
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, text)| vec![name.to_owned(), text]).collect();
     table(&["JOB", &id.to_string()], &rows)
 }
 
 /// A note as a line of a job's life.
-fn note(note: &Note) -> Option<(&'static str, String)> {
-    Some(match note {
+fn note(note: &Note) -> (&'static str, String) {
+    match note {
         Note::Name(name) => ("sender's id", readable(name)),
         Note::Trace(trace) => ("trace", readable(trace)),
         Note::Headers(headers) => ("headers", readable(headers)),
@@ -203,8 +203,7 @@ fn note(note: &Note) -> Option<(&'static str, String)> {
         Note::Redriven { at, errors, .. } => ("sent back", format!("{} after {errors} errors", time::text(*at))),
         Note::Progress(words) => ("progress", readable(words)),
         Note::RetryDelay(delay) => ("between attempts", between(*delay)),
-        _ => return None,
-    })
+    }
 }
 
 /// The delay between a job's attempts, in words.
