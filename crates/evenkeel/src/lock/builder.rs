@@ -135,6 +135,11 @@ impl LockBuilder {
         self.keel.locks().store.break_lock(&LockName::new(&self.name)?, seen).await
     }
 
+    /// How long it waits.
+    pub(super) fn waits(&self) -> Wait {
+        self.wait
+    }
+
     fn wanted(&self) -> Result<Wanted, LockError> {
         let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         let call = Acquire {

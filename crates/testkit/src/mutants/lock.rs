@@ -143,7 +143,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "lock_arm_then_attempt",
         "A release between the attempt and the wait is slept through.",
-        "lock::side::queue::redis::a_release_between_the_attempt_and_the_wait_is_not_slept_through",
+        "lock::side::faults::a_release_before_the_subscription_is_not_slept_through",
     ),
     mutant(
         "lock_local_deadline",
@@ -168,7 +168,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "lock_cancelled_acquire",
         "An acquisition that was cancelled leaves the lock behind until its lease ends.",
-        "lock::side::cancel::redis::an_acquire_that_is_dropped_leaves_nothing",
+        "lock::side::faults::an_acquire_that_is_dropped_before_its_answer_leaves_nothing",
     ),
     mutant(
         "lock_fence_is_compared",
@@ -189,5 +189,10 @@ pub(super) const ROWS: &[Mutant] = &[
         "lock_idle_timeout",
         "A process that stands still in its transaction keeps everybody out.",
         "lock::fence::refusals::an_idle_holder_is_ended_on_postgres",
+    ),
+    mutant(
+        "lock_fence_owner",
+        "Two holders whom Redis gave the same fence both pass.",
+        "lock::fence::refusals::mariadb::a_fence_that_came_twice_is_one_holders",
     ),
 ];

@@ -44,7 +44,7 @@ impl Guard {
                 return Err(lost.into());
             }
             let fence = self.fence();
-            let opening = transaction::open(pool, &lease.name, fence, lease.length);
+            let opening = transaction::open(pool, lease, fence);
             // Whoever holds the row is given as long as this lease lasts.
             let opened = lease.locks.clock.timeout(lease.remaining(), opening).await;
             match opened.map_err(|_| SqlError::Busy("another holder's transaction kept the row of the lock"))?? {
@@ -73,7 +73,7 @@ impl Guard {
             return Err(FenceError::NotAnchored);
         }
         let fence = self.fence();
-        if rows::store::<DB>(connection, &lease.name, fence).await? {
+        if rows::store::<DB>(connection, &lease.name, lease.owner, fence).await? {
             return Ok(());
         }
         let seen = rows::seen::<DB>(connection, &lease.name).await?;

@@ -4,28 +4,43 @@ use crate::guard::guard;
 use crate::lock::name::LockName;
 use crate::lock::steps::Fence;
 use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
+use crate::token::Token;
 
 // One statement that checks and stores. An upsert with the greater of two fences, and a read of what became of it, let a lower
-// fence pass on databases that count a row as changed only if it differs; `writes` makes every hit a change.
-static STORE: Statement =
-    Statement::new("UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 WHERE name = ? AND fence <= ?");
-static STORE_UNCHECKED: Statement =
-    Statement::new("UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 WHERE name = ? AND ? > 0");
+// fence pass on databases that count a row as changed only if it differs; `writes` makes every hit a change. A Redis that has
+// forgotten its fences can hand one out twice: the owner tells the two holders apart.
+static STORE: Statement = Statement::new(
+    "UPDATE evenkeel_guards SET fence = ?, owner = ?, writes = writes + 1 \
+     WHERE name = ? AND (fence < ? OR (fence = ? AND owner = ?))",
+);
+static STORE_EQUAL: Statement = Statement::new(
+    "UPDATE evenkeel_guards SET fence = ?, owner = ?, writes = writes + 1 \
+     WHERE name = ? AND (fence < ? OR (fence = ? AND ? IS NOT NULL))",
+);
+static STORE_UNCHECKED: Statement = Statement::new(
+    "UPDATE evenkeel_guards SET fence = ?, owner = ?, writes = writes + 1 \
+     WHERE name = ? AND (fence < ? OR ? > 0 OR owner = ?)",
+);
 static SEEN: Statement = Statement::new("SELECT fence FROM evenkeel_guards WHERE name = ?");
 static CREATE_MYSQL: Statement =
     Statement::new("INSERT IGNORE INTO evenkeel_guards (name, fence, writes) VALUES (?, 0, 0)");
 static CREATE: Statement =
     Statement::new("INSERT INTO evenkeel_guards (name, fence, writes) VALUES (?, 0, 0) ON CONFLICT (name) DO NOTHING");
 
-/// Stores a fence, if none above it was seen. Holds the row until the transaction ends.
+/// Stores a fence, if no other owner's was seen that is as high. Holds the row until the transaction ends.
 pub(super) async fn store<DB: Database>(
     connection: &mut DB::Connection,
     name: &LockName,
+    owner: Token,
     fence: Fence,
 ) -> Result<bool, SqlError> {
-    let number = Value::count(fence.0);
-    let statement = if guard("lock_fence_is_compared") { &STORE } else { &STORE_UNCHECKED };
-    let values = [number, Value::Text(name.as_str()), number];
+    let (number, owner) = (Value::count(fence.0), Value::Bytes(owner.as_bytes()));
+    let statement = match (guard("lock_fence_is_compared"), guard("lock_fence_owner")) {
+        (false, _) => &STORE_UNCHECKED,
+        (true, false) => &STORE_EQUAL,
+        (true, true) => &STORE,
+    };
+    let values = [number, owner, Value::Text(name.as_str()), number, number, owner];
     Ok(DB::execute(connection, statement.text::<DB>(), &values).await.map_err(SqlError::of::<DB>)? == 1)
 }
 

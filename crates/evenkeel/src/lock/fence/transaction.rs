@@ -3,7 +3,7 @@
 use super::error::FenceError;
 use super::rows;
 use crate::guard::guard;
-use crate::lock::name::LockName;
+use crate::lock::lease::Lease;
 use crate::lock::steps::Fence;
 use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
 use sqlx::{Pool, Transaction};
@@ -68,19 +68,18 @@ static IDLE_POSTGRES: Statement = Statement::new("SELECT set_config('idle_in_tra
 /// Opens the transaction; nothing if the row is not there or refuses the fence.
 pub(super) async fn open<DB: Database>(
     pool: &Pool<DB>,
-    name: &LockName,
+    lease: &Lease,
     fence: Fence,
-    lease: Duration,
 ) -> Result<Option<FencedTransaction<DB>>, FenceError> {
     let of = SqlError::of::<DB>;
     let mut transaction = pool.begin_with(DB::BEGIN).await.map_err(of)?;
     // First: whatever is read before could be older than what the last holder has written.
-    if guard("lock_fence_first") && !rows::store::<DB>(&mut transaction, name, fence).await? {
+    if guard("lock_fence_first") && !rows::store::<DB>(&mut transaction, &lease.name, lease.owner, fence).await? {
         transaction.rollback().await.map_err(of)?;
         return Ok(None);
     }
     let mut fenced = FencedTransaction { transaction, fence };
-    end_when_idle::<DB>(fenced.tx(), lease).await.map_err(of)?;
+    end_when_idle::<DB>(fenced.tx(), lease.length).await.map_err(of)?;
     Ok(Some(fenced))
 }
 

@@ -2,4 +2,5 @@
 
 mod cache_model;
 mod lock_model;
+mod lock_protocol;
 mod queue_model;

@@ -1,6 +1,7 @@
--- One row per lock name: the highest fence that was stored. `writes` makes every store a change.
+-- One row per lock name: the highest fence that was stored, and whose it is. `writes` makes every store a change.
 CREATE TABLE IF NOT EXISTS evenkeel_guards (
     name TEXT NOT NULL PRIMARY KEY,
     fence INTEGER NOT NULL,
+    owner BLOB NULL,
     writes INTEGER NOT NULL DEFAULT 0
 ) STRICT;

@@ -14,6 +14,7 @@ on_databases! {
     a_fence_that_fell_behind_after_a_read_is_not_healed
     a_row_that_was_deleted_is_not_made_again
     equal_fences_pass
+    a_fence_that_came_twice_is_one_holders
     a_unit_of_work_can_begin_with_the_fence
     a_lower_fence_is_refused_however_it_is_stored
 }
@@ -104,6 +105,19 @@ async fn a_row_that_was_deleted_is_not_made_again<S: Shelf>(stand: Stand<S>) -> 
     stand.add_one(&guard).await?;
     S::script_of_test(&mut *stand.pool.acquire().await?, "DELETE FROM evenkeel_guards").await?;
     assert!(is_fenced(&guard.begin(&stand.pool).await));
+    Ok(())
+}
+
+/// Redis forgot its fences, and handed the same one out within the same millisecond: "not lower" let both holders pass.
+async fn a_fence_that_came_twice_is_one_holders<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let early = lock(&one).acquire_anchored(&stand.pool).await?;
+    stand.rig.forget("stock/42").await;
+    let late = lock(&two).acquire().await?;
+    assert_eq!(late.fence(), early.fence());
+    stand.add_one(&late).await?;
+    assert!(late.fence() > early.fence(), "it was lifted");
+    assert!(is_fenced(early.begin(&stand.pool).await));
     Ok(())
 }
 

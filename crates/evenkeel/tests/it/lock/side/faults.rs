@@ -93,6 +93,43 @@ async fn a_grant_that_comes_after_its_lease_is_not_handed_out() {
     .await;
 }
 
+/// (L6) The server had taken the command, its answer was on its way, and whoever waited for it went away.
+#[tokio::test]
+async fn an_acquire_that_is_dropped_before_its_answer_leaves_nothing() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let two = rig.process().await;
+        drop(one.lock("other").acquire().await.unwrap());
+        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let asked = tokio::spawn(one.lock("stock/42").ttl(TTL).acquire());
+        hold.reached().await.unwrap();
+        until(async || !is_free(&two).await).await;
+        asked.abort();
+        assert!(asked.await.unwrap_err().is_cancelled());
+        drop(hold);
+        until(async || is_free(&two).await).await;
+    })
+    .await;
+}
+
+/// (L10) A client subscribed after it had failed, and slept through the release in between.
+#[tokio::test]
+async fn a_release_before_the_subscription_is_not_slept_through() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let two = rig.process().await;
+        let guard = take(&two).await;
+        let mut hold = proxy.hold(Direction::ToServer, "SSUBSCRIBE");
+        let asked = tokio::spawn(one.lock("stock/42").ttl(TTL).wait(Wait::Forever).acquire());
+        hold.reached().await.unwrap();
+        guard.release().await.unwrap();
+        drop(hold);
+        // Time stands still: it is not a timer that wakes it.
+        assert!(!asked.await.unwrap().unwrap().is_lost());
+    })
+    .await;
+}
+
 /// A lost answer to a release: whether it was this call cannot be told from an end by itself, and that is what is said.
 #[tokio::test]
 async fn a_release_whose_answer_was_lost_is_unconfirmed() {

@@ -24,5 +24,6 @@ macro_rules! on_both {
 mod cancel;
 mod faults;
 mod holds;
+mod many;
 mod queue;
 pub(super) mod rig;

@@ -1,0 +1,97 @@
+//! [`StripedLock`]: many keys share a few locks.
+
+use super::builder::LockBuilder;
+use super::error::LockError;
+use super::guard::Guard;
+use super::many::Guards;
+use crate::keel::Keel;
+
+/// Most stripes.
+const STRIPES_MAX: u32 = 4_096;
+
+/// A fixed number of locks that many keys share: a key always has the same one. (The literature's segmented lock.)
+///
+/// It bounds the number of names (rows of `evenkeel_guards`, keys of fences) where there are millions of keys; keys of one stripe
+/// wait for each other. The number of stripes is part of every lock's name (`stock:16/3`): programs that name another number share
+/// nothing with it, so change it only while nobody holds any (see [`StripedLock::open`]).
+#[derive(Clone)]
+pub struct StripedLock {
+    keel: Keel,
+    name: String,
+    stripes: u32,
+}
+
+impl Keel {
+    /// `stripes` locks under one name, as a power of two or not: 1 to 4096.
+    ///
+    /// # Errors
+    /// [`LockError::Invalid`] for a number out of range, or an empty name.
+    pub fn striped_lock(&self, name: &str, stripes: u32) -> Result<StripedLock, LockError> {
+        StripedLock::open(self, name, stripes)
+    }
+}
+
+impl StripedLock {
+    /// See [`Keel::striped_lock`]. Not guaranteed: that no other program uses the same name with another number of stripes; then
+    /// they do not exclude each other. Give a lock another name when its number of stripes changes during a rolling deploy.
+    ///
+    /// # Errors
+    /// As [`Keel::striped_lock`].
+    pub fn open(keel: &Keel, name: &str, stripes: u32) -> Result<Self, LockError> {
+        if stripes == 0 || stripes > STRIPES_MAX {
+            return Err(LockError::Invalid(format!("{stripes} stripes; a striped lock takes 1 to {STRIPES_MAX}")));
+        }
+        if name.is_empty() {
+            return Err(LockError::Invalid("a striped lock needs a name".to_owned()));
+        }
+        Ok(Self { keel: keel.clone(), name: name.to_owned(), stripes })
+    }
+
+    /// The stripe of a key: the same in every process and every version of this library.
+    #[must_use]
+    pub fn stripe(&self, key: &[u8]) -> u32 {
+        // FNV-1a: fixed for ever, and good enough to spread keys over a few stripes.
+        let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        // The low bits of the product are the weakest.
+        u32::try_from((hash ^ (hash >> 32)) % u64::from(self.stripes)).unwrap_or(0)
+    }
+
+    /// The lock of a key, to be acquired like any other.
+    pub fn lock(&self, key: &[u8]) -> LockBuilder {
+        self.keel.lock(&self.name_of(self.stripe(key)))
+    }
+
+    /// The locks of several keys, each once, in order: as [`Keel::lock_many`].
+    ///
+    /// # Errors
+    /// As [`LockBuilder::acquire`].
+    pub async fn lock_many(
+        &self,
+        keys: &[&[u8]],
+        with: impl Fn(LockBuilder) -> LockBuilder,
+    ) -> Result<Guards, LockError> {
+        let names: Vec<String> = keys.iter().map(|key| self.name_of(self.stripe(key))).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.keel.lock_many(&names, with).await
+    }
+
+    /// Waits for the lock of a key, with the defaults of [`Keel::lock`].
+    ///
+    /// # Errors
+    /// As [`LockBuilder::acquire`].
+    pub async fn acquire(&self, key: &[u8]) -> Result<Guard, LockError> {
+        self.lock(key).acquire().await
+    }
+
+    fn name_of(&self, stripe: u32) -> String {
+        format!("{}:{}/{stripe}", self.name, self.stripes)
+    }
+}
+
+impl std::fmt::Debug for StripedLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StripedLock").field("name", &self.name).field("stripes", &self.stripes).finish_non_exhaustive()
+    }
+}

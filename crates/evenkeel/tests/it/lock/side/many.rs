@@ -1,0 +1,80 @@
+//! Several locks at once, and striped ones.
+
+use super::holds::{is_free, take};
+use super::rig::{Rig, TTL, until};
+use evenkeel::lock::{LockError, LossReason, Release, Wait};
+use std::collections::HashSet;
+use std::time::Duration;
+
+on_both! {
+    several_locks_are_taken_in_one_order
+    all_or_none
+    one_that_is_lost_is_told
+    a_key_has_one_stripe
+    keys_of_one_stripe_are_locked_once
+}
+
+/// Two that took the same two locks in opposite orders waited for each other for ever.
+async fn several_locks_are_taken_in_one_order(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let forever = |lock: evenkeel::lock::LockBuilder| lock.ttl(TTL).wait(Wait::Forever);
+    let round = async |keel: &evenkeel::Keel, names: [&str; 3]| {
+        for _ in 0..5 {
+            let guards = keel.lock_many(&names, forever).await.unwrap();
+            let names: Vec<&str> = guards.each().iter().map(|guard| guard.name().as_str()).collect();
+            assert_eq!(names, ["a", "b", "c"]);
+            tokio::task::yield_now().await;
+            assert_eq!(guards.release().await.unwrap(), [Release::Released; 3]);
+        }
+    };
+    let both = async { tokio::join!(round(&one, ["a", "b", "c"]), round(&two, ["c", "a", "b"])) };
+    rig.while_time_passes(Box::pin(both)).await;
+}
+
+async fn all_or_none(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guard = one.lock("z").ttl(TTL).acquire().await.unwrap();
+    let asked = two.lock_many(&["stock/42", "z", "stock/42"], |lock| lock.ttl(TTL).wait(Duration::from_secs(2)));
+    let refused = rig.while_time_passes(Box::pin(asked)).await;
+    assert!(matches!(refused, Err(LockError::Busy { ref name, .. }) if name == "z"), "{refused:?}");
+    until(async || is_free(&one).await).await;
+    guard.release().await.unwrap();
+    assert_eq!(two.lock_many(&["stock/42", "z", "stock/42"], |lock| lock.ttl(TTL)).await.unwrap().each().len(), 2);
+}
+
+async fn one_that_is_lost_is_told(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let guards = one.lock_many(&["a", "stock/42"], |lock| lock.ttl(TTL)).await.unwrap();
+    two.lock("stock/42").break_lock(None).await.unwrap();
+    let other = take(&two).await;
+    assert_eq!(rig.while_time_passes(Box::pin(guards.lost())).await.reason, LossReason::Gone);
+    assert_eq!(guards.release().await.unwrap(), [Release::Released, Release::AlreadyLost]);
+    assert!(!other.is_lost());
+}
+
+async fn a_key_has_one_stripe(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let (here, there) = (one.striped_lock("stock", 16).unwrap(), two.striped_lock("stock", 16).unwrap());
+    let keys: Vec<String> = (0..1_000).map(|number| format!("sku-{number}")).collect();
+    let stripes: HashSet<u32> = keys.iter().map(|key| here.stripe(key.as_bytes())).collect();
+    assert_eq!(stripes.len(), 16, "all are used");
+    assert!(keys.iter().all(|key| here.stripe(key.as_bytes()) == there.stripe(key.as_bytes())));
+    // Fixed for ever: programs of different ages exclude each other.
+    assert_eq!([here.stripe(b"sku-0"), here.stripe(b"sku-1"), here.stripe(b"")], STRIPES);
+    let guard = here.acquire(b"sku-7").await.unwrap();
+    assert!(there.lock(b"sku-7").try_acquire().await.unwrap().is_none());
+    drop(guard);
+    assert!(one.striped_lock("stock", 0).is_err() && one.striped_lock("stock", 4_097).is_err());
+    assert!(one.striped_lock("", 1).is_err());
+}
+
+const STRIPES: [u32; 3] = [13, 14, 1];
+
+async fn keys_of_one_stripe_are_locked_once(rig: Rig) {
+    let keel = rig.process().await;
+    let stock = keel.striped_lock("stock", 2).unwrap();
+    let keys: [&[u8]; 5] = [b"a", b"b", b"c", b"d", b"a"];
+    let guards = stock.lock_many(&keys, |lock| lock.ttl(TTL)).await.unwrap();
+    assert_eq!(guards.each().len(), 2, "none waits for itself");
+    guards.release().await.unwrap();
+}
