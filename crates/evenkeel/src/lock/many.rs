@@ -48,7 +48,6 @@ impl Keel {
 
 impl Guards {
     /// The guard of each lock, in the order of the names.
-    #[must_use]
     pub fn each(&self) -> &[Guard] {
         &self.0
     }

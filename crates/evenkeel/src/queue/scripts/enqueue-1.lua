@@ -31,8 +31,7 @@ for at = 1, #ARGV, 3 do
     local due = due_at(when)
     accept(id, due, raw, j)
     if not first or due < first then first = due end
-    local hold = j.unique and struct.pack('>I6c16', NOW + j.unique_ms, id)
-    if hold then call('SET', tag .. ':unique:' .. j.unique, hold, 'PX', j.unique_ms) end
+    if j.unique then call('SET', tag .. ':unique:' .. j.unique, struct.pack('>I6c16', NOW + j.unique_ms, id), 'PX', j.unique_ms) end
   end
   answers[#answers + 1] = answer or '\1'
 end
