@@ -152,7 +152,7 @@ mod tests {
             let (latch, mut sent) = (Latch::new(10), Sent::default());
             let (mut renewal, mut drop) = (Thread::default(), Thread::default());
             for turn in 0..9 {
-                match order >> turn & 1 {
+                match (order >> turn) & 1 {
                     0 => renew(&latch, &mut renewal, &mut sent),
                     _ => let_go(&latch, &mut drop, &mut sent),
                 };
