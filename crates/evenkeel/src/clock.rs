@@ -4,6 +4,7 @@
 //! counts the time a suspended machine sleeps (`CLOCK_BOOTTIME`); what several processes must agree on is measured on
 //! Redis's `TIME` (see [`crate::link`]).
 
+#[cfg(feature = "cache")]
 use std::cell::Cell;
 use std::future::Future;
 use std::ops::Add;
@@ -13,7 +14,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::sync::Arc;
 
 /// The time from one tick of the kernel to the next, at 100 ticks a second, the fewest it can be told.
+#[cfg(feature = "cache")]
 const TICK_MAX: Duration = Duration::from_millis(TICK_MS_MAX);
+#[cfg(feature = "cache")]
 const TICK_MS_MAX: u64 = 10;
 
 /// A point on the process's own clock. Only differences mean anything.
@@ -111,6 +114,7 @@ impl Clock {
     /// The kernel notes the wall clock at every tick, and that note is cheap to read. While it is the same, no tick has passed
     /// since this thread last read its clock. After a suspend, or if somebody sets the wall clock, the note is another one, and
     /// the clock is read again.
+    #[cfg(feature = "cache")]
     #[inline]
     pub(crate) fn soon(&self) -> Moment {
         thread_local!(static LAST: Cell<(i64, i64, Moment)> = const { Cell::new((0, 0, Moment(Duration::ZERO))) });
@@ -131,6 +135,7 @@ impl Clock {
     }
 
     /// [`unix_ms`](Self::unix_ms) as [`soon`](Self::soon) is to `now`.
+    #[cfg(feature = "cache")]
     #[inline]
     pub(crate) fn soon_unix_ms(&self) -> u64 {
         #[cfg(feature = "testing")]
@@ -180,6 +185,7 @@ impl Clock {
 }
 
 /// The wall clock at the kernel's last tick.
+#[cfg(feature = "cache")]
 #[inline]
 fn kernels_note() -> rustix::time::Timespec {
     rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse)

@@ -175,12 +175,13 @@ impl Model for System {
             }
             Step::Read(holder) => {
                 let fence = match (self.way, state.holders[holder]) {
-                    (Way::Unfenced | Way::AtWrite, Holder::Acquired(fence)) => fence,
+                    (Way::Unfenced | Way::AtWrite, Holder::Acquired(fence)) | (Way::Anchor, Holder::Stored(fence)) => {
+                        fence
+                    }
                     (Way::Begin, Holder::Stored(_)) => {
                         next.holders[holder] = Holder::Open { seen: state.amount };
                         return Some(next);
                     }
-                    (Way::Anchor, Holder::Stored(fence)) => fence,
                     _ => return None,
                 };
                 next.holders[holder] = Holder::Read { fence, seen: state.amount };

@@ -117,7 +117,7 @@ async fn a_fence_that_came_twice_is_one_holders<S: Shelf>(stand: Stand<S>) -> Re
     assert_eq!(late.fence(), early.fence());
     stand.add_one(&late).await?;
     assert!(late.fence() > early.fence(), "it was lifted");
-    assert!(is_fenced(early.begin(&stand.pool).await));
+    assert!(is_fenced(&early.begin(&stand.pool).await));
     Ok(())
 }
 
