@@ -165,14 +165,14 @@ impl State {
         self.waiters.remove(&call.process);
         let previous = self.ledger.as_ref().map_or(0, |ledger| ledger.fence);
         let mut fence = 1;
-        for (bound, name) in [
-            (previous + 1, "model_lock_fence_previous"),
-            (now * 1000, "model_lock_fence_time"),
-            (call.fence_floor + 1, "model_lock_fence_floor"),
-        ] {
-            if guard(name) {
-                fence = fence.max(bound);
-            }
+        if guard("model_lock_fence_previous") {
+            fence = fence.max(previous + 1);
+        }
+        if guard("model_lock_fence_time") {
+            fence = fence.max(now * 1000);
+        }
+        if guard("model_lock_fence_floor") {
+            fence = fence.max(call.fence_floor + 1);
         }
         let lease = call.hold_ms_max.map_or(call.lease_ms, |hold| call.lease_ms.min(hold));
         self.note(now, fence, None);
