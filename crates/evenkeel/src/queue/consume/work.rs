@@ -46,7 +46,8 @@ pub(super) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
             biased;
             ended = inbox.recv() => settlements.extend(ended.flatten()),
             _ = phases.changed() => continue,
-            () = claimable(&lane, look_at), if phase == Phase::Working => {}
+            // What was heard is not forgotten should another lane hold all slots at this moment: it is looked again at once.
+            () = claimable(&lane, look_at), if phase == Phase::Working => look_at = lane.run.core.clock.now(),
         }
         gather(&mut inbox, &mut settlements);
         let slots = if phase == Phase::Working { lane.take_slots(ITEMS_MAX - settlements.len()) } else { None };
