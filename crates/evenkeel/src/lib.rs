@@ -11,7 +11,7 @@
 //! [`link`] is the one supervised way to reach Redis; [`clock`] is the only place that reads a clock.
 
 /// The examples of the README, compiled and run.
-#[cfg(all(doctest, feature = "cache", feature = "queue"))]
+#[cfg(all(doctest, feature = "cache", feature = "queue", feature = "sqlite"))]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
@@ -20,7 +20,7 @@ mod background;
 pub mod cache;
 pub mod clock;
 pub mod codec;
-#[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "what commits and relays are killed at"))]
+#[cfg_attr(not(any(feature = "sql", feature = "spool")), expect(dead_code, reason = "what these are killed at"))]
 mod crash;
 mod guard;
 mod keel;
