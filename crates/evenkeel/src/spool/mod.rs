@@ -30,7 +30,6 @@
 //! docs/spec/spool.md is the specification. In this folder, from the outside in: `spool` is the handle; `writer` the thread that
 //! owns the files; `segments` the files; `live` what is in them and not done; [`format`](mod@format) the bytes.
 
-mod crash;
 mod error;
 pub mod format;
 mod live;

@@ -1,9 +1,9 @@
 //! The folder of a spool: its lock and its segments. Everything here blocks.
 
-use super::crash::crash_point;
 use super::error::SpoolError;
 use super::format::{self, Ending, Entry, HEADER_BYTES};
 use super::live::Live;
+use crate::crash::crash_point;
 use crate::guard::guard;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -126,7 +126,7 @@ impl Segments {
     /// For a test: writes the first half only, and dies.
     #[cfg(feature = "testing")]
     fn maybe_torn(&mut self, frame: &[u8]) {
-        if std::env::var("EVENKEEL_CRASH").is_ok_and(|point| point.starts_with("spool_half_written")) {
+        if crate::crash::is_wanted_at("spool_half_written") {
             let _ = self.active.write_all(&frame[..frame.len() / 2]);
             crash_point("spool_half_written");
             let size = self.sizes.get(&self.number).copied().unwrap_or_default();

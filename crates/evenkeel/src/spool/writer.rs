@@ -1,6 +1,5 @@
 //! The thread that owns the files: it takes what was sent, writes it in as few calls as there can be, and answers.
 
-use super::crash::crash_point;
 use super::error::SpoolError;
 use super::format::{Entry, frame_bytes};
 use super::live::Live;
@@ -9,6 +8,7 @@ use super::obligation::Obligation;
 use super::options::{Fsync, SpoolOptions};
 use super::segments::Segments;
 use crate::clock::Clock;
+use crate::crash::crash_point;
 use crate::guard::guard;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -30,7 +30,7 @@ fn tiny() -> SpoolOptions {
 async fn wherever_the_process_dies_what_was_acknowledged_is_handed_out() {
     for point in POINTS {
         let folder = tempfile::tempdir().unwrap();
-        let mut process = Worker::start_with("spool::crashes::appender", &[("EVENKEEL_CRASH", *point)]).unwrap();
+        let mut process = Worker::start_with("spool::crashes::appender", &[("EVENKEEL_CRASH_AT", *point)]).unwrap();
         process.say(folder.path()).unwrap();
         let (mut kept, mut tried, mut maybe_done) = (HashSet::new(), HashSet::new(), HashSet::new());
         // It ends by the signal, so its words do.
