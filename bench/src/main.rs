@@ -58,7 +58,7 @@ fn main() -> Result<()> {
     let keeper = |name| Keeper::new(name, arguments.json, !arguments.quick);
     match arguments.bench {
         Bench::Cache => cache::run(&plan, &mut keeper("cache")),
-        Bench::Queue => keeper("queue").keep(queue::run(&plan)?),
+        Bench::Queue => queue::run(&plan, &mut keeper("queue")),
         Bench::Outbox => keeper("outbox").keep(outbox::run(&plan)?),
         Bench::Shortlink => shortlink::run(&plan, &mut keeper("shortlink")),
         Bench::Generate => generator::main(),

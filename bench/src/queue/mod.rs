@@ -12,8 +12,9 @@ mod sides;
 mod work;
 
 use crate::pin;
+use crate::results::Keeper;
 use crate::rounds::Plan;
-use crate::row::{Row, table};
+use crate::row::Row;
 use anyhow::Result;
 use bytes::Bytes;
 use std::time::Duration;
@@ -30,30 +31,22 @@ const DELAY: Duration = Duration::from_secs(24 * 3600);
 /// Shards of a topic that one process consumes as fast as it can.
 const SHARDS: u16 = 4;
 
-pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
+pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
     pin::this_thread(pin::CLIENT_CORE)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut rows = Vec::new();
-        gather(&mut rows, "memory", memory::run(plan).await);
-        gather(&mut rows, "jobs taken in", sends::run(plan).await);
-        gather(&mut rows, "jobs handled", work::run(plan).await);
-        gather(&mut rows, "lateness", late::run(plan).await);
-        gather(&mut rows, "a flood", flood::run(plan).await);
-        rows.extend(peer::missing().map(|what| Row::absent(BENCH, &what)));
-        Ok(rows)
+        keeper.keep(gathered("memory", memory::run(plan).await))?;
+        keeper.keep(gathered("jobs taken in", sends::run(plan).await))?;
+        keeper.keep(gathered("jobs handled", work::run(plan).await))?;
+        keeper.keep(gathered("lateness", late::run(plan).await))?;
+        keeper.keep(gathered("a flood", flood::run(plan).await))?;
+        keeper.keep(peer::missing().map(|what| Row::absent(BENCH, &what)))
     })
 }
 
 /// What one part has measured. Another one's processes may fail, and the rest counts nevertheless.
-fn gather(rows: &mut Vec<Row>, part: &str, measured: Result<Vec<Row>>) {
-    match measured {
-        Ok(measured) => {
-            eprint!("{}", table(&measured));
-            rows.extend(measured);
-        }
-        Err(error) => rows.push(Row::absent(BENCH, &format!("{part} ({error:#})"))),
-    }
+fn gathered(part: &str, measured: Result<Vec<Row>>) -> Vec<Row> {
+    measured.unwrap_or_else(|error| vec![Row::absent(BENCH, &format!("{part} ({error:#})"))])
 }
 
 fn body() -> Bytes {
