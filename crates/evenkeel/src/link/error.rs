@@ -76,7 +76,7 @@ impl LinkError {
     pub(super) const SILENT: Self = Self::NoAnswer { reason: "the response time-out passed" };
 
     /// The connection ended under the command.
-    pub(super) const BROKEN: Self = Self::NoAnswer { reason: "the connection broke" };
+    pub(crate) const BROKEN: Self = Self::NoAnswer { reason: "the connection broke" };
 
     /// What a failed request to an open connection means.
     pub(super) fn from_request(error: &RedisError) -> Self {

@@ -4,6 +4,7 @@ mod call;
 mod grow;
 mod reply;
 mod scripts;
+mod senders;
 
 pub(crate) use scripts::ALL as SCRIPTS;
 pub(super) use scripts::GROWN;
@@ -19,19 +20,21 @@ use crate::link::{Blocking, Link, Script};
 use bytes::Bytes;
 use call::Args;
 use redis::Value;
+use senders::Senders;
 use std::time::Duration;
 
 /// The steps on Redis. Cheap to clone.
 #[derive(Clone)]
 pub struct RedisQueue {
     link: Link,
+    senders: Senders,
 }
 
 impl RedisQueue {
     /// The steps over this link.
     #[must_use]
     pub fn new(link: Link) -> Self {
-        Self { link }
+        Self { link, senders: Senders::default() }
     }
 
     /// The link the steps go over.
@@ -55,6 +58,10 @@ impl RedisQueue {
         Ok((reply::enqueue(ran)?, waited))
     }
 
+    async fn enqueue_in_one_call(&self, shard: &Shard, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
+        reply::enqueue(self.run(&scripts::ENQUEUE, shard, call::enqueue(jobs)).await?)
+    }
+
     async fn run(&self, script: &'static Script, shard: &Shard, args: Args) -> Result<Value, QueueError> {
         Ok(self.link.run(script, &[shard.tag().as_bytes()], &args.slices()).await?)
     }
@@ -74,7 +81,10 @@ impl RedisQueue {
 impl QueueSteps for RedisQueue {
     async fn enqueue(&self, shard: &Shard, jobs: &[NewJob]) -> Result<Vec<Enqueued>, QueueError> {
         check::new_jobs(jobs)?;
-        reply::enqueue(self.run(&scripts::ENQUEUE, shard, call::enqueue(jobs)).await?)
+        match jobs {
+            [job] => senders::enqueue(self, shard, job).await.map(|answer| vec![answer]),
+            _ => self.enqueue_in_one_call(shard, jobs).await,
+        }
     }
 
     async fn put(&self, shard: &Shard, puts: &[Put]) -> Result<Vec<PutAnswer>, QueueError> {

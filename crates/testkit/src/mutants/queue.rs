@@ -20,6 +20,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::scripts::a_token_that_returns_is_told_apart_by_its_fence",
     ),
     mutant(
+        "queue_gone_sends_nothing",
+        "A caller that gave up while its job waited to be sent finds it sent later.",
+        "queue::senders::a_sender_that_went_away_in_time_sends_nothing",
+    ),
+    mutant(
         "queue_enqueue_id",
         "A repeated enqueue puts a job that runs back to wait, and its worker is not current any more.",
         "queue::scripts::a_callers_id_makes_enqueueing_idempotent",
@@ -154,6 +159,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue_own_timer",
         "A job starts when somebody happens to look, up to a second late.",
         "queue::side::claims::memory::a_job_starts_when_it_is_due_and_not_before",
+    ),
+    mutant(
+        "queue_heard_is_kept",
+        "A lane that hears of a job while another lane holds all slots begins it up to a second late.",
+        "queue::side::claims::a_lane_that_finds_no_slot_left_remembers_what_it_heard",
     ),
     mutant(
         "queue_cancel_lost",

@@ -47,7 +47,11 @@ pub(super) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
             ended = inbox.recv() => settlements.extend(ended.flatten()),
             _ = phases.changed() => continue,
             // What was heard is not forgotten should another lane hold all slots at this moment: it is looked again at once.
-            () = claimable(&lane, look_at), if phase == Phase::Working => look_at = lane.run.core.clock.now(),
+            () = claimable(&lane, look_at), if phase == Phase::Working => {
+                if guard("queue_heard_is_kept") {
+                    look_at = lane.run.core.clock.now();
+                }
+            }
         }
         gather(&mut inbox, &mut settlements);
         let slots = if phase == Phase::Working { lane.take_slots(ITEMS_MAX - settlements.len()) } else { None };

@@ -5,6 +5,7 @@ mod grown;
 mod on_redis;
 mod record;
 mod scripts;
+mod senders;
 mod side;
 mod side_by_side;
 mod topic;

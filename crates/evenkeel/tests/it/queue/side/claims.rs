@@ -174,3 +174,21 @@ async fn a_busy_consumer_leaves_the_wake_up_to_others(rig: Rig) {
     here.close().await;
     there.close().await;
 }
+
+/// A lane that had heard of a job while another lane took the last free slot forgot it, and began it up to a second late. Only on
+/// the embedded store: there a call ends where it begins, so that both lanes always hear of their jobs before either has claimed.
+#[tokio::test]
+async fn a_lane_that_finds_no_slot_left_remembers_what_it_heard() {
+    let rig = Rig::memory();
+    let mail = rig.mail_with(|builder| builder.shards(2)).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail).concurrency(1));
+    assert!(desk.next_at_once().await.is_none(), "both lanes have looked once");
+    let names: Vec<String> = (0..8).map(|number| format!("job/{number}")).collect();
+    mail.enqueue_all(names.iter().map(|name| mail.job(name).id(name))).await.unwrap();
+    for _ in &names {
+        let case = desk.next_at_once().await.expect("no time has to pass for it");
+        case.answer(Ok(Handled::Done));
+    }
+    office.close().await;
+}

@@ -1,0 +1,85 @@
+//! Jobs that are sent one by one at the same time travel together.
+
+use anyhow::Result;
+use evenkeel::queue::RedisQueue;
+use evenkeel::queue::steps::{Enqueued, NewJob, QueueSteps};
+use futures_util::future::{join_all, poll_fn};
+use std::task::Poll;
+use testkit::conformance::queue::{World, job};
+use testkit::servers::{Redis, RedisOptions};
+
+async fn world() -> Result<(Redis, World<RedisQueue>)> {
+    let redis = Redis::start(RedisOptions::new()).await?;
+    let world = World::on(&redis.url(), "ek").await?;
+    Ok((redis, world))
+}
+
+fn jobs(count: usize) -> Vec<NewJob> {
+    (0..count).map(|number| job(&format!("job {number:03}"))).collect()
+}
+
+/// Calls of any script so far.
+async fn scripts_run(redis: &Redis) -> Result<u64> {
+    let text: String = redis.command(&["INFO", "commandstats"]).await?;
+    let calls = text.lines().filter(|line| line.starts_with("cmdstat_evalsha:") || line.starts_with("cmdstat_eval:"));
+    let calls = calls.filter_map(|line| line.split("calls=").nth(1)?.split(',').next()?.parse::<u64>().ok());
+    Ok(calls.sum())
+}
+
+#[tokio::test]
+async fn each_sender_gets_its_own_answer_and_they_share_calls() -> Result<()> {
+    let (redis, world) = world().await?;
+    let jobs = jobs(200);
+    world.given(&jobs[..50]).await?;
+    let before = scripts_run(&redis).await?;
+    let sends = jobs.iter().map(|job| world.queue.enqueue(&world.shard, std::slice::from_ref(job)));
+    for (number, answers) in join_all(sends).await.into_iter().enumerate() {
+        let wanted = if number < 50 { Enqueued::Duplicate } else { Enqueued::Created };
+        assert_eq!(answers?, [wanted], "job {number}");
+    }
+    let calls = scripts_run(&redis).await? - before;
+    assert!(calls <= 10, "200 senders at once cost {calls} calls");
+    assert_eq!(world.queue.stats(&world.shard).await?.totals.created, 200);
+    Ok(())
+}
+
+/// A sender that went away before its call began has sent nothing; those who waited beside it are answered all the same.
+#[tokio::test]
+async fn a_sender_that_went_away_in_time_sends_nothing() -> Result<()> {
+    let (_redis, world) = world().await?;
+    let jobs = jobs(5);
+    let send = |number: usize| Box::pin(world.queue.enqueue(&world.shard, &jobs[number..=number]));
+    let (mut first, mut second, mut gone, mut fourth) = (send(0), send(1), send(2), send(3));
+    poll_fn(|context| {
+        for sender in [&mut first, &mut second, &mut gone, &mut fourth] {
+            assert!(sender.as_mut().poll(context).is_pending(), "no server answers that fast");
+        }
+        Poll::Ready(())
+    })
+    .await;
+    drop(gone);
+    assert_eq!([first.await?, second.await?, fourth.await?], [[Enqueued::Created]; 3]);
+    // Sent after all of them, and taken after all of them.
+    assert_eq!(send(4).await?, [Enqueued::Created]);
+    assert!(world.queue.job(&world.shard, jobs[2].id).await?.is_none());
+    Ok(())
+}
+
+/// The first sender's end is not the end of the calls of those that waited for it.
+#[tokio::test]
+async fn who_waits_is_answered_though_those_before_went_away() -> Result<()> {
+    let (_redis, world) = world().await?;
+    let jobs = jobs(3);
+    let send = |number: usize| Box::pin(world.queue.enqueue(&world.shard, &jobs[number..=number]));
+    let (mut first, mut second, mut third) = (send(0), send(1), send(2));
+    poll_fn(|context| {
+        for sender in [&mut first, &mut second, &mut third] {
+            assert!(sender.as_mut().poll(context).is_pending(), "no server answers that fast");
+        }
+        Poll::Ready(())
+    })
+    .await;
+    drop((first, second));
+    assert_eq!(third.await?, [Enqueued::Created]);
+    Ok(())
+}
