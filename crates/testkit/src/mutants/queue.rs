@@ -163,7 +163,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "queue_heard_is_kept",
         "A lane that hears of a job while another lane holds all slots begins it up to a second late.",
-        "queue::side::claims::a_lane_that_finds_no_slot_left_remembers_what_it_heard",
+        "queue::side::claims::memory::a_lane_that_finds_no_slot_remembers_what_it_heard",
     ),
     mutant(
         "queue_cancel_lost",

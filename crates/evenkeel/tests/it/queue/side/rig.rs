@@ -96,6 +96,13 @@ impl Rig {
         }
     }
 
+    /// Waits until nobody has still to be woken for the shard of this tag.
+    pub(super) async fn until_heard(&self, tag: &str) {
+        let Store::Redis { hand, .. } = &self.store else { return };
+        let markers = redis::cmd("ZCARD").arg(format!("{tag}:wake")).clone();
+        while hand.link().unwrap().command(tag.as_bytes(), &markers).await.unwrap() != redis::Value::Int(0) {}
+    }
+
     async fn set_time(&self, now_ms: u64) {
         if let Store::Redis { server, hand } = &self.store {
             let key = format!("{}:test:now_ms", server.prefix);
