@@ -3,46 +3,29 @@
 use super::attempt::{Wait, Wanted, acquire};
 use super::error::LockError;
 use super::guard::Guard;
+use super::locks::Locks;
 use super::name::LockName;
 use super::steps::{Acquire, Fence, Holder, LockSteps};
+use super::terms::LockTerms;
 use crate::keel::Keel;
 use crate::token::Token;
 use bytes::Bytes;
 use std::time::Duration;
 
-/// How long a lock is held without a renewal.
-const TTL: Duration = Duration::from_secs(30);
-/// How long one is held with renewals: a guard that was leaked must end some day.
-const HOLD_MAX: Duration = Duration::from_secs(3_600);
-const WAIT: Wait = Wait::UpTo(Duration::from_secs(30));
-
 /// What may be said about a lock before it is acquired. All of it has defaults.
 #[must_use = "a builder does nothing until `acquire`"]
 #[derive(Clone)]
 pub struct LockBuilder {
-    keel: Keel,
+    locks: Locks,
     name: String,
-    ttl: Duration,
-    wait: Wait,
-    hold_max: Option<Duration>,
-    lock_delay: Duration,
+    terms: LockTerms,
     fence_floor: u64,
-    metadata: String,
 }
 
 impl Keel {
     /// Begins the acquisition of the lock called `name`: 1 to 512 bytes that say what it protects, such as `stock/42`.
     pub fn lock(&self, name: &str) -> LockBuilder {
-        LockBuilder {
-            keel: self.clone(),
-            name: name.to_owned(),
-            ttl: TTL,
-            wait: WAIT,
-            hold_max: Some(HOLD_MAX),
-            lock_delay: Duration::ZERO,
-            fence_floor: 0,
-            metadata: String::new(),
-        }
+        LockBuilder::new(self.locks(), name)
     }
 
     /// The names of all locks that are held or cool, sorted. Walks the whole keyspace of a Redis, in small steps: for operators.
@@ -55,29 +38,39 @@ impl Keel {
 }
 
 impl LockBuilder {
+    pub(super) fn new(locks: &Locks, name: &str) -> Self {
+        Self { locks: locks.clone(), name: name.to_owned(), terms: LockTerms::default(), fence_floor: 0 }
+    }
+
+    /// All of [`LockTerms`] at once.
+    pub fn terms(mut self, terms: LockTerms) -> Self {
+        self.terms = terms;
+        self
+    }
+
     /// How long the lock stays taken after its holder has died. It is renewed every third of that. Default 30 s.
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.ttl = ttl;
+        self.terms = self.terms.ttl(ttl);
         self
     }
 
     /// How long to wait while somebody else has it: [`Wait::No`], a `Duration`, or [`Wait::Forever`]. Default 30 s.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
-        self.wait = wait.into();
+        self.terms = self.terms.wait(wait);
         self
     }
 
     /// How long the lock may be held with renewals: then it is lost, so that a guard that was leaked or hangs does not keep it for
     /// ever. Default an hour; `None` for no limit.
     pub fn max_hold(mut self, limit: impl Into<Option<Duration>>) -> Self {
-        self.hold_max = limit.into();
+        self.terms = self.terms.max_hold(limit);
         self
     }
 
     /// How long nobody gets the lock after its lease has run out (not after a release): time for a holder that was paused to
     /// notice, for resources that check no fence. Default none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
-        self.lock_delay = delay;
+        self.terms = self.terms.lock_delay(delay);
         self
     }
 
@@ -89,7 +82,7 @@ impl LockBuilder {
 
     /// What the holder says about itself to those who look (`evenkeel lock show`): at most 1 KiB. Default nothing.
     pub fn metadata(mut self, words: impl Into<String>) -> Self {
-        self.metadata = words.into();
+        self.terms = self.terms.metadata(words);
         self
     }
 
@@ -103,7 +96,7 @@ impl LockBuilder {
     /// [`LockError::Invalid`] if it cannot work like this.
     pub async fn acquire(self) -> Result<Guard, LockError> {
         let wanted = self.wanted()?;
-        acquire(self.keel.locks(), wanted).await
+        acquire(&self.locks, wanted).await
     }
 
     /// The lock if it is free now; `None` if not.
@@ -123,7 +116,7 @@ impl LockBuilder {
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
     pub async fn inspect(&self) -> Result<Option<Holder>, LockError> {
-        self.keel.locks().store.inspect(&LockName::new(&self.name)?).await
+        self.locks.store.inspect(&LockName::new(&self.name)?).await
     }
 
     /// Takes the lock away from whoever holds it, and ends its cooling. With `seen`, only from the holder with that fence. Answers
@@ -132,26 +125,27 @@ impl LockBuilder {
     /// # Errors
     /// As [`inspect`](Self::inspect); after an unknown outcome look again.
     pub async fn break_lock(&self, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
-        self.keel.locks().store.break_lock(&LockName::new(&self.name)?, seen).await
+        self.locks.store.break_lock(&LockName::new(&self.name)?, seen).await
     }
 
     /// How long it waits.
     pub(super) fn waits(&self) -> Wait {
-        self.wait
+        self.terms.wait
     }
 
     fn wanted(&self) -> Result<Wanted, LockError> {
         let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        let terms = &self.terms;
         let call = Acquire {
             owner: Token::random(),
-            process: self.keel.locks().process,
-            lease_ms: ms(self.ttl),
-            cooling_ms: ms(self.lock_delay),
-            hold_ms_max: self.hold_max.map(|limit| ms(limit).max(1)),
+            process: self.locks.process,
+            lease_ms: ms(terms.ttl),
+            cooling_ms: ms(terms.lock_delay),
+            hold_ms_max: terms.hold_max.map(|limit| ms(limit).max(1)),
             fence_floor: self.fence_floor,
-            waits: self.wait != Wait::No,
-            words: Bytes::copy_from_slice(self.metadata.as_bytes()),
+            waits: terms.wait != Wait::No,
+            words: Bytes::copy_from_slice(terms.metadata.as_bytes()),
         };
-        Ok(Wanted { name: LockName::new(&self.name)?, call, wait: self.wait })
+        Ok(Wanted { name: LockName::new(&self.name)?, call, wait: terms.wait })
     }
 }

@@ -21,6 +21,11 @@ pub enum LockError {
     /// The call cannot work as it is. Nothing was sent.
     #[error("{0}")]
     Invalid(String),
+    /// The database that keeps the lock did not do it, or did not say so. A lock that was acquired without our hearing of it ends
+    /// with its lease.
+    #[cfg(feature = "sql")]
+    #[error(transparent)]
+    Sql(#[from] crate::sql::SqlError),
 }
 
 impl LockError {
@@ -31,13 +36,31 @@ impl LockError {
             Self::Link(error) => error.is_retryable(),
             Self::Busy { .. } => true,
             Self::Invalid(_) => false,
+            #[cfg(feature = "sql")]
+            Self::Sql(error) => error.is_retryable(),
         }
     }
 
     /// Whether the call may have happened although it failed here.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
-        matches!(self, Self::Link(error) if error.outcome_unknown())
+        match self {
+            Self::Link(error) => error.outcome_unknown(),
+            Self::Busy { .. } | Self::Invalid(_) => false,
+            #[cfg(feature = "sql")]
+            Self::Sql(error) => sql_outcome_unknown(error),
+        }
+    }
+}
+
+/// A statement of its own that failed: only what never was sent is known not to have happened.
+#[cfg(feature = "sql")]
+fn sql_outcome_unknown(error: &crate::sql::SqlError) -> bool {
+    use crate::sql::SqlError;
+    match error {
+        SqlError::Database { error, .. } => !matches!(**error, sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed),
+        SqlError::Busy(_) => true,
+        _ => false,
     }
 }
 
@@ -56,7 +79,8 @@ pub enum LossReason {
     /// Its lease ended before a renewal was confirmed: this process was paused, or cut off.
     #[error("its lease ended before a renewal was confirmed")]
     Expired,
-    /// A renewal found that another owner has it, or nobody: it was broken, or forgotten by Redis.
+    /// A renewal found that another owner has it, or nobody: it was broken, or forgotten by Redis, or the connection it was held
+    /// by has ended.
     #[error("a renewal found that it is held no more")]
     Gone,
     /// The database has seen a higher fence: somebody acquired the lock later.

@@ -98,18 +98,7 @@ impl Guard {
     /// # Errors
     /// [`Lost`]: the future was dropped in the middle of whatever it did.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
-        let mut lost = std::pin::pin!(self.lease.lost());
-        let mut future = std::pin::pin!(future);
-        poll_fn(|context| {
-            // First the clock: after a pause the future must not go on as if nothing had happened.
-            if guard("lock_run_looks_first")
-                && let Poll::Ready(lost) = lost.as_mut().poll(context)
-            {
-                return Poll::Ready(Err(lost));
-            }
-            future.as_mut().poll(context).map(Ok)
-        })
-        .await
+        run_until(self.lease.lost(), future).await
     }
 
     /// Gives the lock back and says what is known about it.
@@ -150,6 +139,22 @@ impl Guard {
         }
         Ok(Release::Unconfirmed)
     }
+}
+
+/// Polls `future` until it is ready, or `lost` is.
+pub(super) async fn run_until<F: Future>(lost: impl Future<Output = Lost>, future: F) -> Result<F::Output, Lost> {
+    let mut lost = std::pin::pin!(lost);
+    let mut future = std::pin::pin!(future);
+    poll_fn(|context| {
+        // First the clock: after a pause the future must not go on as if nothing had happened.
+        if guard("lock_run_looks_first")
+            && let Poll::Ready(lost) = lost.as_mut().poll(context)
+        {
+            return Poll::Ready(Err(lost));
+        }
+        future.as_mut().poll(context).map(Ok)
+    })
+    .await
 }
 
 impl Drop for Guard {

@@ -3,14 +3,22 @@
 use super::gate::Gates;
 use super::memory::MemoryLock;
 use super::metrics::LockMetrics;
+#[cfg(feature = "sql")]
+use super::other::OtherStore;
 use super::reaper::Reaper;
 use super::redis::RedisLock;
 use super::store::LockStore;
 use crate::clock::Clock;
 use crate::keel::Backend;
 use crate::token::Token;
+#[cfg(feature = "sql")]
+use std::any::TypeId;
+#[cfg(feature = "sql")]
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
+#[cfg(feature = "sql")]
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The locks of one keel. Cheap to clone.
@@ -25,6 +33,17 @@ pub(crate) struct Inner {
     pub(super) gates: Arc<Gates>,
     pub(super) reaper: Arc<Reaper>,
     pub(super) metrics: LockMetrics,
+    /// Locks that are kept in databases, one set for each pool and kind: all who ask for them share a queue, and one shutdown.
+    #[cfg(feature = "sql")]
+    others: Mutex<HashMap<(Kept, usize), Locks>>,
+}
+
+/// What keeps locks that are neither in this process nor on Redis.
+#[cfg(feature = "sql")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kept {
+    Rows(TypeId),
+    Advisory(TypeId),
 }
 
 impl Locks {
@@ -44,15 +63,45 @@ impl Locks {
 
     /// Waits until what was dropped is given back, for at most `deadline`.
     pub(crate) async fn drain(&self, deadline: Duration) {
-        if self.clock.timeout(deadline, self.reaper.drained(&self.store)).await.is_err() {
+        let drained = async {
+            self.reaper.drained(&self.store).await;
+            #[cfg(feature = "sql")]
+            for other in self.all_others() {
+                other.reaper.drained(&other.store).await;
+            }
+        };
+        if self.clock.timeout(deadline, drained).await.is_err() {
             tracing::warn!("some locks were not given back in time; they end with their leases");
         }
+    }
+
+    /// The locks that are kept so at the pool in this place of memory; made if there are none yet. What is made must keep the pool, so
+    /// that no other comes to the same place.
+    #[cfg(feature = "sql")]
+    pub(super) fn other(&self, kept: Kept, place: usize, make: impl FnOnce() -> Arc<dyn OtherStore>) -> Self {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = others.entry((kept, place));
+        other.or_insert_with(|| Self::over(LockStore::Other(make()), self.clock.clone())).clone()
+    }
+
+    #[cfg(feature = "sql")]
+    fn all_others(&self) -> Vec<Self> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     fn over(store: LockStore, clock: Clock) -> Self {
         let reaper = Arc::new(Reaper::new(clock.clone()));
         let (process, gates, metrics) = (Token::random(), Arc::default(), LockMetrics::register());
-        Self(Arc::new(Inner { store, clock, process, gates, reaper, metrics }))
+        Self(Arc::new(Inner {
+            store,
+            clock,
+            process,
+            gates,
+            reaper,
+            metrics,
+            #[cfg(feature = "sql")]
+            others: Mutex::default(),
+        }))
     }
 }
 

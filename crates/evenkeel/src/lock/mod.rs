@@ -27,15 +27,18 @@
 //!
 //! In this folder, from the outside in: `builder` and `guard` are the surface; `attempt` waits for a lock, with `gate` as the local
 //! queue; `lease`, `latch` and `renewal` keep one; `reaper` gives back what was dropped; `store` is the seam to `redis` and `memory`;
-//! `fence/` is what the database checks ([`Guard::begin`], with the feature `sql`).
+//! `fence/` is what the database checks ([`Guard::begin`], with the feature `sql`); `sql/` keeps locks in a database instead of Redis,
+//! through `other`.
 //!
 //! * [`LockBuilder`] — what [`Keel::lock`](crate::Keel::lock) begins; [`Guard`] — the lock is held while it lives.
+//! * [`ExclusiveLocks`] — one trait over all kinds of exclusive locks, for programs that choose at run time.
 //! * [`steps`] — the atomic steps, as a trait; docs/spec/lock.md is their specification.
 //! * [`MemoryLock`] — the steps as a model in this process; [`RedisLock`] — as scripts on one Redis.
 
 mod attempt;
 mod builder;
 mod error;
+mod exclusive;
 #[cfg(feature = "sql")]
 mod fence;
 mod gate;
@@ -47,16 +50,22 @@ mod many;
 mod memory;
 mod metrics;
 mod name;
+#[cfg(feature = "sql")]
+mod other;
 mod reaper;
 mod redis;
 mod renewal;
+#[cfg(feature = "sql")]
+mod sql;
 pub mod steps;
 mod store;
 mod striped;
+mod terms;
 
 pub use attempt::Wait;
 pub use builder::LockBuilder;
 pub use error::{LockError, LossReason, Lost};
+pub use exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 #[cfg(feature = "sql")]
 pub use fence::{FenceError, FencedTransaction};
 pub use guard::{Guard, Release};
@@ -66,5 +75,8 @@ pub use memory::MemoryLock;
 pub use name::LockName;
 pub use redis::RedisLock;
 pub(crate) use redis::SCRIPTS;
+#[cfg(feature = "sql")]
+pub use sql::{AdvisoryDatabase, AdvisoryGuard, AdvisoryLocks, RowLock, RowLocks};
 pub use steps::Fence;
 pub use striped::StripedLock;
+pub use terms::LockTerms;

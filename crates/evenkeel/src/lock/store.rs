@@ -3,6 +3,8 @@
 use super::error::LockError;
 use super::memory::MemoryLock;
 use super::name::LockName;
+#[cfg(feature = "sql")]
+use super::other::{Listener, OtherStore};
 use super::redis::RedisLock;
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed};
 use crate::link::{Heard, Subscription};
@@ -16,12 +18,17 @@ pub(crate) enum LockStore {
     Memory(MemoryLock),
     /// On one Redis.
     Redis(RedisLock),
+    /// Anywhere else: in a database, say.
+    #[cfg(feature = "sql")]
+    Other(std::sync::Arc<dyn OtherStore>),
 }
 
 /// Hears that a lock may be free.
 pub(super) enum Ear {
     Memory(watch::Receiver<u64>),
     Redis(Subscription),
+    #[cfg(feature = "sql")]
+    Other(Box<dyn Listener>),
 }
 
 impl LockStore {
@@ -30,6 +37,8 @@ impl LockStore {
         Ok(match self {
             Self::Memory(memory) => Ear::Memory(memory.listen()),
             Self::Redis(redis) => Ear::Redis(redis.listen(name).await?),
+            #[cfg(feature = "sql")]
+            Self::Other(other) => Ear::Other(other.listen(name)),
         })
     }
 
@@ -38,6 +47,8 @@ impl LockStore {
         match self {
             Self::Memory(memory) => Ok(memory.held()),
             Self::Redis(redis) => redis.held().await,
+            #[cfg(feature = "sql")]
+            Self::Other(other) => other.held().await,
         }
     }
 }
@@ -54,6 +65,8 @@ impl Ear {
                     && from == process.as_bytes()[..]
                 {}
             }
+            #[cfg(feature = "sql")]
+            Self::Other(listener) => listener.woken().await,
         }
     }
 }
@@ -63,6 +76,11 @@ macro_rules! step {
         match $self {
             LockStore::Memory($steps) => $call.await,
             LockStore::Redis($steps) => $call.await,
+            #[cfg(feature = "sql")]
+            LockStore::Other(other) => {
+                let $steps = &**other;
+                $call.await
+            }
         }
     };
 }

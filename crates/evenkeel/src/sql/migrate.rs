@@ -34,6 +34,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(3, "0003_inbox"),
     migration!(4, "0004_jobs"),
     migration!(5, "0005_guards"),
+    migration!(6, "0006_locks"),
 ];
 
 static RUN: Statement = Statement::new("SELECT COALESCE(MAX(version), 0) FROM evenkeel_migrations");

@@ -32,8 +32,9 @@
 //!
 //! docs/spec/unit-of-work.md tells tables, states and steps. In this folder: `work/` is the surface and the commit;
 //! `outbox/` the rows and what is done for them; `inbox/` handlers whose
-//! effects happen once; `database/` the three databases; `migrate` makes the tables.
+//! effects happen once; `contention/` rows that several want at once; `database/` the three databases; `migrate` makes the tables.
 
+mod contention;
 pub(crate) mod database;
 mod error;
 mod inbox;
@@ -44,6 +45,9 @@ mod shared;
 pub mod sink;
 mod work;
 
+pub use contention::{
+    Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, LockingTransaction, OptimisticError, Stale,
+};
 pub use database::Database;
 #[cfg(feature = "lock")]
 pub(crate) use database::{Kind, Row, Statement, Value};

@@ -9,6 +9,7 @@ mod transaction;
 
 pub use error::FenceError;
 pub use transaction::FencedTransaction;
+pub(super) use transaction::end_when_quiet;
 
 use super::builder::LockBuilder;
 use super::error::LossReason;

@@ -89,11 +89,7 @@ async fn end_when_idle<DB: Database>(connection: &mut DB::Connection, lease: Dur
         return Ok(());
     }
     match DB::KIND {
-        Kind::MySql => {
-            let seconds = lease.as_secs_f64().ceil();
-            let (_, text) = WAIT_TIMEOUTS.iter().find(|(at_least, _)| *at_least >= seconds).unwrap_or(&LONGEST);
-            DB::script(connection, text).await
-        }
+        Kind::MySql => end_when_quiet::<DB>(connection, lease).await,
         Kind::Postgres => {
             let ms = lease.as_millis().max(1).to_string();
             Row::<DB>::all(connection, &IDLE_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
@@ -101,6 +97,16 @@ async fn end_when_idle<DB: Database>(connection: &mut DB::Connection, lease: Dur
         // Whoever stands still keeps the file locked, for all programs: there is no server to end it.
         Kind::Sqlite => Ok(()),
     }
+}
+
+/// MySQL and MariaDB end this connection when nothing is sent for `span`, or a little longer.
+pub(in crate::lock) async fn end_when_quiet<DB: Database>(
+    connection: &mut DB::Connection,
+    span: Duration,
+) -> Result<(), sqlx::Error> {
+    let seconds = span.as_secs_f64().ceil();
+    let (_, text) = WAIT_TIMEOUTS.iter().find(|(at_least, _)| *at_least >= seconds).unwrap_or(&LONGEST);
+    DB::script(connection, text).await
 }
 
 /// MySQL takes no parameter here; seconds, and the statement that sets them.

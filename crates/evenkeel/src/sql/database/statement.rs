@@ -1,5 +1,5 @@
 //! One statement for all databases: `?` stands for a value, `{now}` for the database's own time, `{skip locked}` for the words
-//! that let claims pass each other.
+//! that let claims pass each other, `{greatest}` and `{least}` for functions of several values.
 
 use super::Database;
 use super::dialect::{Dialect, Kind};
@@ -36,7 +36,7 @@ impl Value<'_> {
 }
 
 impl Statement {
-    /// A statement that is the same everywhere but for the three marks.
+    /// A statement that is the same everywhere but for the marks.
     pub(crate) const fn new(source: &'static str) -> Self {
         Self { source, ready: [OnceLock::new(), OnceLock::new(), OnceLock::new()] }
     }
@@ -49,7 +49,9 @@ impl Statement {
 
 /// Written once per statement and database, so it may live as long as the program.
 fn translate<DB: Dialect>(source: &str) -> String {
+    let (greatest, least) = if DB::KIND == Kind::Sqlite { ("MAX", "MIN") } else { ("GREATEST", "LEAST") };
     let text = source.replace("{now}", DB::NOW_MS).replace("{skip locked}", DB::SKIP_LOCKED);
+    let text = text.replace("{greatest}", greatest).replace("{least}", least);
     if DB::KIND != Kind::Postgres {
         return text;
     }

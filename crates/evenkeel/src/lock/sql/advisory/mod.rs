@@ -1,0 +1,191 @@
+//! [`AdvisoryLocks`]: the database's own locks by name, each held by a connection of its own.
+
+mod session;
+mod shared;
+mod steps;
+mod waiter;
+
+use crate::keel::Keel;
+use crate::lock::builder::LockBuilder;
+use crate::lock::error::{LockError, Lost};
+use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
+use crate::lock::guard::{Guard, Release};
+use crate::lock::locks::{Kept, Locks};
+use crate::lock::other::OtherStore;
+use crate::lock::steps::Fence;
+use crate::lock::terms::LockTerms;
+use crate::sql::Database;
+use sqlx::Pool;
+use std::any::TypeId;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+use steps::AdvisorySteps;
+
+/// A database with advisory locks: [`sqlx::MySql`] (`GET_LOCK`) and [`sqlx::Postgres`] (`pg_advisory_lock`). SQLite has none: a program
+/// that asks it for one does not compile.
+pub trait AdvisoryDatabase: Database {}
+
+#[cfg(feature = "mysql")]
+impl AdvisoryDatabase for sqlx::MySql {}
+#[cfg(feature = "postgres")]
+impl AdvisoryDatabase for sqlx::Postgres {}
+
+/// The database's own locks by name. No table is needed and nothing is written. Cheap to clone; made by [`Keel::advisory_locks`].
+///
+/// **Guarantee.** The server gives a lock to one connection at a time, and each holder here has a connection that nobody else uses, outside
+/// the pool. The server ends it when it hears nothing for about the ttl, so a holder that died, was cut off or stands still is followed
+/// after that; the guard counts as lost no later. When the connection ends the lock is lost; the guard learns that at its next renewal,
+/// every third of the ttl. Waiters stand in the server's own queue.
+///
+/// **Not guaranteed.** A fence: there is none, so a holder that was paused can act after another one (use
+/// [`Keel::row_locks`] or [`Keel::lock`] where that matters). Anything across servers: replicas and the members of a cluster each have
+/// locks of their own. Anything through a pooler that shares server connections among clients by transaction or statement (pgbouncer in
+/// these modes): the lock stays with a connection that somebody else uses next. Name the server itself in the URL.
+///
+/// Names are hashed: MySQL takes 64 characters for the whole server, PostgreSQL a number of 64 bits for a database. Two names with the
+/// same number would exclude each other, which nobody will see.
+pub struct AdvisoryLocks<DB: AdvisoryDatabase> {
+    locks: Locks,
+    database: PhantomData<fn() -> DB>,
+}
+
+impl Keel {
+    /// Advisory locks of the server that `pool` reaches. Its connections are not used, only the way it makes them: each lock that
+    /// is held, and each name that is waited for, has one more.
+    ///
+    /// ```compile_fail
+    /// # async fn run(keel: evenkeel::Keel, pool: sqlx::SqlitePool) {
+    /// keel.advisory_locks(&pool); // SQLite has none
+    /// # }
+    /// ```
+    pub fn advisory_locks<DB: AdvisoryDatabase>(&self, pool: &Pool<DB>) -> AdvisoryLocks<DB> {
+        let place = Arc::as_ptr(&pool.connect_options()) as usize;
+        let make = || -> Arc<dyn OtherStore> { Arc::new(AdvisorySteps::new(pool.clone(), self.clock().clone())) };
+        let locks = self.locks().other(Kept::Advisory(TypeId::of::<DB>()), place, make);
+        AdvisoryLocks { locks, database: PhantomData }
+    }
+}
+
+impl<DB: AdvisoryDatabase> AdvisoryLocks<DB> {
+    /// Waits for the lock called `name` as long as `terms` say. Dropping the future at any point leaves nothing but a connection that
+    /// is being closed.
+    ///
+    /// # Errors
+    /// [`LockError::Busy`]; [`LockError::Sql`] if the database did not answer; [`LockError::Invalid`] for a lock delay or
+    /// metadata, which advisory locks do not have.
+    pub async fn acquire(&self, name: &str, terms: &LockTerms) -> Result<AdvisoryGuard, LockError> {
+        let lock = LockBuilder::new(&self.locks, name).terms(terms.clone());
+        Ok(AdvisoryGuard(lock.acquire().await?))
+    }
+
+    /// The lock if it is free now; `None` if not.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire), without `Busy`.
+    pub async fn try_acquire(&self, name: &str, terms: &LockTerms) -> Result<Option<AdvisoryGuard>, LockError> {
+        let lock = LockBuilder::new(&self.locks, name).terms(terms.clone());
+        Ok(lock.try_acquire().await?.map(AdvisoryGuard))
+    }
+}
+
+impl<DB: AdvisoryDatabase> ExclusiveLocks for AdvisoryLocks<DB> {
+    fn acquire<'a>(
+        &'a self,
+        name: &'a str,
+        terms: &'a LockTerms,
+    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
+        Box::pin(async move { Ok(Box::new(Self::acquire(self, name, terms).await?) as Box<dyn ExclusiveGuard>) })
+    }
+}
+
+/// A held advisory lock: as [`Guard`], without a fence.
+#[must_use = "the lock is given back as soon as the guard is dropped"]
+#[derive(Debug)]
+pub struct AdvisoryGuard(Guard);
+
+impl AdvisoryGuard {
+    /// What is locked.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.name().as_str()
+    }
+
+    /// As [`Guard::remaining`].
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.0.remaining()
+    }
+
+    /// As [`Guard::is_lost`].
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.0.is_lost()
+    }
+
+    /// As [`Guard::lost`]; also when a renewal finds that its connection has ended.
+    pub async fn lost(&self) -> Lost {
+        self.0.lost().await
+    }
+
+    /// As [`Guard::run`].
+    ///
+    /// # Errors
+    /// [`Lost`]: the future was dropped in the middle of whatever it did.
+    pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
+        self.0.run(future).await
+    }
+
+    /// As [`Guard::release`]; [`Release::AlreadyLost`] if the connection had ended.
+    ///
+    /// # Errors
+    /// As [`Guard::release`].
+    pub async fn release(self) -> Result<Release, LockError> {
+        self.0.release().await
+    }
+}
+
+impl ExclusiveGuard for AdvisoryGuard {
+    fn name(&self) -> &str {
+        Self::name(self)
+    }
+
+    fn fence(&self) -> Option<Fence> {
+        None
+    }
+
+    fn as_fenced(&self) -> Option<&Guard> {
+        None
+    }
+
+    fn remaining(&self) -> Duration {
+        Self::remaining(self)
+    }
+
+    fn is_lost(&self) -> bool {
+        Self::is_lost(self)
+    }
+
+    fn lost(&self) -> Boxed<'_, Lost> {
+        Box::pin(Self::lost(self))
+    }
+
+    fn release(self: Box<Self>) -> Boxed<'static, Result<Release, LockError>> {
+        Box::pin((*self).release())
+    }
+}
+
+// By hand: the database need not be `Clone` or `Debug`.
+impl<DB: AdvisoryDatabase> Clone for AdvisoryLocks<DB> {
+    fn clone(&self) -> Self {
+        Self { locks: self.locks.clone(), database: PhantomData }
+    }
+}
+
+impl<DB: AdvisoryDatabase> fmt::Debug for AdvisoryLocks<DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AdvisoryLocks").finish_non_exhaustive()
+    }
+}

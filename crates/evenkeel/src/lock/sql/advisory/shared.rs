@@ -1,0 +1,114 @@
+//! What the steps and the waiters of one server's advisory locks share: the connections that hold one.
+
+use super::AdvisoryDatabase;
+use super::session::Session;
+use crate::clock::Moment;
+use crate::lock::name::LockName;
+use crate::token::Token;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The connections of this process.
+pub(super) struct Shared<DB: AdvisoryDatabase> {
+    held: Mutex<HashMap<Token, Arc<Holding<DB>>>>,
+    seats: Mutex<HashMap<LockName, Seat<DB>>>,
+}
+
+/// A lock that is held.
+pub(super) struct Holding<DB: AdvisoryDatabase> {
+    /// Nothing once the connection has ended.
+    pub(super) session: tokio::sync::Mutex<Option<Session<DB>>>,
+    /// When it ends at the latest.
+    pub(super) limit: Option<Moment>,
+}
+
+/// The place of this process in the server's queue for a name.
+enum Seat<DB: AdvisoryDatabase> {
+    /// A task waits there; its number.
+    Waiting(Token),
+    /// It has the lock, and nobody has taken it over yet.
+    Granted(Session<DB>),
+}
+
+/// What a contender finds.
+pub(super) enum Found<DB: AdvisoryDatabase> {
+    /// Nobody of this process waits in the server's queue.
+    Nothing,
+    /// Somebody does, and has not got the lock.
+    Waiting,
+    /// The lock.
+    Granted(Session<DB>),
+}
+
+impl<DB: AdvisoryDatabase> Default for Shared<DB> {
+    fn default() -> Self {
+        Self { held: Mutex::default(), seats: Mutex::default() }
+    }
+}
+
+impl<DB: AdvisoryDatabase> Shared<DB> {
+    pub(super) fn holding(&self, owner: Token) -> Option<Arc<Holding<DB>>> {
+        self.held().get(&owner).cloned()
+    }
+
+    pub(super) fn hold(&self, owner: Token, session: Session<DB>, limit: Option<Moment>) {
+        let holding = Holding { session: tokio::sync::Mutex::new(Some(session)), limit };
+        self.held().insert(owner, Arc::new(holding));
+    }
+
+    pub(super) fn let_go(&self, owner: Token) -> Option<Arc<Holding<DB>>> {
+        self.held().remove(&owner)
+    }
+
+    /// Takes over what a waiter got.
+    pub(super) fn take(&self, name: &LockName) -> Found<DB> {
+        let mut seats = self.seats();
+        match seats.remove(name) {
+            None => Found::Nothing,
+            Some(Seat::Granted(session)) => Found::Granted(session),
+            Some(waiting @ Seat::Waiting(_)) => {
+                seats.insert(name.clone(), waiting);
+                Found::Waiting
+            }
+        }
+    }
+
+    pub(super) fn is_granted(&self, name: &LockName) -> bool {
+        matches!(self.seats().get(name), Some(Seat::Granted(_)))
+    }
+
+    /// A task begins to wait.
+    pub(super) fn wait(&self, name: &LockName, waiter: Token) {
+        self.seats().insert(name.clone(), Seat::Waiting(waiter));
+    }
+
+    /// The task `waiter` got the lock. If nobody wants it any more, the connection is closed, and the next one gets it.
+    pub(super) fn grant(&self, name: &LockName, waiter: Token, session: Session<DB>) {
+        let mut seats = self.seats();
+        if matches!(seats.get(name), Some(Seat::Waiting(seat)) if *seat == waiter) {
+            seats.insert(name.clone(), Seat::Granted(session));
+        }
+    }
+
+    /// The task `waiter` has stopped waiting.
+    pub(super) fn stand_up(&self, name: &LockName, waiter: Token) {
+        let mut seats = self.seats();
+        if matches!(seats.get(name), Some(Seat::Waiting(seat)) if *seat == waiter) {
+            seats.remove(name);
+        }
+    }
+
+    /// Nobody wants the lock any more.
+    pub(super) fn leave(&self, name: &LockName) {
+        let seat = self.seats().remove(name);
+        drop(seat);
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<Token, Arc<Holding<DB>>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn seats(&self) -> MutexGuard<'_, HashMap<LockName, Seat<DB>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,170 @@
+//! The steps of a lock over connections that hold the server's own. The lease is the connection: the server ends one that is quiet for
+//! as long, and each renewal is a question whether it still holds the lock.
+
+use super::AdvisoryDatabase;
+use super::session::Session;
+use super::shared::{Found, Holding, Shared};
+use super::waiter::Waiter;
+use crate::clock::{Clock, Moment};
+use crate::guard::guard;
+use crate::lock::error::LockError;
+use crate::lock::name::LockName;
+use crate::lock::other::{Elsewhere, Listener};
+use crate::lock::sql::bounded;
+use crate::lock::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
+use crate::sql::SqlError;
+use crate::token::Token;
+use sqlx::Pool;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Who waits stands in the server's queue; this only says when to look whether that is still so.
+const LOOK_MS: u64 = 1_000;
+const ASK_THE_SERVER: &str = "the server knows who holds an advisory lock, not the library: see `pg_locks`, or `performance_schema.metadata_locks`";
+
+/// The steps on one server.
+pub(super) struct AdvisorySteps<DB: AdvisoryDatabase> {
+    pool: Pool<DB>,
+    clock: Clock,
+    shared: Arc<Shared<DB>>,
+}
+
+impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
+    pub(super) fn new(pool: Pool<DB>, clock: Clock) -> Self {
+        Self { pool, clock, shared: Arc::default() }
+    }
+
+    /// A connection that has got the lock; nothing if somebody else has it.
+    async fn session(&self, name: &LockName, lease: Duration) -> Result<Option<Session<DB>>, sqlx::Error> {
+        match self.shared.take(name) {
+            Found::Waiting => Ok(None),
+            Found::Granted(mut session) => {
+                // Its lease counts from now, and what was granted a while ago may be gone.
+                session.end_when_quiet(lease).await?;
+                Ok(session.is_held(name).await?.then_some(session))
+            }
+            Found::Nothing => {
+                let mut session = Session::open(&self.pool, lease).await?;
+                if session.try_lock(name).await? {
+                    return Ok(Some(session));
+                }
+                session.close().await;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether the holder's connection has the lock still. In a task of its own: whoever stops waiting for the answer must not cut the
+    /// connection in the middle of it.
+    async fn is_held(&self, name: &LockName, holding: Arc<Holding<DB>>) -> Result<bool, LockError> {
+        let (clock, name) = (self.clock.clone(), name.clone());
+        let asked = tokio::spawn(async move {
+            let mut session = holding.session.lock().await;
+            let Some(mut open) = session.take() else { return Ok(false) };
+            // Unless it is put back, the connection ends here.
+            let answer = bounded::<DB, _>(&clock, open.is_held(&name)).await;
+            if matches!(answer, Ok(true)) || is_answer(&answer) {
+                *session = Some(open);
+            }
+            match answer {
+                Err(_) if session.is_none() => Ok(false),
+                answer => answer,
+            }
+        });
+        asked.await.unwrap_or_else(|_| Err(LockError::Sql(SqlError::Interrupted)))
+    }
+}
+
+/// The server refused the question, and the connection is as it was.
+fn is_answer(answer: &Result<bool, LockError>) -> bool {
+    match answer {
+        Err(LockError::Sql(SqlError::Database { error, is_retryable: false })) => {
+            matches!(**error, sqlx::Error::Database(_))
+        }
+        _ => false,
+    }
+}
+
+impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
+    async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
+        check(call)?;
+        if call.cooling_ms > 0 || !call.words.is_empty() {
+            return Err(LockError::Invalid("an advisory lock has neither a lock delay nor metadata".to_owned()));
+        }
+        let now = self.clock.now();
+        if let Some(holding) = self.shared.holding(call.owner) {
+            // The answer to an earlier try was lost.
+            if self.is_held(name, Arc::clone(&holding)).await? {
+                return Ok(granted(lease(call.lease_ms, &holding, now)));
+            }
+            self.shared.let_go(call.owner);
+        }
+        let hold = call.hold_ms_max.map(Duration::from_millis);
+        let session = self.session(name, Duration::from_millis(call.lease_ms));
+        let Some(session) = bounded::<DB, _>(&self.clock, session).await? else {
+            return Ok(Acquired::Taken { free_in_ms: LOOK_MS });
+        };
+        self.shared.hold(call.owner, session, hold.map(|hold| now + hold));
+        Ok(granted(call.hold_ms_max.map_or(call.lease_ms, |hold| call.lease_ms.min(hold))))
+    }
+
+    async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
+        let Some(holding) = self.shared.holding(owner) else { return Ok(Renewed::Lost) };
+        let now = self.clock.now();
+        if guard("advisory_lock_asks") && !self.is_held(name, Arc::clone(&holding)).await? {
+            self.shared.let_go(owner);
+            return Ok(Renewed::Lost);
+        }
+        let lease_left_ms = lease(lease_ms, &holding, now);
+        let is_at_limit = lease_left_ms < lease_ms;
+        Ok(if is_at_limit { Renewed::Held { lease_left_ms } } else { Renewed::Renewed { lease_left_ms } })
+    }
+
+    async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
+        let Some(holding) = self.shared.let_go(call.owner) else { return Ok(Released::Nothing) };
+        let Some(mut session) = holding.session.lock().await.take() else { return Ok(Released::Nothing) };
+        match bounded::<DB, _>(&self.clock, session.unlock(name)).await {
+            Ok(was_held) => {
+                tokio::spawn(session.close());
+                Ok(if was_held { Released::Released { others_waiting: 0 } } else { Released::Nothing })
+            }
+            // The connection ends here, and the lock with it.
+            Err(error) => {
+                tracing::debug!(%name, %error, "the connection of an advisory lock had ended");
+                Ok(Released::Nothing)
+            }
+        }
+    }
+
+    async fn raise(&self, _name: &LockName, _owner: Token, _seen: Fence) -> Result<Option<Fence>, LockError> {
+        Ok(None)
+    }
+
+    async fn inspect(&self, _name: &LockName) -> Result<Option<Holder>, LockError> {
+        Err(LockError::Invalid(ASK_THE_SERVER.to_owned()))
+    }
+
+    async fn break_lock(&self, _name: &LockName, _seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
+        Err(LockError::Invalid(ASK_THE_SERVER.to_owned()))
+    }
+}
+
+impl<DB: AdvisoryDatabase> Elsewhere for AdvisorySteps<DB> {
+    fn listen(&self, name: &LockName) -> Box<dyn Listener> {
+        Box::new(Waiter::start(Arc::clone(&self.shared), self.pool.clone(), self.clock.clone(), name.clone()))
+    }
+
+    async fn held(&self) -> Result<Vec<LockName>, LockError> {
+        Err(LockError::Invalid(ASK_THE_SERVER.to_owned()))
+    }
+}
+
+fn granted(lease_left_ms: u64) -> Acquired {
+    Acquired::Granted { fence: Fence(0), lease_left_ms }
+}
+
+/// What is left of a lease that counts from `now`, up to the limit.
+fn lease<DB: AdvisoryDatabase>(lease_ms: u64, holding: &Holding<DB>, now: Moment) -> u64 {
+    let left = holding.limit.map(|limit| u64::try_from(limit.since(now).as_millis()).unwrap_or(u64::MAX));
+    left.map_or(lease_ms, |left| left.min(lease_ms))
+}

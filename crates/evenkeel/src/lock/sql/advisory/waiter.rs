@@ -1,0 +1,133 @@
+//! Waits in the server's own queue for a lock, on a connection that then holds it.
+
+use super::AdvisoryDatabase;
+use super::session::Session;
+use super::shared::Shared;
+use crate::clock::Clock;
+use crate::lock::exclusive::Boxed;
+use crate::lock::name::LockName;
+use crate::lock::other::Listener;
+use crate::token::Token;
+use sqlx::Pool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+/// What was granted and not taken over ends by itself after this.
+const QUIET: Duration = Duration::from_secs(10);
+/// After an error; whoever wants the lock asks himself then.
+const PAUSE: Duration = Duration::from_millis(100);
+/// So many waits of a second in a row that nobody asked for, and the task ends.
+const UNWANTED_MAX: u32 = 2;
+
+/// Stands in the queue for one name while somebody of this process wants it.
+pub(super) struct Waiter<DB: AdvisoryDatabase> {
+    shared: Arc<Shared<DB>>,
+    pool: Pool<DB>,
+    clock: Clock,
+    name: LockName,
+    wanted: Arc<AtomicBool>,
+    task: Option<(AbortHandle, watch::Receiver<bool>)>,
+}
+
+impl<DB: AdvisoryDatabase> Waiter<DB> {
+    /// Stands in the queue from now on, so that what is given back after this is not slept through. Needs a runtime.
+    pub(super) fn start(shared: Arc<Shared<DB>>, pool: Pool<DB>, clock: Clock, name: LockName) -> Self {
+        let mut waiter = Self { shared, pool, clock, name, wanted: Arc::default(), task: None };
+        waiter.wait();
+        waiter
+    }
+
+    /// Starts the task, if none is there; told when it is over.
+    fn wait(&mut self) -> watch::Receiver<bool> {
+        self.wanted.store(true, SeqCst);
+        if let Some((_, over)) = &self.task
+            && !*over.borrow()
+        {
+            return over.clone();
+        }
+        let me = Token::random();
+        self.shared.wait(&self.name, me);
+        let (end, over) = watch::channel(false);
+        let waiting = Waiting {
+            shared: Arc::clone(&self.shared),
+            clock: self.clock.clone(),
+            name: self.name.clone(),
+            wanted: Arc::clone(&self.wanted),
+            me,
+            end,
+        };
+        let pool = self.pool.clone();
+        let task = tokio::spawn(async move { waiting.run(&pool).await });
+        self.task = Some((task.abort_handle(), over.clone()));
+        over
+    }
+}
+
+impl<DB: AdvisoryDatabase> Listener for Waiter<DB> {
+    fn woken(&mut self) -> Boxed<'_, ()> {
+        if self.shared.is_granted(&self.name) {
+            return Box::pin(std::future::ready(()));
+        }
+        let mut over = self.wait();
+        Box::pin(async move {
+            // The task ends also when its sender is gone.
+            let _ = over.wait_for(|over| *over).await;
+        })
+    }
+}
+
+impl<DB: AdvisoryDatabase> Drop for Waiter<DB> {
+    fn drop(&mut self) {
+        if let Some((task, _)) = &self.task {
+            task.abort();
+        }
+        self.shared.leave(&self.name);
+    }
+}
+
+/// The task.
+struct Waiting<DB: AdvisoryDatabase> {
+    shared: Arc<Shared<DB>>,
+    clock: Clock,
+    name: LockName,
+    wanted: Arc<AtomicBool>,
+    me: Token,
+    end: watch::Sender<bool>,
+}
+
+impl<DB: AdvisoryDatabase> Waiting<DB> {
+    async fn run(self, pool: &Pool<DB>) {
+        match self.wait(pool).await {
+            Ok(Some(session)) => self.shared.grant(&self.name, self.me, session),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(name = %self.name, %error, "the wait for an advisory lock failed");
+                self.clock.sleep(PAUSE).await;
+            }
+        }
+    }
+
+    /// The connection that holds the lock; nothing if nobody wants it any more.
+    async fn wait(&self, pool: &Pool<DB>) -> Result<Option<Session<DB>>, sqlx::Error> {
+        let mut session = Session::open(pool, QUIET).await?;
+        let mut unwanted = 0;
+        while unwanted < UNWANTED_MAX {
+            if session.wait_lock(&self.name).await? {
+                return Ok(Some(session));
+            }
+            unwanted = if self.wanted.swap(false, SeqCst) { 0 } else { unwanted + 1 };
+        }
+        session.close().await;
+        Ok(None)
+    }
+}
+
+impl<DB: AdvisoryDatabase> Drop for Waiting<DB> {
+    fn drop(&mut self) {
+        self.shared.stand_up(&self.name, self.me);
+        self.end.send_replace(true);
+    }
+}

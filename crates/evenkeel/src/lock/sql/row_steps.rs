@@ -1,0 +1,237 @@
+//! The steps of docs/spec/lock.md on rows of `evenkeel_locks`. Each decision is one statement by the database's clock; what it found is
+//! read after it.
+
+use super::bounded;
+use super::row_statements as say;
+use crate::clock::Clock;
+use crate::guard::guard;
+use crate::lock::error::LockError;
+use crate::lock::exclusive::Boxed;
+use crate::lock::name::LockName;
+use crate::lock::other::{Elsewhere, Listener};
+use crate::lock::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
+use crate::retry::Backoff;
+use crate::sql::{Database, Kind, Row, Statement, Value};
+use crate::token::Token;
+use sqlx::Pool;
+use std::time::Duration;
+
+/// Nobody holds a lock for longer: a limit for those without one.
+const HOLD_MS_MAX: u64 = 1 << 48;
+/// Who waits asks again after half of this to all of it.
+const ASK: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_millis(100) };
+
+/// The steps in rows of one database: what [`RowLocks`](super::RowLocks) stands on. [`migrate`](crate::sql::migrate) must have run.
+pub struct RowLock<DB: Database> {
+    pool: Pool<DB>,
+    clock: Clock,
+}
+
+/// A row, as it was a moment ago.
+struct Seen {
+    owner: Option<Token>,
+    fence: Fence,
+    /// Below zero once it is over.
+    lease_left_ms: i64,
+    cooling_ms: i64,
+    held_ms: u64,
+    lease_ms: i64,
+    words: Vec<u8>,
+}
+
+impl<DB: Database> RowLock<DB> {
+    /// The steps over this pool. `clock` bounds how long an answer is waited for; leases go by the database's.
+    #[must_use]
+    pub fn new(pool: Pool<DB>, clock: Clock) -> Self {
+        Self { pool, clock }
+    }
+
+    /// Sends a statement, then looks at the row; nothing if there is none.
+    async fn then_see(
+        &self,
+        name: &LockName,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> Result<(bool, Option<Seen>), LockError> {
+        let step = async {
+            let mut connection = self.pool.acquire().await?;
+            let found = DB::execute(&mut connection, statement.text::<DB>(), values).await?;
+            Ok((found > 0, see::<DB>(&mut connection, name).await?))
+        };
+        bounded::<DB, _>(&self.clock, step).await
+    }
+
+    async fn see(&self, name: &LockName) -> Result<Option<Seen>, LockError> {
+        let step = async { see::<DB>(&mut *self.pool.acquire().await?, name).await };
+        bounded::<DB, _>(&self.clock, step).await
+    }
+
+    async fn send(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<bool, LockError> {
+        let step = async { DB::execute(&mut *self.pool.acquire().await?, statement.text::<DB>(), values).await };
+        Ok(bounded::<DB, _>(&self.clock, step).await? > 0)
+    }
+}
+
+async fn see<DB: Database>(connection: &mut DB::Connection, name: &LockName) -> Result<Option<Seen>, sqlx::Error> {
+    let Some(row) = Row::<DB>::first(connection, &say::SEE, &[Value::Text(name.as_str())]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Seen {
+        owner: row.id(0)?.map(Token::from),
+        fence: Fence(row.count(1)?),
+        lease_left_ms: row.int(2)?,
+        cooling_ms: row.int(3)?,
+        held_ms: row.count(4)?,
+        lease_ms: row.int(5)?,
+        words: row.bytes(6)?,
+    }))
+}
+
+impl Seen {
+    /// Written before the clock was set back.
+    fn is_from_future(&self) -> bool {
+        self.owner.is_some() && self.lease_left_ms > self.lease_ms && guard("row_lock_lease_from_future")
+    }
+
+    fn lease_left_ms(&self) -> u64 {
+        let left = if self.is_from_future() { self.lease_ms } else { self.lease_left_ms };
+        u64::try_from(left).unwrap_or(0)
+    }
+
+    /// When it is free at the earliest; nothing if it is free.
+    fn free_in_ms(&self) -> Option<u64> {
+        self.owner?;
+        let left = if self.is_from_future() { self.lease_ms } else { self.lease_left_ms };
+        u64::try_from(left + self.cooling_ms).ok().filter(|left| *left > 0)
+    }
+
+    fn is_held_by(&self, owner: Token) -> bool {
+        self.owner == Some(owner) && self.lease_left_ms > 0
+    }
+}
+
+impl<DB: Database> LockSteps for RowLock<DB> {
+    async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
+        check(call)?;
+        let hold_ms = call.hold_ms_max.unwrap_or(HOLD_MS_MAX).min(HOLD_MS_MAX);
+        let lease = Value::count(call.lease_ms.min(hold_ms));
+        let values = [
+            Value::count(call.fence_floor),
+            Value::Bytes(call.owner.as_bytes()),
+            lease,
+            Value::count(call.cooling_ms),
+            Value::count(hold_ms),
+            Value::Bytes(&call.words),
+            lease,
+            Value::Text(name.as_str()),
+        ];
+        let statement = match (guard("row_lock_only_free"), guard("row_lock_fence_previous")) {
+            (false, _) => &say::ACQUIRE_WITHOUT_FREE,
+            (true, false) => &say::ACQUIRE_WITHOUT_PREVIOUS,
+            (true, true) => &say::ACQUIRE,
+        };
+        let mut seen = self.then_see(name, statement, &values).await?.1;
+        if seen.is_none() {
+            let create = if DB::KIND == Kind::MySql { &say::CREATE_MYSQL } else { &say::CREATE };
+            self.send(create, &[Value::Text(name.as_str())]).await?;
+            seen = self.then_see(name, statement, &values).await?.1;
+        }
+        // A row that is deleted again and again: try later.
+        let Some(seen) = seen else { return Ok(Acquired::Taken { free_in_ms: 1 }) };
+        if seen.is_held_by(call.owner) {
+            return Ok(Acquired::Granted { fence: seen.fence, lease_left_ms: seen.lease_left_ms() });
+        }
+        if let Some(owner) = seen.owner.filter(|_| seen.is_from_future()) {
+            self.send(&say::MEND, &[Value::Text(name.as_str()), Value::Bytes(owner.as_bytes())]).await?;
+        }
+        Ok(Acquired::Taken { free_in_ms: seen.free_in_ms().unwrap_or(1) })
+    }
+
+    async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
+        let (lease, text, bytes) = (Value::count(lease_ms), Value::Text(name.as_str()), Value::Bytes(owner.as_bytes()));
+        let statement = match (guard("row_lock_renew_owner"), guard("row_lock_renew_ended")) {
+            (false, _) => &say::RENEW_WITHOUT_OWNER,
+            (true, false) => &say::RENEW_WITHOUT_ENDED,
+            (true, true) => &say::RENEW,
+        };
+        let (found, seen) = self.then_see(name, statement, &[lease, lease, text, lease, bytes]).await?;
+        match seen {
+            Some(seen) if found => Ok(Renewed::Renewed { lease_left_ms: seen.lease_left_ms() }),
+            Some(seen) if seen.is_held_by(owner) && seen.is_from_future() => {
+                self.send(&say::MEND, &[text, bytes]).await?;
+                Ok(Renewed::Renewed { lease_left_ms: seen.lease_left_ms() })
+            }
+            Some(seen) if seen.is_held_by(owner) => Ok(Renewed::Held { lease_left_ms: seen.lease_left_ms() }),
+            _ => Ok(Renewed::Lost),
+        }
+    }
+
+    async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
+        let statement = match (guard("row_lock_release_owner"), guard("row_lock_release_ended")) {
+            (false, _) => &say::RELEASE_WITHOUT_OWNER,
+            (true, false) => &say::RELEASE_WITHOUT_ENDED,
+            (true, true) => &say::RELEASE,
+        };
+        let values = [Value::Text(name.as_str()), Value::Bytes(call.owner.as_bytes())];
+        if self.send(statement, &values).await? {
+            // Nobody knows here who waits elsewhere: they ask.
+            return Ok(Released::Released { others_waiting: 0 });
+        }
+        let is_held = self.see(name).await?.is_some_and(|seen| seen.free_in_ms().is_some());
+        Ok(if is_held { Released::Lost } else { Released::Nothing })
+    }
+
+    async fn raise(&self, name: &LockName, owner: Token, seen: Fence) -> Result<Option<Fence>, LockError> {
+        let (number, text) = (Value::count(seen.0), Value::Text(name.as_str()));
+        let statement = if guard("row_lock_raise_owner") { &say::RAISE } else { &say::RAISE_WITHOUT_OWNER };
+        let values = [number, text, number, Value::Bytes(owner.as_bytes())];
+        let (_, row) = self.then_see(name, statement, &values).await?;
+        Ok(row.filter(|row| row.is_held_by(owner)).map(|row| row.fence))
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Option<Holder>, LockError> {
+        Ok(self.see(name).await?.and_then(|seen| {
+            Some(Holder {
+                owner: seen.owner?,
+                fence: seen.fence,
+                lease_left_ms: seen.lease_left_ms(),
+                free_in_ms: seen.free_in_ms()?,
+                held_ms: seen.held_ms,
+                waiting: 0,
+                words: seen.words.into(),
+            })
+        }))
+    }
+
+    async fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
+        let Some(holder) = self.inspect(name).await? else { return Ok(None) };
+        if seen.is_some_and(|seen| seen != holder.fence) && guard("row_lock_break_fence") {
+            return Ok(None);
+        }
+        let values = [Value::Text(name.as_str()), Value::Bytes(holder.owner.as_bytes()), Value::count(holder.fence.0)];
+        Ok(self.send(&say::BREAK, &values).await?.then_some(holder))
+    }
+}
+
+impl<DB: Database> Elsewhere for RowLock<DB> {
+    fn listen(&self, _name: &LockName) -> Box<dyn Listener> {
+        Box::new(Asking(self.clock.clone()))
+    }
+
+    async fn held(&self) -> Result<Vec<LockName>, LockError> {
+        let step = async { Row::<DB>::all(&mut *self.pool.acquire().await?, &say::HELD, &[]).await };
+        let rows = bounded::<DB, _>(&self.clock, step).await?;
+        let mut names: Vec<LockName> = rows.iter().filter_map(|row| LockName::new(&row.text(0).ok()?).ok()).collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// Nobody tells: who waits asks again, not in step with others.
+struct Asking(Clock);
+
+impl Listener for Asking {
+    fn woken(&mut self) -> Boxed<'_, ()> {
+        Box::pin(self.0.sleep(ASK.delay(0)))
+    }
+}
