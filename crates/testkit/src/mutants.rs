@@ -10,6 +10,7 @@ mod lock;
 mod near;
 mod protection;
 mod queue;
+mod redlock;
 mod relay;
 mod spool;
 mod strong;
@@ -40,6 +41,7 @@ pub fn all() -> Vec<Mutant> {
         link::ROWS,
         queue::ROWS,
         lock::ROWS,
+        redlock::ROWS,
         relay::ROWS,
         spool::ROWS,
         judge::ROWS,

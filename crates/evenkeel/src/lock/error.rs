@@ -18,6 +18,19 @@ pub enum LockError {
         /// When it can be free at the earliest, if nobody gives it back before.
         free_in: Duration,
     },
+    /// Too few servers of a [`Redlock`](super::Redlock) answered, or take part: the others are away, or were started again and sit
+    /// out the longest ttl. Try later; what was taken meanwhile ends with its lease.
+    #[error(
+        "{taking_part} of {servers} servers answered and take part, {needed} are needed; the others are away, or were started again and sit out"
+    )]
+    NoQuorum {
+        /// How many answered and take part.
+        taking_part: usize,
+        /// How many are needed.
+        needed: usize,
+        /// How many there are.
+        servers: usize,
+    },
     /// The call cannot work as it is. Nothing was sent.
     #[error("{0}")]
     Invalid(String),
@@ -34,7 +47,7 @@ impl LockError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Link(error) => error.is_retryable(),
-            Self::Busy { .. } => true,
+            Self::Busy { .. } | Self::NoQuorum { .. } => true,
             Self::Invalid(_) => false,
             #[cfg(feature = "sql")]
             Self::Sql(error) => error.is_retryable(),
@@ -46,6 +59,7 @@ impl LockError {
     pub fn outcome_unknown(&self) -> bool {
         match self {
             Self::Link(error) => error.outcome_unknown(),
+            Self::NoQuorum { .. } => true,
             Self::Busy { .. } | Self::Invalid(_) => false,
             #[cfg(feature = "sql")]
             Self::Sql(error) => sql_outcome_unknown(error),

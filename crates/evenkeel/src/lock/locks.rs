@@ -89,7 +89,8 @@ impl Locks {
         self.others.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    fn over(store: LockStore, clock: Clock) -> Self {
+    /// Locks over this store, as those of a process of its own.
+    pub(super) fn over(store: LockStore, clock: Clock) -> Self {
         let reaper = Arc::new(Reaper::new(clock.clone()));
         let (process, gates, metrics) = (Token::random(), Arc::default(), LockMetrics::register());
         Self(Arc::new(Inner {

@@ -94,6 +94,12 @@ impl MemoryLock {
         names
     }
 
+    /// The highest fence that is remembered, of all names.
+    pub(super) fn fence_max(&self) -> u64 {
+        let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max().unwrap_or(0)
+    }
+
     /// Runs one step on one lock. No step calls out, so the mutex is held for the step only.
     fn step<T>(&self, name: &LockName, step: impl FnOnce(&mut State, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();

@@ -28,7 +28,7 @@
 //! In this folder, from the outside in: `builder` and `guard` are the surface; `attempt` waits for a lock, with `gate` as the local
 //! queue; `lease`, `latch` and `renewal` keep one; `reaper` gives back what was dropped; `store` is the seam to `redis` and `memory`;
 //! `fence/` is what the database checks ([`Guard::begin`], with the feature `sql`); `sql/` keeps locks in a database instead of Redis,
-//! through `other`.
+//! through `other`; `redlock/` is a lock over several servers.
 //!
 //! * [`LockBuilder`] — what [`Keel::lock`](crate::Keel::lock) begins; [`Guard`] — the lock is held while it lives.
 //! * [`ExclusiveLocks`] — one trait over all kinds of exclusive locks, for programs that choose at run time.
@@ -44,6 +44,8 @@ mod fence;
 mod gate;
 mod guard;
 mod latch;
+#[cfg(test)]
+mod latch_orders;
 mod lease;
 mod locks;
 mod many;
@@ -54,6 +56,7 @@ mod name;
 mod other;
 mod reaper;
 mod redis;
+mod redlock;
 mod renewal;
 #[cfg(feature = "sql")]
 mod sql;
@@ -61,6 +64,11 @@ pub mod steps;
 mod store;
 mod striped;
 mod terms;
+
+/// What the latch is made of; loom puts its own in their place.
+mod atomics {
+    pub(super) use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+}
 
 pub use attempt::Wait;
 pub use builder::LockBuilder;
@@ -75,6 +83,7 @@ pub use memory::MemoryLock;
 pub use name::LockName;
 pub use redis::RedisLock;
 pub(crate) use redis::SCRIPTS;
+pub use redlock::{Redlock, RedlockBuilder};
 #[cfg(feature = "sql")]
 pub use sql::{AdvisoryDatabase, AdvisoryGuard, AdvisoryLocks, RowLock, RowLocks};
 pub use steps::Fence;

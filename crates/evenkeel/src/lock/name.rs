@@ -56,12 +56,14 @@ pub(super) struct Keys {
 
 /// What the keys of held locks end in.
 pub(super) const LOCK: &str = ":lock";
+/// What the keys of their ledgers end in.
+pub(super) const FENCE: &str = ":fence";
 
 impl Keys {
     pub(super) fn new(prefix: &str, name: &LockName) -> Self {
         let tag = tag(prefix, name.as_str());
         let key = |ending: &str| format!("{tag}{ending}").into_bytes();
-        Self { lock: key(LOCK), fence: key(":fence"), waiters: key(":waiters"), news: key(":news") }
+        Self { lock: key(LOCK), fence: key(FENCE), waiters: key(":waiters"), news: key(":news") }
     }
 }
 

@@ -81,23 +81,10 @@ impl LockSteps for RedisLock {
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
         check(call)?;
         let keys = self.keys(name);
-        let numbers = [call.lease_ms, call.cooling_ms, call.hold_ms_max.unwrap_or(0), call.fence_floor];
-        let [lease, cooling, hold, floor] = numbers.map(|number| number.to_string());
-        let args: [&[u8]; 8] = [
-            call.owner.as_bytes(),
-            call.process.as_bytes(),
-            lease.as_bytes(),
-            cooling.as_bytes(),
-            hold.as_bytes(),
-            floor.as_bytes(),
-            flag(call.waits),
-            &call.words,
-        ];
+        let numbers = arguments(call);
+        let args = numbers.slices(call);
         let (fence, ms): (u64, u64) = self.link.run(&ACQUIRE, &[&keys.lock, &keys.fence, &keys.waiters], &args).await?;
-        Ok(match fence {
-            0 => Acquired::Taken { free_in_ms: ms },
-            fence => Acquired::Granted { fence: Fence(fence), lease_left_ms: ms },
-        })
+        Ok(acquired(fence, ms))
     }
 
     async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
@@ -117,12 +104,7 @@ impl LockSteps for RedisLock {
         let args: [&[u8]; 4] = [call.owner.as_bytes(), call.process.as_bytes(), flag(call.waits), &keys.news];
         let (verdict, others_waiting): (i8, u64) =
             self.link.run(&RELEASE, &[&keys.lock, &keys.fence, &keys.waiters], &args).await?;
-        match verdict {
-            1 => Ok(Released::Released { others_waiting }),
-            0 => Ok(Released::Lost),
-            -1 => Ok(Released::Nothing),
-            _ => Err(unexpected("release")),
-        }
+        released(verdict, others_waiting)
     }
 
     async fn raise(&self, name: &LockName, owner: Token, seen: Fence) -> Result<Option<Fence>, LockError> {
@@ -146,6 +128,42 @@ impl LockSteps for RedisLock {
     }
 }
 
+/// The numbers of an acquisition as text.
+pub(super) struct Numbers([String; 4]);
+
+/// The arguments of `acquire-3.lua`, except those that are bytes already.
+pub(super) fn arguments(call: &Acquire) -> Numbers {
+    let numbers = [call.lease_ms, call.cooling_ms, call.hold_ms_max.unwrap_or(0), call.fence_floor];
+    Numbers(numbers.map(|number| number.to_string()))
+}
+
+impl Numbers {
+    /// All of them, in their order.
+    pub(super) fn slices<'a>(&'a self, call: &'a Acquire) -> [&'a [u8]; 8] {
+        let [lease, cooling, hold, floor] = self.0.each_ref().map(|number| number.as_bytes());
+        let (owner, process) = (call.owner.as_bytes(), call.process.as_bytes());
+        [owner, process, lease, cooling, hold, floor, flag(call.waits), &call.words]
+    }
+}
+
+/// What the answer of `acquire-3.lua` means.
+pub(super) fn acquired(fence: u64, ms: u64) -> Acquired {
+    match fence {
+        0 => Acquired::Taken { free_in_ms: ms },
+        fence => Acquired::Granted { fence: Fence(fence), lease_left_ms: ms },
+    }
+}
+
+/// What the answer of `release-3.lua` means.
+pub(super) fn released(verdict: i8, others_waiting: u64) -> Result<Released, LockError> {
+    match verdict {
+        1 => Ok(Released::Released { others_waiting }),
+        0 => Ok(Released::Lost),
+        -1 => Ok(Released::Nothing),
+        _ => Err(unexpected("release")),
+    }
+}
+
 fn flag(yes: bool) -> &'static [u8] {
     if yes { b"1" } else { b"0" }
 }
@@ -161,12 +179,12 @@ fn holder(reply: Value) -> Result<Option<Holder>, LockError> {
     Ok(Some(Holder { owner, fence, lease_left_ms, free_in_ms, held_ms, waiting, words }))
 }
 
-fn typed<T: redis::FromRedisValue>(reply: Value) -> Result<T, LockError> {
+pub(super) fn typed<T: redis::FromRedisValue>(reply: Value) -> Result<T, LockError> {
     redis::from_redis_value(reply).map_err(|error| LockError::Link(LinkError::Unexpected(error.to_string())))
 }
 
 /// The text as a pattern that matches it alone.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         if matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^') {

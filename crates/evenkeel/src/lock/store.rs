@@ -6,6 +6,7 @@ use super::name::LockName;
 #[cfg(feature = "sql")]
 use super::other::{Listener, OtherStore};
 use super::redis::RedisLock;
+use super::redlock::{QuorumLock, RedlockEar};
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed};
 use crate::link::{Heard, Subscription};
 use crate::token::Token;
@@ -21,6 +22,8 @@ pub(crate) enum LockStore {
     /// Anywhere else: in a database, say.
     #[cfg(feature = "sql")]
     Other(std::sync::Arc<dyn OtherStore>),
+    /// On several servers.
+    Redlock(QuorumLock),
 }
 
 /// Hears that a lock may be free.
@@ -29,6 +32,7 @@ pub(super) enum Ear {
     Redis(Subscription),
     #[cfg(feature = "sql")]
     Other(Box<dyn Listener>),
+    Redlock(RedlockEar),
 }
 
 impl LockStore {
@@ -39,6 +43,7 @@ impl LockStore {
             Self::Redis(redis) => Ear::Redis(redis.listen(name).await?),
             #[cfg(feature = "sql")]
             Self::Other(other) => Ear::Other(other.listen(name)),
+            Self::Redlock(quorum) => Ear::Redlock(quorum.listen(name).await?),
         })
     }
 
@@ -49,6 +54,7 @@ impl LockStore {
             Self::Redis(redis) => redis.held().await,
             #[cfg(feature = "sql")]
             Self::Other(other) => other.held().await,
+            Self::Redlock(quorum) => quorum.held().await,
         }
     }
 }
@@ -67,6 +73,7 @@ impl Ear {
             }
             #[cfg(feature = "sql")]
             Self::Other(listener) => listener.woken().await,
+            Self::Redlock(ear) => ear.woken(process).await,
         }
     }
 }
@@ -81,6 +88,7 @@ macro_rules! step {
                 let $steps = &**other;
                 $call.await
             }
+            LockStore::Redlock($steps) => $call.await,
         }
     };
 }

@@ -66,7 +66,14 @@ impl Pump<'_> {
         mut shadow: Option<Shadow<'_>>,
     ) -> Result<(), Ended> {
         let mut frames = Frames::default();
-        while read.read_buf(&mut frames.buffer).await? > 0 {
+        loop {
+            let read = read.read_buf(&mut frames.buffer).await?;
+            if read == 0 {
+                return Ok(());
+            }
+            if self.direction == Direction::ToServer {
+                self.shared.count(|counters| counters.bytes_from_clients += read as u64);
+            }
             while let Some(bytes) = frames.next() {
                 let command = if frames.opaque { None } else { self.command_of(&bytes) };
                 if let Some(command) = &command {
@@ -81,7 +88,6 @@ impl Pump<'_> {
                 delivery.send(Frame { due, bytes, number }).ok();
             }
         }
-        Ok(())
     }
 
     /// The command that a frame is, or that it answers.

@@ -28,6 +28,8 @@ pub struct Counters {
     pub duplicated: u64,
     /// Connections cut by a fault.
     pub cut: u64,
+    /// Bytes that came from clients, delivered or not.
+    pub bytes_from_clients: u64,
     /// Bytes written to the server.
     pub bytes_to_server: u64,
     /// Bytes written to clients.

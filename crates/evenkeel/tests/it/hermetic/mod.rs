@@ -1,6 +1,8 @@
 //! Tests that need no server.
 
 mod cache_model;
+mod latch_loom;
 mod lock_model;
 mod lock_protocol;
 mod queue_model;
+mod redlock_protocol;

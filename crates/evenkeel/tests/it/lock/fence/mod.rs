@@ -26,6 +26,9 @@ macro_rules! on_databases {
     };
 }
 
+mod holder;
+mod outlived;
 mod paused;
+mod redlock;
 mod refusals;
 mod shelf;

@@ -13,10 +13,12 @@ on_both! {
     an_acquire_that_is_dropped_while_it_waits_leaves_nothing
     a_release_that_is_dropped_is_done_nevertheless
     a_run_that_is_dropped_gives_nothing_back
+    nothing_needs_a_runtime_to_be_dropped
+    a_guard_that_is_dropped_at_any_point_of_its_renewal_is_given_back
 }
 
 /// Polls `future` whenever it wants to be, at most `polls` times; `None` if it was not ready by then. It is dropped then.
-async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
+pub(in crate::lock) async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut left = polls;
     std::future::poll_fn(|context| {
@@ -96,6 +98,41 @@ async fn a_run_that_is_dropped_gives_nothing_back(rig: Rig) {
     assert!(!guard.is_lost() && !is_free(&two).await);
     rig.pass(TTL * 2).await;
     assert!(!guard.is_lost());
+}
+
+/// (L7) A future that was dropped outside of the runtime panicked, or blocked it: it had to send something.
+async fn nothing_needs_a_runtime_to_be_dropped(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    for polls in 0.. {
+        let mut acquire = Box::pin(one.lock("stock/42").ttl(TTL).acquire());
+        let acquired = polled(&mut acquire, polls).await;
+        let was_done = acquired.is_some();
+        std::thread::spawn(move || drop((acquire, acquired))).join().unwrap();
+        until(async || is_free(&two).await).await;
+        let mut release = Box::pin(take(&one).await.release());
+        let released = polled(&mut release, polls).await;
+        std::thread::spawn(move || drop(release)).join().unwrap();
+        until(async || is_free(&two).await).await;
+        still_free(&two).await;
+        if was_done && released.is_some() {
+            return;
+        }
+    }
+}
+
+/// (L1) In some order of the two, a renewal followed the release and held a lock without a holder.
+async fn a_guard_that_is_dropped_at_any_point_of_its_renewal_is_given_back(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    for steps in 0..12 {
+        let guard = take(&one).await;
+        rig.advance(TTL / 3).await;
+        for _ in 0..steps {
+            tokio::task::yield_now().await;
+        }
+        drop(guard);
+        until(async || is_free(&two).await).await;
+        still_free(&two).await;
+    }
 }
 
 /// Whatever was on its way has arrived by now, and has not taken the lock.

@@ -165,6 +165,27 @@ async fn an_acquire_says_that_redis_is_away() {
     .await;
 }
 
+/// (L1) The guard was dropped while a renewal was on its way there, or its answer on its way back.
+#[tokio::test]
+async fn a_release_follows_the_renewal_that_was_on_its_way() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let two = rig.process().await;
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            let guard = take(&one).await;
+            let mut hold = proxy.hold(direction, "EVALSHA");
+            rig.advance(TTL / 3).await;
+            hold.reached().await.unwrap();
+            drop(guard);
+            drop(hold);
+            until(async || is_free(&two).await).await;
+            one.lock("other").ttl(TTL).acquire().await.unwrap().release().await.unwrap();
+            assert!(is_free(&two).await, "whatever was on its way has arrived");
+        }
+    })
+    .await;
+}
+
 /// (L1) A watchdog outlived its lock: it was armed after the release and renewed a key without a holder for ever.
 #[tokio::test]
 async fn nothing_is_renewed_after_a_release() {

@@ -21,7 +21,7 @@ macro_rules! on_both {
     };
 }
 
-mod cancel;
+pub(super) mod cancel;
 mod faults;
 mod holds;
 mod many;

@@ -1,0 +1,49 @@
+//! Hearing from several servers that a lock may be free.
+
+use super::node::NodeEar;
+use super::quorum::majority;
+use crate::token::Token;
+use std::future::{Future, poll_fn};
+use std::task::Poll;
+
+/// Hears that a lock may be free.
+///
+/// A holder that gives it back does so on a majority; a contender that got too few servers clears up on a minority, and must not
+/// wake everybody who waits: they would wake each other for ever.
+pub(crate) struct RedlockEar {
+    ears: Vec<NodeEar>,
+    /// Which of them told something since the last time.
+    told: Vec<bool>,
+    enough: usize,
+}
+
+impl RedlockEar {
+    pub(super) fn new(ears: Vec<NodeEar>, servers: usize) -> Self {
+        // With ears on fewer than a majority, all of those must do.
+        let enough = majority(servers).min(ears.len());
+        Self { told: vec![false; ears.len()], ears, enough }
+    }
+
+    /// Ready when a majority told that somebody else gave the lock back, or when that may have been missed.
+    pub(crate) async fn woken(&mut self, process: Token) {
+        loop {
+            let (at, is_message) = {
+                let mut next: Vec<_> = self.ears.iter_mut().map(|ear| Box::pin(ear.next(process))).collect();
+                poll_fn(move |context| {
+                    for (at, next) in next.iter_mut().enumerate() {
+                        if let Poll::Ready(is_message) = next.as_mut().poll(context) {
+                            return Poll::Ready((at, is_message));
+                        }
+                    }
+                    Poll::Pending
+                })
+                .await
+            };
+            self.told[at] = true;
+            if !is_message || self.told.iter().filter(|told| **told).count() >= self.enough {
+                self.told.fill(false);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! A lock over several independent servers, of which a majority counts: it outlives the loss of a minority of them.
+//!
+//! ```
+//! use evenkeel::lock::{Redlock, Release};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let redlock = Redlock::memory(5)?; // or Redlock::connect(&["redis://a", "redis://b", "redis://c"]).await?
+//! let guard = redlock.lock("stock/42").acquire().await?;
+//! assert!(redlock.lock("stock/42").try_acquire().await?.is_none());
+//! assert_eq!(guard.release().await?, Release::Released);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What it hands out is a [`Guard`](crate::lock::Guard) like any other. There is no semaphore and no shared lock on a Redlock: with
+//! majorities alone, more permits can be out than there are.
+//!
+//! In this folder: [`Redlock`] is the surface; `quorum_lock` has the steps, `round` one round of an acquisition, `rounds` what is
+//! remembered of them; `servers` asks all `node`s (`redis_node`, `memory_node`) with the arithmetic of `quorum`; `assembly` decides
+//! which of them take part; `ear` hears that a lock is free.
+
+mod assembly;
+mod ear;
+mod memory_node;
+mod metrics;
+mod node;
+mod quorum;
+mod quorum_lock;
+mod redis_node;
+mod round;
+mod rounds;
+mod servers;
+
+pub(crate) use ear::RedlockEar;
+pub(crate) use quorum_lock::QuorumLock;
+
+use super::builder::LockBuilder;
+use super::error::LockError;
+use super::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks, fenced};
+use super::locks::Locks;
+use super::name::LockName;
+use super::store::LockStore;
+use super::terms::LockTerms;
+use crate::clock::Clock;
+use crate::link::LinkOptions;
+use memory_node::MemoryNode;
+use node::Node;
+use redis_node::RedisNode;
+use servers::Servers;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long one server may take to answer.
+const NODE_TIMEOUT: Duration = Duration::from_millis(200);
+/// The longest ttl of any lock.
+const TTL_MAX: Duration = Duration::from_secs(60);
+/// Fewer servers are no better than one; more only cost.
+const SERVERS: std::ops::RangeInclusive<usize> = 3..=15;
+
+/// Locks over several independent servers. Cheap to clone.
+///
+/// **Guarantee.** A lock is held by at most one guard at a time, as long as a majority of the servers keeps what it acknowledged and no
+/// clock runs more than 1 % apart; fences rise from holder to holder. One that is away, slow, or was started again without its data
+/// changes nothing of that: it takes part again after the longest ttl.
+/// **Not guaranteed:** that a paused or slow holder does not act after its lease, as with any lock: what it protects must check the
+/// [fence](crate::lock::Guard::fence) (`Guard::begin`, with the feature `sql`). Nor anything when all servers lose their memory at once.
+#[derive(Clone)]
+pub struct Redlock {
+    locks: Locks,
+    steps: QuorumLock,
+    #[cfg(feature = "testing")]
+    servers: Arc<Servers>,
+}
+
+impl Redlock {
+    /// Locks over the Redis servers that these URLs name, each of its own: no replicas of one another.
+    /// [`LinkOptions::from_url`] tells what a URL may say.
+    ///
+    /// # Errors
+    /// As [`RedlockBuilder::connect`].
+    pub async fn connect(urls: &[&str]) -> Result<Self, LockError> {
+        Self::builder().connect(urls).await
+    }
+
+    /// Locks over so many models of a server in this process: for trying things out, and for tests.
+    ///
+    /// # Errors
+    /// [`LockError::Invalid`]: there must be 3 to 15.
+    pub fn memory(servers: usize) -> Result<Self, LockError> {
+        Self::builder().memory(servers)
+    }
+
+    /// Names what is not the default first.
+    #[must_use]
+    pub fn builder() -> RedlockBuilder {
+        RedlockBuilder { node_timeout: NODE_TIMEOUT, ttl_max: TTL_MAX, clock: Clock::system() }
+    }
+
+    /// Begins the acquisition of the lock called `name`, as [`Keel::lock`](crate::Keel::lock) does.
+    pub fn lock(&self, name: &str) -> LockBuilder {
+        LockBuilder::new(&self.locks, name)
+    }
+
+    /// The names of all locks that a majority holds, sorted. Walks the whole keyspace of each Redis: for operators.
+    ///
+    /// # Errors
+    /// [`LockError::NoQuorum`].
+    pub async fn locks_held(&self) -> Result<Vec<LockName>, LockError> {
+        self.locks.store.held().await
+    }
+
+    /// Lets releases that are on their way finish, for at most `deadline`, then closes the connections, for all clones.
+    pub async fn shutdown(&self, deadline: Duration) {
+        let began = self.locks.clock.now();
+        self.locks.drain(deadline).await;
+        self.steps.shutdown(deadline.saturating_sub(self.locks.clock.now().since(began))).await;
+    }
+
+    fn over(nodes: Vec<Node>, builder: &RedlockBuilder) -> Self {
+        let servers = Servers::new(nodes, builder.clock.clone(), builder.node_timeout, builder.ttl_max);
+        let steps = QuorumLock::new(Arc::clone(&servers));
+        let locks = Locks::over(LockStore::Redlock(steps.clone()), builder.clock.clone());
+        Self {
+            locks,
+            steps,
+            #[cfg(feature = "testing")]
+            servers,
+        }
+    }
+}
+
+/// The locks over several servers.
+impl ExclusiveLocks for Redlock {
+    fn acquire<'a>(
+        &'a self,
+        name: &'a str,
+        terms: &'a LockTerms,
+    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
+        fenced(self.lock(name), terms)
+    }
+}
+
+/// What tests do to a Redlock.
+#[cfg(feature = "testing")]
+impl Redlock {
+    /// The same servers, as another process knows them.
+    #[must_use]
+    pub fn another_process(&self) -> Self {
+        let builder =
+            RedlockBuilder { ttl_max: self.servers.ttl_max, clock: self.locks.clock.clone(), ..Self::builder() };
+        Self::over(self.servers.nodes.clone(), &builder)
+    }
+
+    /// Lets a server in memory forget everything, as one that was started again without its data.
+    pub fn forget(&self, server: usize) {
+        if let Some(Node::Memory(node)) = self.servers.nodes.get(server) {
+            node.forget();
+        }
+    }
+
+    /// Lets in the servers that may take part again; whether all do now.
+    pub async fn assemble(&self) -> bool {
+        assembly::run_once(&self.servers).await
+    }
+
+    /// The steps, for the conformance suite.
+    #[must_use]
+    pub fn steps(&self) -> impl super::steps::LockSteps + Clone + 'static {
+        self.steps.clone()
+    }
+
+    /// On which servers the lock is held, in anybody's name.
+    pub async fn held_on(&self, name: &LockName) -> Vec<bool> {
+        let seen = self.servers.all(|node| node.inspect(name)).await;
+        seen.into_iter().map(|seen| matches!(seen, Ok(Some(_)))).collect()
+    }
+}
+
+/// Names what is not the default before a [`Redlock`] is opened.
+#[derive(Clone, Debug)]
+pub struct RedlockBuilder {
+    node_timeout: Duration,
+    ttl_max: Duration,
+    clock: Clock,
+}
+
+impl RedlockBuilder {
+    /// How long one server may take to answer before it counts as away. Far below the ttl. Default 200 ms.
+    #[must_use]
+    pub fn node_timeout(mut self, timeout: Duration) -> Self {
+        self.node_timeout = timeout;
+        self
+    }
+
+    /// The longest ttl that any program uses on these servers: longer ones are refused, and a server that was started again sits out so
+    /// long. The same in all programs. Default 60 s.
+    #[must_use]
+    pub fn ttl_max(mut self, ttl: Duration) -> Self {
+        self.ttl_max = ttl;
+        self
+    }
+
+    /// Takes the time from a clock that a test moves.
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// See [`Redlock::memory`].
+    ///
+    /// # Errors
+    /// As [`Redlock::memory`].
+    pub fn memory(&self, servers: usize) -> Result<Redlock, LockError> {
+        check(servers)?;
+        let nodes = (0..servers).map(|_| Node::Memory(MemoryNode::member(self.clock.clone())));
+        Ok(Redlock::over(nodes.collect(), self))
+    }
+
+    /// See [`Redlock::connect`]. Servers that are away are connected to when they come back. When none of the servers knows this
+    /// Redlock, and all of them answer, they begin it; else those that do not know it sit out the [longest ttl](Self::ttl_max).
+    ///
+    /// # Errors
+    /// [`LockError::Invalid`]: the number of servers, or an address, cannot work. [`LockError::NoQuorum`]: fewer than a majority can
+    /// be reached now.
+    pub async fn connect(&self, urls: &[&str]) -> Result<Redlock, LockError> {
+        let options: Result<Vec<LinkOptions>, _> = urls.iter().map(|url| LinkOptions::from_url(url)).collect();
+        self.connect_with(options.map_err(LockError::Link)?).await
+    }
+
+    /// Like [`connect`](Self::connect), with options changed after the URLs were read.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(&self, options: Vec<LinkOptions>) -> Result<Redlock, LockError> {
+        check(options.len())?;
+        let nodes = options.into_iter().map(|options| Node::Redis(RedisNode::new(options, self.clock.clone())));
+        let nodes: Vec<Node> = nodes.collect();
+        let redlock = Redlock::over(nodes.clone(), self);
+        redlock.steps.open().await;
+        let reached = nodes.iter().filter(|node| matches!(node, Node::Redis(node) if node.is_connected())).count();
+        let needed = quorum::majority(nodes.len());
+        if reached < needed {
+            return Err(LockError::NoQuorum { taking_part: reached, needed, servers: nodes.len() });
+        }
+        Ok(redlock)
+    }
+}
+
+fn check(servers: usize) -> Result<(), LockError> {
+    if SERVERS.contains(&servers) {
+        return Ok(());
+    }
+    Err(LockError::Invalid(format!(
+        "a Redlock of {servers} servers; it takes {} to {}, and an odd number is best",
+        SERVERS.start(),
+        SERVERS.end()
+    )))
+}

@@ -1,0 +1,194 @@
+//! K1 where a write outlives the lock, or the process, it was made under. Each story ends in both holders having tried to write one
+//! more than they read; an update is lost if the database took more writes than it shows.
+//!
+//! * **killed**: the process dies while its last message to the database is on its way, and the message arrives when the next
+//!   holder has read.
+//! * **cut off**: the process cannot reach Redis any more, and goes on.
+//! * **failed over**: Redis is replaced by a replica that was cut off before the lock was acquired, and that knows nothing of it; with
+//!   the fence first also one whose clock is an hour behind, so that its fences are lower than those the database has seen.
+
+use super::holder::{Half, LONG, SHELF, Way, World, prepared, running, worker_that_has_read, written};
+use super::shelf::{Shelf, furnished};
+use anyhow::Result;
+use evenkeel::Keel;
+use evenkeel::lock::Wait;
+use sqlx::Pool;
+use std::future::Future;
+use testkit::eventually;
+use testkit::park::{mariadb_database, postgres_database};
+use testkit::proxy::{Direction, Flow, Proxy};
+use testkit::servers::{Redis, RedisOptions};
+
+/// What happens to the first holder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Killed,
+    CutOff,
+    FailedOver,
+    /// The same, and the clock of the new server is behind.
+    FailedOverBack,
+}
+
+/// A database as a story finds it.
+struct Place<'a, S: Shelf> {
+    database: &'a str,
+    port: u16,
+    is_postgres: bool,
+    pool: Pool<S>,
+}
+
+impl<S: Shelf> Place<'_, S> {
+    fn world(&self, redis: String, way: Way) -> World {
+        World { redis, database: self.database.to_owned(), is_postgres: self.is_postgres, way }
+    }
+
+    async fn amount(&self) -> Result<i64> {
+        Ok(S::amount(&mut *self.pool.acquire().await?).await?)
+    }
+
+    /// Whether more writes were taken than can be seen.
+    async fn has_lost(&self, first: bool, second: bool) -> Result<bool> {
+        assert!(second, "the later holder is never refused");
+        Ok(self.amount().await? < i64::from(first) + i64::from(second))
+    }
+
+    async fn killed(&self, way: Way) -> Result<bool> {
+        let redis = Redis::start(RedisOptions::new()).await?;
+        let keel = running(&redis.url(), &self.pool).await?;
+        let proxy = Proxy::start(self.port, 1).await?;
+        let world = World { database: proxy.url(self.database), ..self.world(redis.url(), way) };
+        let mut worker = worker_that_has_read(&world).await?;
+        prepared(&mut worker).await?;
+        proxy.set(Direction::ToServer, Flow::Stall);
+        let before = proxy.counters().bytes_from_clients;
+        worker.say("go")?;
+        proxy.wait_until("its last message", |counters| counters.bytes_from_clients > before).await?;
+        worker.process().kill()?;
+        let other = Half::read(keel.lock(SHELF).ttl(LONG).wait(Wait::Forever), &self.pool, way).await?;
+        proxy.heal();
+        // Everything that was on the way has been delivered, and the server is done with it.
+        proxy.wait_until("the server closes", |counters| counters.open == 0).await?;
+        let first = self.amount().await? > other.read;
+        self.has_lost(first, other.write().await?).await
+    }
+
+    async fn cut_off(&self, way: Way) -> Result<bool> {
+        let redis = Redis::start(RedisOptions::new()).await?;
+        let keel = running(&redis.url(), &self.pool).await?;
+        let proxy = Proxy::start(redis.port(), 1).await?;
+        let worker = worker_that_has_read(&self.world(proxy.url(&redis.url()), way)).await?;
+        proxy.refuse(true).await?;
+        proxy.cut();
+        let other = Half::read(keel.lock(SHELF).ttl(LONG).wait(Wait::Forever), &self.pool, way).await?;
+        let first = written(worker).await?;
+        self.has_lost(first, other.write().await?).await
+    }
+
+    async fn failed_over(&self, way: Way, is_clock_behind: bool) -> Result<bool> {
+        let mut primary = Redis::start(RedisOptions::new()).await?;
+        let replica = Redis::start(RedisOptions::new().replica_of(primary.port())).await?;
+        running(&primary.url(), &self.pool).await?;
+        // It has what there was so far, and nothing after it.
+        eventually("the replica follows", || async {
+            replica.command::<usize>(&["DBSIZE"]).await.ok().filter(|keys| *keys > 0)
+        })
+        .await?;
+        replica.command::<()>(&["REPLICAOF", "NO", "ONE"]).await?;
+        let worker = worker_that_has_read(&self.world(primary.url(), way)).await?;
+        primary.kill()?;
+        if is_clock_behind {
+            let (seconds, _): (u64, u64) = replica.command(&["TIME"]).await?;
+            let hour_ago_ms = ((seconds - 3_600) * 1_000).to_string();
+            replica.command::<()>(&["SET", "evenkeel:test:now_ms", &hour_ago_ms]).await?;
+        }
+        let keel = Keel::connect(&replica.url()).await?;
+        let other = Half::read(keel.lock(SHELF).ttl(LONG), &self.pool, way).await?;
+        let first = written(worker).await?;
+        self.has_lost(first, other.write().await?).await
+    }
+
+    async fn lost(&self, way: Way, fate: Fate) -> Result<bool> {
+        match fate {
+            Fate::Killed => self.killed(way).await,
+            Fate::CutOff => self.cut_off(way).await,
+            Fate::FailedOver => self.failed_over(way, false).await,
+            Fate::FailedOverBack => self.failed_over(way, true).await,
+        }
+    }
+}
+
+fn port(url: &str) -> Result<u16> {
+    let host = url.split('@').nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    Ok(host.rsplit(':').next().unwrap_or_default().parse()?)
+}
+
+async fn lost_on_mariadb(way: Way, fate: Fate) -> Result<bool> {
+    let database = mariadb_database().await?;
+    let (url, pool) = (database.url.as_str(), furnished::<sqlx::MySql>(&database.url).await?);
+    Place { database: url, port: port(url)?, is_postgres: false, pool }.lost(way, fate).await
+}
+
+async fn lost_on_postgres(way: Way, fate: Fate) -> Result<bool> {
+    let database = postgres_database().await?;
+    let (url, pool) = (database.url.as_str(), furnished::<sqlx::Postgres>(&database.url).await?);
+    Place { database: url, port: port(url)?, is_postgres: true, pool }.lost(way, fate).await
+}
+
+/// Several stories at once: most of their time they wait for a lease to end.
+async fn all(mariadb: &[(Way, Fate)], postgres: &[(Way, Fate)], expected: bool) -> Result<()> {
+    let told = |name: &'static str, way: Way, lost: Result<bool>| -> Result<()> {
+        assert_eq!(lost?, expected, "{way:?} on {name}");
+        Ok(())
+    };
+    let on_mariadb = in_turn(mariadb, async |way, fate| told("MariaDB", way, lost_on_mariadb(way, fate).await));
+    let on_postgres = in_turn(postgres, async |way, fate| told("PostgreSQL", way, lost_on_postgres(way, fate).await));
+    tokio::try_join!(on_mariadb, on_postgres).map(drop)
+}
+
+async fn in_turn(stories: &[(Way, Fate)], tell: impl AsyncFn(Way, Fate) -> Result<()>) -> Result<()> {
+    for (way, fate) in stories {
+        tell(*way, *fate).await?;
+    }
+    Ok(())
+}
+
+/// Boxed: the futures of several stories are large.
+fn boxed<'a>(
+    future: impl Future<Output = Result<()>> + 'a,
+) -> std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+    Box::pin(future)
+}
+
+#[tokio::test]
+async fn without_a_fence_an_update_is_lost() -> Result<()> {
+    let mariadb = [(Way::Unfenced, Fate::Killed), (Way::Unfenced, Fate::FailedOver)];
+    let postgres = [(Way::Unfenced, Fate::CutOff), (Way::Unfenced, Fate::Killed)];
+    boxed(all(&mariadb, &postgres, true)).await
+}
+
+#[tokio::test]
+async fn with_a_fence_only_at_the_write_an_update_is_lost() -> Result<()> {
+    let mariadb = [(Way::AtWrite, Fate::CutOff), (Way::AtWrite, Fate::Killed)];
+    let postgres = [(Way::AtWrite, Fate::Killed), (Way::AtWrite, Fate::FailedOver)];
+    boxed(all(&mariadb, &postgres, true)).await
+}
+
+/// (a message that was on its way when its process died)
+#[tokio::test]
+async fn with_the_fence_first_no_update_of_a_killed_holder_overwrites_a_later_one() -> Result<()> {
+    let both = [(Way::Begin, Fate::Killed), (Way::Anchor, Fate::Killed)];
+    boxed(all(&both, &both, false)).await
+}
+
+#[tokio::test]
+async fn with_the_fence_first_no_update_of_a_cut_off_holder_overwrites_a_later_one() -> Result<()> {
+    let both = [(Way::Begin, Fate::CutOff), (Way::Anchor, Fate::CutOff)];
+    boxed(all(&both, &both, false)).await
+}
+
+#[tokio::test]
+async fn with_the_fence_first_no_update_is_lost_over_a_failover() -> Result<()> {
+    let mariadb = [(Way::Begin, Fate::FailedOverBack), (Way::Anchor, Fate::FailedOver)];
+    let postgres = [(Way::Anchor, Fate::FailedOverBack), (Way::Begin, Fate::FailedOver)];
+    boxed(all(&mariadb, &postgres, false)).await
+}

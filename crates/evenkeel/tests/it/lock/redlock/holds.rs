@@ -1,0 +1,171 @@
+//! Holding a lock on a majority: the same guard as everywhere.
+
+use super::fleet::{DRIFT, Fleet, NAME, TTL, TTL_MAX, held_on, is_free_everywhere, take};
+use crate::lock::side::rig::until;
+use evenkeel::lock::{LockError, LossReason, Redlock, Release, Wait};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+on_both! {
+    one_at_a_time_with_fences_that_rise
+    a_lease_is_shorter_than_the_servers_say
+    a_guard_is_renewed_while_it_lives
+    a_holder_that_was_paused_learns_it
+    a_broken_lock_is_noticed_at_the_next_renewal
+    a_guard_ends_at_its_limit
+    a_guard_needs_no_runtime_to_be_dropped
+    another_process_is_woken_when_it_is_given_back
+    who_waited_long_enough_is_told
+    who_looks_sees_the_holder
+    contenders_that_split_the_servers_do_not_stay_so
+    a_ttl_above_the_longest_is_refused
+}
+
+async fn one_at_a_time_with_fences_that_rise(fleet: Fleet) {
+    let (one, two) = (fleet.process().await, fleet.process().await);
+    let mut last = None;
+    for _ in 0..3 {
+        for (this, other) in [(&one, &two), (&two, &one)] {
+            let guard = take(this).await;
+            assert!(Some(guard.fence()) > last);
+            last = Some(guard.fence());
+            assert!(other.lock(NAME).ttl(TTL).try_acquire().await.unwrap().is_none());
+            assert_eq!(guard.release().await.unwrap(), Release::Released);
+        }
+    }
+    until(async || is_free_everywhere(&one).await).await;
+}
+
+/// A server whose clock is fast ends the lease before its holder thinks so.
+async fn a_lease_is_shorter_than_the_servers_say(fleet: Fleet) {
+    let guard = take(&fleet.process().await).await;
+    assert_eq!(guard.remaining(), TTL - DRIFT);
+    fleet.advance(TTL - DRIFT).await;
+    assert!(guard.is_lost());
+}
+
+async fn a_guard_is_renewed_while_it_lives(fleet: Fleet) {
+    let (one, two) = (fleet.process().await, fleet.process().await);
+    let guard = take(&one).await;
+    for _ in 0..4 {
+        fleet.pass(TTL / 2).await;
+        assert!(!guard.is_lost());
+    }
+    assert!(two.lock(NAME).ttl(TTL).try_acquire().await.unwrap().is_none());
+    assert_eq!(guard.release().await.unwrap(), Release::Released);
+}
+
+async fn a_holder_that_was_paused_learns_it(fleet: Fleet) {
+    let (one, two) = (fleet.process().await, fleet.process().await);
+    let guard = take(&one).await;
+    // Longer than its lease, in one leap.
+    fleet.advance(TTL + TTL).await;
+    assert_eq!(guard.lost().await.reason, LossReason::Expired);
+    let other = take(&two).await;
+    assert!(other.fence() > guard.fence());
+    assert_eq!(guard.release().await.unwrap(), Release::AlreadyLost);
+    assert!(!other.is_lost() && !is_free_everywhere(&two).await);
+}
+
+async fn a_broken_lock_is_noticed_at_the_next_renewal(fleet: Fleet) {
+    let (one, two) = (fleet.process().await, fleet.process().await);
+    let guard = take(&one).await;
+    assert_eq!(two.lock(NAME).break_lock(Some(evenkeel::lock::Fence(1))).await.unwrap(), None);
+    let broken = two.lock(NAME).break_lock(None).await.unwrap();
+    assert!(broken.is_some_and(|holder| holder.fence >= guard.fence()));
+    let other = take(&two).await;
+    assert_eq!(fleet.while_time_passes(guard.lost()).await.reason, LossReason::Gone);
+    assert!(!other.is_lost());
+}
+
+async fn a_guard_ends_at_its_limit(fleet: Fleet) {
+    let (one, two) = (fleet.process().await, fleet.process().await);
+    let guard = one.lock(NAME).ttl(TTL).max_hold(TTL * 2).acquire().await.unwrap();
+    fleet.pass(TTL).await;
+    assert!(!guard.is_lost());
+    assert_eq!(fleet.while_time_passes(guard.lost()).await.reason, LossReason::Expired);
+    // By its own clock it is over a little earlier than for the servers.
+    fleet.pass(DRIFT * 2).await;
+    assert!(two.lock(NAME).ttl(TTL).try_acquire().await.unwrap().is_some());
+}
+
+async fn a_guard_needs_no_runtime_to_be_dropped(fleet: Fleet) {
+    let (one, two) = (fleet.process().await, fleet.process().await);
+    let guard = take(&one).await;
+    std::thread::spawn(move || drop(guard)).join().unwrap();
+    one.shutdown(Duration::from_secs(10)).await;
+    assert!(is_free_everywhere(&two).await, "a shutdown waits for the releases");
+}
+
+/// Time stands still here: only messages can wake anybody.
+async fn another_process_is_woken_when_it_is_given_back(fleet: Fleet) {
+    let (one, two) = (fleet.process().await, fleet.process().await);
+    let guard = take(&one).await;
+    let lock = two.lock(NAME).ttl(TTL).wait(Wait::Forever);
+    let waiting = tokio::spawn(async move { lock.acquire().await.unwrap().release().await.unwrap() });
+    until(async || one.lock(NAME).inspect().await.unwrap().is_some_and(|holder| holder.waiting == 1)).await;
+    // Armed and asleep by now, or about to look once more.
+    for _ in 0..200 {
+        held_on(&one).await;
+    }
+    guard.release().await.unwrap();
+    assert_eq!(waiting.await.unwrap(), Release::Released);
+}
+
+async fn who_waited_long_enough_is_told(fleet: Fleet) {
+    let (one, two) = (fleet.process().await, fleet.process().await);
+    let guard = take(&one).await;
+    let busy = fleet.while_time_passes(Box::pin(two.lock(NAME).wait(Duration::from_secs(3)).acquire())).await;
+    assert!(matches!(busy, Err(LockError::Busy { .. })), "{busy:?}");
+    assert!(!guard.is_lost());
+}
+
+async fn who_looks_sees_the_holder(fleet: Fleet) {
+    let (one, two) = (fleet.process().await, fleet.process().await);
+    let guard = one.lock(NAME).ttl(TTL).metadata("counter 7").acquire().await.unwrap();
+    let holder = two.lock(NAME).inspect().await.unwrap().unwrap();
+    assert_eq!((&holder.words[..], holder.fence >= guard.fence()), (&b"counter 7"[..], true));
+    let names: Vec<String> = two.locks_held().await.unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(names, [NAME]);
+    guard.release().await.unwrap();
+    assert_eq!(two.lock(NAME).inspect().await.unwrap(), None);
+}
+
+/// Contenders that each got some servers, gave them back and came again at once did so for ever.
+async fn contenders_that_split_the_servers_do_not_stay_so(fleet: Fleet) {
+    let inside = Arc::new(AtomicUsize::new(0));
+    let mut tasks = Vec::new();
+    for _ in 0..4 {
+        let redlock: Redlock = fleet.process().await;
+        let inside = Arc::clone(&inside);
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..3 {
+                let guard = redlock.lock(NAME).ttl(TTL_MAX).wait(Wait::Forever).acquire().await.unwrap();
+                assert_eq!(inside.fetch_add(1, SeqCst), 0, "one at a time");
+                tokio::task::yield_now().await;
+                inside.fetch_sub(1, SeqCst);
+                guard.release().await.unwrap();
+            }
+        }));
+    }
+    let all = async {
+        for task in tasks {
+            task.await.unwrap();
+        }
+    };
+    fleet.while_time_passes(Box::pin(all)).await;
+}
+
+/// A server that sits out for less than a lease could forget one that is still believed in.
+async fn a_ttl_above_the_longest_is_refused(fleet: Fleet) {
+    let refused = fleet.process().await.lock(NAME).ttl(TTL_MAX + Duration::from_millis(1)).acquire().await;
+    assert!(matches!(refused, Err(LockError::Invalid(_))), "{refused:?}");
+}
+
+#[test]
+fn three_to_fifteen_servers_make_a_redlock() {
+    assert!(matches!(Redlock::memory(2), Err(LockError::Invalid(_))));
+    assert!(matches!(Redlock::memory(16), Err(LockError::Invalid(_))));
+    assert!(Redlock::memory(5).is_ok());
+}
