@@ -82,11 +82,14 @@ pub(super) async fn play(servers: &Arc<Servers>, name: &LockName, call: &Acquire
     let is_granted =
         |vote: &Option<Result<Vote, LockError>>| matches!(vote, Some(Ok(Vote::Counts(Acquired::Granted { .. }))));
     let votes = servers
-        .until(|node| node.acquire(name, &placed, false), |votes| {
-            let granted = votes.iter().filter(|vote| is_granted(vote)).count();
-            let open = votes.iter().filter(|vote| vote.is_none()).count();
-            granted >= needed || granted + open < needed
-        })
+        .until(
+            |node| node.acquire(name, &placed, false),
+            |votes| {
+                let granted = votes.iter().filter(|vote| is_granted(vote)).count();
+                let open = votes.iter().filter(|vote| vote.is_none()).count();
+                granted >= needed || granted + open < needed
+            },
+        )
         .await;
     let votes = Votes(votes);
     if votes.has_outsider() {
