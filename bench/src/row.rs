@@ -31,6 +31,15 @@ impl Row {
         Self { bench, row, unit, ours, peer, peer_name, ratio: Some(ratio), spread: Some(spread) }
     }
 
+    /// Says why, if ours is behind. Rates are better when they are higher, everything else when it is lower.
+    pub(crate) fn where_behind(mut self, why: &str) -> Self {
+        let is_rate = self.unit.ends_with("/s");
+        if self.ratio.is_some_and(|ratio| if is_rate { ratio < 1.0 } else { ratio > 1.0 }) {
+            self.row = format!("{} (behind: {why})", self.row);
+        }
+        self
+    }
+
     /// A measurement without a peer; `spread` as in [`Compared`].
     pub(crate) fn alone(bench: &'static str, row: String, unit: &'static str, ours: f64, spread: Option<f64>) -> Self {
         Self { bench, row, unit, ours, peer: None, peer_name: None, ratio: None, spread }
@@ -95,6 +104,16 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_says_why_only_where_it_is_behind() {
+        let row = |unit, ratio| {
+            let found = Compared { ours: ratio, peer: 1.0, ratio, spread: 0.0 };
+            Row::compared("", "row".to_owned(), unit, "peer", found).where_behind("so").row
+        };
+        assert_eq!([row("jobs/s", 2.0), row("ms", 0.5)], ["row", "row"]);
+        assert_eq!([row("jobs/s", 0.5), row("ms", 2.0)], ["row (behind: so)", "row (behind: so)"]);
+    }
 
     #[test]
     fn numbers_are_readable() {

@@ -17,6 +17,7 @@ use crate::together::together;
 use crate::token::Token;
 use bytes::Bytes;
 use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 /// The steps that reads and invalidations use, on either backend.
@@ -164,12 +165,12 @@ impl Store {
     }
 
     pub(crate) async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
-        self.asked(async { step!(self, Read, steps => steps.read(key)) }).await
+        self.asked(pin!(async { step!(self, Read, steps => steps.read(key)) })).await
     }
 
     /// What [`read`](Self::read) says, for each of `keys`. On Redis in one write.
     pub(crate) async fn read_many(&self, keys: &[&[u8]]) -> Vec<Result<Option<Bytes>, CacheError>> {
-        let read = self.asked(async {
+        let read = pin!(async {
             #[cfg(feature = "testing")]
             self.pass(Step::Read, Side::BeforeSend).await?;
             match &self.backend {
@@ -185,7 +186,7 @@ impl Store {
                 Backend::Published { steps, .. } => Ok(together(keys.iter().map(|key| steps.read(key))).await),
             }
         });
-        read.await.unwrap_or_else(|error| keys.iter().map(|_| Err(error.clone())).collect())
+        self.asked(read).await.unwrap_or_else(|error| keys.iter().map(|_| Err(error.clone())).collect())
     }
 
     /// What [`read`](Self::read) says, and the next change of the entry is told.
@@ -197,7 +198,7 @@ impl Store {
     /// The same for each of `keys`. On Redis in one write, all on the connection of the first.
     pub(crate) async fn read_many_tracked(&self, keys: &[&[u8]]) -> Vec<Told> {
         let told = |told_on| move |answer| Told { answer, told_on };
-        let read = self.asked(async {
+        let read = pin!(async {
             #[cfg(feature = "testing")]
             self.pass(Step::Read, Side::BeforeSend).await?;
             let answers = match &self.backend {
@@ -213,7 +214,8 @@ impl Store {
             self.pass(Step::Read, Side::BeforeAnswer).await?;
             Ok(answers)
         });
-        read.await.unwrap_or_else(|error| keys.iter().map(|_| told(None)(Err(error.clone()))).collect())
+        let told_none = |error: CacheError| keys.iter().map(|_| told(None)(Err(error.clone()))).collect();
+        self.asked(read).await.unwrap_or_else(told_none)
     }
 
     fn own_step<'a>(&'a self, key: &'a [u8]) -> OwnStep<'a> {
@@ -221,7 +223,7 @@ impl Store {
     }
 
     pub(crate) async fn lease(&self, key: &[u8], lease: &Lease) -> Result<Leased, CacheError> {
-        self.asked(async { step!(self, Lease, steps => steps.lease(key, lease)) }).await
+        self.asked(pin!(async { step!(self, Lease, steps => steps.lease(key, lease)) })).await
     }
 
     /// Stores what was loaded, in this life of the store or not at all.
@@ -240,11 +242,11 @@ impl Store {
             self.pass(Step::Fill, Side::BeforeAnswer).await?;
             answer
         };
-        self.asked(filled).await
+        self.asked(pin!(filled)).await
     }
 
     pub(crate) async fn abandon(&self, key: &[u8], token: Token, retry_after_ms: u64) -> Result<(), CacheError> {
-        self.asked(async { step!(self, Abandon, steps => steps.abandon(key, token, retry_after_ms)) }).await
+        self.asked(pin!(async { step!(self, Abandon, steps => steps.abandon(key, token, retry_after_ms)) })).await
     }
 
     pub(crate) async fn invalidate(&self, key: &[u8], invalidation: &Invalidation) -> Result<(), CacheError> {
@@ -292,7 +294,7 @@ impl Store {
     }
 
     /// Asks, unless the store is being left alone; what comes of it decides about those who come later.
-    async fn asked<T>(&self, step: impl Future<Output = Result<T, CacheError>>) -> Result<T, CacheError> {
+    async fn asked<T>(&self, step: Pin<&mut impl Future<Output = Result<T, CacheError>>>) -> Result<T, CacheError> {
         let attempt = self.enter()?;
         let answer = step.await;
         attempt.heard(&answer, || self.link_epoch());

@@ -10,6 +10,7 @@ use crate::guard::guard;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Pipeline, RedisResult, Value};
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use tokio::task::AbortHandle;
@@ -44,13 +45,13 @@ impl Lane {
         let _place = self.enter(1)?;
         // A clone shares the socket; sending needs a handle of its own.
         let mut connection = self.connection.clone();
-        self.judge(self.answer(connection.send_packed_command(cmd), patience).await?)
+        self.judge(self.answer(Box::pin(connection.send_packed_command(cmd)), patience).await?)
     }
 
     /// Like [`call`](Self::call), but never refused for being one too many: heartbeats and probes.
     pub(super) async fn probe(&self, cmd: &Cmd) -> Result<Value, LinkError> {
         let mut connection = self.connection.clone();
-        self.judge(self.answer(connection.send_packed_command(cmd), None).await?)
+        self.judge(self.answer(Box::pin(connection.send_packed_command(cmd)), None).await?)
     }
 
     /// Sends several commands in one write; one answer each, refusals among them.
@@ -67,7 +68,7 @@ impl Lane {
         let count = pipeline.len();
         let _places = self.enter(count)?;
         let mut connection = self.connection.clone();
-        let answers = self.answer(connection.send_packed_commands(pipeline, 0, count), patience).await?;
+        let answers = self.answer(Box::pin(connection.send_packed_commands(pipeline, 0, count)), patience).await?;
         for answer in &answers {
             if let Value::ServerError(error) = answer {
                 self.heed(error.code());
@@ -106,9 +107,10 @@ impl Lane {
         Ok(place)
     }
 
+    /// `request` is boxed: each future on the way to the caller would else carry its room, and be copied with it.
     async fn answer<T>(
         &self,
-        request: impl Future<Output = RedisResult<T>>,
+        request: Pin<Box<impl Future<Output = RedisResult<T>>>>,
         patience: Option<&Patience>,
     ) -> Result<T, LinkError> {
         // One or the other, so that a shorter patience costs a command no more than the link's own.
