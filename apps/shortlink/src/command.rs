@@ -1,7 +1,6 @@
 //! What the program does with its arguments. Whatever goes wrong at the start is one sentence on standard error and exit code 2.
 
 mod export;
-mod folder;
 mod import;
 mod open;
 mod serve;
@@ -9,11 +8,8 @@ mod serve;
 use crate::config::{Command, Config, Flags};
 use anyhow::Result;
 use clap::Parser;
-use clap::error::ErrorKind;
 use std::process::ExitCode;
-
-/// Exit code for what the caller can mend: a flag, a folder, a port, a server.
-const WRONG: u8 = 2;
+use web::program::{WRONG, refused};
 
 /// Exit code of an import that is complete but for lines it rejected: a script must not take it for a success.
 const REJECTED: u8 = 1;
@@ -23,7 +19,7 @@ const REJECTED: u8 = 1;
 pub fn main() -> ExitCode {
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
-        Err(error) => return refused(&error),
+        Err(error) => return refused("shortlink", &error),
     };
     match run(flags) {
         Ok(code) => code,
@@ -47,19 +43,4 @@ fn run(flags: Flags) -> Result<ExitCode> {
         Some(Command::Export(flags)) => runtime.block_on(export::run(flags, &place))?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// `--help` and `--version` are answers; anything else is a mistake, told in one sentence.
-fn refused(error: &clap::Error) -> ExitCode {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // Nothing can be done if standard output is closed.
-        let _ = error.print();
-        return ExitCode::SUCCESS;
-    }
-    let text = error.to_string();
-    // clap's explanation is its first paragraph; usage and hints follow.
-    let paragraph = text.split("\n\n").next().unwrap_or(&text);
-    let sentence = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    eprintln!("shortlink: {}; see shortlink --help", sentence.trim_start_matches("error: "));
-    ExitCode::from(WRONG)
 }

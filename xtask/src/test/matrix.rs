@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// The suites that must pass on each Redis and Valkey, and those that must pass on each database.
 const ON_REDIS: &str = "package(evenkeel) & binary(it) & !test(/^hermetic/)";
-const ON_DATABASE: &str = "package(shortlink) & test(/(^|::|_)(mariadb|mysql)/)";
+const ON_DATABASE: &str = "(package(shortlink) | package(stockroom)) & test(/(^|::|_)(mariadb|mysql)/)";
 
 /// One server to run a suite on.
 struct Server {

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 const PAGE: &str = "docs/metrics.md";
 const ADVICE: &str = "docs/operations.md";
 const INSIDE: &[&str] = &["crates/evenkeel/src/", "crates/server/src/", "apps/"];
-const PREFIXES: &[&str] = &["evenkeel_", "shortlink_"];
+const PREFIXES: &[&str] = &["evenkeel_", "shortlink_", "stockroom_"];
 const MACROS: &[&str] = &["counter!(\"\"", "gauge!(\"\"", "histogram!(\"\""];
 
 pub(crate) const RULE: Rule = Rule {
     name: "metrics",
-    wants: "a metric's name begins with its program (evenkeel_, shortlink_), and docs/metrics.md has a row for each and no other",
+    wants: "a metric's name begins with its program (evenkeel_, shortlink_, stockroom_), and docs/metrics.md has a row for each and no other",
     check,
 };
 

@@ -1,11 +1,11 @@
 //! `shortlink import`.
 
-use super::folder::hold;
 use super::open::open;
 use crate::config::{Config, Import, Place, Serving};
 use crate::transfer::{Counts, Destination, Format, ImportSource, Remote, Report, import};
 use anyhow::Result;
 use evenkeel::clock::Clock;
+use web::Hold;
 
 /// Imports a file into the configured database, or into a running service, and answers what became of its rows.
 ///
@@ -23,7 +23,7 @@ pub(super) async fn run(flags: Import, place: &Place) -> Result<Counts> {
     let config = Config::resolve(place, &Serving::default())?;
     let file = source.file.display();
     let instead = |address: &str| format!("shortlink import {file} --server {address} imports into it while it runs");
-    let _hold = hold(&config, "import into it", instead)?;
+    let _hold = Hold::take(&config.database, "shortlink", "import into it", instead)?;
     let opened = open(&config, None).await?;
     let mut destination = Destination::Service(opened.service.clone());
     let result = import(&source, &mut destination, &mut report).await;

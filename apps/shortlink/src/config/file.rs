@@ -1,6 +1,6 @@
 //! The settings file.
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::Result;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -20,16 +20,7 @@ pub(super) struct File {
 impl File {
     /// Reads a settings file. What is wrong is told in one sentence with the line.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the settings file {}", path.display()))?;
-        Self::parse(&text).map_err(|(line, why)| anyhow!("{}, line {line}: {why}", path.display()))
-    }
-
-    fn parse(text: &str) -> Result<Self, (usize, String)> {
-        toml::from_str(text).map_err(|error| {
-            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-            (before.matches('\n').count() + 1, error.message().replace('\n', " "))
-        })
+        web::settings::read(path)
     }
 }
 
@@ -41,11 +32,11 @@ mod tests {
     #[test]
     fn a_wrong_setting_is_named_with_its_line() {
         assert_eq!(
-            File::parse("listen = \"127.0.0.1:0\"\nrefuse_private = true\n").unwrap().refuse_private,
+            web::settings::parse::<File>("listen = \"127.0.0.1:0\"\nrefuse_private = true\n").unwrap().refuse_private,
             Some(true)
         );
         let check = |text: &str, line: usize, what: &str| {
-            let (at, why) = File::parse(text).unwrap_err();
+            let (at, why) = web::settings::parse::<File>(text).unwrap_err();
             assert_eq!(at, line, "{why}");
             assert!(why.contains(what) && !why.contains('\n'), "{why}");
         };

@@ -10,7 +10,6 @@ use crate::store::DatabaseUrl;
 use anyhow::{Context, Result, bail};
 use file::File;
 use std::path::PathBuf;
-use url::Url;
 
 /// Where the service listens if nobody says otherwise.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -57,7 +56,7 @@ impl Config {
         };
         let public_url = serving.public_url.clone().or(file.public_url);
         if let Some(url) = &public_url {
-            check_public_url(url)?;
+            web::settings::check_public_url(url)?;
         }
         let near = serving.near.or(file.near);
         if near.is_some_and(|links| links > NEAR_MAX) {
@@ -72,13 +71,6 @@ impl Config {
             refuse_private: serving.refuse_private || file.refuse_private.unwrap_or(false),
             near,
         })
-    }
-}
-
-fn check_public_url(text: &str) -> Result<()> {
-    match Url::parse(text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(()),
-        _ => bail!("the setting \"public_url\" is wrong: {text:?} is no address like https://s.example.com"),
     }
 }
 

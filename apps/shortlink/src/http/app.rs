@@ -1,9 +1,9 @@
 //! [`App`]: what every handler can reach.
 
-use super::host::OwnAddress;
 use crate::service::Service;
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::time::Duration;
+use web::{Kind, OwnAddress, Refuses};
 
 /// What every handler can reach; cheap to clone.
 #[derive(Clone)]
@@ -16,4 +16,8 @@ pub(crate) struct App {
     pub(crate) prometheus: PrometheusHandle,
     /// How long a browser may keep a redirect without asking again.
     pub(crate) redirect_age_max: Duration,
+}
+
+impl Refuses for App {
+    const INVALID: Kind = Kind::INVALID_INPUT;
 }

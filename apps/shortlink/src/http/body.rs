@@ -1,12 +1,12 @@
 //! The JSON shapes of the API.
 
-use super::host::{Host, OwnAddress};
-use super::problem::{FieldError, Problem};
+use super::refusal::refused_page;
 use crate::domain::{Link, Page, PageRequest};
 use crate::service::{Draft, DraftPatch};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use web::{FieldError, Host, Kind, OwnAddress, Problem};
 
 /// A link to be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -115,7 +115,7 @@ impl ChangeLink {
         let target = match self.target {
             Some(None) => {
                 let detail = "A link needs a target: it can be changed, not removed.";
-                return Err(Problem::invalid(vec![FieldError::new("target", detail)]));
+                return Err(Problem::of_fields(Kind::INVALID_INPUT, vec![FieldError::new("target", detail)]));
             }
             target => target.flatten(),
         };
@@ -127,7 +127,7 @@ impl ListQuery {
     /// The page that is meant.
     pub(super) fn request(&self) -> Result<PageRequest, Problem> {
         let (page, per_page) = (self.page.unwrap_or(1), self.per_page.unwrap_or(PER_PAGE));
-        PageRequest::new(self.q.as_deref(), page, per_page).map_err(|refused| Problem::refused_page(&refused))
+        PageRequest::new(self.q.as_deref(), page, per_page).map_err(|refused| refused_page(&refused))
     }
 }
 
@@ -135,7 +135,7 @@ impl LinkBody {
     /// A link as the API tells it.
     pub(super) fn new(link: &Link, own: &OwnAddress, host: &Host) -> Self {
         LinkBody {
-            short_url: own.short_url(host, link.code.as_str()),
+            short_url: own.url(host, link.code.as_str()),
             code: link.code.to_string(),
             target: link.target.as_str().to_owned(),
             alias: link.alias.then(|| link.code.to_string()),

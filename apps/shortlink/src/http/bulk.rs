@@ -1,11 +1,7 @@
 //! `/api/import` and `/api/export`: many links at once, for `shortlink import|export --server`.
 
 use super::app::App;
-use super::extract::JsonBody;
-use super::host::Host;
-use super::observe::Changed;
 use super::openapi::{DatabaseProblems, WriteProblems};
-use super::problem::{FieldError, Problem};
 use crate::service::{Service, ServiceError};
 use crate::store::{ImportRow, RowOutcome};
 use crate::transfer::TransferRow;
@@ -17,6 +13,7 @@ use axum::{Extension, Json};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use web::{Changed, FieldError, Host, JsonBody, Kind, Problem};
 
 /// Rows in one request. One transaction holds them all, and others wait for it.
 pub const IMPORT_ROWS_MAX: usize = 500;
@@ -82,7 +79,7 @@ pub(super) async fn import(
 ) -> Result<Response, Problem> {
     if batch.rows.len() > IMPORT_ROWS_MAX {
         let detail = format!("At most {IMPORT_ROWS_MAX} rows are taken at once, these are {}.", batch.rows.len());
-        return Err(Problem::invalid(vec![FieldError::new("rows", detail)]));
+        return Err(Problem::of_fields(Kind::INVALID_INPUT, vec![FieldError::new("rows", detail)]));
     }
     let checked: Vec<Result<ImportRow, String>> =
         batch.rows.iter().map(|row| row.check(app.service.rules(), host.as_str())).collect();

@@ -1,10 +1,10 @@
 //! Versions as entity tags: `ETag` tells one, `If-Match` demands one.
 
-use super::kind::Kind;
-use super::problem::Problem;
+use super::kind::VERSION_CONFLICT;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
+use web::Problem;
 
 /// The tag of a version.
 pub(super) fn of(version: i64) -> HeaderValue {
@@ -25,8 +25,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
         }
         // A tag that no link of ours ever had (a weak one, a list, another service's) is a version the link does not have.
         let version = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(|tag| tag.parse().ok());
-        let refused =
-            || Problem::new(Kind::VersionConflict, "`If-Match` must be the `ETag` that reading the link gave.");
+        let refused = || Problem::new(VERSION_CONFLICT, "`If-Match` must be the `ETag` that reading the link gave.");
         version.map(|version| IfMatch(Some(version))).ok_or_else(refused)
     }
 }

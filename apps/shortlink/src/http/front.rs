@@ -4,12 +4,8 @@
 //! more than its answer does. Whatever is not at hand, or not a plain visit, goes the long way, and is answered the same.
 
 use super::app::App;
-use super::metrics::{HttpMetrics, Route};
-use super::observe::X_CONSISTENCY_STATE;
 use super::redirect;
-use super::secure;
-use super::short_id::{ShortId, X_SHORT_ID};
-use crate::service::Consistency;
+use super::route::Route;
 use axum::Router;
 use axum::http::{HeaderValue, Method, Request};
 use axum::response::Response;
@@ -21,17 +17,18 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 use tracing::Level;
+use web::{Consistency, HttpMetrics, ShortId, X_CONSISTENCY_STATE, X_SHORT_ID};
 
 /// Answers all requests of a connection; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Front {
     app: App,
-    metrics: Arc<HttpMetrics>,
+    metrics: Arc<HttpMetrics<Route>>,
     router: TowerToHyperService<Router>,
 }
 
 impl Front {
-    pub(super) fn new(app: App, metrics: Arc<HttpMetrics>, router: Router) -> Self {
+    pub(super) fn new(app: App, metrics: Arc<HttpMetrics<Route>>, router: Router) -> Self {
         Self { app, metrics, router: TowerToHyperService::new(router) }
     }
 
@@ -46,7 +43,7 @@ impl Front {
         let consistency = Consistency::Consistent;
         let mut response = redirect::answer(&self.app, &destination, consistency)?;
         let headers = response.headers_mut();
-        secure::trust_the_type(headers);
+        web::trust_the_type(headers);
         headers.insert(&X_SHORT_ID, ShortId::of(request.headers()).header());
         headers.insert(&X_CONSISTENCY_STATE, HeaderValue::from_static(consistency.as_str()));
         self.metrics.count(Route::Redirect, response.status(), started.elapsed());

@@ -3,17 +3,13 @@
 use super::app::App;
 use super::body::{ChangeLink, CreateLink, LinkBody, LinkPage, ListQuery};
 use super::etag::{self, IfMatch};
-use super::extract::{JsonBody, Query};
-use super::host::Host;
-use super::observe::Changed;
 use super::openapi::{AliasProblems, ListProblems, ReadProblems, WriteProblems};
-use super::problem::Problem;
 use super::refusal::unknown_code;
-use crate::service::Consistency;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use web::{Changed, Consistency, Host, JsonBody, Problem, Query};
 
 /// Make a link
 ///

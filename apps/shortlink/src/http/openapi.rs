@@ -1,14 +1,12 @@
 //! The OpenAPI document: made from the handlers themselves, so it cannot tell of routes that are not there.
 
 use super::app::App;
-use super::kind::Kind;
-use super::problem::{FieldError, Problem};
+use super::kind::{ALIAS_RESERVED, ALIAS_TAKEN, LINK_EXPIRED, UNKNOWN_CODE};
 use super::{bulk, links, probes, redirect};
-use std::collections::BTreeMap;
-use utoipa::openapi::{Content, Ref, RefOr, Response};
-use utoipa::{IntoResponses, OpenApi};
+use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+use web::{FieldError, Kind, Problem, problems};
 
 /// What the document says beside the routes.
 #[derive(OpenApi)]
@@ -46,46 +44,17 @@ pub(super) fn json(document: &utoipa::openapi::OpenApi) -> String {
     document.to_pretty_json().unwrap_or_default()
 }
 
-macro_rules! problems {
-    ($($(#[doc = $doc:literal])* $name:ident: $($kind:ident),+;)*) => {$(
-        $(#[doc = $doc])*
-        pub(super) struct $name;
-
-        impl IntoResponses for $name {
-            fn responses() -> BTreeMap<String, RefOr<Response>> {
-                responses(&[$(Kind::$kind),+])
-            }
-        }
-    )*};
-}
-
 problems! {
     /// What can go wrong while one link is looked up.
-    ReadProblems: UnknownCode, Unavailable;
+    ReadProblems: UNKNOWN_CODE, Kind::UNAVAILABLE;
     /// What can go wrong while a list is made.
-    ListProblems: InvalidInput, Unavailable;
+    ListProblems: Kind::INVALID_INPUT, Kind::UNAVAILABLE;
     /// What can go wrong while a link is written.
-    WriteProblems: BadRequest, BodyTooLarge, UnsupportedMediaType, InvalidInput, Unavailable, OutcomeUnknown;
+    WriteProblems: Kind::BAD_REQUEST, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, Kind::UNAVAILABLE, Kind::OUTCOME_UNKNOWN;
     /// What can go wrong with an alias.
-    AliasProblems: AliasTaken, AliasReserved;
+    AliasProblems: ALIAS_TAKEN, ALIAS_RESERVED;
     /// What can go wrong on the way to a target.
-    RedirectProblems: UnknownCode, LinkExpired, Unavailable;
+    RedirectProblems: UNKNOWN_CODE, LINK_EXPIRED, Kind::UNAVAILABLE;
     /// What can go wrong wherever the database is asked.
-    DatabaseProblems: Unavailable;
-}
-
-/// One response for each status; kinds that share one are named together.
-fn responses(kinds: &[Kind]) -> BTreeMap<String, RefOr<Response>> {
-    let mut titles: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for kind in kinds {
-        titles.entry(kind.status().as_str().to_owned()).or_default().push(kind.title());
-    }
-    titles.into_iter().map(|(status, titles)| (status, RefOr::T(response(&titles.join(" · "))))).collect()
-}
-
-fn response(description: &str) -> Response {
-    let mut response = Response::new(description);
-    let content = Content::new(Some(Ref::from_schema_name("Problem")));
-    response.content.insert("application/problem+json".to_owned(), content.into());
-    response
+    DatabaseProblems: Kind::UNAVAILABLE;
 }

@@ -1,10 +1,7 @@
 //! `/healthz`, `/readyz`, `/metrics`: what the machinery around the service asks.
 
 use super::app::App;
-use super::kind::Kind;
-use super::metrics;
 use super::openapi::DatabaseProblems;
-use super::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::header;
@@ -13,6 +10,7 @@ use serde::Serialize;
 use std::time::Duration;
 use tracing::warn;
 use utoipa::ToSchema;
+use web::{Kind, Problem};
 
 /// A database that takes longer to say hello is not ready for visitors.
 const DATABASE_PATIENCE: Duration = Duration::from_secs(2);
@@ -44,7 +42,7 @@ pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> 
     let redis = app.service.redis_state();
     let refused = |why: &str| {
         warn!(why, "not ready");
-        Problem::new(Kind::Unavailable, format!("Not ready: the database {why}; Redis: {redis}."))
+        Problem::new(Kind::UNAVAILABLE, format!("Not ready: the database {why}; Redis: {redis}."))
     };
     match tokio::time::timeout(DATABASE_PATIENCE, app.service.store().ping()).await {
         Ok(Ok(())) => {
@@ -63,5 +61,5 @@ pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> 
 #[utoipa::path(get, path = "/metrics", tag = "operations",
     responses((status = 200, description = "In Prometheus's text format", body = str, content_type = "text/plain")))]
 pub(super) async fn metrics(State(app): State<App>) -> Response {
-    metrics::render(&app.prometheus)
+    web::render_metrics(&app.prometheus)
 }

@@ -2,11 +2,10 @@
 
 use super::REDIRECT_AGE_MAX;
 use super::app::App;
-use super::kind::Kind;
+use super::kind::LINK_EXPIRED;
 use super::openapi::RedirectProblems;
-use super::problem::Problem;
 use super::refusal::unknown_code;
-use crate::service::{Consistency, Destination, Resolution};
+use crate::service::{Destination, Resolution};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -14,6 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use std::time::Duration;
+use web::{Consistency, Kind, Problem};
 
 /// The usual answer, written once.
 const USUAL_AGE_SECONDS: u64 = REDIRECT_AGE_MAX.as_secs();
@@ -41,12 +41,12 @@ pub(super) async fn follow(State(app): State<App>, Path(code): Path<String>) -> 
     let destination = match resolution {
         Resolution::Leads(destination) => destination,
         Resolution::Expired => {
-            return Ok((Extension(consistency), Problem::of_status(StatusCode::GONE)).into_response());
+            return Ok((Extension(consistency), Problem::plain(LINK_EXPIRED)).into_response());
         }
         Resolution::Unknown => return Ok((Extension(consistency), unknown_code(&code)).into_response()),
     };
     let mut response = answer(&app, &destination, consistency)
-        .ok_or_else(|| Problem::new(Kind::Internal, "The stored target cannot be sent in a header."))?;
+        .ok_or_else(|| Problem::new(Kind::INTERNAL, "The stored target cannot be sent in a header."))?;
     response.extensions_mut().insert(consistency);
     Ok(response)
 }

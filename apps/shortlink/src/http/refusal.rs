@@ -1,12 +1,12 @@
 //! From what the service could not do to what the client is told.
 
-use super::kind::Kind;
-use super::problem::{FieldError, Problem};
+use super::kind::{ALIAS_RESERVED, ALIAS_TAKEN, UNKNOWN_CODE, VERSION_CONFLICT};
 use crate::domain::PageRefused;
 use crate::service::{Refusal, ServiceError, sentence};
 use crate::store::StoreError;
 use evenkeel::cache::CacheError;
 use tracing::{error, warn};
+use web::{FieldError, Kind, Problem};
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
@@ -16,33 +16,31 @@ impl From<ServiceError> for Problem {
             ServiceError::Cache(error) => from_cache(&error),
             ServiceError::ReadSlow => {
                 error!(%error, "a request was given up");
-                Problem::new(Kind::Unavailable, "The database did not answer in time. Try again in a moment.")
+                Problem::new(Kind::UNAVAILABLE, "The database did not answer in time. Try again in a moment.")
             }
             ServiceError::WriteSlow | ServiceError::Task(_) => unknown_outcome(&error),
         }
     }
 }
 
-impl Problem {
-    /// There is no such page of the list.
-    pub(crate) fn refused_page(refused: &PageRefused) -> Self {
-        let field = if matches!(refused, PageRefused::Size(_)) { "per_page" } else { "page" };
-        Problem::invalid(vec![FieldError::new(field, sentence(refused))])
-    }
+/// There is no such page of the list.
+pub(crate) fn refused_page(refused: &PageRefused) -> Problem {
+    let field = if matches!(refused, PageRefused::Size(_)) { "per_page" } else { "page" };
+    Problem::of_field(Kind::INVALID_INPUT, field, sentence(refused))
 }
 
 /// What no link can be found under.
 pub(crate) fn unknown_code(code: &str) -> Problem {
     let shown: String = code.chars().take(80).collect();
-    Problem::new(Kind::UnknownCode, format!("No link has the code {shown:?}. Codes are case-sensitive."))
+    Problem::new(UNKNOWN_CODE, format!("No link has the code {shown:?}. Codes are case-sensitive."))
 }
 
 /// A well-formed alias that is reserved is a conflict; together with mistakes of form it is one of them.
 fn refused(refusals: &[Refusal]) -> Problem {
     let errors = refusals.iter().map(|refusal| FieldError::new(refusal.field, refusal.reason.as_str())).collect();
     match refusals {
-        [only] if only.is_conflict => Problem::of_field(Kind::AliasReserved, only.field, only.reason.as_str()),
-        _ => Problem::invalid(errors),
+        [only] if only.is_conflict => Problem::of_field(ALIAS_RESERVED, only.field, only.reason.as_str()),
+        _ => Problem::of_fields(Kind::INVALID_INPUT, errors),
     }
 }
 
@@ -51,23 +49,23 @@ fn from_store(error: &StoreError) -> Problem {
         StoreError::AliasTaken(code) => {
             let detail =
                 format!("The alias {:?} is taken. Choose another, or leave it out to get a code.", code.as_str());
-            Problem::of_field(Kind::AliasTaken, "alias", detail)
+            Problem::of_field(ALIAS_TAKEN, "alias", detail)
         }
         StoreError::VersionConflict { current } => Problem::new(
-            Kind::VersionConflict,
+            VERSION_CONFLICT,
             format!("The link was changed meanwhile: it has version {current} now. Read it again, then decide anew."),
         ),
         error if error.outcome_unknown() => unknown_outcome(error),
         error if error.is_retryable() => {
             error!(%error, "the database cannot be used");
             Problem::new(
-                Kind::Unavailable,
+                Kind::UNAVAILABLE,
                 "The database cannot be reached now. Nothing was changed; try again in a moment.",
             )
         }
         error => {
             error!(%error, "a request failed");
-            Problem::of_status(Kind::Internal.status())
+            Problem::plain(Kind::INTERNAL)
         }
     }
 }
@@ -77,20 +75,20 @@ fn from_cache(error: &CacheError) -> Problem {
     match error {
         CacheError::Overloaded { .. } => {
             warn!(%error, "a redirect was turned away");
-            Problem::new(Kind::Unavailable, "Too many requests wait for the database. Try again in a moment.")
+            Problem::new(Kind::UNAVAILABLE, "Too many requests wait for the database. Try again in a moment.")
         }
         error if error.is_retryable() => {
             error!(%error, "a redirect could not be looked up");
-            Problem::new(Kind::Unavailable, "The database cannot be reached now. Try again in a moment.")
+            Problem::new(Kind::UNAVAILABLE, "The database cannot be reached now. Try again in a moment.")
         }
         error => {
             error!(%error, "a redirect failed");
-            Problem::of_status(Kind::Internal.status())
+            Problem::plain(Kind::INTERNAL)
         }
     }
 }
 
 fn unknown_outcome(error: &dyn std::error::Error) -> Problem {
     error!(%error, "the outcome of a request is unknown");
-    Problem::new(Kind::OutcomeUnknown, Kind::OutcomeUnknown.advice())
+    Problem::plain(Kind::OUTCOME_UNKNOWN)
 }

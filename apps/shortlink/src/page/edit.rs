@@ -4,11 +4,12 @@ use super::fields::{self, Typed};
 use super::layout::{Place, layout};
 use super::text;
 use crate::domain::Link;
-use crate::http::{App, Changed, Form, Host, Kind, Problem, unknown_code};
+use crate::http::{App, VERSION_CONFLICT, unknown_code};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use web::{Changed, Form, Host, Problem};
 
 /// `GET /links/{code}`
 pub(super) async fn show(State(app): State<App>, host: Host, Path(code): Path<String>) -> Result<Markup, Problem> {
@@ -38,8 +39,8 @@ pub(super) async fn save(
 }
 
 fn render(app: &App, host: &Host, link: &Link, typed: &Typed, problem: Option<&Problem>) -> Markup {
-    let short_url = app.own.short_url(host, link.code.as_str());
-    let overtaken = problem.is_some_and(|problem| problem.kind() == Kind::VersionConflict);
+    let short_url = app.own.url(host, link.code.as_str());
+    let overtaken = problem.is_some_and(|problem| problem.kind() == VERSION_CONFLICT);
     let body = html! {
         section.card.narrow {
             h1 { "Edit " span.code { (link.code) } }

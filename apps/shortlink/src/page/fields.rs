@@ -1,9 +1,9 @@
 //! The form's fields, each with its label, its hint and what is wrong with it.
 
-use crate::http::Problem;
 use crate::service::{Draft, DraftPatch};
 use maud::{Markup, html};
 use serde::Deserialize;
+use web::Problem;
 
 /// What the form sends. Fields are text: what is wrong with them is said beside them.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -4,13 +4,14 @@ use super::fields::{self, Typed};
 use super::layout::{Place, layout};
 use super::text;
 use crate::domain::{Link, Page, PageRequest};
-use crate::http::{App, Changed, Form, Host, Problem, Query};
+use crate::http::{App, refused_page};
 use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 use url::form_urlencoded;
+use web::{Changed, Form, Host, Problem, Query};
 
 /// Rows on one page.
 const ROWS: u32 = 20;
@@ -59,8 +60,8 @@ async fn render(
     typed: &Typed,
     problem: Option<&Problem>,
 ) -> Result<Markup, Problem> {
-    let request = PageRequest::new(Some(&view.q), view.page.unwrap_or(1), ROWS)
-        .map_err(|refused| Problem::refused_page(&refused))?;
+    let request =
+        PageRequest::new(Some(&view.q), view.page.unwrap_or(1), ROWS).map_err(|refused| refused_page(&refused))?;
     let page = app.service.list(&request).await?;
     let body = html! {
         (told(app, host, view).await?)
@@ -78,7 +79,7 @@ async fn told(app: &App, host: &Host, view: &View) -> Result<Markup, Problem> {
     };
     Ok(html! {
         @if let Some(link) = made {
-            @let short_url = app.own.short_url(host, link.code.as_str());
+            @let short_url = app.own.url(host, link.code.as_str());
             section.notice.good role="status" aria-label="Link made" {
                 p { "Your short link is ready." }
                 div.row {
@@ -94,7 +95,7 @@ async fn told(app: &App, host: &Host, view: &View) -> Result<Markup, Problem> {
 }
 
 fn form(app: &App, host: &Host, typed: &Typed, problem: Option<&Problem>) -> Markup {
-    let prefix = app.own.short_url(host, "");
+    let prefix = app.own.url(host, "");
     html! {
         section.card aria-labelledby="make" {
             h1 id="make" { "Shorten an address" }
@@ -145,7 +146,7 @@ fn table(app: &App, host: &Host, page: &Page) -> Markup {
 }
 
 fn row(app: &App, host: &Host, link: &Link) -> Markup {
-    let short_url = app.own.short_url(host, link.code.as_str());
+    let short_url = app.own.url(host, link.code.as_str());
     let expired = link.is_expired(app.service.now());
     html! {
         tr {

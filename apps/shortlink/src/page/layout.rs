@@ -1,7 +1,8 @@
 //! The frame around every page.
 
-use super::asset;
+use super::Assets;
 use maud::{DOCTYPE, Markup, html};
+use web::asset;
 
 /// Which entry of the navigation the page is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,16 +23,16 @@ pub(super) fn layout(title: &str, place: Place, body: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " · shortlink" }
-                link rel="icon" type="image/svg+xml" href=(asset::url("icon.svg"));
-                link rel="stylesheet" href=(asset::url("style.css"));
-                script src=(asset::url("page.js")) defer {}
+                link rel="icon" type="image/svg+xml" href=(asset::url::<Assets>("icon.svg"));
+                link rel="stylesheet" href=(asset::url::<Assets>("style.css"));
+                script src=(asset::url::<Assets>("page.js")) defer {}
             }
             body {
                 a.skip href="#content" { "Skip to the content" }
                 header.top {
                     div.bar {
                         a.brand href="/" {
-                            img src=(asset::url("icon.svg")) width="28" height="28" alt="";
+                            img src=(asset::url::<Assets>("icon.svg")) width="28" height="28" alt="";
                             "shortlink"
                         }
                         nav aria-label="Main" {

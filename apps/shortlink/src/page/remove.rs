@@ -2,16 +2,17 @@
 
 use super::layout::{Place, layout};
 use super::text;
-use crate::http::{App, Changed, Host, Problem, unknown_code};
+use crate::http::{App, unknown_code};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use web::{Changed, Host, Problem};
 
 /// `GET /links/{code}/delete`
 pub(super) async fn ask(State(app): State<App>, host: Host, Path(code): Path<String>) -> Result<Markup, Problem> {
     let link = app.service.get(&code).await?.ok_or_else(|| unknown_code(&code))?;
-    let short_url = app.own.short_url(&host, link.code.as_str());
+    let short_url = app.own.url(&host, link.code.as_str());
     let body = html! {
         section.card.narrow {
             h1 { "Delete " span.code { (link.code) } "?" }

@@ -1,18 +1,17 @@
 //! [`Service`]: the use cases. What HTTP, the page and the import call; no SQL and no HTTP in here.
 
-mod consistency;
 mod draft;
 mod ends;
 mod error;
 mod near;
 mod redirects;
 
-pub use consistency::Consistency;
 pub(crate) use draft::sentence;
 pub use draft::{Draft, DraftPatch, Refusal};
 pub use error::ServiceError;
 pub use near::Near;
 pub use redirects::{Destination, LOADS_MAX};
+pub use web::Consistency;
 
 use crate::domain::{Code, Link, Page, PageRequest, TargetRules};
 use crate::store::{ImportRow, RowOutcome, Store, StoreError};

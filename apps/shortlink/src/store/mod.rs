@@ -13,12 +13,11 @@ mod postgres;
 mod rows;
 mod schema;
 mod sqlite;
-mod url;
 
 pub use checkpoint::Checkpoint;
 pub use error::StoreError;
 pub use import::{ImportLog, ImportRow, RowOutcome};
-pub use url::{DatabaseUrl, DatabaseUrlRefused};
+pub use web::{DatabaseUrl, DatabaseUrlRefused};
 
 use crate::codes::{CODES, CodeMaker, Key};
 use crate::domain::{Code, Link, LinkPatch, NewLink, Page, PageRequest};

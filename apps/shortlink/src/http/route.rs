@@ -1,0 +1,57 @@
+//! [`Route`]: the families of addresses that are counted together.
+
+use web::Family;
+
+/// A family of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// `/{code}`
+    Redirect,
+    /// `/api/...`
+    Api,
+    /// The page and its assets.
+    Page,
+    /// Health, readiness, metrics.
+    Probe,
+    /// Addresses that do not exist.
+    Unknown,
+}
+
+impl Family for Route {
+    const ALL: &'static [Self] = &[Route::Redirect, Route::Api, Route::Page, Route::Probe, Route::Unknown];
+    const REQUESTS: &'static str = "shortlink_http_requests_total";
+    const SECONDS: &'static str = "shortlink_http_request_seconds";
+
+    fn of(matched: Option<&str>) -> Self {
+        match matched {
+            None => Route::Unknown,
+            Some("/{code}") => Route::Redirect,
+            Some("/healthz" | "/readyz" | "/metrics") => Route::Probe,
+            Some(path) if path.starts_with("/api/") => Route::Api,
+            Some(_) => Route::Page,
+        }
+    }
+
+    fn place(self) -> usize {
+        self as usize
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Route::Redirect => "redirect",
+            Route::Api => "api",
+            Route::Page => "page",
+            Route::Probe => "probe",
+            Route::Unknown => "unknown",
+        }
+    }
+
+    /// Redirects and probes say nothing that is not public.
+    fn is_public(self) -> bool {
+        matches!(self, Route::Redirect | Route::Probe)
+    }
+
+    fn is_frequent(self) -> bool {
+        self == Route::Redirect
+    }
+}

@@ -1,0 +1,47 @@
+//! The service as the settings describe it: its database, its locks, its rules.
+
+use crate::config::Config;
+use crate::service::{Rules, Service};
+use crate::store::Store;
+use crate::strategy::Tools;
+use anyhow::{Context, Result};
+use evenkeel::Keel;
+use evenkeel::clock::Clock;
+use std::time::Duration;
+
+/// What is on its way to Redis at the end may take this long.
+const KEEL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A service with what has to be closed after it.
+pub(super) struct Opened {
+    pub(super) service: Service,
+    store: Store,
+    keel: Keel,
+}
+
+/// Opens database and locks.
+///
+/// # Errors
+/// One sentence on what is in the way.
+pub(super) async fn open(config: &Config) -> Result<Opened> {
+    let store = Store::open(&config.database, Clock::system()).await;
+    let store = store.with_context(|| format!("cannot open the database {}", config.database))?;
+    let keel = match &config.redis {
+        None => Keel::memory(),
+        Some(url) => Keel::connect(url).await.context("cannot use Redis")?,
+    };
+    let mut tools = Tools::new(keel.clone(), config.stripes).context("the setting \"stripes\" is wrong")?;
+    tools.cap = config.cap;
+    tools.segments = i64::from(config.segments);
+    let rules = Rules { strategy: config.strategy, allow_unfenced: config.allow_unfenced, days: config.days.clone() };
+    let service = Service::open(store.clone(), keel.clone(), tools, rules).await?;
+    Ok(Opened { service, store, keel })
+}
+
+impl Opened {
+    /// Lets what is under way arrive, and closes all connections.
+    pub(super) async fn close(self) {
+        self.keel.shutdown(KEEL_PATIENCE).await;
+        self.store.close().await;
+    }
+}

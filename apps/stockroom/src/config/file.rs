@@ -1,0 +1,21 @@
+//! The settings file.
+
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// What a settings file may say. The names are those of the flags.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct File {
+    pub(super) listen: Option<String>,
+    pub(super) data: Option<PathBuf>,
+    pub(super) database: Option<String>,
+    pub(super) redis: Option<String>,
+    pub(super) public_url: Option<String>,
+    pub(super) time_zone: Option<String>,
+    pub(super) cap: Option<i64>,
+    pub(super) segments: Option<u32>,
+    pub(super) stripes: Option<u32>,
+    pub(super) strategy: Option<String>,
+    pub(super) allow_unfenced: Option<bool>,
+}

@@ -1,0 +1,19 @@
+//! [`App`]: what every handler can reach.
+
+use super::kind::INVALID_INPUT;
+use crate::service::Service;
+use metrics_exporter_prometheus::PrometheusHandle;
+use web::{Kind, Refuses};
+
+/// What every handler can reach; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App {
+    /// The use cases.
+    pub(crate) service: Service,
+    /// What `/metrics` shows.
+    pub(crate) prometheus: PrometheusHandle,
+}
+
+impl Refuses for App {
+    const INVALID: Kind = INVALID_INPUT;
+}

@@ -1,0 +1,41 @@
+//! `/api/audit`: the auditor, for whoever would rather not take our word.
+
+use super::app::App;
+use super::body::AuditQuery;
+use super::openapi::ProductProblems;
+use super::products::fresh;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+use web::{Problem, Query};
+
+/// What the auditor found.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AuditBody {
+    /// How many there are.
+    #[schema(example = 240)]
+    quantity: i64,
+    /// How many movements of the ledger were looked at.
+    #[schema(example = 2)]
+    movements: i64,
+    /// What does not fit; empty if all is well.
+    violations: Vec<String>,
+}
+
+/// Audit a product
+///
+/// Compares the stock with the ledger, with what arrived and what orders hold, and each movement with the one before it.
+#[utoipa::path(
+    get, path = "/api/audit", tag = "operations", params(AuditQuery),
+    responses((status = 200, description = "What was found", body = AuditBody), ProductProblems)
+)]
+pub(super) async fn audit(State(app): State<App>, Query(query): Query<AuditQuery>) -> Result<Response, Problem> {
+    let audit = app.service.audit(&query.commodity_name).await?;
+    Ok(fresh(AuditBody {
+        quantity: audit.quantity,
+        movements: audit.movements,
+        violations: audit.violations.iter().map(ToString::to_string).collect(),
+    }))
+}

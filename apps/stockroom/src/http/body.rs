@@ -1,0 +1,350 @@
+//! The JSON shapes of the API, and what its parameters mean.
+
+use super::kind::INVALID_INPUT;
+use crate::domain::{Day, PageRefused, PageRequest, Strategy};
+use crate::service::{Arrived, Ordered};
+use crate::store::{Arrival, Listed, Order, Product};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use web::Problem;
+
+/// How the stock shall be changed.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct StrategyQuery {
+    /// `optimistic`, `pessimistic`, `redis-lock`, `striped`, `redlock`, `conditional-update` or `segmented`; left out, the one the
+    /// service is configured with. All keep the rule, also side by side.
+    pub(super) strategy: Option<String>,
+}
+
+/// A product to be added.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewProduct {
+    /// 1 to 100 characters.
+    #[schema(example = "apples")]
+    pub(super) name: String,
+}
+
+/// A product with its stock.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ProductBody {
+    /// Its number.
+    #[schema(example = 1)]
+    id: i64,
+    /// What it is called.
+    #[schema(example = "apples")]
+    name: String,
+    /// How many there are.
+    #[schema(example = 240)]
+    quantity: i64,
+    /// The most there may be.
+    #[schema(example = 1000)]
+    cap: i64,
+    /// Over how many segments the stock is split; 0: it is whole.
+    #[schema(example = 0)]
+    segments: i64,
+}
+
+/// One page of products, by name.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProductPage {
+    /// The products of this page.
+    products: Vec<ProductBody>,
+    /// Its number, from 1.
+    #[schema(example = 1)]
+    page: u32,
+    /// How many a full page has.
+    #[schema(example = 20)]
+    per_page: u32,
+    /// How many the whole list has.
+    #[schema(example = 1)]
+    total: i64,
+}
+
+/// Goods that arrive.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CreateArrival {
+    /// The product.
+    #[schema(example = "apples")]
+    pub(super) commodity_name: String,
+    /// How many: 1 to 1,000,000.
+    #[schema(example = 120)]
+    pub(super) quantity: i64,
+    /// The day they count for; left out, today in the time zone of the stockroom.
+    #[schema(format = Date, example = "2026-11-21")]
+    pub(super) day: Option<String>,
+}
+
+/// What arrived of a product on one day.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ArrivalBody {
+    /// The product.
+    #[schema(example = "apples")]
+    commodity_name: String,
+    /// The day.
+    #[schema(format = Date, example = "2026-11-21")]
+    day: String,
+    /// How many arrived on it.
+    #[schema(example = 120)]
+    quantity: i64,
+    /// In how many deliveries.
+    #[schema(example = 1)]
+    deliveries: i64,
+    /// When the last one came.
+    #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
+    updated_at: Timestamp,
+}
+
+/// What an arrival has led to.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ArrivedBody {
+    /// The product.
+    #[schema(example = "apples")]
+    commodity_name: String,
+    /// The day it counts for.
+    #[schema(format = Date, example = "2026-11-21")]
+    day: String,
+    /// How many arrived on that day so far.
+    #[schema(example = 120)]
+    quantity: i64,
+    /// In how many deliveries.
+    #[schema(example = 1)]
+    deliveries: i64,
+    /// How many there are now.
+    #[schema(example = 240)]
+    stock: i64,
+    /// How the stock was changed.
+    #[schema(example = "conditional-update")]
+    strategy: &'static str,
+    /// How often the change had to begin again because another was faster.
+    #[schema(example = 0)]
+    conflicts: u32,
+}
+
+/// One page of what arrived, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ArrivalPage {
+    /// The arrivals of this page.
+    arrivals: Vec<ArrivalBody>,
+    /// Its number, from 1.
+    #[schema(example = 1)]
+    page: u32,
+    /// How many a full page has.
+    #[schema(example = 20)]
+    per_page: u32,
+    /// How many the whole list has.
+    #[schema(example = 1)]
+    total: i64,
+}
+
+/// Which arrivals are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ArrivalsQuery {
+    /// From this day on, as in 2026-11-01.
+    pub(super) start_date: Option<String>,
+    /// Up to this day, included.
+    pub(super) end_date: Option<String>,
+    /// Of this product only.
+    pub(super) commodity_name: Option<String>,
+    /// The page's number, from 1.
+    #[param(default = 1, minimum = 1)]
+    pub(super) page: Option<u32>,
+    /// Arrivals on one page, 1 to 200.
+    #[param(default = 20, minimum = 1, maximum = 200)]
+    pub(super) per_page: Option<u32>,
+}
+
+/// Which product is audited.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct AuditQuery {
+    /// The product.
+    pub(super) commodity_name: String,
+}
+
+/// Which page is wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PageQuery {
+    /// The page's number, from 1.
+    #[param(default = 1, minimum = 1)]
+    pub(super) page: Option<u32>,
+    /// Rows on one page, 1 to 200.
+    #[param(default = 20, minimum = 1, maximum = 200)]
+    pub(super) per_page: Option<u32>,
+}
+
+/// An order to be made.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CreateOrder {
+    /// The product.
+    #[schema(example = "apples")]
+    pub(super) commodity_name: String,
+    /// How many to take aside: 1 to 1,000,000.
+    #[schema(example = 3)]
+    pub(super) quantity: i64,
+}
+
+/// An order.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OrderBody {
+    /// Its id.
+    #[schema(example = "019a8f0e-7c1b-7d3a-9c55-0f6a2b1c4d5e")]
+    id: String,
+    /// The product.
+    #[schema(example = "apples")]
+    commodity_name: String,
+    /// How many it takes aside.
+    #[schema(example = 3)]
+    quantity: i64,
+    /// `reserved`: they are taken aside; `released`: they were given back.
+    #[schema(example = "reserved")]
+    state: &'static str,
+    /// When it was made.
+    #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
+    created_at: Timestamp,
+    /// When its state last changed.
+    #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
+    updated_at: Timestamp,
+}
+
+/// What an order has led to.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OrderedBody {
+    /// The order.
+    #[serde(flatten)]
+    order: OrderBody,
+    /// How many there are now; left out if nothing was to be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 237)]
+    stock: Option<i64>,
+    /// How the stock was changed.
+    #[schema(example = "conditional-update")]
+    strategy: &'static str,
+    /// How often the change had to begin again because another was faster.
+    #[schema(example = 0)]
+    conflicts: u32,
+}
+
+impl StrategyQuery {
+    pub(super) fn wanted(&self) -> Result<Option<Strategy>, Problem> {
+        self.strategy.as_deref().map(strategy).transpose()
+    }
+}
+
+impl ProductBody {
+    pub(super) fn new(product: Product, cap: i64) -> Self {
+        let Product { id, name, quantity, segments } = product;
+        Self { id, name, quantity, cap, segments }
+    }
+}
+
+impl ProductPage {
+    pub(super) fn new(listed: Listed<Product>, request: PageRequest, cap: i64) -> Self {
+        Self {
+            products: listed.rows.into_iter().map(|product| ProductBody::new(product, cap)).collect(),
+            page: request.number(),
+            per_page: request.size(),
+            total: listed.total,
+        }
+    }
+}
+
+impl ArrivalPage {
+    pub(super) fn new(listed: Listed<Arrival>, request: PageRequest) -> Self {
+        let body = |arrival: Arrival| ArrivalBody {
+            commodity_name: arrival.commodity_name,
+            day: arrival.day,
+            quantity: arrival.quantity,
+            deliveries: arrival.deliveries,
+            updated_at: moment(arrival.updated_at),
+        };
+        Self {
+            arrivals: listed.rows.into_iter().map(body).collect(),
+            page: request.number(),
+            per_page: request.size(),
+            total: listed.total,
+        }
+    }
+}
+
+impl ArrivedBody {
+    pub(super) fn new(arrived: Arrived) -> Self {
+        Self {
+            commodity_name: arrived.commodity_name,
+            day: arrived.day.to_string(),
+            quantity: arrived.quantity,
+            deliveries: arrived.deliveries,
+            stock: arrived.changed.quantity,
+            strategy: arrived.strategy.name(),
+            conflicts: arrived.changed.conflicts,
+        }
+    }
+}
+
+impl OrderBody {
+    pub(super) fn new(order: Order) -> Self {
+        Self {
+            id: order.id,
+            commodity_name: order.commodity_name,
+            quantity: order.quantity,
+            state: order.state.as_str(),
+            created_at: moment(order.created_at),
+            updated_at: moment(order.updated_at),
+        }
+    }
+}
+
+impl OrderedBody {
+    pub(super) fn new(ordered: Ordered) -> Self {
+        Self {
+            order: OrderBody::new(ordered.order),
+            stock: ordered.changed.map(|changed| changed.quantity),
+            strategy: ordered.strategy.name(),
+            conflicts: ordered.changed.map_or(0, |changed| changed.conflicts),
+        }
+    }
+}
+
+/// The strategy of this name.
+pub(crate) fn strategy(name: &str) -> Result<Strategy, Problem> {
+    name.parse().map_err(|why: crate::domain::StrategyRefused| refused("strategy", &why))
+}
+
+/// The day that a field names; an empty one names none.
+pub(crate) fn day(field: &str, text: Option<&str>) -> Result<Option<Day>, Problem> {
+    let parsed = text.filter(|text| !text.is_empty()).map(Day::parse).transpose();
+    parsed.map_err(|why| refused(field, &why))
+}
+
+/// The page that is meant.
+pub(crate) fn page(number: Option<u32>, size: Option<u32>) -> Result<PageRequest, Problem> {
+    let request = PageRequest::new(number.unwrap_or(1), size.unwrap_or(crate::domain::ROWS));
+    request.map_err(|why| refused(if why == PageRefused::Size { "perPage" } else { "page" }, &why))
+}
+
+fn refused(field: &str, why: &impl std::fmt::Display) -> Problem {
+    let why = why.to_string();
+    let mut characters = why.chars();
+    let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    Problem::of_field(INVALID_INPUT, field, format!("{first}{}.", characters.as_str()))
+}
+
+fn moment(unix_ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX)
+}

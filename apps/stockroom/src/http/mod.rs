@@ -1,0 +1,74 @@
+//! The service over HTTP: routes, and what is told when something cannot be done.
+
+mod app;
+mod arrivals;
+mod audit;
+mod body;
+mod kind;
+mod openapi;
+mod orders;
+mod probes;
+mod products;
+mod refusal;
+mod route;
+
+pub(crate) use app::App;
+pub(crate) use body::{day, page, strategy};
+use route::Route;
+
+use crate::page as pages;
+use crate::service::Service;
+use axum::Router;
+use axum::http::header;
+use axum::routing::get;
+use hyper_util::service::TowerToHyperService;
+use metrics_exporter_prometheus::PrometheusHandle;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use url::Url;
+use web::{HttpMetrics, OwnAddress, Wrap};
+
+/// How long requests under way may take to finish once the service is asked to stop.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the HTTP side is told beside its service.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What the outside calls this service, as in `https://stock.example.com`.
+    pub public_url: Option<Url>,
+    /// What `/metrics` shows; see [`web::install_metrics`].
+    pub prometheus: PrometheusHandle,
+}
+
+/// Answers requests until `stop` is ready, then finishes those that are under way.
+///
+/// # Errors
+/// The listener has no address, or the settings cannot be used.
+pub async fn serve(
+    service: Service,
+    listener: TcpListener,
+    settings: Settings,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<()> {
+    let own = OwnAddress::new(listener.local_addr()?, settings.public_url.clone());
+    let upkeep = tokio::spawn(web::keep_metrics_up(settings.prometheus.clone()));
+    let app = App { service, prometheus: settings.prometheus };
+    let router = router(app, own, settings.public_url.as_ref())?;
+    web::listen(listener, TowerToHyperService::new(router), stop, STOP_PATIENCE).await;
+    upkeep.abort();
+    Ok(())
+}
+
+fn router(app: App, own: OwnAddress, public_url: Option<&Url>) -> anyhow::Result<Router> {
+    let (api, document) = openapi::routes().split_for_parts();
+    let json = document.to_pretty_json()?;
+    let docs = pages::docs(&document, kind::OWN);
+    let own_pages = pages::routes()
+        .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
+        .route("/docs", get(async move || docs));
+    let metrics = Arc::new(HttpMetrics::<Route>::register());
+    let wrap = Wrap { own, public_url, metrics, problem_page: pages::problem };
+    Ok(web::wrap(api.merge(own_pages), wrap)?.with_state(app))
+}

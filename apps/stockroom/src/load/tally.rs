@@ -1,0 +1,51 @@
+//! [`Tally`]: what all operations came to.
+
+use super::{Ended, Outcome};
+use anyhow::Result;
+use hdrhistogram::Histogram;
+
+/// What all operations came to.
+pub(super) struct Tally {
+    pub(super) done: u64,
+    pub(super) refused: u64,
+    pub(super) gave_up: u64,
+    pub(super) cancelled: u64,
+    pub(super) failed: u64,
+    pub(super) conflicts: u64,
+    pub(super) interferences: u64,
+    micros: Histogram<u64>,
+}
+
+impl Tally {
+    pub(super) fn new() -> Result<Self> {
+        let micros = Histogram::new(3)?;
+        Ok(Self { done: 0, refused: 0, gave_up: 0, cancelled: 0, failed: 0, conflicts: 0, interferences: 0, micros })
+    }
+
+    pub(super) fn add(&mut self, ended: Ended) {
+        match ended.outcome {
+            Outcome::Done => self.done += 1,
+            Outcome::Refused => self.refused += 1,
+            Outcome::GaveUp => self.gave_up += 1,
+            Outcome::Cancelled => self.cancelled += 1,
+            Outcome::Failed => self.failed += 1,
+        }
+        self.conflicts += u64::from(ended.conflicts);
+        self.interferences += u64::from(ended.interferences);
+        // What was cut off says nothing about how long it would have taken.
+        if ended.outcome != Outcome::Cancelled {
+            self.micros.saturating_record(ended.micros);
+        }
+    }
+
+    /// How many were answered, with whatever answer.
+    pub(super) fn answered(&self) -> u64 {
+        self.done + self.refused + self.gave_up
+    }
+
+    /// The time within which this share of the answers came, in milliseconds.
+    pub(super) fn quantile_ms(&self, quantile: f64) -> f64 {
+        let micros = self.micros.value_at_quantile(quantile);
+        f64::from(u32::try_from(micros).unwrap_or(u32::MAX)) / 1_000.0
+    }
+}

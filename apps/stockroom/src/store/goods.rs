@@ -1,0 +1,116 @@
+//! Products, arrivals and orders as they are told, and adding a product.
+
+use super::StoreError;
+use super::words::{Pools, Words};
+use crate::domain::{Day, Name};
+
+/// A product with its stock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// Its number.
+    pub id: i64,
+    /// What it is called.
+    pub name: String,
+    /// How many there are.
+    pub quantity: i64,
+    /// Over how many segments the stock is split; 0: it is whole.
+    pub segments: i64,
+}
+
+/// What arrived of a product on one day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The product.
+    pub commodity_name: String,
+    /// The day, in the time zone of the stockroom.
+    pub day: String,
+    /// How many arrived.
+    pub quantity: i64,
+    /// How many deliveries that were.
+    pub deliveries: i64,
+    /// When the last one came, in milliseconds since 1970.
+    pub updated_at: i64,
+}
+
+/// Which arrivals are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArrivalsWanted {
+    /// From this day on.
+    pub start: Option<Day>,
+    /// Up to this day, included.
+    pub end: Option<Day>,
+    /// Of this product only.
+    pub commodity: Option<i64>,
+}
+
+/// An order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Its id.
+    pub id: String,
+    /// The product.
+    pub commodity: i64,
+    /// What that is called.
+    pub commodity_name: String,
+    /// How many it takes aside.
+    pub quantity: i64,
+    /// Whether it still does.
+    pub state: OrderState,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: i64,
+    /// When its state last changed, in milliseconds since 1970.
+    pub updated_at: i64,
+}
+
+/// What has become of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderState {
+    /// Its goods are taken aside.
+    Reserved,
+    /// It gave them back.
+    Released,
+}
+
+impl OrderState {
+    /// As it is stored and told.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reserved => "reserved",
+            Self::Released => "released",
+        }
+    }
+
+    pub(super) fn stored(text: &str) -> Result<Self, StoreError> {
+        let known = [Self::Reserved, Self::Released].into_iter().find(|state| state.as_str() == text);
+        known.ok_or_else(|| StoreError::Corrupt(format!("an order is {text:?}")))
+    }
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed<T> {
+    /// Its rows.
+    pub rows: Vec<T>,
+    /// How many the whole list has.
+    pub total: i64,
+}
+
+pub(super) async fn add<DB: Words>(pools: &Pools<DB>, name: &Name) -> Result<Product, StoreError> {
+    let mut transaction = pools.begin().await?;
+    let insert = "INSERT INTO commodities (name) VALUES (?)";
+    let inserted = DB::send(&mut transaction, insert, &[name.as_str().into()]).await;
+    match inserted {
+        Err(error) if error.as_database_error().is_some_and(|known| known.is_unique_violation()) => {
+            return Err(StoreError::NameTaken(name.to_string()));
+        }
+        inserted => inserted?,
+    };
+    let select = "SELECT id FROM commodities WHERE name = ?";
+    let row = DB::fetch_first(&mut transaction, select, &[name.as_str().into()]).await?;
+    let id = DB::number(&row.ok_or(sqlx::Error::RowNotFound)?, 0)?;
+    let stock = "INSERT INTO stocks (commodity_id, quantity, is_split, version) VALUES (?, 0, 0, 0)";
+    DB::send(&mut transaction, stock, &[id.into()]).await?;
+    transaction.commit().await.map_err(StoreError::of_commit)?;
+    Ok(Product { id, name: name.to_string(), quantity: 0, segments: 0 })
+}

@@ -1,0 +1,37 @@
+//! PostgreSQL's words.
+
+use super::StoreError;
+use super::open::{ACQUIRE_MAX, CONNECT_MAX, CONNECTIONS_MAX, upgrade};
+use super::words::{Pools, Words, sends};
+use evenkeel::clock::Clock;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgConnection};
+use std::str::FromStr;
+
+pub(super) async fn open(url: &str, clock: &Clock) -> Result<Pools<sqlx::Postgres>, StoreError> {
+    let options = PgConnectOptions::from_str(url)?;
+    // A connection of its own first: a pool would retry, and then only say that time ran out.
+    let first = clock.timeout(CONNECT_MAX, PgConnection::connect_with(&options)).await;
+    let mut first = first.map_err(|_| sqlx::Error::PoolTimedOut)??;
+    upgrade(&mut first, sqlx::migrate!("migrations/postgres")).await?;
+    first.close().await?;
+    let pool =
+        PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(ACQUIRE_MAX).connect_lazy_with(options);
+    Ok(Pools { writer: pool.clone(), reader: pool })
+}
+
+impl Words for sqlx::Postgres {
+    // READ COMMITTED whatever the server's default: a stricter level would show a change the state before it got its turn.
+    const BEGIN_WRITING: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+    const SNAPSHOT: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    const LOCK: &'static str = "FOR UPDATE";
+    const INT: &'static str = "BIGINT";
+
+    sends!(sqlx::Postgres, true);
+
+    fn is_contention(error: &sqlx::Error) -> bool {
+        let Some(known) = error.as_database_error() else { return false };
+        // Serialisation failure, deadlock, lock not available.
+        known.is_unique_violation() || matches!(known.code().as_deref(), Some("40001" | "40P01" | "55P03"))
+    }
+}

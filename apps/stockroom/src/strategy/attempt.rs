@@ -1,0 +1,171 @@
+//! One change: tried until it happened, was refused, or was tried often enough.
+
+use super::tools::Tools;
+use super::{conditional, fenced, optimistic, pessimistic, segmented, split, unfenced};
+use crate::domain::{Change, RefusedChange, Strategy};
+use crate::store::StoreError;
+use crate::store::ledger::Noted;
+use crate::store::words::{Pools, Words};
+use evenkeel::lock::{FenceError, LockError};
+use rand::Rng;
+use std::time::Duration;
+
+/// The longest pause between two attempts.
+const PAUSE_MAX: Duration = Duration::from_millis(50);
+
+/// A change that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// How many there are now. (Of a split stock: at about the time of the change.)
+    pub quantity: i64,
+    /// Of an arrival: how many arrived that day so far, in how many deliveries.
+    pub arrived: Option<(i64, i64)>,
+    /// How often it had to begin again because somebody else was faster.
+    pub conflicts: u32,
+    /// How often somebody else was there although a lock kept everybody out.
+    pub interferences: u32,
+}
+
+/// Why a change did not happen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// The rule forbids it.
+    #[error(transparent)]
+    Refused(#[from] RefusedChange),
+    /// There is no order of this id whose goods could be given back.
+    #[error("the order holds nothing that it could give back")]
+    NothingToRelease,
+    /// Others were faster again and again. Nothing was changed; try again.
+    #[error("others changed the same product {conflicts} times meanwhile; try again")]
+    Conflict {
+        /// How often.
+        conflicts: u32,
+    },
+    /// The lock was not given in time, or Redis did not answer. Nothing was changed.
+    #[error("the lock could not be had: {0}")]
+    Lock(LockError),
+    /// The database did not do it, or did not say whether it did.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What one attempt came to, when nothing went wrong.
+pub(super) enum Step {
+    /// It is committed.
+    Done { quantity: i64, noted: Noted },
+    /// Somebody else was faster.
+    Conflict,
+    /// Somebody else was there although a lock kept everybody out, and chose another strategy. Nothing was written.
+    Interference,
+    /// The stock is split, and this strategy needs it whole.
+    IsSplit,
+}
+
+/// Why one attempt ended early.
+pub(super) enum Stop {
+    /// Trying again does not help.
+    Error(ChangeError),
+    /// A deadlock, a lock that was lost, a fence that came too late.
+    Again,
+}
+
+impl From<RefusedChange> for Stop {
+    fn from(refused: RefusedChange) -> Self {
+        Self::Error(refused.into())
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl Stop {
+    /// What an error of a statement means for its transaction.
+    pub(super) fn of<DB: Words>(error: sqlx::Error) -> Self {
+        if DB::is_contention(&error) { Self::Again } else { StoreError::from(error).into() }
+    }
+
+    /// What an error of a commit means.
+    pub(super) fn of_commit<DB: Words>(error: sqlx::Error) -> Self {
+        if DB::is_contention(&error) { Self::Again } else { StoreError::of_commit(error).into() }
+    }
+
+    /// What an error of work under a fence means. A fence that came too late is a lock that was lost: acquire it again.
+    pub(super) fn of_fence(error: FenceError) -> Self {
+        match error {
+            error if error.is_fenced() => Self::Again,
+            FenceError::CommitUnknown(error) => StoreError::CommitUnknown(error.to_string()).into(),
+            FenceError::Lock(error) => Self::Error(ChangeError::Lock(error)),
+            FenceError::Sql(error) if error.is_retryable() => Self::Again,
+            FenceError::Sql(error) => StoreError::Library(error).into(),
+            error => StoreError::Corrupt(error.to_string()).into(),
+        }
+    }
+}
+
+/// Changes a stock by a strategy.
+///
+/// Guaranteed, except for [`Strategy::Unfenced`]: an answer `Ok` says that exactly this change was committed, with its cause and its
+/// movement; an error that it was not, unless it is [`StoreError::CommitUnknown`].
+///
+/// # Errors
+/// See [`ChangeError`].
+pub(crate) async fn change<DB: Words>(
+    pools: &Pools<DB>,
+    tools: &Tools,
+    strategy: Strategy,
+    change: &Change,
+    now_ms: i64,
+) -> Result<Changed, ChangeError> {
+    let (mut conflicts, mut interferences) = (0, 0);
+    for attempt in 0..tools.attempts_max {
+        let once = once(pools, tools, strategy, change, now_ms);
+        match Box::pin(once).await {
+            Ok(Step::Done { quantity, noted }) => {
+                let arrived = match noted {
+                    Noted::Arrived { quantity, deliveries } => Some((quantity, deliveries)),
+                    Noted::Ordered | Noted::NothingToRelease => None,
+                };
+                return Ok(Changed { quantity, arrived, conflicts, interferences });
+            }
+            Ok(Step::Conflict) | Err(Stop::Again) => conflicts += 1,
+            Ok(Step::Interference) => interferences += 1,
+            Ok(Step::IsSplit) => {
+                Box::pin(split::join(pools, change.commodity, now_ms)).await?;
+                continue;
+            }
+            Err(Stop::Error(error)) => return Err(error),
+        }
+        pause(attempt).await;
+    }
+    Err(ChangeError::Conflict { conflicts: conflicts + interferences })
+}
+
+async fn once<DB: Words>(
+    pools: &Pools<DB>,
+    tools: &Tools,
+    strategy: Strategy,
+    change: &Change,
+    now_ms: i64,
+) -> Result<Step, Stop> {
+    match strategy {
+        Strategy::Optimistic => optimistic::once(pools, tools, change, now_ms).await,
+        Strategy::Pessimistic => pessimistic::once(pools, tools, change, now_ms).await,
+        Strategy::RedisLock => fenced::once(pools, tools, tools.lock(change.commodity), change, now_ms).await,
+        Strategy::Striped => fenced::once(pools, tools, tools.stripe(change.commodity), change, now_ms).await,
+        Strategy::Redlock => fenced::once(pools, tools, tools.lock(change.commodity), change, now_ms).await,
+        Strategy::ConditionalUpdate => conditional::once(pools, tools, change, now_ms).await,
+        Strategy::Segmented => segmented::once(pools, tools, change, now_ms).await,
+        Strategy::Unfenced => unfenced::once(pools, tools, change, now_ms).await,
+    }
+}
+
+/// A random pause, longer with every attempt: a crowd that comes back at once meets again.
+async fn pause(attempt: u32) {
+    let longest = Duration::from_millis(1 << attempt.min(6)).min(PAUSE_MAX);
+    let share = rand::rng().random_range(0.0..1.0);
+    tokio::time::sleep(longest.mul_f64(share)).await;
+}

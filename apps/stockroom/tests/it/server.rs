@@ -1,0 +1,59 @@
+//! The real program, listening on a free port.
+
+use super::client::Client;
+use serde_json::json;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use tempfile::TempDir;
+use testkit::process::{Child, Launch};
+
+/// A running service and its folder.
+pub(super) struct Server {
+    pub(super) child: Child,
+    pub(super) client: Client,
+    folder: TempDir,
+}
+
+impl Server {
+    /// With nothing but a folder: SQLite and the embedded store.
+    pub(super) fn start() -> Server {
+        Server::start_with(&[])
+    }
+
+    /// With more arguments.
+    pub(super) fn start_with(arguments: &[&str]) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let launch = Launch::new(env!("CARGO_BIN_EXE_stockroom"), folder.path().join("log"))
+            .piped()
+            .arguments(["--listen", "127.0.0.1:0", "--data"])
+            .argument(folder.path().join("data"))
+            .arguments(arguments);
+        let mut child = launch.start().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.take_output().unwrap()).read_line(&mut first).unwrap();
+        let address = first.trim_end().strip_prefix("listening on http://");
+        let address = address.unwrap_or_else(|| panic!("{first:?}, then:\n{}", child.log_tail())).to_owned();
+        Server { child, client: Client { address }, folder }
+    }
+
+    /// Where its data is.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Adds products.
+    pub(super) async fn with_products(self, names: &[&str]) -> Server {
+        for name in names {
+            self.client.post("/api/products", &json!({ "name": name })).await.is(201);
+        }
+        self
+    }
+
+    /// Takes goods in, and answers what the stock is then.
+    pub(super) async fn arrive(&self, name: &str, quantity: i64, day: &str) -> i64 {
+        let body = json!({ "commodityName": name, "quantity": quantity, "day": day });
+        let answer = self.client.post("/api/arrivals", &body).await;
+        assert!(matches!(answer.status, 200 | 201), "{}", answer.text);
+        answer.value()["stock"].as_i64().unwrap()
+    }
+}

@@ -1,0 +1,55 @@
+//! The last word on errors: a bare status becomes a problem document, and a browser gets the same problem as a page.
+
+use crate::{Consistency, Problem};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use maud::Markup;
+
+/// Middleware. Errors that layers and the router made without us get a body; those who ask for HTML get a page.
+pub(crate) async fn negotiate(State(page): State<fn(&Problem) -> Markup>, request: Request, next: Next) -> Response {
+    let wants_page = wants_page(request.headers()) && !request.uri().path().starts_with("/api/");
+    let response = next.run(request).await;
+    let status = response.status();
+    if !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    match response.extensions().get::<Problem>().cloned() {
+        Some(_) if !wants_page => response,
+        None if is_page(&response) => response,
+        known => {
+            let problem = known.unwrap_or_else(|| Problem::of_status(status));
+            let page = wants_page.then(|| page(&problem));
+            let mut told = problem.into_response();
+            if let Some(page) = page {
+                *told.body_mut() = page.into_string().into();
+                told.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+            }
+            with_headers_of(&response, told)
+        }
+    }
+}
+
+/// Whether the client names HTML among what it accepts. `*/*` is not enough: that is what programs send.
+fn wants_page(headers: &HeaderMap) -> bool {
+    headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).is_some_and(|accept| accept.contains("text/html"))
+}
+
+fn is_page(response: &Response) -> bool {
+    response.headers().get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"text/html"))
+}
+
+/// What the first answer's headers said beyond its body, such as `Allow`.
+fn with_headers_of(original: &Response, mut told: Response) -> Response {
+    *told.status_mut() = original.status();
+    for (name, value) in original.headers() {
+        if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH {
+            told.headers_mut().insert(name, value.clone());
+        }
+    }
+    if let Some(consistency) = original.extensions().get::<Consistency>() {
+        told.extensions_mut().insert(*consistency);
+    }
+    told
+}

@@ -1,0 +1,67 @@
+//! What goes around the routes of a service, outermost first.
+
+use crate::host::refuse_foreign;
+use crate::metrics::{Family, HttpMetrics};
+use crate::negotiate::negotiate;
+use crate::observe::observe;
+use crate::secure::secure;
+use crate::{OwnAddress, Problem};
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware::{from_fn, from_fn_with_state};
+use maud::Markup;
+use std::sync::Arc;
+use std::time::Duration;
+use tower::ServiceBuilder;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::csrf::CsrfLayer;
+use tower_http::timeout::TimeoutLayer;
+use url::Url;
+
+/// The largest body of any request.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// From the end of a request's head to the head of its answer. Longer than any time-out behind it, so that those speak first.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What [`wrap`] is told.
+pub struct Wrap<'a, F: Family> {
+    /// Where the service is reached.
+    pub own: OwnAddress,
+    /// What the outside calls this service, if it is set: forms may come from there, too.
+    pub public_url: Option<&'a Url>,
+    /// Where requests are counted.
+    pub metrics: Arc<HttpMetrics<F>>,
+    /// A problem as a page, for those who asked for one.
+    pub problem_page: fn(&Problem) -> Markup,
+}
+
+/// Puts around `routes` what every service has: short ids, logs and counters, headers for browsers, problems for errors, a bound
+/// of time and of size, no forms from other sites, no foreign hosts.
+///
+/// # Errors
+/// The public address cannot be an origin.
+pub fn wrap<S, F>(routes: Router<S>, with: Wrap<'_, F>) -> anyhow::Result<Router<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    F: Family,
+{
+    let mut same_site = CsrfLayer::new();
+    if let Some(url) = with.public_url {
+        same_site = same_site.add_trusted_origin(url.origin().ascii_serialization())?;
+    }
+    let outermost_first = ServiceBuilder::new()
+        .layer(from_fn_with_state(with.metrics, observe::<F>))
+        .layer(from_fn(secure))
+        .layer(from_fn_with_state(with.problem_page, negotiate))
+        .layer(CatchPanicLayer::new())
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, REQUEST_PATIENCE))
+        .layer(from_fn_with_state(with.own, refuse_foreign::<F>))
+        .layer(same_site)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
+    Ok(routes
+        .fallback(async || StatusCode::NOT_FOUND)
+        .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
+        .layer(outermost_first))
+}
