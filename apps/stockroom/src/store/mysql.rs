@@ -4,7 +4,7 @@ use super::StoreError;
 use super::open::{ACQUIRE_MAX, CONNECT_MAX, CONNECTIONS_MAX, upgrade};
 use super::words::{Pools, Words, sends};
 use evenkeel::clock::Clock;
-use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlPoolOptions};
+use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::{Connection, Executor, MySqlConnection};
 use std::str::FromStr;
 
@@ -41,12 +41,5 @@ impl Words for sqlx::MySql {
         // For the next transaction alone.
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").await?;
         Ok(())
-    }
-
-    fn is_contention(error: &sqlx::Error) -> bool {
-        let Some(known) = error.as_database_error() else { return false };
-        let number = known.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number);
-        // Lock wait time-out, deadlock, lock given up at once, a transaction that a cluster refused, a snapshot outrun.
-        known.is_unique_violation() || matches!(number, Some(1205 | 1213 | 3572 | 3101 | 1020))
     }
 }

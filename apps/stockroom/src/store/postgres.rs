@@ -28,10 +28,4 @@ impl Words for sqlx::Postgres {
     const INT: &'static str = "BIGINT";
 
     sends!(sqlx::Postgres, true);
-
-    fn is_contention(error: &sqlx::Error) -> bool {
-        let Some(known) = error.as_database_error() else { return false };
-        // Serialisation failure, deadlock, lock not available.
-        known.is_unique_violation() || matches!(known.code().as_deref(), Some("40001" | "40P01" | "55P03"))
-    }
 }

@@ -41,11 +41,4 @@ impl Words for sqlx::Sqlite {
     const INT: &'static str = "INTEGER";
 
     sends!(sqlx::Sqlite, false);
-
-    fn is_contention(error: &sqlx::Error) -> bool {
-        let Some(known) = error.as_database_error() else { return false };
-        // The low byte is the primary code: 5 is SQLITE_BUSY, 6 SQLITE_LOCKED.
-        let code = known.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
-        known.is_unique_violation() || matches!(code & 0xff, 5 | 6)
-    }
 }

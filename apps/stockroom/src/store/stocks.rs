@@ -84,5 +84,9 @@ async fn select<DB: Words>(
     commodity: i64,
 ) -> Result<Option<Stock>, sqlx::Error> {
     let Some(row) = DB::fetch_first(connection, sql, &[commodity.into()]).await? else { return Ok(None) };
-    Ok(Some(Stock { quantity: DB::number(&row, 0)?, is_split: DB::number(&row, 1)? != 0, version: DB::number(&row, 2)? }))
+    Ok(Some(Stock {
+        quantity: DB::number(&row, 0)?,
+        is_split: DB::number(&row, 1)? != 0,
+        version: DB::number(&row, 2)?,
+    }))
 }

@@ -3,6 +3,7 @@
 //! Statements are written for all three: `?` stands for a value, `{int}` for the type that a sum is read as, and `{lock}` for the
 //! words that keep the rows of a `SELECT` from others until the transaction ends.
 
+use evenkeel::sql::Conflict;
 use sqlx::{Pool, SqlSafeStr, Transaction};
 use std::future::Future;
 
@@ -75,9 +76,12 @@ pub(crate) trait Words: evenkeel::sql::Database {
     /// Column `at` as text.
     fn string(row: &Self::Row, at: usize) -> Result<String, sqlx::Error>;
 
-    /// Whether a transaction that failed so may succeed when it is done again: a deadlock, a lock not given in time, a snapshot
-    /// that could not be kept, or a row that somebody else has just made.
-    fn is_contention(error: &sqlx::Error) -> bool;
+    /// Whether a transaction that failed so may succeed when it is done again: what the library calls a conflict, and a row that
+    /// somebody else has just made.
+    fn conflict(error: &sqlx::Error) -> Option<Conflict> {
+        let is_made = error.as_database_error().is_some_and(|known| known.is_unique_violation());
+        Conflict::of(error).or(is_made.then_some(Conflict::Stale))
+    }
 
     /// What a connection is told before [`SNAPSHOT`](Self::SNAPSHOT).
     fn before_snapshot(connection: &mut Self::Connection) -> impl Future<Output = Result<(), sqlx::Error>> + Send {

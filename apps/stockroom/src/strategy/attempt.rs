@@ -7,11 +7,12 @@ use crate::store::StoreError;
 use crate::store::ledger::Noted;
 use crate::store::words::{Pools, Words};
 use evenkeel::lock::{FenceError, LockError};
-use rand::Rng;
+use evenkeel::sql::{Conflict, ConflictError, ConflictPolicy, Contended};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The longest pause between two attempts.
-const PAUSE_MAX: Duration = Duration::from_millis(50);
+/// The first and the longest pause between two attempts.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
 /// A change that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,24 +51,37 @@ pub enum ChangeError {
     Store(#[from] StoreError),
 }
 
-/// What one attempt came to, when nothing went wrong.
-pub(super) enum Step {
-    /// It is committed.
-    Done { quantity: i64, noted: Noted },
-    /// Somebody else was faster.
-    Conflict,
-    /// Somebody else was there although a lock kept everybody out, and chose another strategy. Nothing was written.
+/// What one attempt came to, when nothing went wrong: it is committed.
+pub(super) struct Done {
+    pub(super) quantity: i64,
+    pub(super) noted: Noted,
+}
+
+/// Why one attempt ended early. Nothing of it happened, unless it is an unknown commit.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Stop {
+    /// Trying again does not help.
+    #[error(transparent)]
+    Error(ChangeError),
+    /// Somebody else was faster: a deadlock, a version that has moved, a lock that was lost, a fence that came too late.
+    #[error("somebody else was faster: {0}")]
+    Again(Conflict),
+    /// Somebody else was there although a lock kept everybody out, and chose another strategy.
+    #[error("somebody else was inside the lock")]
     Interference,
     /// The stock is split, and this strategy needs it whole.
+    #[error("the stock is split")]
     IsSplit,
 }
 
-/// Why one attempt ended early.
-pub(super) enum Stop {
-    /// Trying again does not help.
-    Error(ChangeError),
-    /// A deadlock, a lock that was lost, a fence that came too late.
-    Again,
+impl Contended for Stop {
+    fn conflict(&self) -> Option<Conflict> {
+        match self {
+            Self::Error(_) => None,
+            Self::Again(conflict) => Some(*conflict),
+            Self::Interference | Self::IsSplit => Some(Conflict::Stale),
+        }
+    }
 }
 
 impl From<RefusedChange> for Stop {
@@ -83,23 +97,34 @@ impl From<StoreError> for Stop {
 }
 
 impl Stop {
+    /// Somebody else has changed what was read.
+    pub(super) fn stale() -> Self {
+        Self::Again(Conflict::Stale)
+    }
+
     /// What an error of a statement means for its transaction.
     pub(super) fn of<DB: Words>(error: sqlx::Error) -> Self {
-        if DB::is_contention(&error) { Self::Again } else { StoreError::from(error).into() }
+        match DB::conflict(&error) {
+            Some(conflict) => Self::Again(conflict),
+            None => StoreError::from(error).into(),
+        }
     }
 
     /// What an error of a commit means.
     pub(super) fn of_commit<DB: Words>(error: sqlx::Error) -> Self {
-        if DB::is_contention(&error) { Self::Again } else { StoreError::of_commit(error).into() }
+        match DB::conflict(&error) {
+            Some(conflict) => Self::Again(conflict),
+            None => StoreError::of_commit(error).into(),
+        }
     }
 
     /// What an error of work under a fence means. A fence that came too late is a lock that was lost: acquire it again.
     pub(super) fn of_fence(error: FenceError) -> Self {
         match error {
-            error if error.is_fenced() => Self::Again,
+            error if error.is_fenced() => Self::stale(),
             FenceError::CommitUnknown(error) => StoreError::CommitUnknown(error.to_string()).into(),
             FenceError::Lock(error) => Self::Error(ChangeError::Lock(error)),
-            FenceError::Sql(error) if error.is_retryable() => Self::Again,
+            FenceError::Sql(error) if error.is_retryable() => Self::stale(),
             FenceError::Sql(error) => StoreError::Library(error).into(),
             error => StoreError::Corrupt(error.to_string()).into(),
         }
@@ -120,28 +145,36 @@ pub(crate) async fn change<DB: Words>(
     change: &Change,
     now_ms: i64,
 ) -> Result<Changed, ChangeError> {
-    let (mut conflicts, mut interferences) = (0, 0);
-    for attempt in 0..tools.attempts_max {
-        let once = once(pools, tools, strategy, change, now_ms);
-        match Box::pin(once).await {
-            Ok(Step::Done { quantity, noted }) => {
-                let arrived = match noted {
-                    Noted::Arrived { quantity, deliveries } => Some((quantity, deliveries)),
-                    Noted::Ordered | Noted::NothingToRelease => None,
-                };
-                return Ok(Changed { quantity, arrived, conflicts, interferences });
+    let (conflicts, interferences) = (AtomicU32::new(0), AtomicU32::new(0));
+    let policy = ConflictPolicy::default().attempts(tools.attempts_max).delays(PAUSES.0, PAUSES.1);
+    let attempt = || {
+        Box::pin(async {
+            let stop = match once(pools, tools, strategy, change, now_ms).await {
+                Ok(done) => return Ok(done),
+                Err(stop) => stop,
+            };
+            match &stop {
+                Stop::Again(_) => _ = conflicts.fetch_add(1, Ordering::Relaxed),
+                Stop::Interference => _ = interferences.fetch_add(1, Ordering::Relaxed),
+                Stop::IsSplit => split::join(pools, change.commodity, now_ms).await?,
+                Stop::Error(_) => {}
             }
-            Ok(Step::Conflict) | Err(Stop::Again) => conflicts += 1,
-            Ok(Step::Interference) => interferences += 1,
-            Ok(Step::IsSplit) => {
-                Box::pin(split::join(pools, change.commodity, now_ms)).await?;
-                continue;
-            }
-            Err(Stop::Error(error)) => return Err(error),
+            Err(stop)
+        })
+    };
+    let tried = tools.keel().retry_on_conflict(&policy, attempt).await;
+    let (conflicts, interferences) = (conflicts.into_inner(), interferences.into_inner());
+    match tried {
+        Ok(Done { quantity, noted }) => {
+            let arrived = match noted {
+                Noted::Arrived { quantity, deliveries } => Some((quantity, deliveries)),
+                Noted::Ordered | Noted::NothingToRelease => None,
+            };
+            Ok(Changed { quantity, arrived, conflicts, interferences })
         }
-        pause(attempt).await;
+        Err(ConflictError::Failed(Stop::Error(error))) => Err(error),
+        Err(_) => Err(ChangeError::Conflict { conflicts: conflicts + interferences }),
     }
-    Err(ChangeError::Conflict { conflicts: conflicts + interferences })
 }
 
 async fn once<DB: Words>(
@@ -150,7 +183,7 @@ async fn once<DB: Words>(
     strategy: Strategy,
     change: &Change,
     now_ms: i64,
-) -> Result<Step, Stop> {
+) -> Result<Done, Stop> {
     match strategy {
         Strategy::Optimistic => optimistic::once(pools, tools, change, now_ms).await,
         Strategy::Pessimistic => pessimistic::once(pools, tools, change, now_ms).await,
@@ -161,11 +194,4 @@ async fn once<DB: Words>(
         Strategy::Segmented => segmented::once(pools, tools, change, now_ms).await,
         Strategy::Unfenced => unfenced::once(pools, tools, change, now_ms).await,
     }
-}
-
-/// A random pause, longer with every attempt: a crowd that comes back at once meets again.
-async fn pause(attempt: u32) {
-    let longest = Duration::from_millis(1 << attempt.min(6)).min(PAUSE_MAX);
-    let share = rand::rng().random_range(0.0..1.0);
-    tokio::time::sleep(longest.mul_f64(share)).await;
 }

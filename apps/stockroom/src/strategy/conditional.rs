@@ -1,7 +1,7 @@
 //! One statement that changes the row only where the rule holds. The database does the arithmetic, so nothing that was read can be
 //! out of date; it only works where the rule can be said in one statement.
 
-use super::attempt::{Step, Stop};
+use super::attempt::{Done, Stop};
 use super::tools::Tools;
 use super::whole;
 use crate::domain::Change;
@@ -13,20 +13,20 @@ pub(super) async fn once<DB: Words>(
     tools: &Tools,
     change: &Change,
     now_ms: i64,
-) -> Result<Step, Stop> {
+) -> Result<Done, Stop> {
     let mut transaction = pools.begin().await.map_err(Stop::of::<DB>)?;
     let is_changed = stocks::change::<DB>(&mut transaction, change, tools.cap).await.map_err(Stop::of::<DB>)?;
     let read = stocks::read::<DB>(&mut transaction, change.commodity).await.map_err(Stop::of::<DB>)?;
     let stock = stocks::present(read, change.commodity)?;
     if !is_changed {
         if stock.is_split {
-            return Ok(Step::IsSplit);
+            return Err(Stop::IsSplit);
         }
         whole::decided(stock, tools, change)?;
         // It would have done by now.
-        return Ok(Step::Conflict);
+        return Err(Stop::stale());
     }
-    let step = whole::note::<DB>(&mut transaction, stock, change, now_ms).await?;
+    let done = whole::note::<DB>(&mut transaction, stock, change, now_ms).await?;
     transaction.commit().await.map_err(Stop::of_commit::<DB>)?;
-    Ok(step)
+    Ok(done)
 }

@@ -3,7 +3,7 @@
 //! The lock keeps the queue in order and away from the database; the fence, stored by the first statement of the transaction,
 //! keeps whoever was paused and lost the lock from overwriting what a later holder has built on.
 
-use super::attempt::{ChangeError, Step, Stop};
+use super::attempt::{ChangeError, Done, Stop};
 use super::stalls::Stall;
 use super::tools::Tools;
 use super::whole;
@@ -18,15 +18,15 @@ pub(super) async fn once<DB: Words>(
     lock: LockBuilder,
     change: &Change,
     now_ms: i64,
-) -> Result<Step, Stop> {
+) -> Result<Done, Stop> {
     let guard = lock.acquire().await.map_err(|error| Stop::Error(ChangeError::Lock(error)))?;
     tools.stalls.at(Stall::Acquired).await;
-    let step = held(pools, tools, &guard, change, now_ms).await;
+    let done = held(pools, tools, &guard, change, now_ms).await;
     // Given back at once, so that the next need not wait for the lease; if that fails, it ends with its lease.
     if let Err(error) = guard.release().await {
         tracing::debug!(%error, "a lock was not given back");
     }
-    step
+    done
 }
 
 async fn held<DB: Words>(
@@ -35,16 +35,16 @@ async fn held<DB: Words>(
     guard: &Guard,
     change: &Change,
     now_ms: i64,
-) -> Result<Step, Stop> {
+) -> Result<Done, Stop> {
     let mut transaction = guard.begin(&pools.writer).await.map_err(Stop::of_fence)?;
     let read = stocks::read::<DB>(transaction.tx(), change.commodity).await.map_err(Stop::of::<DB>)?;
     let stock = stocks::present(read, change.commodity)?;
     if stock.is_split {
-        return Ok(Step::IsSplit);
+        return Err(Stop::IsSplit);
     }
-    let Some(step) = whole::write::<DB>(transaction.tx(), tools, stock, change, now_ms).await? else {
-        return Ok(Step::Interference);
+    let Some(done) = whole::write::<DB>(transaction.tx(), tools, stock, change, now_ms).await? else {
+        return Err(Stop::Interference);
     };
     transaction.commit().await.map_err(Stop::of_fence)?;
-    Ok(step)
+    Ok(done)
 }

@@ -1,6 +1,6 @@
 //! Read, decide, write if nobody wrote in between. Costs nothing while nobody disturbs, and an attempt each time somebody does.
 
-use super::attempt::{Step, Stop};
+use super::attempt::{Done, Stop};
 use super::tools::Tools;
 use super::whole;
 use crate::domain::Change;
@@ -12,18 +12,18 @@ pub(super) async fn once<DB: Words>(
     tools: &Tools,
     change: &Change,
     now_ms: i64,
-) -> Result<Step, Stop> {
+) -> Result<Done, Stop> {
     // Read outside: what a transaction would cost is only paid by those who get to write.
     let read = stocks::read::<DB>(&mut *reader(pools).await?, change.commodity).await;
     let stock = stocks::present(read.map_err(StoreError::from)?, change.commodity)?;
     if stock.is_split {
-        return Ok(Step::IsSplit);
+        return Err(Stop::IsSplit);
     }
     whole::decided(stock, tools, change)?;
     let mut transaction = pools.begin().await.map_err(Stop::of::<DB>)?;
-    let Some(step) = whole::write::<DB>(&mut transaction, tools, stock, change, now_ms).await? else {
-        return Ok(Step::Conflict);
+    let Some(done) = whole::write::<DB>(&mut transaction, tools, stock, change, now_ms).await? else {
+        return Err(Stop::stale());
     };
     transaction.commit().await.map_err(Stop::of_commit::<DB>)?;
-    Ok(step)
+    Ok(done)
 }

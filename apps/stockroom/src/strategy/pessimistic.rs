@@ -1,6 +1,6 @@
 //! Lock the row in the database, read, decide, write. Everybody waits in the database, each with a connection of its own.
 
-use super::attempt::{Step, Stop};
+use super::attempt::{Done, Stop};
 use super::tools::Tools;
 use super::whole;
 use crate::domain::Change;
@@ -12,16 +12,16 @@ pub(super) async fn once<DB: Words>(
     tools: &Tools,
     change: &Change,
     now_ms: i64,
-) -> Result<Step, Stop> {
+) -> Result<Done, Stop> {
     let mut transaction = pools.begin().await.map_err(Stop::of::<DB>)?;
     let locked = stocks::lock::<DB>(&mut transaction, change.commodity).await.map_err(Stop::of::<DB>)?;
     let stock = stocks::present(locked, change.commodity)?;
     if stock.is_split {
-        return Ok(Step::IsSplit);
+        return Err(Stop::IsSplit);
     }
-    let Some(step) = whole::write::<DB>(&mut transaction, tools, stock, change, now_ms).await? else {
-        return Ok(Step::Interference);
+    let Some(done) = whole::write::<DB>(&mut transaction, tools, stock, change, now_ms).await? else {
+        return Err(Stop::Interference);
     };
     transaction.commit().await.map_err(Stop::of_commit::<DB>)?;
-    Ok(step)
+    Ok(done)
 }

@@ -4,7 +4,7 @@
 //! change takes one segment at random. If that has too little, it takes what is missing from the others (it steals), with all of
 //! them locked in one order.
 
-use super::attempt::{Step, Stop};
+use super::attempt::{Done, Stop};
 use super::tools::Tools;
 use super::{split, whole};
 use crate::domain::{Change, RefusedChange};
@@ -18,7 +18,7 @@ pub(super) async fn once<DB: Words>(
     tools: &Tools,
     change: &Change,
     now_ms: i64,
-) -> Result<Step, Stop> {
+) -> Result<Done, Stop> {
     let slot = rand::rng().random_range(1..=tools.segments);
     let mut transaction = pools.begin().await.map_err(Stop::of::<DB>)?;
     let taken = segments::change::<DB>(&mut transaction, change.commodity, slot, change.delta).await;
@@ -31,14 +31,14 @@ pub(super) async fn once<DB: Words>(
 }
 
 /// Takes it from several segments, those with the most first.
-async fn steal<DB: Words>(pools: &Pools<DB>, tools: &Tools, change: &Change, now_ms: i64) -> Result<Step, Stop> {
+async fn steal<DB: Words>(pools: &Pools<DB>, tools: &Tools, change: &Change, now_ms: i64) -> Result<Done, Stop> {
     let mut transaction = pools.begin().await.map_err(Stop::of::<DB>)?;
     let all = segments::lock_all::<DB>(&mut transaction, change.commodity).await.map_err(Stop::of::<DB>)?;
     let open: Vec<Segment> = all.into_iter().filter(|segment| segment.room > 0).collect();
     if open.is_empty() {
         transaction.rollback().await.map_err(Stop::of::<DB>)?;
         split::split(pools, tools, change.commodity, now_ms).await?;
-        return Ok(Step::Conflict);
+        return Err(Stop::stale());
     }
     for (segment, delta) in shares(&open, change)? {
         let after = Segment { quantity: segment.quantity + delta, version: segment.version + 1, ..segment };
@@ -84,11 +84,11 @@ async fn finish<DB: Words>(
     mut transaction: sqlx::Transaction<'static, DB>,
     change: &Change,
     now_ms: i64,
-) -> Result<Step, Stop> {
+) -> Result<Done, Stop> {
     let quantity = segments::total::<DB>(&mut transaction, change.commodity).await.map_err(Stop::of::<DB>)?;
     let noted = whole::cause::<DB>(&mut transaction, change, now_ms).await?;
     transaction.commit().await.map_err(Stop::of_commit::<DB>)?;
-    Ok(Step::Done { quantity, noted })
+    Ok(Done { quantity, noted })
 }
 
 #[cfg(test)]

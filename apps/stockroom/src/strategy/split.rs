@@ -40,7 +40,7 @@ pub(super) async fn split<DB: Words>(
 /// Makes a stock whole again. One that is whole already stays as it is; one that others are at is left to them.
 pub(super) async fn join<DB: Words>(pools: &Pools<DB>, commodity: i64, now_ms: i64) -> Result<(), StoreError> {
     match join_once(pools, commodity, now_ms).await {
-        Ok(()) | Err(Stop::Again) => Ok(()),
+        Ok(()) | Err(Stop::Again(_) | Stop::Interference | Stop::IsSplit) => Ok(()),
         Err(Stop::Error(super::ChangeError::Store(error))) => Err(error),
         Err(Stop::Error(error)) => Err(StoreError::Corrupt(error.to_string())),
     }
@@ -84,7 +84,7 @@ async fn write_whole<DB: Words>(
 ) -> Result<(), Stop> {
     let of = Stop::of::<DB>;
     if !stocks::write::<DB>(connection, commodity, after, before.version).await.map_err(of)? {
-        return Err(Stop::Again);
+        return Err(Stop::stale());
     }
     let delta = after.quantity - before.quantity;
     let movement = Movement { slot: 0, version: after.version, delta, quantity: after.quantity };

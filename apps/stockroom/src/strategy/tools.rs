@@ -64,6 +64,11 @@ impl Tools {
         self.on_terms(self.keel.lock(&format!("stock/{commodity}")))
     }
 
+    /// What retries are made with.
+    pub(super) fn keel(&self) -> &Keel {
+        &self.keel
+    }
+
     /// The lock that a product shares with some others.
     pub(super) fn stripe(&self, commodity: i64) -> LockBuilder {
         self.on_terms(self.striped.lock(&commodity.to_be_bytes()))

@@ -1,6 +1,6 @@
 //! What the strategies for a whole stock have in common: decide from what was read, write, and note why.
 
-use super::attempt::{ChangeError, Step, Stop};
+use super::attempt::{ChangeError, Done, Stop};
 use super::tools::Tools;
 use crate::domain::Change;
 use crate::store::ledger::{self, Movement, Noted, Reason};
@@ -21,7 +21,7 @@ pub(super) async fn write<DB: Words>(
     stock: Stock,
     change: &Change,
     now_ms: i64,
-) -> Result<Option<Step>, Stop> {
+) -> Result<Option<Done>, Stop> {
     let after = decided(stock, tools, change)?;
     let is_written = stocks::write::<DB>(connection, change.commodity, after, stock.version).await;
     if !is_written.map_err(Stop::of::<DB>)? {
@@ -36,11 +36,11 @@ pub(super) async fn note<DB: Words>(
     after: Stock,
     change: &Change,
     now_ms: i64,
-) -> Result<Step, Stop> {
+) -> Result<Done, Stop> {
     let movement = Movement { slot: 0, version: after.version, delta: change.delta, quantity: after.quantity };
     note_movement::<DB>(connection, movement, change, now_ms).await.map_err(Stop::of::<DB>)?;
     let noted = cause::<DB>(connection, change, now_ms).await?;
-    Ok(Step::Done { quantity: after.quantity, noted })
+    Ok(Done { quantity: after.quantity, noted })
 }
 
 /// Notes one movement of a change.
