@@ -36,6 +36,9 @@ const SEGMENTS_MAX: u32 = 64;
 /// How many locks products share under `striped`, if nobody says otherwise.
 const STRIPES: u32 = 16;
 
+/// The most that a striped lock takes.
+const STRIPES_MAX: u32 = 4_096;
+
 /// The day's time zone if nobody says otherwise.
 const TIME_ZONE: &str = "UTC";
 
@@ -94,6 +97,10 @@ impl Config {
         if !(1..=SEGMENTS_MAX).contains(&segments) {
             bail!("the setting \"segments\" is wrong: {segments} is not between 1 and {SEGMENTS_MAX}");
         }
+        let stripes = stocking.stripes.or(file.stripes).unwrap_or(STRIPES);
+        if !(1..=STRIPES_MAX).contains(&stripes) {
+            bail!("the setting \"stripes\" is wrong: {stripes} is not between 1 and {STRIPES_MAX}");
+        }
         let named = stocking.strategy.clone().or(file.strategy);
         let named = named.map(|name| name.parse()).transpose().context("the setting \"strategy\" is wrong")?;
         let strategy = named.unwrap_or(Strategy::ConditionalUpdate);
@@ -112,7 +119,7 @@ impl Config {
             days,
             cap,
             segments,
-            stripes: stocking.stripes.or(file.stripes).unwrap_or(STRIPES),
+            stripes,
             strategy,
             allow_unfenced,
         })

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The most characters of a name.
-pub const CHARACTERS_MAX: usize = 100;
+const CHARACTERS_MAX: usize = 100;
 
 /// What a product is called: 1 to 100 characters without control characters and without blanks at its ends. Names are compared
 /// byte for byte.

@@ -4,10 +4,10 @@
 pub const ROWS: u32 = 20;
 
 /// The most rows on one page.
-pub const ROWS_MAX: u32 = 200;
+const ROWS_MAX: u32 = 200;
 
 /// No row beyond this one is shown: each page costs as much as all before it.
-pub const ROWS_REACHED_MAX: u64 = 100_000;
+const ROWS_REACHED_MAX: u64 = 100_000;
 
 /// Which part of a list is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

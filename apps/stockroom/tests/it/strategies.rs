@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stockroom::domain::{RefusedChange, Strategy};
 use stockroom::service::{Service, ServiceError};
 use stockroom::strategy::ChangeError;
-use testkit::park::{mariadb_database, postgres_database, redis, sqlite_database};
+use testkit::park::{SharedRedis, mariadb_database, postgres_database, redis, sqlite_database};
 use tokio::task::JoinSet;
 
 /// Changes by each strategy, and how many of them are made at once.
@@ -32,13 +32,13 @@ async fn suite(url: &str, keel: &Keel) {
 
 /// Many take in three each, until there is no more room; then many take two each, until there is nothing left.
 async fn crowd(service: &Service, name: &str, strategies: &[Strategy]) {
-    let arrived = at_once(service, name, strategies, async |service, name, strategy| {
+    let arrived = at_once(service, name, strategies, |service, name, strategy| async move {
         arrive(&service, &name, 3, strategy).await.map(|arrived| arrived.changed.quantity)
     })
     .await;
     assert_eq!(arrived, CAP / 3, "{name}: as many as there is room for, not one more");
     is_sound(service, name, CAP / 3 * 3).await;
-    let ordered = at_once(service, name, strategies, async |service, name, strategy| {
+    let ordered = at_once(service, name, strategies, |service, name, strategy| async move {
         service.reserve(&name, 2, Some(strategy)).await.map(|ordered| ordered.order.quantity)
     })
     .await;
@@ -95,12 +95,14 @@ async fn sqlite_keeps_the_rule_by_every_strategy() {
 
 #[tokio::test]
 async fn mariadb_keeps_the_rule_by_every_strategy() {
-    suite(&mariadb_database().await.unwrap().url, &on_redis().await).await;
+    let (_server, keel) = on_redis().await;
+    suite(&mariadb_database().await.unwrap().url, &keel).await;
 }
 
 #[tokio::test]
 async fn postgres_keeps_the_rule_by_every_strategy() {
-    suite(&postgres_database().await.unwrap().url, &on_redis().await).await;
+    let (_server, keel) = on_redis().await;
+    suite(&postgres_database().await.unwrap().url, &keel).await;
 }
 
 /// A service that is started with another cap makes stocks whole that were split for the former one.
@@ -125,9 +127,11 @@ async fn a_cap_that_was_lowered_holds_for_a_split_stock() {
     is_sound(&service, "apples", 50).await;
 }
 
-async fn on_redis() -> Keel {
+/// A keel on a Redis, and what keeps that alive.
+async fn on_redis() -> (SharedRedis, Keel) {
     let server = redis().await.unwrap();
     let mut options = evenkeel::link::LinkOptions::from_url(&server.url).unwrap();
     options.prefix = server.prefix.clone();
-    Keel::builder().connect_with(options).await.unwrap()
+    let keel = Keel::builder().connect_with(options).await.unwrap();
+    (server, keel)
 }
