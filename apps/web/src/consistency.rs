@@ -6,8 +6,9 @@ pub enum Consistency {
     /// Of a read: the newest committed state this instance can know of; it came from the database, or from a cache entry that
     /// every invalidation reaches. Of a write: no instance serves the state before it any more.
     Consistent,
-    /// Of a read: the state before the last write, served while a newer one is loaded. Of a write: it is committed, but the
-    /// cache could not be told yet; other instances may serve the state before it until it was, or the entry's life ends.
+    /// Of a read: the state before the last write, served while a newer one is loaded; or with writes of this instance that the
+    /// database does not have yet. Of a write: it is committed, but the cache could not be told yet; or it is on this machine's
+    /// disk, and not in the database yet. Other instances may serve the state before it meanwhile.
     Eventual,
     /// The database did not say whether the write happened.
     Unknown,
@@ -21,16 +22,6 @@ impl Consistency {
             Consistency::Consistent => "consistent",
             Consistency::Eventual => "eventual",
             Consistency::Unknown => "unknown",
-        }
-    }
-
-    /// What can be said of two answers together.
-    #[must_use]
-    pub fn and(self, other: Consistency) -> Consistency {
-        match (self, other) {
-            (Consistency::Unknown, _) | (_, Consistency::Unknown) => Consistency::Unknown,
-            (Consistency::Eventual, _) | (_, Consistency::Eventual) => Consistency::Eventual,
-            (Consistency::Consistent, Consistency::Consistent) => Consistency::Consistent,
         }
     }
 }

@@ -1,23 +1,31 @@
 //! The service as the settings describe it: its database, its cache, its rules.
 
-use crate::config::Config;
+use crate::config::{CacheMode, Config, WriteMode};
 use crate::domain::TargetRules;
-use crate::service::{Near, Service};
+use crate::service::{Near, Service, Settings};
 use crate::store::Store;
 use anyhow::{Context, Result};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
 use evenkeel::link::LinkOptions;
+use evenkeel::spool::{Spool, SpoolOptions};
 use std::time::Duration;
 
 /// What is on its way to Redis at the end may take this long.
 const KEEL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The folder in the data folder for writes that wait for the database.
+const SPOOL: &str = "writes";
+
+/// Bytes of one file of the spool. The longest write has less than the half of the smallest.
+const SEGMENT_BYTES: u64 = 4 << 20;
 
 /// A service with what has to be closed after it.
 pub(super) struct Opened {
     pub(super) service: Service,
     store: Store,
     keel: Keel,
+    spool: Option<Spool>,
 }
 
 /// Opens database and cache. `address` is where the service listens, if it does: a link to it would be a loop.
@@ -29,20 +37,44 @@ pub(super) async fn open(config: &Config, address: Option<String>) -> Result<Ope
     let store = Store::open(&config.database, clock.clone()).await;
     let store = store.with_context(|| format!("cannot open the database {}", config.database))?;
     let keel = open_keel(config, &store).await?;
-    // An import follows no link twice.
-    let near = address.as_ref().map_or(Near::Off, |_| Near::from(config.near));
+    // An import follows no link twice, and its writes are in the database when it tells of them.
+    let is_serving = address.is_some();
+    let near = if is_serving { Near::from(config.near) } else { Near::Off };
+    let spool = if is_serving { open_spool(config).await? } else { None };
     let own: Vec<String> = config.public_url.iter().cloned().chain(address).collect();
-    let rules = TargetRules::new(&own, config.refuse_private);
-    let service = Service::open(store.clone(), keel.clone(), near, rules, clock).await?;
-    Ok(Opened { service, store, keel })
+    let settings = Settings {
+        near,
+        is_strong: config.consistency == CacheMode::Strong,
+        rules: TargetRules::new(&own, config.refuse_private),
+        behind: spool.clone(),
+    };
+    let service = Service::open(store.clone(), keel.clone(), settings, clock).await?;
+    Ok(Opened { service, store, keel, spool })
 }
 
 impl Opened {
     /// Lets what is under way arrive, and closes all connections.
     pub(super) async fn close(self) {
+        // Its loops on the database end with it.
+        drop(self.service);
         self.keel.shutdown(KEEL_PATIENCE).await;
+        if let Some(spool) = self.spool {
+            // It can only have been closed before.
+            let _ = spool.close().await;
+        }
         self.store.close().await;
     }
+}
+
+/// Where writes wait for the database, if they shall.
+async fn open_spool(config: &Config) -> Result<Option<Spool>> {
+    if config.write_mode != WriteMode::Behind {
+        return Ok(None);
+    }
+    let segment = SEGMENT_BYTES.min(config.spool_bytes_max / 2);
+    let options = SpoolOptions::default().bytes_max(config.spool_bytes_max).segment_bytes(segment);
+    let spool = Spool::open(config.data.join(SPOOL), options).await;
+    Ok(Some(spool.context("cannot keep writes that wait for the database")?))
 }
 
 /// Connects to Redis, if there is one. Databases that share a Redis do not meet in it: each has its own prefix.

@@ -4,9 +4,13 @@ use super::open::open;
 use crate::config::Config;
 use crate::http;
 use anyhow::{Context, Result};
+use std::time::Duration;
 use tokio::net::TcpListener;
 use web::Hold;
 use web::program::{announce, log_to_stderr};
+
+/// How long what is under way in the background may take once the service is asked to stop.
+const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves until a signal asks to stop.
 ///
@@ -30,16 +34,13 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     let settings = http::Settings { public_url: config.public_url.as_deref().map(str::parse).transpose()?, prometheus };
     let (over, is_over) = tokio::sync::oneshot::channel::<()>();
     let service = opened.service.clone();
-    let ends = tokio::spawn(async move {
-        // Told or dropped: both mean the end.
-        let over = async { drop(is_over.await) };
-        if let Err(error) = service.switch_off(over).await {
-            tracing::warn!(%error, "links are not switched off any more; their ends are still checked on read");
-        }
-    });
+    // Told or dropped: both mean the end.
+    let background = tokio::spawn(async move { service.run(async { drop(is_over.await) }).await });
     let served = http::serve(opened.service.clone(), listener, settings, stop).await;
     drop(over);
-    drop(ends.await);
+    if tokio::time::timeout(BACKGROUND_PATIENCE, background).await.is_err() {
+        tracing::warn!("what was to be done in the background is left to other instances, or to the next start");
+    }
     served.context("the service ended")?;
     opened.close().await;
     Ok(())

@@ -1,5 +1,6 @@
 //! The settings file.
 
+use super::modes::{CacheMode, WriteMode};
 use anyhow::Result;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,9 @@ pub(super) struct File {
     pub(super) public_url: Option<String>,
     pub(super) refuse_private: Option<bool>,
     pub(super) near: Option<usize>,
+    pub(super) consistency: Option<CacheMode>,
+    pub(super) write_mode: Option<WriteMode>,
+    pub(super) spool_bytes_max: Option<u64>,
 }
 
 impl File {

@@ -1,5 +1,6 @@
 //! The command line. What is not given here may come from the environment (clap reads it) or the file.
 
+use super::modes::{CacheMode, WriteMode};
 use crate::transfer::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -11,9 +12,9 @@ public_url = \"..\"): a flag beats the environment, which beats the file.";
 
 /// What `import --help` says below the flags.
 const IMPORTING: &str = "\
-The header line names the columns: target, code, alias, expires_at, created_at, updated_at, version. Other columns are left
-out, with a note. Lines that begin with # are skipped. A row that is there already (by its code, else by its target) is not
-taken twice. Bad lines are reported by number and kept in FILE.rejected. An import that was stopped goes on where it was.
+The header line names the columns: target, code, alias, expires_at, created_at, updated_at, version, banned. Other columns are
+left out, with a note. Lines that begin with # are skipped. A row that is there already (by its code, else by its target) is
+not taken twice. Bad lines are reported by number and kept in FILE.rejected. An import that was stopped goes on where it was.
 
 Exit code: 0 if every row is there now, 1 if lines were rejected and all others are there, 2 if it stopped.";
 
@@ -41,6 +42,9 @@ pub(crate) struct Place {
     /// Redis to cache in: redis://.. or rediss://.. [default: a cache inside the process]
     #[arg(long, global = true, value_name = "URL", hide_env = true, env = "SHORTLINK_REDIS")]
     pub(crate) redis: Option<String>,
+    /// Whether writes go on while Redis is away, or are refused so that nobody sees an older state [default: eventual]
+    #[arg(long, global = true, value_name = "MODE", hide_env = true, env = "SHORTLINK_CONSISTENCY")]
+    pub(crate) consistency: Option<CacheMode>,
     /// TOML file with settings
     #[arg(long, global = true, value_name = "FILE", hide_env = true, env = "SHORTLINK_CONFIG")]
     pub(crate) config: Option<PathBuf>,
@@ -61,6 +65,12 @@ pub(crate) struct Serving {
     /// Links to keep at hand in this process, in front of Redis; 0: none [default: 100000, of at most 64 MiB]
     #[arg(long, value_name = "LINKS", hide_env = true, env = "SHORTLINK_NEAR")]
     pub(crate) near: Option<usize>,
+    /// Answer writes once the database has them (through), or this machine's disk (behind) [default: through]
+    #[arg(long, value_name = "MODE", hide_env = true, env = "SHORTLINK_WRITE_MODE")]
+    pub(crate) write_mode: Option<WriteMode>,
+    /// Bytes of writes that may wait for the database with --write-mode behind [default: 67108864]
+    #[arg(long, value_name = "BYTES", hide_env = true, env = "SHORTLINK_SPOOL_BYTES_MAX")]
+    pub(crate) spool_bytes_max: Option<u64>,
 }
 
 #[derive(Debug, Subcommand)]

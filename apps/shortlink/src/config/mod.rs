@@ -2,9 +2,11 @@
 
 mod file;
 mod flags;
+mod modes;
 
 pub use flags::Flags;
 pub(crate) use flags::{Command, Export, Import, Place, Serving};
+pub use modes::{CacheMode, WriteMode};
 
 use crate::store::DatabaseUrl;
 use anyhow::{Context, Result, bail};
@@ -23,6 +25,10 @@ const DATABASE_FILE: &str = "links.db";
 /// More links than an instance could keep at hand on any machine that is worth having several of.
 const NEAR_MAX: usize = 100_000_000;
 
+/// Bytes of writes that may wait for the database: the default, and what the largest write needs.
+const SPOOL_BYTES: u64 = 64 << 20;
+const SPOOL_BYTES_MIN: u64 = 64 << 10;
+
 /// How the program shall run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -40,6 +46,12 @@ pub struct Config {
     pub refuse_private: bool,
     /// Links an instance keeps at hand; 0: none. `None`: a usual number, where Redis can tell of changes.
     pub near: Option<usize>,
+    /// How far redirects may lag behind writes.
+    pub consistency: CacheMode,
+    /// When a write is answered.
+    pub write_mode: WriteMode,
+    /// Bytes of writes that may wait for the database.
+    pub spool_bytes_max: u64,
 }
 
 impl Config {
@@ -62,6 +74,13 @@ impl Config {
         if near.is_some_and(|links| links > NEAR_MAX) {
             bail!("the setting \"near\" is wrong: at most {NEAR_MAX} links can be kept near");
         }
+        let consistency = place.consistency.or(file.consistency).unwrap_or_default();
+        let write_mode = serving.write_mode.or(file.write_mode).unwrap_or_default();
+        check_modes(consistency, write_mode, near)?;
+        let spool_bytes_max = serving.spool_bytes_max.or(file.spool_bytes_max).unwrap_or(SPOOL_BYTES);
+        if spool_bytes_max < SPOOL_BYTES_MIN {
+            bail!("the setting \"spool_bytes_max\" is wrong: it is at least {SPOOL_BYTES_MIN}, for the longest addresses");
+        }
         Ok(Self {
             listen: serving.listen.clone().or(file.listen).unwrap_or_else(|| LISTEN.to_owned()),
             data,
@@ -70,8 +89,25 @@ impl Config {
             public_url,
             refuse_private: serving.refuse_private || file.refuse_private.unwrap_or(false),
             near,
+            consistency,
+            write_mode,
+            spool_bytes_max,
         })
     }
+}
+
+/// What contradicts itself.
+fn check_modes(consistency: CacheMode, write_mode: WriteMode, near: Option<usize>) -> Result<()> {
+    if consistency != CacheMode::Strong {
+        return Ok(());
+    }
+    if write_mode == WriteMode::Behind {
+        bail!("the setting \"write_mode\" is wrong: a write that is answered before the database has it cannot be strong");
+    }
+    if near.is_some_and(|links| links > 0) {
+        bail!("the setting \"near\" is wrong: with strong consistency no links are kept near; leave it out");
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Who wins, and what is refused.
 
-use super::{Config, Place, Serving};
+use super::{CacheMode, Config, Place, Serving, WriteMode};
 use crate::store::DatabaseUrl;
 use std::path::PathBuf;
 
@@ -22,7 +22,8 @@ fn without_any_setting_the_data_folder_has_everything() {
 #[test]
 fn a_flag_beats_the_file() {
     let (_folder, mut place) = file(
-        "data = \"/srv/links\"\nlisten = \"127.0.0.1:1\"\nredis = \"redis://a\"\nrefuse_private = true\nnear = 5\n",
+        "data = \"/srv/links\"\nlisten = \"127.0.0.1:1\"\nredis = \"redis://a\"\nrefuse_private = true\nnear = 5\n\
+         write_mode = \"behind\"\n",
     );
     place.redis = Some("redis://b".to_owned());
     let serving = Serving { listen: Some("127.0.0.1:2".to_owned()), ..Serving::default() };
@@ -31,6 +32,7 @@ fn a_flag_beats_the_file() {
     assert_eq!(config.redis.as_deref(), Some("redis://b"));
     assert_eq!(config.database, DatabaseUrl::Sqlite(PathBuf::from("/srv/links/links.db")));
     assert!(config.refuse_private);
+    assert_eq!((config.consistency, config.write_mode), (CacheMode::Eventual, WriteMode::Behind));
     assert_eq!(config.near, Some(5));
     let serving = Serving { near: Some(0), ..serving };
     assert_eq!(Config::resolve(&place, &serving).unwrap().near, Some(0));
@@ -49,6 +51,13 @@ fn wrong_settings_are_one_sentence() {
     check(&Place::default(), &public, "\"public_url\" is wrong");
     let near = Serving { near: Some(usize::MAX), ..Serving::default() };
     check(&Place::default(), &near, "\"near\" is wrong: at most 100000000 links");
+    let strong = Place { consistency: Some(CacheMode::Strong), ..Place::default() };
+    let behind = Serving { write_mode: Some(WriteMode::Behind), ..Serving::default() };
+    check(&strong, &behind, "\"write_mode\" is wrong: a write that is answered before");
+    let near = Serving { near: Some(5), ..Serving::default() };
+    check(&strong, &near, "\"near\" is wrong: with strong consistency");
+    let spool = Serving { spool_bytes_max: Some(1), ..Serving::default() };
+    check(&Place::default(), &spool, "\"spool_bytes_max\" is wrong: it is at least 65536");
     let (_folder, place) = file("listen = 1\n");
     check(&place, &Serving::default(), "line 1: invalid type");
     let missing = Place { config: Some(PathBuf::from("/nowhere/at/all.toml")), ..Place::default() };

@@ -18,6 +18,8 @@ pub struct Link {
     pub updated_at: Timestamp,
     /// From this moment on it leads nowhere, to the millisecond; `None`: never.
     pub expires_at: Option<Timestamp>,
+    /// Whether somebody has forbidden it: it leads nowhere until the ban is lifted.
+    pub banned: bool,
     /// Grows with every change, also across a delete and a new link of the same code (as long as the instances' clocks agree
     /// to within the time between): microseconds since 1970, or one more than before, whichever is more. Below 2^53.
     pub version: i64,
@@ -49,4 +51,33 @@ pub struct LinkPatch {
     pub target: Option<Target>,
     /// `Some(None)`: it shall not end.
     pub expires_at: Option<Option<Timestamp>>,
+    /// Whether it shall be forbidden from now on.
+    pub banned: Option<bool>,
+}
+
+impl LinkPatch {
+    /// The link after this change, as version `version` made at `now`.
+    #[must_use]
+    pub fn apply(self, link: Link, version: i64, now: Timestamp) -> Link {
+        Link {
+            target: self.target.unwrap_or(link.target),
+            expires_at: self.expires_at.unwrap_or(link.expires_at).map(whole_ms),
+            banned: self.banned.unwrap_or(link.banned),
+            version,
+            updated_at: now,
+            ..link
+        }
+    }
+}
+
+/// The version that follows `previous` at `now`; see [`Link::version`].
+#[must_use]
+pub fn version_after(previous: Option<i64>, now: Timestamp) -> i64 {
+    previous.map_or(0, |version| version.saturating_add(1)).max(now.as_microsecond())
+}
+
+/// The moment as a database keeps it.
+#[must_use]
+pub fn whole_ms(time: Timestamp) -> Timestamp {
+    Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time)
 }

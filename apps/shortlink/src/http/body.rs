@@ -35,6 +35,10 @@ pub(super) struct ChangeLink {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, format = DateTime, example = "2031-01-01T00:00:00Z")]
     pub(super) expires_at: Option<Option<String>>,
+    /// `true` bans the link: whoever follows it is told that it is gone (410). `false` lifts the ban.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<bool>, nullable = false, example = false)]
+    pub(super) banned: Option<Option<bool>>,
 }
 
 /// A link.
@@ -52,6 +56,9 @@ pub(super) struct LinkBody {
     /// When it ends; `null`: never. A link that has ended can still be read here.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub(super) expires_at: Option<Timestamp>,
+    /// Whether it is banned. A banned link can still be read here.
+    #[schema(example = false)]
+    pub(super) banned: bool,
     /// When it was made.
     #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
     pub(super) created_at: Timestamp,
@@ -119,7 +126,14 @@ impl ChangeLink {
             }
             target => target.flatten(),
         };
-        Ok(DraftPatch { target, expires_at: self.expires_at })
+        let banned = match self.banned {
+            Some(None) => {
+                let detail = "A ban is true or false.";
+                return Err(Problem::of_field(Kind::INVALID_INPUT, "banned", detail));
+            }
+            banned => banned.flatten(),
+        };
+        Ok(DraftPatch { target, expires_at: self.expires_at, banned })
     }
 }
 
@@ -140,6 +154,7 @@ impl LinkBody {
             target: link.target.as_str().to_owned(),
             alias: link.alias.then(|| link.code.to_string()),
             expires_at: link.expires_at,
+            banned: link.banned,
             created_at: link.created_at,
             updated_at: link.updated_at,
             version: link.version,

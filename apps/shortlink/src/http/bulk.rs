@@ -84,8 +84,9 @@ pub(super) async fn import(
     let checked: Vec<Result<ImportRow, String>> =
         batch.rows.iter().map(|row| row.check(app.service.rules(), host.as_str())).collect();
     let good = checked.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
-    let (taken, consistency) = app.service.import(good).await?;
-    let mut taken = taken.into_iter();
+    let written = app.service.import(good).await?;
+    let consistency = written.consistency;
+    let mut taken = written.value.into_iter();
     let outcomes = checked
         .into_iter()
         .filter_map(|row| match row {

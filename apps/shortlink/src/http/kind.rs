@@ -43,6 +43,30 @@ pub(crate) const VERSION_CONFLICT: Kind = Kind::new(
     "The link was changed since the version named in `If-Match`. Read it again, then repeat the change if it is still wanted.",
 );
 
+/// Somebody has forbidden the link.
+pub(crate) const LINK_BANNED: Kind = Kind::new(
+    StatusCode::GONE,
+    "link-banned",
+    "Link banned",
+    "The link was banned. It can still be read, changed and deleted through the API, where `\"banned\": false` lifts the ban.",
+);
+
+/// The cache cannot confirm a write.
+pub(crate) const CACHE_UNCONFIRMED: Kind = Kind::new(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "cache-unconfirmed",
+    "Cache cannot confirm",
+    "The service keeps its caches strong (`--consistency strong`): no write begins that Redis has not confirmed, and it cannot be asked now. Nothing was changed; try again.",
+);
+
+/// As many writes wait for the database as may.
+pub(crate) const WRITES_WAIT: Kind = Kind::new(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "writes-wait",
+    "Too many writes wait",
+    "As many writes wait for the database as may (`--spool-bytes-max`), or they cannot be written down. This one was not taken; try again.",
+);
+
 /// All that the documentation page has to explain beside the common ones.
 pub(crate) const OWN: &[Kind] =
-    &[UNKNOWN_CODE, ALIAS_TAKEN, ALIAS_RESERVED, LINK_EXPIRED, VERSION_CONFLICT, Kind::INVALID_INPUT];
+    &[UNKNOWN_CODE, ALIAS_TAKEN, ALIAS_RESERVED, LINK_EXPIRED, LINK_BANNED, VERSION_CONFLICT, Kind::INVALID_INPUT, CACHE_UNCONFIRMED, WRITES_WAIT];

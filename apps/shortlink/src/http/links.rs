@@ -3,8 +3,9 @@
 use super::app::App;
 use super::body::{ChangeLink, CreateLink, LinkBody, LinkPage, ListQuery};
 use super::etag::{self, IfMatch};
-use super::openapi::{AliasProblems, ListProblems, ReadProblems, WriteProblems};
+use super::openapi::{AliasProblems, ListProblems, ReadProblems, RemoveProblems, WriteProblems};
 use super::refusal::unknown_code;
+use crate::service::Written;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -21,6 +22,9 @@ use web::{Changed, Consistency, Host, JsonBody, Problem, Query};
             ("location" = String, description = "Where the link can be read and changed"),
             ("etag" = String, description = "Its version, for `If-Match`"),
             ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
+        (status = 202, description = "The link was taken: it is on this machine's disk, and not in the database yet \
+            (`--write-mode behind`). The answer is that of 201.", body = LinkBody, headers(
+            ("x-consistency-state" = String, description = "`eventual`"))),
         AliasProblems,
         WriteProblems,
     )
@@ -30,11 +34,11 @@ pub(super) async fn create(
     host: Host,
     JsonBody(body): JsonBody<CreateLink>,
 ) -> Result<Response, Problem> {
-    let (link, consistency) = app.service.create(&body.draft(), host.as_str()).await?;
-    let location = HeaderValue::try_from(format!("/api/links/{}", link.code)).ok();
+    let written = app.service.create(&body.draft(), host.as_str()).await?;
+    let location = HeaderValue::try_from(format!("/api/links/{}", written.value.code)).ok();
     let headers = location.map(|location| [(header::LOCATION, location)]);
-    let body = LinkBody::new(&link, &app.own, &host);
-    Ok((StatusCode::CREATED, headers, written(consistency), tagged(body)).into_response())
+    let body = LinkBody::new(&written.value, &app.own, &host);
+    Ok((status(&written, StatusCode::CREATED), headers, told(&written), tagged(body)).into_response())
 }
 
 /// List or search links
@@ -74,8 +78,8 @@ pub(super) async fn read(State(app): State<App>, host: Host, Path(code): Path<St
 
 /// Change a link
 ///
-/// A JSON merge patch: a field that is left out stays, `"expires_at": null` removes the end. From the moment this answers
-/// `consistent`, no instance serves the former target.
+/// A JSON merge patch: a field that is left out stays, `"expires_at": null` removes the end, `"banned": true` bans the link. From
+/// the moment this answers `consistent`, no instance serves the former target.
 #[utoipa::path(
     patch, path = "/api/links/{code}", tag = "links", request_body = ChangeLink,
     params(
@@ -86,6 +90,9 @@ pub(super) async fn read(State(app): State<App>, host: Host, Path(code): Path<St
         (status = 200, description = "The link as it is now", body = LinkBody, headers(
             ("etag" = String, description = "Its version, for `If-Match`"),
             ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
+        (status = 202, description = "The change was taken: it is on this machine's disk, and not in the database yet \
+            (`--write-mode behind`). The answer is that of 200; it has no body if the database could not be looked at.",
+            body = LinkBody, headers(("x-consistency-state" = String, description = "`eventual`"))),
         (status = 404, description = "Unknown code", body = Problem, content_type = "application/problem+json"),
         (status = 412, description = "Changed meanwhile", body = Problem, content_type = "application/problem+json"),
         WriteProblems,
@@ -99,8 +106,10 @@ pub(super) async fn change(
     JsonBody(body): JsonBody<ChangeLink>,
 ) -> Result<Response, Problem> {
     let changed = app.service.patch(&code, &body.draft()?, expected, host.as_str()).await?;
-    let (link, consistency) = changed.ok_or_else(|| unknown_code(&code))?;
-    Ok((written(consistency), tagged(LinkBody::new(&link, &app.own, &host))).into_response())
+    let written = changed.ok_or_else(|| unknown_code(&code))?;
+    let body = written.value.as_ref().map(|link| tagged(LinkBody::new(link, &app.own, &host)).into_response());
+    let body = body.unwrap_or_else(|| [(header::CACHE_CONTROL, "no-store")].into_response());
+    Ok((status(&written, StatusCode::OK), told(&written), body).into_response())
 }
 
 /// Delete a link
@@ -115,8 +124,9 @@ pub(super) async fn change(
     responses(
         (status = 204, description = "The link is gone", headers(
             ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
-        (status = 412, description = "Changed meanwhile", body = Problem, content_type = "application/problem+json"),
-        ReadProblems,
+        (status = 202, description = "The deletion was taken: it is on this machine's disk, and not in the database yet \
+            (`--write-mode behind`)", headers(("x-consistency-state" = String, description = "`eventual`"))),
+        RemoveProblems,
     )
 )]
 pub(super) async fn remove(
@@ -124,12 +134,18 @@ pub(super) async fn remove(
     Path(code): Path<String>,
     IfMatch(expected): IfMatch,
 ) -> Result<Response, Problem> {
-    let consistency = app.service.delete(&code, expected).await?.ok_or_else(|| unknown_code(&code))?;
-    Ok((StatusCode::NO_CONTENT, written(consistency)).into_response())
+    let written = app.service.delete(&code, expected).await?.ok_or_else(|| unknown_code(&code))?;
+    Ok((status(&written, StatusCode::NO_CONTENT), told(&written)).into_response())
 }
 
-fn written(consistency: Consistency) -> (Extension<Consistency>, Extension<Changed>) {
-    (Extension(consistency), Extension(Changed))
+/// What a write that is in the database is answered with; one that is not yet is accepted (202).
+fn status<T>(written: &Written<T>, committed: StatusCode) -> StatusCode {
+    if written.is_committed { committed } else { StatusCode::ACCEPTED }
+}
+
+/// Who knows of it; and that the log names it.
+fn told<T>(written: &Written<T>) -> (Extension<Consistency>, Extension<Changed>) {
+    (Extension(written.consistency), Extension(Changed))
 }
 
 /// What the API tells of a link is about this moment: nobody keeps it.

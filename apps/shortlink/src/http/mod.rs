@@ -3,6 +3,7 @@
 mod app;
 mod body;
 pub mod bulk;
+mod conflicts;
 mod etag;
 mod front;
 mod kind;

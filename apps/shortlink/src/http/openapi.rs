@@ -1,8 +1,10 @@
 //! The OpenAPI document: made from the handlers themselves, so it cannot tell of routes that are not there.
 
 use super::app::App;
-use super::kind::{ALIAS_RESERVED, ALIAS_TAKEN, LINK_EXPIRED, UNKNOWN_CODE};
-use super::{bulk, links, probes, redirect};
+use super::kind::{
+    ALIAS_RESERVED, ALIAS_TAKEN, CACHE_UNCONFIRMED, LINK_BANNED, LINK_EXPIRED, UNKNOWN_CODE, VERSION_CONFLICT, WRITES_WAIT,
+};
+use super::{bulk, conflicts, links, probes, redirect};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -31,6 +33,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(links::create, links::list))
         .routes(routes!(links::read, links::change, links::remove))
+        .routes(routes!(conflicts::list))
+        .routes(routes!(conflicts::dismiss))
         .routes(routes!(bulk::import))
         .routes(routes!(bulk::export))
         .routes(routes!(redirect::follow))
@@ -50,11 +54,13 @@ problems! {
     /// What can go wrong while a list is made.
     ListProblems: Kind::INVALID_INPUT, Kind::UNAVAILABLE;
     /// What can go wrong while a link is written.
-    WriteProblems: Kind::BAD_REQUEST, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, Kind::UNAVAILABLE, Kind::OUTCOME_UNKNOWN;
+    WriteProblems: Kind::BAD_REQUEST, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, Kind::UNAVAILABLE, CACHE_UNCONFIRMED, WRITES_WAIT, Kind::OUTCOME_UNKNOWN;
+    /// What can go wrong while a link is deleted.
+    RemoveProblems: UNKNOWN_CODE, VERSION_CONFLICT, Kind::UNAVAILABLE, CACHE_UNCONFIRMED, WRITES_WAIT, Kind::OUTCOME_UNKNOWN;
     /// What can go wrong with an alias.
     AliasProblems: ALIAS_TAKEN, ALIAS_RESERVED;
     /// What can go wrong on the way to a target.
-    RedirectProblems: UNKNOWN_CODE, LINK_EXPIRED, Kind::UNAVAILABLE;
+    RedirectProblems: UNKNOWN_CODE, LINK_EXPIRED, LINK_BANNED, Kind::UNAVAILABLE;
     /// What can go wrong wherever the database is asked.
     DatabaseProblems: Kind::UNAVAILABLE;
 }

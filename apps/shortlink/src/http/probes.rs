@@ -24,6 +24,9 @@ pub(super) struct Readiness {
     /// `up`, `down`, or `embedded` where there is no Redis. Without its Redis the service answers from the database.
     #[schema(example = "embedded")]
     pub(super) redis: &'static str,
+    /// How many writes wait for the database; only with `--write-mode behind`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) writes_waiting: Option<usize>,
 }
 
 /// Is the process alive?
@@ -46,7 +49,7 @@ pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> 
     };
     match tokio::time::timeout(DATABASE_PATIENCE, app.service.store().ping()).await {
         Ok(Ok(())) => {
-            let body = Readiness { database: "up", redis };
+            let body = Readiness { database: "up", redis, writes_waiting: app.service.writes_waiting() };
             Ok(([(header::CACHE_CONTROL, "no-store")], Json(body)).into_response())
         }
         Ok(Err(error)) => {

@@ -2,7 +2,7 @@
 
 use super::REDIRECT_AGE_MAX;
 use super::app::App;
-use super::kind::LINK_EXPIRED;
+use super::kind::{LINK_BANNED, LINK_EXPIRED};
 use super::openapi::RedirectProblems;
 use super::refusal::unknown_code;
 use crate::service::{Destination, Resolution};
@@ -42,6 +42,10 @@ pub(super) async fn follow(State(app): State<App>, Path(code): Path<String>) -> 
         Resolution::Leads(destination) => destination,
         Resolution::Expired => {
             return Ok((Extension(consistency), Problem::plain(LINK_EXPIRED)).into_response());
+        }
+        Resolution::Banned => {
+            let problem = Problem::new(LINK_BANNED, "This link was banned by those who run the service.");
+            return Ok((Extension(consistency), problem).into_response());
         }
         Resolution::Unknown => return Ok((Extension(consistency), unknown_code(&code)).into_response()),
     };

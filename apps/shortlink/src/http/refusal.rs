@@ -1,6 +1,6 @@
 //! From what the service could not do to what the client is told.
 
-use super::kind::{ALIAS_RESERVED, ALIAS_TAKEN, UNKNOWN_CODE, VERSION_CONFLICT};
+use super::kind::{ALIAS_RESERVED, ALIAS_TAKEN, CACHE_UNCONFIRMED, UNKNOWN_CODE, VERSION_CONFLICT, WRITES_WAIT};
 use crate::domain::PageRefused;
 use crate::service::{Refusal, ServiceError, sentence};
 use crate::store::StoreError;
@@ -14,6 +14,11 @@ impl From<ServiceError> for Problem {
             ServiceError::Refused(refusals) => refused(&refusals),
             ServiceError::Store(error) => from_store(&error),
             ServiceError::Cache(error) => from_cache(&error),
+            ServiceError::CacheAway => unconfirmed(&error),
+            ServiceError::Spool(_) => {
+                error!(%error, "a write could not be written down");
+                Problem::plain(WRITES_WAIT)
+            }
             ServiceError::ReadSlow => {
                 error!(%error, "a request was given up");
                 Problem::new(Kind::UNAVAILABLE, "The database did not answer in time. Try again in a moment.")
@@ -56,6 +61,7 @@ fn from_store(error: &StoreError) -> Problem {
             format!("The link was changed meanwhile: it has version {current} now. Read it again, then decide anew."),
         ),
         error if error.outcome_unknown() => unknown_outcome(error),
+        StoreError::Unconfirmed(_) => unconfirmed(error),
         error if error.is_retryable() => {
             error!(%error, "the database cannot be used");
             Problem::new(
@@ -86,6 +92,12 @@ fn from_cache(error: &CacheError) -> Problem {
             Problem::plain(Kind::INTERNAL)
         }
     }
+}
+
+/// In strong mode.
+fn unconfirmed(error: &dyn std::error::Error) -> Problem {
+    warn!(%error, "a write was refused");
+    Problem::plain(CACHE_UNCONFIRMED)
 }
 
 fn unknown_outcome(error: &dyn std::error::Error) -> Problem {

@@ -1,5 +1,6 @@
 //! `/links/{code}`: see and change one link.
 
+use super::ban;
 use super::fields::{self, Typed};
 use super::layout::{Place, layout};
 use super::text;
@@ -25,9 +26,9 @@ pub(super) async fn save(
     Form(typed): Form<Typed>,
 ) -> Result<Response, Problem> {
     let problem = match app.service.patch(&code, &typed.patch(), typed.version, host.as_str()).await {
-        Ok(Some((link, consistency))) => {
-            let to = format!("/?changed={}", link.code);
-            return Ok((Extension(consistency), Extension(Changed), Redirect::to(&to)).into_response());
+        Ok(Some(written)) => {
+            let to = format!("/?changed={code}");
+            return Ok((Extension(written.consistency), Extension(Changed), Redirect::to(&to)).into_response());
         }
         Ok(None) => return Err(unknown_code(&code)),
         Err(error) => Problem::from(error),
@@ -81,8 +82,12 @@ fn render(app: &App, host: &Host, link: &Link, typed: &Typed, problem: Option<&P
                         },
                     }
                 }
+                @if link.banned { dt { "Banned" } dd { span.badge { "Banned" } } }
             }
-            div.actions { a.button.danger href={ "/links/" (link.code) "/delete" } { "Delete this link" } }
+            div.actions {
+                (ban::button(link))
+                a.button.danger href={ "/links/" (link.code) "/delete" } { "Delete this link" }
+            }
         }
     };
     layout(&format!("Edit {}", link.code), Place::Elsewhere, &body)

@@ -30,7 +30,8 @@ impl Typed {
     /// The change that is meant. An end that still reads as it did was not touched.
     pub(super) fn patch(&self) -> DraftPatch {
         let touched = shown(&self.expires_at) != shown(&self.expires_was);
-        DraftPatch { target: Some(self.target()), expires_at: touched.then(|| filled(&self.expires_at).map(moment)) }
+        let expires_at = touched.then(|| filled(&self.expires_at).map(moment));
+        DraftPatch { target: Some(self.target()), expires_at, banned: None }
     }
 
     /// Pasting often brings a space or a line's end along. (The API takes no such liberty.)

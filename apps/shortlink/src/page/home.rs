@@ -1,5 +1,6 @@
 //! `/`: make a link, find links.
 
+use super::conflicts;
 use super::fields::{self, Typed};
 use super::layout::{Place, layout};
 use super::text;
@@ -30,6 +31,10 @@ pub(super) struct View {
     changed: Option<String>,
     /// The code of a link that was deleted just now.
     deleted: Option<String>,
+    /// The code of a link that was banned just now.
+    banned: Option<String>,
+    /// The code of a link whose ban was lifted just now.
+    unbanned: Option<String>,
 }
 
 /// `GET /`
@@ -41,9 +46,9 @@ pub(super) async fn show(State(app): State<App>, host: Host, Query(view): Query<
 /// `POST /links`
 pub(super) async fn create(State(app): State<App>, host: Host, Form(typed): Form<Typed>) -> Result<Response, Problem> {
     match app.service.create(&typed.draft(), host.as_str()).await {
-        Ok((link, consistency)) => {
-            let to = format!("/?made={}", link.code);
-            Ok((Extension(consistency), Extension(Changed), Redirect::to(&to)).into_response())
+        Ok(written) => {
+            let to = format!("/?made={}", written.value.code);
+            Ok((Extension(written.consistency), Extension(Changed), Redirect::to(&to)).into_response())
         }
         Err(error) => {
             let problem = Problem::from(error);
@@ -65,6 +70,7 @@ async fn render(
     let page = app.service.list(&request).await?;
     let body = html! {
         (told(app, host, view).await?)
+        (conflicts::shown(app).await?)
         (form(app, host, typed, problem))
         (list(app, host, view, &request, &page))
     };
@@ -90,6 +96,8 @@ async fn told(app: &App, host: &Host, view: &View) -> Result<Markup, Problem> {
             }
         }
         @if let Some(code) = &view.changed { div.notice.good role="status" { p { "The link " span.code { (code) } " was changed." } } }
+        @if let Some(code) = &view.banned { div.notice.good role="status" { p { "The link " span.code { (code) } " was banned." } } }
+        @if let Some(code) = &view.unbanned { div.notice.good role="status" { p { "The ban of " span.code { (code) } " was lifted." } } }
         @if let Some(code) = &view.deleted { div.notice.good role="status" { p { "The link " span.code { (code) } " was deleted." } } }
     })
 }
@@ -154,7 +162,7 @@ fn row(app: &App, host: &Host, link: &Link) -> Markup {
                 a.code.ellipsis href=(short_url) title=(short_url) { (link.code) }
                 (text::copy(&short_url, &format!("the short address of {}", link.code)))
             } }
-            td { (text::target(link.target.as_str())) }
+            td { @if link.banned { span.badge { "Banned" } " " } (text::target(link.target.as_str())) }
             td.when data-label="Ends" {
                 @match link.expires_at {
                     None => "Never",

@@ -1,5 +1,7 @@
-//! The page to create, find, edit and delete links: rendered here, one style sheet, a small script that nothing depends on.
+//! The page to create, find, edit, ban and delete links: rendered here, one style sheet, a small script that nothing depends on.
 
+mod ban;
+mod conflicts;
 mod edit;
 mod fields;
 mod home;
@@ -33,6 +35,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/links", post(home::create))
         .route("/links/{code}", get(edit::show).post(edit::save))
         .route("/links/{code}/delete", get(remove::ask).post(remove::delete))
+        .route("/links/{code}/ban", post(ban::set))
+        .route("/conflicts/{number}", post(conflicts::dismiss))
         .route("/assets/{file}", get(give))
 }
 

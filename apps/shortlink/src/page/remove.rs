@@ -33,7 +33,7 @@ pub(super) async fn ask(State(app): State<App>, host: Host, Path(code): Path<Str
 pub(super) async fn delete(State(app): State<App>, Path(code): Path<String>) -> Result<Response, Problem> {
     let to = Redirect::to(&format!("/?deleted={}", urlencoded(&code)));
     Ok(match app.service.delete(&code, None).await? {
-        Some(consistency) => (Extension(consistency), Extension(Changed), to).into_response(),
+        Some(written) => (Extension(written.consistency), Extension(Changed), to).into_response(),
         None => to.into_response(),
     })
 }

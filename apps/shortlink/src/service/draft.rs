@@ -22,6 +22,8 @@ pub struct DraftPatch {
     pub target: Option<String>,
     /// When it shall end, as RFC 3339 writes it; `Some(None)`: never.
     pub expires_at: Option<Option<String>>,
+    /// Whether it shall be forbidden from now on.
+    pub banned: Option<bool>,
 }
 
 /// Why a field was not taken.
@@ -63,7 +65,7 @@ impl Check<'_> {
         let end = |end: &Option<String>| end.as_deref().map(|text| self.end(text)).transpose();
         let expires_at = patch.expires_at.as_ref().map(end).transpose();
         match (target, expires_at) {
-            (Ok(target), Ok(expires_at)) => Ok(LinkPatch { target, expires_at }),
+            (Ok(target), Ok(expires_at)) => Ok(LinkPatch { target, expires_at, banned: patch.banned }),
             (target, expires_at) => Err([target.err(), expires_at.err()].into_iter().flatten().collect()),
         }
     }

@@ -1,22 +1,23 @@
 //! [`Ends`]: a delayed job for every link that ends, which switches it off at its end.
 //!
-//! The end is checked on every read as well, so nothing here decides where a visitor is sent. The job clears the link from the
-//! caches of all instances when its time has come, and counts it. The database is the truth: a job follows the version of its
-//! link, the newest wins, and what a crash between commit and job has lost is put back when an instance starts.
+//! The end is checked on every read as well, so nothing here decides where a visitor is sent. The job marks the link as ended and
+//! clears it from the caches of all instances when its time has come, in one unit of work, and counts it. A job is sent, moved and
+//! taken back in the unit of work that changes its link; its row in the database judges it, so what Redis loses comes back.
 
-use super::redirects::Redirects;
 use crate::domain::{Code, Link};
-use crate::store::{Store, StoreError};
+use crate::store::{Ended, Store, StoreError, Writer};
 use evenkeel::Keel;
-use evenkeel::clock::Clock;
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError, Retries};
-use jiff::Timestamp;
+use evenkeel::sql::{Effects, SqlError};
 use metrics::{Counter, counter, describe_counter};
 use std::time::Duration;
-use tracing::{info, warn};
+use tracing::info;
 
-/// Links whose jobs are put back in one go when an instance starts.
-const SWEEP: u32 = 500;
+/// Jobs that are due later are rows only, and take no room in Redis.
+const HORIZON: Duration = Duration::from_secs(24 * 3600);
+
+/// What is being ended when the service stops may take so long.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
 
 /// The jobs of links that end. Cheap to clone.
 #[derive(Clone)]
@@ -26,116 +27,63 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Opens the queue.
+    /// Opens the queue, whose jobs are judged by rows in the database of `store`.
     ///
     /// # Errors
     /// [`QueueError`]: Redis could not be asked.
-    pub(super) async fn open(keel: &Keel) -> Result<Self, QueueError> {
+    pub(super) async fn open(keel: &Keel, store: &Store) -> Result<Self, QueueError> {
         describe_counter!("shortlink_links_ended_total", "Links that were switched off by their delayed job");
-        // A job that Redis evicts is put back by the next instance that starts.
-        let queue = keel.queue::<String>("link-ends").retries(Retries::Unlimited).allow_eviction().build().await?;
+        // A job that Redis evicts is put back from its row.
+        let queue = keel.queue::<String>("link-ends").retries(Retries::Unlimited).allow_eviction();
+        let queue = store.judge(queue).horizon(HORIZON).build().await?;
         Ok(Self { queue, ended: counter!("shortlink_links_ended_total") })
     }
 
-    /// Has the link switched off at its end, and at no other time; or at no time, if it has no end.
-    pub(super) async fn follow(&self, link: &Link) {
-        let version = u64::try_from(link.version).unwrap_or(1).max(1);
-        let planned = match link.expires_at {
-            Some(end) => self.queue.job(&link.code.to_string()).id(name(&link.code)).at(end).put(version).await,
-            None => self.queue.withdraw(&id(&link.code), version).await,
-        };
-        if let Err(error) = planned {
-            self.missed(&link.code, &error);
+    /// Has the link switched off at its end, if that is still to come, and at no other time.
+    pub(super) fn plan(&self, link: &Link, now_ms: i64, effects: &mut Effects) -> Result<(), SqlError> {
+        if let Some(end) = link.expires_at.filter(|end| end.as_millisecond() > now_ms) {
+            effects.enqueue(self.queue.job(&link.code.to_string()).id(name(&link.code)).at(end))?;
         }
+        Ok(())
     }
 
-    /// There is no such link any more.
-    pub(super) async fn forget(&self, code: &Code) {
-        if let Err(error) = self.queue.revoke(&id(code)).await {
-            self.missed(code, &error);
-        }
+    /// It is not to be switched off any more.
+    pub(super) fn take_back(&self, code: &Code, effects: &mut Effects) {
+        effects.revoke(&self.queue, JobId::named(name(code).as_bytes()));
     }
 
-    /// Runs the jobs that are due until `shutdown`, and puts those back first that are missing.
+    /// Runs the jobs that are due until `shutdown`.
     ///
     /// # Errors
     /// [`QueueError`]: the connection was closed for good.
     pub(super) async fn run(
         self,
-        store: Store,
-        redirects: Redirects,
-        clock: Clock,
+        writer: Writer,
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), QueueError> {
-        let sweep = self.put_back(&store, now(&clock));
-        let (ends, of_jobs) = (self.clone(), store.clone());
         let consumer = self.queue.consume(move |job: Delivery<String>| {
-            let (ends, store, redirects, clock) = (ends.clone(), of_jobs.clone(), redirects.clone(), clock.clone());
-            async move { ends.end(&job.body, &store, &redirects, now(&clock)).await }
+            let (writer, ended) = (writer.clone(), self.ended.clone());
+            async move { end(&job.body, &writer, &ended).await }
         });
-        let consuming = consumer.drain(Duration::from_secs(5)).run(shutdown);
-        tokio::pin!(consuming);
-        tokio::select! {
-            ended = &mut consuming => return ended,
-            swept = sweep => match swept {
-                Ok(0) => {}
-                Ok(links) => info!(links, "links that end are watched"),
-                Err(error) => warn!(%error, "cannot look for links that end; those without a job end on read"),
-            }
-        }
-        consuming.await
+        consumer.drain(DRAIN_MAX).run(shutdown).await
     }
+}
 
-    /// A link's time has come, if the database says so, too.
-    async fn end(
-        &self,
-        code: &str,
-        store: &Store,
-        redirects: &Redirects,
-        now: Timestamp,
-    ) -> Result<Handled, StoreError> {
-        let Ok(code) = Code::parse(code) else { return Ok(Handled::Dead("no code".to_owned())) };
-        match store.find(&code).await?.and_then(|link| link.expires_at) {
-            None => Ok(Handled::Done),
-            // Its job for the new end could not be sent; this one waits instead.
-            Some(end) if end > now => Ok(Handled::Snooze(end.duration_since(now).unsigned_abs())),
-            Some(_) => {
-                redirects.forget(&code).await;
-                self.ended.increment(1);
-                info!(%code, "the link has ended");
-                Ok(Handled::Done)
-            }
+/// A link's time has come, if the database says so, too.
+async fn end(code: &str, writer: &Writer, ended: &Counter) -> Result<Handled, StoreError> {
+    let Ok(code) = Code::parse(code) else { return Ok(Handled::Dead("no code".to_owned())) };
+    Ok(match writer.end(&code).await? {
+        // By this instance's clock it is not time yet.
+        Ended::Later(end) => Handled::Snooze(end.duration_since(writer.now()).unsigned_abs()),
+        Ended::Before => Handled::Done,
+        Ended::Now => {
+            ended.increment(1);
+            info!(%code, "the link has ended");
+            Handled::Done
         }
-    }
-
-    /// Gives every link that ends its job again; those that have it keep it.
-    async fn put_back(&self, store: &Store, now: Timestamp) -> Result<usize, StoreError> {
-        let (mut after, mut found) = (0, 0);
-        loop {
-            let page = store.ending_after(now, after, SWEEP).await?;
-            let Some((last, _)) = page.last() else { return Ok(found) };
-            after = *last;
-            found += page.len();
-            for (_, link) in &page {
-                self.follow(link).await;
-            }
-        }
-    }
-
-    fn missed(&self, code: &Code, error: &QueueError) {
-        warn!(%code, %error, "the job that switches a link off could not be changed; its end is still checked on read");
-    }
+    })
 }
 
 fn name(code: &Code) -> String {
     format!("end/{code}")
-}
-
-fn id(code: &Code) -> JobId {
-    JobId::named(name(code).as_bytes())
-}
-
-fn now(clock: &Clock) -> Timestamp {
-    let ms = i64::try_from(clock.unix_ms()).unwrap_or(i64::MAX);
-    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
 }

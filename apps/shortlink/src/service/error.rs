@@ -3,6 +3,7 @@
 use super::Refusal;
 use crate::store::StoreError;
 use evenkeel::cache::CacheError;
+use evenkeel::spool::SpoolError;
 
 /// Why the service did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,12 @@ pub enum ServiceError {
     /// The cache could not bring an answer: the database failed, or too many questions wait for it.
     #[error(transparent)]
     Cache(#[from] CacheError),
+    /// The cache must confirm a write before it begins (strong mode), and Redis is away. Nothing was begun.
+    #[error("Redis, which must confirm a write before it begins, is away")]
+    CacheAway,
+    /// A write could not be written down (`--write-mode behind`).
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
     /// The database took too long to answer a question.
     #[error("the database did not answer in time")]
     ReadSlow,

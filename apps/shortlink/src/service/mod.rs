@@ -1,8 +1,11 @@
 //! [`Service`]: the use cases. What HTTP, the page and the import call; no SQL and no HTTP in here.
 
+mod background;
+mod behind;
 mod draft;
 mod ends;
 mod error;
+mod follow;
 mod near;
 mod redirects;
 
@@ -14,21 +17,23 @@ pub use redirects::{Destination, LOADS_MAX};
 pub use web::Consistency;
 
 use crate::domain::{Code, Link, Page, PageRequest, TargetRules};
-use crate::store::{ImportRow, RowOutcome, Store, StoreError};
+use crate::store::{Committed, ImportLog, ImportRow, RowOutcome, Store, StoreError, Writer};
+use behind::{Behind, Pending};
 use draft::Check;
 use ends::Ends;
 use evenkeel::Keel;
 use evenkeel::cache::CacheError;
 use evenkeel::clock::Clock;
 use evenkeel::queue::QueueError;
-use futures_util::future::join_all;
+use evenkeel::spool::Spool;
+use follow::Followers;
 use jiff::Timestamp;
 use redirects::Redirects;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
-use tracing::{Instrument, warn};
+use tracing::Instrument;
 
 /// How long somebody waits for the database to answer a question.
 const READ_PATIENCE: Duration = Duration::from_secs(10);
@@ -41,15 +46,40 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(15);
 pub struct Service(Arc<Inner>);
 
 struct Inner {
-    store: Store,
+    writer: Writer,
     redirects: Redirects,
     ends: Ends,
+    /// Where writes are answered before the database has them.
+    behind: Option<Behind>,
     keel: Keel,
     rules: TargetRules,
     clock: Clock,
-    /// Writes that were begun. Each runs in its own task: a client that hangs up between the commit and the invalidation must
-    /// not leave the entry from before the commit behind.
+    /// Writes that were begun. Each runs in its own task: a client that hangs up must not leave one half done.
     writes: TaskTracker,
+}
+
+/// How a service shall work.
+#[derive(Debug)]
+pub struct Settings {
+    /// Links to keep at hand.
+    pub near: Near,
+    /// No redirect is older than the last write that was answered, and no write begins that the cache has not confirmed.
+    pub is_strong: bool,
+    /// What a target must be.
+    pub rules: TargetRules,
+    /// Answer writes once they are in here, before the database has them.
+    pub behind: Option<Spool>,
+}
+
+/// A write that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written<T> {
+    /// What it made.
+    pub value: T,
+    /// Who knows of it by now.
+    pub consistency: Consistency,
+    /// Whether it is in the database. If not, it is on this machine's disk, and a worker brings it there.
+    pub is_committed: bool,
 }
 
 /// Why a service cannot be opened.
@@ -70,6 +100,8 @@ pub enum Resolution {
     Leads(Arc<Destination>),
     /// Nowhere any more.
     Expired,
+    /// Nowhere until its ban is lifted.
+    Banned,
     /// Nowhere: there is no such link.
     Unknown,
 }
@@ -80,32 +112,20 @@ impl Service {
     ///
     /// # Errors
     /// [`OpenError`]: `keel` has a cache of this service already, cannot keep links near that it must, or cannot be asked.
-    pub async fn open(
-        store: Store,
-        keel: Keel,
-        near: Near,
-        rules: TargetRules,
-        clock: Clock,
-    ) -> Result<Self, OpenError> {
-        let redirects = Redirects::open(&keel, near)?;
-        let ends = Ends::open(&keel).await?;
-        Ok(Self(Arc::new(Inner { store, redirects, ends, keel, rules, clock, writes: TaskTracker::new() })))
-    }
-
-    /// Switches links off when they end, until `shutdown`; first it looks for those whose job was lost. Any number of instances
-    /// may do so at once: each job is done by one of them.
-    ///
-    /// # Errors
-    /// [`QueueError`]: the connection was closed for good.
-    pub async fn switch_off(&self, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
-        let Inner { store, redirects, ends, clock, .. } = &*self.0;
-        ends.clone().run(store.clone(), redirects.clone(), clock.clone(), shutdown).await
+    pub async fn open(store: Store, keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
+        let redirects = Redirects::open(&keel, settings.near, settings.is_strong)?;
+        let ends = Ends::open(&keel, &store).await?;
+        let followers = Followers { redirects: redirects.clone(), ends: ends.clone(), clock: clock.clone() };
+        let writer = store.writer(&keel, Arc::new(followers));
+        let behind = settings.behind.map(|spool| Behind::open(&writer, spool, &clock));
+        let (rules, writes) = (settings.rules, TaskTracker::new());
+        Ok(Self(Arc::new(Inner { writer, redirects, ends, behind, keel, rules, clock, writes })))
     }
 
     /// The links themselves.
     #[must_use]
     pub fn store(&self) -> &Store {
-        &self.0.store
+        &self.0.writer
     }
 
     /// What a target must be.
@@ -119,37 +139,33 @@ impl Service {
     /// # Errors
     /// [`ServiceError`], with the reasons; [`StoreError::AliasTaken`] inside it if the
     /// alias is.
-    pub async fn create(&self, draft: &Draft, host: Option<&str>) -> Result<(Link, Consistency), ServiceError> {
+    pub async fn create(&self, draft: &Draft, host: Option<&str>) -> Result<Written<Link>, ServiceError> {
         let new = self.check(host).draft(draft).map_err(ServiceError::Refused)?;
+        self.confirmable()?;
         let service = self.clone();
         self.to_the_end(async move {
-            let alias = new.alias.clone();
-            match (service.store().create(new).await, alias) {
-                // The cache may know that there was no such link.
-                (Ok(link), _) => {
-                    if link.expires_at.is_some() {
-                        service.0.ends.follow(&link).await;
-                    }
-                    let consistency = service.0.redirects.forget(&link.code).await;
-                    Ok((link, consistency))
-                }
-                (Err(error), Some(alias)) if error.outcome_unknown() => {
-                    service.0.redirects.forget(&alias).await;
-                    Err(error.into())
-                }
-                (Err(error), _) => Err(error.into()),
+            match &service.0.behind {
+                Some(behind) => Ok(Written::noted(behind.create(new).await?)),
+                None => Ok(service.0.writer.create(new).await?.into()),
             }
         })
         .await
     }
 
-    /// The link of `code`, expired or not, from the database. A text that cannot be a code names no link.
+    /// The link of `code`, expired or not: from the database, and from the writes of this instance that wait for it. A text that
+    /// cannot be a code names no link.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get(&self, code: &str) -> Result<Option<Link>, ServiceError> {
         let Ok(code) = Code::parse(code) else { return Ok(None) };
-        self.bounded(self.store().find(&code)).await
+        let waiting = self.0.behind.as_ref().and_then(|behind| behind.pending(code.as_str()));
+        if let Some(Pending::Known(link)) = waiting {
+            return Ok(link.map(|link| *link));
+        }
+        let link = self.bounded(self.store().find(&code)).await?;
+        let Some(Pending::Changes(changes)) = waiting else { return Ok(link) };
+        Ok(behind::on_top(link, &changes))
     }
 
     /// Where a visitor of `code` is sent: as the cache has it, else as the database has it. While Redis is away that is the
@@ -159,9 +175,17 @@ impl Service {
     /// [`ServiceError::Cache`], with the database's error inside it: [`CacheError::loader_error`].
     pub async fn resolve(&self, code: &str) -> Result<(Resolution, Consistency), ServiceError> {
         let Ok(code) = Code::parse(code) else { return Ok((Resolution::Unknown, Consistency::Consistent)) };
-        let (found, consistency) = self.0.redirects.find(&code, self.store()).await?;
+        let waits = self.0.behind.as_ref().is_some_and(|behind| behind.has(code.as_str()));
+        let (found, consistency) = if waits {
+            // The cache knows nothing of writes that wait.
+            let link = self.get(code.as_str()).await?;
+            (link.map(|link| Arc::new(Destination::from(link))), Consistency::Eventual)
+        } else {
+            self.0.redirects.find(&code, self.store()).await?
+        };
         let resolution = match found {
             None => Resolution::Unknown,
+            Some(destination) if destination.banned => Resolution::Banned,
             Some(destination) if destination.expires_at.is_some_and(|end| end <= self.now()) => Resolution::Expired,
             Some(destination) => Resolution::Leads(destination),
         };
@@ -169,15 +193,17 @@ impl Service {
     }
 
     /// Where a visitor of `code` is sent, if that is at hand and needs nobody to be asked; it is [`Consistency::Consistent`] then.
-    /// A text that cannot be a code is never at hand, nor is what has expired.
+    /// A text that cannot be a code is never at hand, nor is what has expired, is banned, or has writes that wait.
     #[must_use]
     pub fn at_hand(&self, code: &str) -> Option<Arc<Destination>> {
         let destination = self.0.redirects.at_hand(code)?;
-        let is_over = destination.expires_at.is_some_and(|end| end <= self.now());
-        (!is_over).then_some(destination)
+        let is_over = destination.banned || destination.expires_at.is_some_and(|end| end <= self.now());
+        let waits = self.0.behind.as_ref().is_some_and(|behind| behind.has(code));
+        (!is_over && !waits).then_some(destination)
     }
 
-    /// Changes a link; `None` if there is none. With `expected`, only if it still has that version.
+    /// Changes a link; `None` if there is none. With `expected`, only if it still has that version. Answers the link as it is
+    /// then, if that is known: of a write that waits, the database may not have been there to look.
     ///
     /// # Errors
     /// [`ServiceError`], with the reasons; [`StoreError::VersionConflict`] inside it
@@ -188,19 +214,19 @@ impl Service {
         patch: &DraftPatch,
         expected: Option<i64>,
         host: Option<&str>,
-    ) -> Result<Option<(Link, Consistency)>, ServiceError> {
+    ) -> Result<Option<Written<Option<Link>>>, ServiceError> {
         let patch = self.check(host).patch(patch).map_err(ServiceError::Refused)?;
         let Ok(code) = Code::parse(code) else { return Ok(None) };
+        self.confirmable()?;
         let service = self.clone();
         self.to_the_end(async move {
-            let is_about_its_end = patch.expires_at.is_some();
-            let patched = service.store().patch(&code, patch, expected).await;
-            if let Ok(Some(link)) = &patched
-                && is_about_its_end
-            {
-                service.0.ends.follow(link).await;
+            match &service.0.behind {
+                Some(behind) => Ok(behind.patch(code, patch, expected).await?.map(Written::noted)),
+                None => {
+                    let committed = service.0.writer.patch(&code, &patch, expected).await?;
+                    Ok(committed.map(|committed| Written::from(committed).map(Some)))
+                }
             }
-            service.told(&code, patched).await
         })
         .await
     }
@@ -208,16 +234,16 @@ impl Service {
     /// Deletes a link; `None` if there was none. With `expected`, only if it still has that version.
     ///
     /// # Errors
-    /// [`ServiceError::Store`]; [`StoreError::VersionConflict`] inside it if the version is another.
-    pub async fn delete(&self, code: &str, expected: Option<i64>) -> Result<Option<Consistency>, ServiceError> {
+    /// As [`patch`](Self::patch).
+    pub async fn delete(&self, code: &str, expected: Option<i64>) -> Result<Option<Written<()>>, ServiceError> {
         let Ok(code) = Code::parse(code) else { return Ok(None) };
+        self.confirmable()?;
         let service = self.clone();
         self.to_the_end(async move {
-            let deleted = service.store().delete(&code, expected).await.map(|found| found.then_some(()));
-            if let Ok(Some(())) = &deleted {
-                service.0.ends.forget(&code).await;
+            match &service.0.behind {
+                Some(behind) => Ok(behind.delete(code, expected).await?.map(Written::noted)),
+                None => Ok(service.0.writer.delete(&code, expected).await?.map(Written::from)),
             }
-            Ok(service.told(&code, deleted).await?.map(|((), consistency)| consistency))
         })
         .await
     }
@@ -230,48 +256,34 @@ impl Service {
         self.bounded(self.store().list(request)).await
     }
 
-    /// Takes rows of an import, see [`Store::import`].
+    /// Takes rows of an import, see [`Writer::import`]. They are in the database when this answers, however other writes are
+    /// answered.
     ///
     /// # Errors
-    /// [`ServiceError::Store`].
-    pub async fn import(&self, rows: Vec<ImportRow>) -> Result<(Vec<RowOutcome>, Consistency), ServiceError> {
+    /// [`ServiceError::Store`], [`ServiceError::CacheAway`].
+    pub async fn import(&self, rows: Vec<ImportRow>) -> Result<Written<Vec<RowOutcome>>, ServiceError> {
+        self.confirmable()?;
         let service = self.clone();
-        self.to_the_end(async move {
-            let outcomes = service.store().import(&rows).await?;
-            service.watch_imported(&rows, &outcomes).await;
-            let consistency = service.tell_cache(&outcomes).await;
-            Ok((outcomes, consistency))
-        })
-        .await
+        self.to_the_end(async move { Ok(service.0.writer.import(&rows).await?.into()) }).await
     }
 
-    /// Has the links switched off that an import made and that end. What it misses is found when an instance starts.
-    async fn watch_imported(&self, rows: &[ImportRow], outcomes: &[RowOutcome]) {
-        let made = rows.iter().zip(outcomes).filter_map(|(row, outcome)| match outcome {
-            RowOutcome::Created(code) if row.expires_at.is_some() => Some(code.clone()),
-            _ => None,
-        });
-        let made: Vec<Code> = made.collect();
-        if made.is_empty() {
-            return;
-        }
-        match self.store().find_many(&made).await {
-            Ok(links) => {
-                for link in &links {
-                    self.0.ends.follow(link).await;
-                }
-            }
-            Err(error) => warn!(%error, "cannot look at imported links that end; their end is still checked on read"),
-        }
+    /// The same, together with the checkpoint that `log` answers; see [`Writer::import_logged`].
+    ///
+    /// # Errors
+    /// As [`import`](Self::import).
+    pub async fn import_logged(
+        &self,
+        rows: &[ImportRow],
+        log: &mut dyn ImportLog,
+    ) -> Result<Written<Vec<RowOutcome>>, ServiceError> {
+        self.confirmable()?;
+        Ok(self.0.writer.import_logged(rows, log).await?.into())
     }
 
-    /// Tells the cache of the links that an import made: it may know that there were none.
-    pub async fn tell_cache(&self, outcomes: &[RowOutcome]) -> Consistency {
-        let made = outcomes.iter().filter_map(|outcome| match outcome {
-            RowOutcome::Created(code) => Some(self.0.redirects.forget(code)),
-            RowOutcome::Present | RowOutcome::Taken(_) => None,
-        });
-        join_all(made).await.into_iter().fold(Consistency::Consistent, Consistency::and)
+    /// How many writes wait for the database; `None` where they are written before they are answered.
+    #[must_use]
+    pub fn writes_waiting(&self) -> Option<usize> {
+        self.0.behind.as_ref().map(Behind::waiting)
     }
 
     /// What can be said of Redis: `up`, `down`, or `embedded` where there is none.
@@ -297,6 +309,12 @@ impl Service {
         self.0.writes.wait().await;
     }
 
+    /// A write whose cache cannot confirm it is refused before it begins.
+    fn confirmable(&self) -> Result<(), ServiceError> {
+        let is_away = self.0.redirects.is_strong() && self.redis_state() == "down";
+        if is_away { Err(ServiceError::CacheAway) } else { Ok(()) }
+    }
+
     fn check<'a>(&'a self, host: Option<&'a str>) -> Check<'a> {
         Check { rules: self.rules(), host, now: self.now() }
     }
@@ -314,22 +332,23 @@ impl Service {
     async fn bounded<T>(&self, read: impl Future<Output = Result<T, StoreError>>) -> Result<T, ServiceError> {
         Ok(self.0.clock.timeout(READ_PATIENCE, read).await.map_err(|_| ServiceError::ReadSlow)??)
     }
+}
 
-    /// Tells the cache what the database did to `code`. It is told as well if the database did not say: it may have happened.
-    async fn told<T>(
-        &self,
-        code: &Code,
-        written: Result<Option<T>, StoreError>,
-    ) -> Result<Option<(T, Consistency)>, ServiceError> {
-        match written {
-            Ok(Some(row)) => Ok(Some((row, self.0.redirects.forget(code).await))),
-            Ok(None) => Ok(None),
-            Err(error) => {
-                if error.outcome_unknown() {
-                    self.0.redirects.forget(code).await;
-                }
-                Err(error.into())
-            }
-        }
+impl<T> Written<T> {
+    /// On this machine's disk.
+    fn noted(value: T) -> Self {
+        Self { value, consistency: Consistency::Eventual, is_committed: false }
+    }
+
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> Written<U> {
+        let Self { value, consistency, is_committed } = self;
+        Written { value: change(value), consistency, is_committed }
+    }
+}
+
+impl<T> From<Committed<T>> for Written<T> {
+    fn from(committed: Committed<T>) -> Self {
+        let consistency = if committed.is_followed { Consistency::Consistent } else { Consistency::Eventual };
+        Self { value: committed.value, consistency, is_committed: true }
     }
 }

@@ -1,6 +1,8 @@
 //! [`StoreError`]: what can go wrong between the service and its database.
 
 use crate::domain::Code;
+use evenkeel::sql::SqlError;
+use std::sync::Arc;
 
 /// What can go wrong between the service and its database.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +44,16 @@ pub enum StoreError {
     Corrupt(String),
     /// The database cannot be used, or refused a statement.
     #[error("the database cannot be used: {0}")]
-    Unavailable(sqlx::Error),
+    Unavailable(Arc<sqlx::Error>),
+    /// The cache must confirm a write before it is committed (strong mode), and could not. Nothing was changed.
+    #[error("nothing was changed, since the cache could not confirm it beforehand: {0}")]
+    Unconfirmed(SqlError),
+    /// The database was asked to commit, and nobody could learn whether it did.
+    #[error("{0}")]
+    OutcomeUnknown(SqlError),
+    /// The unit of work could not be begun or committed. Nothing was changed.
+    #[error("nothing was changed: {0}")]
+    Work(SqlError),
     /// The outcome of an import could not be noted, so it was not taken.
     #[error("nothing was taken, since what becomes of the rows cannot be noted: {0}")]
     Log(std::io::Error),
@@ -55,13 +66,39 @@ impl StoreError {
     /// Whether the same call may work a moment later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Unavailable(_))
+        match self {
+            Self::Unavailable(_) | Self::Unconfirmed(_) => true,
+            Self::Work(error) => error.is_retryable(),
+            _ => false,
+        }
     }
 
     /// Whether a write that failed so may have happened all the same (its answer was lost on the way).
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
-        matches!(self, Self::Unavailable(sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed))
+        matches!(self, Self::OutcomeUnknown(_))
+    }
+
+    /// Whether two transactions were in each other's way: nothing was changed, and the same work may succeed from its beginning.
+    pub(super) fn is_contention(&self) -> bool {
+        match self {
+            // A deadlock or a lock that was not given in time, in the words of all three (MySQL's code for the latter says nothing).
+            Self::Unavailable(error) => error.as_database_error().is_some_and(|known| {
+                matches!(known.code().as_deref(), Some("40001" | "40P01" | "5" | "261" | "517"))
+                    || known.message().starts_with("Lock wait timeout")
+            }),
+            Self::Work(error) => error.is_retryable(),
+            _ => false,
+        }
+    }
+
+    /// Whether the database refuses what the row says, so that it will never take it.
+    pub(crate) fn is_about_the_row(&self) -> bool {
+        let Self::Unavailable(error) = self else { return false };
+        error.as_database_error().is_some_and(|known| {
+            !matches!(known.kind(), sqlx::error::ErrorKind::Other)
+                || known.code().is_some_and(|code| code.len() == 5 && code.starts_with("22"))
+        })
     }
 }
 
@@ -71,6 +108,17 @@ impl From<sqlx::Error> for StoreError {
         if error.as_database_error().is_some_and(|known| known.is_unique_violation()) {
             return Self::Duplicate;
         }
-        Self::Unavailable(error)
+        Self::Unavailable(Arc::new(error))
+    }
+}
+
+impl From<SqlError> for StoreError {
+    fn from(error: SqlError) -> Self {
+        match error {
+            SqlError::Window(_) => Self::Unconfirmed(error),
+            SqlError::Database { error, .. } => Self::Unavailable(error),
+            error if error.outcome_unknown() => Self::OutcomeUnknown(error),
+            error => Self::Work(error),
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Rows of an import: which are new, which are there already, which cannot be.
 
-use super::database::{Database, Transaction};
-use super::rows::whole_ms;
-use super::{CODE_ATTEMPTS_MAX, Checkpoint, Store, StoreError, version_after};
+use super::dialect::Dialect;
+use super::follow::Change;
+use super::pools::Pools;
+use super::statements::{self, Hold};
+use super::{CODE_ATTEMPTS_MAX, Checkpoint, Committed, Store, StoreError, Writer};
 use crate::codes::CODES;
-use crate::domain::{Code, Link, Target};
+use crate::domain::{Code, Link, Target, version_after, whole_ms};
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
 
@@ -19,6 +21,8 @@ pub struct ImportRow {
     pub target: Target,
     /// When it ends; a past moment is taken, too.
     pub expires_at: Option<Timestamp>,
+    /// Whether it is forbidden.
+    pub banned: bool,
     /// When it was made.
     pub created_at: Option<Timestamp>,
     /// When it was last changed.
@@ -47,46 +51,53 @@ pub trait ImportLog: Send {
     fn keep(&mut self, outcomes: &[RowOutcome]) -> std::io::Result<Checkpoint>;
 }
 
-/// See [`Store::import`] and [`Store::import_logged`].
-pub(super) async fn import<D: Database>(
-    store: &Store,
-    database: &D,
+/// See [`Writer::import`] and [`Writer::import_logged`].
+pub(super) async fn import<DB: Dialect>(
+    writer: &Writer,
+    pools: &Pools<DB>,
     rows: &[ImportRow],
     mut log: Option<&mut dyn ImportLog>,
-) -> Result<Vec<RowOutcome>, StoreError> {
+) -> Result<Committed<Vec<RowOutcome>>, StoreError> {
     for _ in 0..CODE_ATTEMPTS_MAX {
-        let mut transaction = database.begin().await?;
-        transaction.lock_imports().await?;
-        let (outcomes, links) = sort_out(store, &mut transaction, rows).await?;
-        match transaction.insert_many(&links).await {
+        let mut work = writer.begin(pools).await?;
+        statements::lock_imports::<DB>(work.tx()).await?;
+        let (outcomes, links) = sort_out::<DB>(writer, work.tx(), rows).await?;
+        match statements::insert::<DB>(work.tx(), &links).await {
             Ok(()) => {}
             // Somebody made a link of the same code between our look and our insert. Look again.
-            Err(StoreError::Duplicate) => continue,
+            Err(error) if matches!(error, StoreError::Duplicate) || error.is_contention() => {
+                work.rollback().await?;
+                continue;
+            }
             Err(error) => return Err(error),
+        }
+        for link in &links {
+            writer.follow(Change::Imported(link), &mut work)?;
         }
         if let Some(log) = &mut log {
             let checkpoint = log.keep(&outcomes).map_err(StoreError::Log)?;
-            transaction.keep_checkpoint(&checkpoint).await?;
+            statements::keep_checkpoint::<DB>(work.tx(), &checkpoint.source, &checkpoint.state).await?;
         }
-        transaction.commit().await?;
-        return Ok(outcomes);
+        let is_followed = work.commit().await?.carried_out;
+        return Ok(Committed { value: outcomes, is_followed });
     }
     Err(StoreError::CodesExhausted)
 }
 
 /// Decides for every row, and makes the links that are to be added.
-async fn sort_out(
+async fn sort_out<DB: Dialect>(
     store: &Store,
-    transaction: &mut impl Transaction,
+    transaction: &mut DB::Connection,
     rows: &[ImportRow],
 ) -> Result<(Vec<RowOutcome>, Vec<Link>), StoreError> {
     let wanted: Vec<Code> = rows.iter().filter_map(|row| row.code.clone()).collect();
     let uncoded: Vec<&str> = rows.iter().filter(|row| row.code.is_none()).map(|row| row.target.as_str()).collect();
-    let found = transaction.find_many(&wanted).await?;
+    let found = statements::find_many::<DB>(transaction, &wanted, Hold::No).await?;
     let mut targets_by_code: HashMap<Code, Target> = found.into_iter().map(|link| (link.code, link.target)).collect();
-    let mut targets: HashSet<String> = transaction.known_targets(&uncoded).await?.into_iter().collect();
+    let known = statements::known_targets::<DB>(transaction, &uncoded).await?;
+    let mut targets: HashSet<String> = known.into_iter().collect();
     let needed = uncoded.iter().filter(|target| !targets.contains(**target)).count();
-    let mut free = free_codes(store, transaction, needed, &wanted).await?.into_iter();
+    let mut free = free_codes::<DB>(store, transaction, needed, &wanted).await?.into_iter();
 
     let now = store.now();
     let mut outcomes = Vec::with_capacity(rows.len());
@@ -119,9 +130,9 @@ async fn sort_out(
 
 /// `needed` generated codes that no link has and no row of this batch wants. Their numbers are taken in the transaction: if it
 /// is rolled back, they are not used up.
-async fn free_codes(
+async fn free_codes<DB: Dialect>(
     store: &Store,
-    transaction: &mut impl Transaction,
+    transaction: &mut DB::Connection,
     needed: usize,
     wanted: &[Code],
 ) -> Result<Vec<Code>, StoreError> {
@@ -129,12 +140,13 @@ async fn free_codes(
     let mut free: Vec<Code> = Vec::with_capacity(needed);
     while free.len() < needed {
         let missing = u64::try_from(needed - free.len()).unwrap_or(u64::MAX);
-        let numbers = transaction.reserve(missing).await?;
+        let numbers = statements::reserve::<DB>(transaction, missing).await?;
         if numbers.end > CODES {
             return Err(StoreError::CodesExhausted);
         }
         let drawn: Vec<Code> = numbers.filter_map(|number| store.0.codes.code(number)).collect();
-        let met: HashSet<Code> = transaction.find_many(&drawn).await?.into_iter().map(|link| link.code).collect();
+        let met = statements::find_many::<DB>(transaction, &drawn, Hold::No).await?;
+        let met: HashSet<Code> = met.into_iter().map(|link| link.code).collect();
         free.extend(drawn.into_iter().filter(|code| !met.contains(code) && !wanted.contains(code)));
     }
     Ok(free)
@@ -149,6 +161,7 @@ fn link(row: &ImportRow, code: Code, now: Timestamp) -> Link {
         created_at,
         updated_at: row.updated_at.map_or(created_at, whole_ms),
         expires_at: row.expires_at.map(whole_ms),
+        banned: row.banned,
         version: row.version.unwrap_or_else(|| version_after(None, now)),
     }
 }

@@ -1,31 +1,42 @@
 //! Links in SQLite, MySQL/MariaDB or PostgreSQL: the only folder with SQL.
 //!
-//! What the databases do their own way is behind [`database::Database`], one file for each; what the service needs of them is
-//! written once, in [`Store`], in terms of it.
+//! [`Store`] reads, [`Writer`] changes: each change is one unit of work with what must follow it ([`Follow`]). What the databases do
+//! their own way is behind `dialect`, one file for each; everything else is written once, in `statements`, in terms of it.
 
 mod checkpoint;
-mod database;
+mod conflicts;
+mod dialect;
 mod error;
+mod follow;
 mod import;
 mod mysql;
 mod numbers;
+mod pools;
 mod postgres;
 mod rows;
 mod schema;
+mod settle;
 mod sqlite;
+mod statement;
+mod statements;
+mod writer;
 
 pub use checkpoint::Checkpoint;
+pub use conflicts::{KeptConflict, Told};
 pub use error::StoreError;
+pub use follow::{Change, Follow};
 pub use import::{ImportLog, ImportRow, RowOutcome};
 pub use web::{DatabaseUrl, DatabaseUrlRefused};
+pub use settle::{Settled, Waiting};
+pub use writer::{Committed, Ended, Writer};
 
 use crate::codes::{CODES, CodeMaker, Key};
-use crate::domain::{Code, Link, LinkPatch, NewLink, Page, PageRequest};
-use database::{Database, Transaction};
+use crate::domain::{Code, Link, Page, PageRequest};
+use dialect::Dialect;
 use evenkeel::clock::Clock;
 use jiff::Timestamp;
 use numbers::Numbers;
-use rows::whole_ms;
+use pools::Pools;
 use schema::Schema;
 use std::sync::Arc;
 
@@ -47,23 +58,24 @@ struct Inner {
     clock: Clock,
 }
 
-/// One pool per kind of database.
+/// The pools of whichever database it is.
 enum Connection {
-    Sqlite(sqlite::Sqlite),
-    Mysql(mysql::Mysql),
-    Postgres(postgres::Postgres),
+    Sqlite(Pools<sqlx::Sqlite>),
+    Mysql(Pools<sqlx::MySql>),
+    Postgres(Pools<sqlx::Postgres>),
 }
 
-/// Calls one generic piece of code with whichever database this store has.
+/// Calls one generic piece of code with the pools of whichever database this store has.
 macro_rules! with_database {
-    ($store:expr, $database:ident => $body:expr) => {
-        match &$store.0.connection {
-            Connection::Sqlite($database) => $body,
-            Connection::Mysql($database) => $body,
-            Connection::Postgres($database) => $body,
+    ($store:expr, $pools:ident => $body:expr) => {
+        match $store.connection() {
+            Connection::Sqlite($pools) => $body,
+            Connection::Mysql($pools) => $body,
+            Connection::Postgres($pools) => $body,
         }
     };
 }
+use with_database;
 
 impl Store {
     /// Connects, brings the schema up to date, and reads (the first time: draws) the key of the codes.
@@ -83,15 +95,6 @@ impl Store {
         Self::open_with(url, clock, Schema::AsIs).await
     }
 
-    /// Makes a link.
-    ///
-    /// # Errors
-    /// [`StoreError::AliasTaken`]; [`StoreError::Unavailable`] (whether the link was made is then unknown, see
-    /// [`StoreError::outcome_unknown`]).
-    pub async fn create(&self, new: NewLink) -> Result<Link, StoreError> {
-        with_database!(self, database => self.create_in(database, new).await)
-    }
-
     /// The link of `code`, expired or not.
     ///
     /// # Errors
@@ -105,35 +108,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn find_many(&self, codes: &[Code]) -> Result<Vec<Link>, StoreError> {
-        with_database!(self, database => database.find_many(codes).await)
-    }
-
-    /// Changes a link; `None` if there is none. With `expected`, only if the link still has that version.
-    ///
-    /// # Errors
-    /// [`StoreError::VersionConflict`] if it has another; [`StoreError::Unavailable`].
-    pub async fn patch(
-        &self,
-        code: &Code,
-        patch: LinkPatch,
-        expected: Option<i64>,
-    ) -> Result<Option<Link>, StoreError> {
-        with_database!(self, database => self.patch_in(database, code, patch, expected).await)
-    }
-
-    /// Deletes a link; answers whether there was one. With `expected`, only if it still has that version.
-    ///
-    /// # Errors
-    /// [`StoreError::VersionConflict`] if it has another; [`StoreError::Unavailable`].
-    pub async fn delete(&self, code: &Code, expected: Option<i64>) -> Result<bool, StoreError> {
-        let is_deleted = with_database!(self, database => database.delete(code, expected).await)?;
-        if is_deleted || expected.is_none() {
-            return Ok(is_deleted);
-        }
-        match self.find(code).await? {
-            Some(link) => Err(StoreError::VersionConflict { current: link.version }),
-            None => Ok(false),
-        }
+        with_database!(self, pools => pools.find_many(codes).await)
     }
 
     /// One page of the links, newest first. A search walks over the table: its cost grows with the number of links.
@@ -141,7 +116,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn list(&self, request: &PageRequest) -> Result<Page, StoreError> {
-        with_database!(self, database => database.page(request).await)
+        with_database!(self, pools => pools.page(request).await)
     }
 
     /// Up to `limit` links with a row number above `after` (begin with 0), in the order of row numbers, each with its number.
@@ -152,7 +127,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn rows_after(&self, after: i64, limit: u32) -> Result<Vec<(i64, Link)>, StoreError> {
-        with_database!(self, database => database.rows_after(after, limit).await)
+        with_database!(self, pools => pools.rows_after(after, limit, None).await)
     }
 
     /// As [`rows_after`](Self::rows_after), of the links only that end after `now`.
@@ -160,28 +135,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn ending_after(&self, now: Timestamp, after: i64, limit: u32) -> Result<Vec<(i64, Link)>, StoreError> {
-        with_database!(self, database => database.ending_after(now.as_millisecond(), after, limit).await)
-    }
-
-    /// Takes rows of an import, all in one transaction. The answers are in the order of the rows. A row is already there if its
-    /// code, else its target, is; imports of several processes take turns, so none of two equal rows is added twice.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`]: nothing of it was taken, or all of it; a repeat finds out.
-    pub async fn import(&self, rows: &[ImportRow]) -> Result<Vec<RowOutcome>, StoreError> {
-        with_database!(self, database => import::import(self, database, rows, None).await)
-    }
-
-    /// As [`Store::import`], together with the checkpoint that `log` answers.
-    ///
-    /// # Errors
-    /// [`StoreError::Log`] if it answers none: nothing was taken then. Otherwise as [`Store::import`].
-    pub async fn import_logged(
-        &self,
-        rows: &[ImportRow],
-        log: &mut dyn ImportLog,
-    ) -> Result<Vec<RowOutcome>, StoreError> {
-        with_database!(self, database => import::import(self, database, rows, Some(log)).await)
+        let ending_after = Some(now.as_millisecond());
+        with_database!(self, pools => pools.rows_after(after, limit, ending_after).await)
     }
 
     /// Where an interrupted import of `source` stood.
@@ -189,7 +144,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn checkpoint(&self, source: &str) -> Result<Option<Checkpoint>, StoreError> {
-        let state = with_database!(self, database => database.checkpoint(source).await)?;
+        let state = with_database!(self, pools => pools.checkpoint(source).await)?;
         Ok(state.map(|state| Checkpoint { source: source.to_owned(), state }))
     }
 
@@ -198,7 +153,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn forget_checkpoint(&self, source: &str) -> Result<(), StoreError> {
-        with_database!(self, database => database.forget_checkpoint(source).await)
+        with_database!(self, pools => pools.forget_checkpoint(source).await)
     }
 
     /// Asks the database for a sign of life.
@@ -206,7 +161,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn ping(&self) -> Result<(), StoreError> {
-        with_database!(self, database => database.ping().await)
+        with_database!(self, pools => pools.ping().await)
     }
 
     /// Which kind of database it is: `sqlite`, `mysql` or `postgres`.
@@ -234,94 +189,58 @@ impl Store {
 
     /// Closes the connections; for SQLite also folds the write-ahead log into the file.
     pub async fn close(&self) {
-        with_database!(self, database => database.close().await);
+        with_database!(self, pools => pools.close().await);
+    }
+
+    /// The next generated code, which nobody else gets.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`], if the numbers that were taken beforehand are used up; [`StoreError::CodesExhausted`].
+    pub async fn next_code(&self) -> Result<Code, StoreError> {
+        with_database!(self, pools => self.next_code_in(pools).await)
+    }
+
+    /// Now, as the store sees it.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        let ms = i64::try_from(self.0.clock.unix_ms()).unwrap_or(i64::MAX);
+        Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
     }
 
     async fn open_with(url: &DatabaseUrl, clock: Clock, schema: Schema) -> Result<Self, StoreError> {
         let connection = match url {
-            DatabaseUrl::Sqlite(path) => Connection::Sqlite(sqlite::Sqlite::open(path, schema).await?),
-            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::Mysql::open(url, &clock, schema).await?),
-            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::Postgres::open(url, &clock, schema).await?),
+            DatabaseUrl::Sqlite(path) => Connection::Sqlite(sqlite::open(path, schema).await?),
+            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::open(url, &clock, schema).await?),
+            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::open(url, &clock, schema).await?),
         };
         let key = match &connection {
-            Connection::Sqlite(database) => code_key(database).await?,
-            Connection::Mysql(database) => code_key(database).await?,
-            Connection::Postgres(database) => code_key(database).await?,
+            Connection::Sqlite(pools) => prepared(pools, schema).await?,
+            Connection::Mysql(pools) => prepared(pools, schema).await?,
+            Connection::Postgres(pools) => prepared(pools, schema).await?,
         };
         Ok(Self(Arc::new(Inner { connection, codes: CodeMaker::new(key), numbers: Numbers::default(), clock })))
     }
 
-    async fn create_in(&self, database: &impl Database, new: NewLink) -> Result<Link, StoreError> {
-        let now = self.now();
-        let mut link = Link {
-            alias: new.alias.is_some(),
-            code: match new.alias {
-                Some(alias) => alias,
-                None => self.next_code(database).await?,
-            },
-            target: new.target,
-            created_at: now,
-            updated_at: now,
-            expires_at: new.expires_at.map(whole_ms),
-            version: version_after(None, now),
-        };
-        for _ in 0..CODE_ATTEMPTS_MAX {
-            match database.insert(&link).await {
-                Ok(()) => return Ok(link),
-                Err(StoreError::Duplicate) if link.alias => return Err(StoreError::AliasTaken(link.code)),
-                // An alias or an imported code stands where the sequence arrived: the next number will do.
-                Err(StoreError::Duplicate) => link.code = self.next_code(database).await?,
-                Err(error) => return Err(error),
-            }
-        }
-        Err(StoreError::CodesExhausted)
+    fn connection(&self) -> &Connection {
+        &self.0.connection
     }
 
-    async fn patch_in(
-        &self,
-        database: &impl Database,
-        code: &Code,
-        patch: LinkPatch,
-        expected: Option<i64>,
-    ) -> Result<Option<Link>, StoreError> {
-        let mut transaction = database.begin().await?;
-        let Some(mut link) = transaction.find_locked(code).await? else { return Ok(None) };
-        if expected.is_some_and(|version| version != link.version) {
-            return Err(StoreError::VersionConflict { current: link.version });
-        }
-        let now = self.now();
-        link.target = patch.target.unwrap_or(link.target);
-        link.expires_at = patch.expires_at.unwrap_or(link.expires_at).map(whole_ms);
-        link.version = version_after(Some(link.version), now);
-        link.updated_at = now;
-        transaction.update(&link).await?;
-        transaction.commit().await?;
-        Ok(Some(link))
-    }
-
-    /// The next generated code; numbers whose code is a reserved word are passed over.
-    async fn next_code(&self, database: &impl Database) -> Result<Code, StoreError> {
+    /// Numbers whose code is a reserved word are passed over.
+    async fn next_code_in<DB: Dialect>(&self, pools: &Pools<DB>) -> Result<Code, StoreError> {
         loop {
-            let number = self.0.numbers.next(database).await?;
+            let number = self.0.numbers.next(pools).await?;
             if let Some(code) = self.0.codes.code(number) {
                 return Ok(code);
             }
         }
     }
+}
 
-    fn now(&self) -> Timestamp {
-        let ms = i64::try_from(self.0.clock.unix_ms()).unwrap_or(i64::MAX);
-        Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
+/// The library's tables, too; and the key of this database's codes. It is drawn once; whoever comes second takes the first one's.
+async fn prepared<DB: Dialect>(pools: &Pools<DB>, schema: Schema) -> Result<Key, StoreError> {
+    if schema == Schema::Upgrade {
+        pools.migrate().await?;
     }
-}
-
-/// See [`Link::version`].
-fn version_after(previous: Option<i64>, now: Timestamp) -> i64 {
-    previous.map_or(0, |version| version.saturating_add(1)).max(now.as_microsecond())
-}
-
-/// The key of this database's codes. Drawn once; whoever comes second takes the first one's.
-async fn code_key(database: &impl Database) -> Result<Key, StoreError> {
-    let stored = database.setting_or_insert(KEY_SETTING, &Key::random().to_hex()).await?;
+    let stored = pools.setting_or_insert(KEY_SETTING, &Key::random().to_hex()).await?;
     Key::from_hex(&stored).ok_or_else(|| StoreError::Corrupt(format!("the setting {KEY_SETTING:?} is not a key")))
 }

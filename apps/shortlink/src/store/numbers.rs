@@ -1,6 +1,9 @@
 //! [`Numbers`]: the sequence behind the codes, taken from the database in blocks.
 
-use super::{StoreError, database::Database};
+use super::StoreError;
+use super::dialect::Dialect;
+use super::pools::Pools;
+use super::statements;
 use crate::codes::CODES;
 use std::ops::Range;
 use tokio::sync::Mutex;
@@ -14,10 +17,11 @@ pub(super) struct Numbers(Mutex<Range<u64>>);
 
 impl Numbers {
     /// The next number. Whoever finds the block empty fetches the next one while the others wait for it.
-    pub(super) async fn next(&self, database: &impl Database) -> Result<u64, StoreError> {
+    /// Not to be called in a transaction: where there is one connection that writes, it would wait for itself.
+    pub(super) async fn next<DB: Dialect>(&self, pools: &Pools<DB>) -> Result<u64, StoreError> {
         let mut block = self.0.lock().await;
         if block.is_empty() {
-            *block = database.reserve(BLOCK).await?;
+            *block = statements::reserve::<DB>(&mut *pools.writer().await?, BLOCK).await?;
         }
         block.next().filter(|number| *number < CODES).ok_or(StoreError::CodesExhausted)
     }

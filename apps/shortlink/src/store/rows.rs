@@ -16,6 +16,7 @@ pub(super) struct LinkRow {
     created_at: i64,
     updated_at: i64,
     expires_at: Option<i64>,
+    banned: bool,
     version: i64,
 }
 
@@ -29,6 +30,7 @@ impl LinkRow {
             created_at: time(self.id, self.created_at)?,
             updated_at: time(self.id, self.updated_at)?,
             expires_at: self.expires_at.map(|ms| time(self.id, ms)).transpose()?,
+            banned: self.banned,
             version: self.version,
         })
     }
@@ -52,11 +54,6 @@ pub(super) fn numbers_before(end: i64, count: i64) -> Result<Range<u64>, StoreEr
 
 fn time(row: i64, ms: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_millisecond(ms).map_err(|_| StoreError::Corrupt(format!("row {row}: {ms} ms is no time")))
-}
-
-/// The moment as it will be read back.
-pub(super) fn whole_ms(time: Timestamp) -> Timestamp {
-    Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time)
 }
 
 /// What targets are looked up by: addresses are too long for an index. 128 bits of SHA-256; equality is checked on top.

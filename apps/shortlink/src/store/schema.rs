@@ -3,6 +3,7 @@
 use super::StoreError;
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// What may happen to the schema when a database is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +32,8 @@ pub(super) async fn prepare<C: Migrate>(
     migrator.run_direct(None, connection, false).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) if found > known => StoreError::NewerSchema { found, known },
         MigrateError::Dirty(version) => StoreError::HalfMigrated(version),
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => StoreError::Unavailable(error),
-        other => StoreError::Unavailable(sqlx::Error::Migrate(Box::new(other))),
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => StoreError::Unavailable(Arc::new(error)),
+        other => StoreError::Unavailable(Arc::new(sqlx::Error::Migrate(Box::new(other)))),
     })
 }
 
@@ -41,7 +42,7 @@ async fn compare<C: Migrate>(connection: &mut C, known: i64) -> Result<(), Store
         Ok(applied) => applied.iter().map(|migration| migration.version).max().unwrap_or(0),
         // The table is not there: the database is empty, or something else's.
         Err(MigrateError::Execute(sqlx::Error::Database(_))) => 0,
-        Err(other) => return Err(StoreError::Unavailable(sqlx::Error::Migrate(Box::new(other)))),
+        Err(other) => return Err(StoreError::Unavailable(Arc::new(sqlx::Error::Migrate(Box::new(other))))),
     };
     match found.cmp(&known) {
         Ordering::Less => Err(StoreError::OlderSchema { found, known }),

@@ -62,8 +62,7 @@ impl Destination {
                 let checked: Vec<_> = rows.iter().map(|row| row.check(service.rules(), None)).collect();
                 let good: Vec<ImportRow> = checked.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
                 let mut log = Merged { checked: &checked, log };
-                let outcomes = service.store().import_logged(&good, &mut log).await?;
-                Ok(service.tell_cache(&outcomes).await)
+                Ok(service.import_logged(&good, &mut log).await?.consistency)
             }
             Self::Server(remote) => {
                 let answers = Box::pin(remote.import(rows)).await?;

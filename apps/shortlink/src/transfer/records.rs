@@ -223,6 +223,7 @@ impl<R: BufRead> Records<R> {
                 (_, Value::Null) => {}
                 (Column::Alias, Value::Bool(flag)) => draft.set_alias(AliasValue::Flag(flag)),
                 (Column::Alias, Value::String(name)) => draft.set_alias(AliasValue::Name(name)),
+                (Column::Banned, Value::Bool(flag)) => draft.set(column, if flag { "true" } else { "false" })?,
                 (Column::Version, Value::Number(number)) => draft.set(column, &number.to_string())?,
                 (_, Value::String(text)) => draft.set(column, &text)?,
                 (column, other) => return Err(format!("{}: {other} has the wrong type", column.name())),

@@ -36,6 +36,9 @@ pub struct TransferRow {
     /// Its version.
     #[serde(default)]
     pub version: Option<i64>,
+    /// Whether it is forbidden.
+    #[serde(default)]
+    pub banned: bool,
 }
 
 impl TransferRow {
@@ -57,6 +60,7 @@ impl TransferRow {
             created_at: self.created_at,
             updated_at: self.updated_at,
             version: self.version,
+            banned: self.banned,
         })
     }
 
@@ -71,6 +75,7 @@ impl TransferRow {
             Column::CreatedAt => time(self.created_at),
             Column::UpdatedAt => time(self.updated_at),
             Column::Version => self.version.map(|version| version.to_string()).unwrap_or_default(),
+            Column::Banned => self.banned.to_string(),
         }
     }
 }
@@ -85,6 +90,7 @@ impl From<Link> for TransferRow {
             created_at: Some(link.created_at),
             updated_at: Some(link.updated_at),
             version: Some(link.version),
+            banned: link.banned,
         }
     }
 }
@@ -99,12 +105,21 @@ pub(super) enum Column {
     CreatedAt,
     UpdatedAt,
     Version,
+    Banned,
 }
 
 impl Column {
     /// All of them, in the order an export writes them.
-    pub(super) const ALL: [Self; 7] =
-        [Self::Code, Self::Target, Self::Alias, Self::ExpiresAt, Self::CreatedAt, Self::UpdatedAt, Self::Version];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Code,
+        Self::Target,
+        Self::Alias,
+        Self::ExpiresAt,
+        Self::CreatedAt,
+        Self::UpdatedAt,
+        Self::Version,
+        Self::Banned,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -115,6 +130,7 @@ impl Column {
             Self::CreatedAt => "created_at",
             Self::UpdatedAt => "updated_at",
             Self::Version => "version",
+            Self::Banned => "banned",
         }
     }
 
@@ -140,6 +156,7 @@ pub(super) struct Draft {
     created_at: Option<Timestamp>,
     updated_at: Option<Timestamp>,
     version: Option<i64>,
+    banned: bool,
 }
 
 impl Draft {
@@ -158,6 +175,9 @@ impl Draft {
             Column::Version => {
                 let version = text.parse().map_err(|_| format!("version: {text:?} is no whole number"))?;
                 self.version = Some(version);
+            }
+            Column::Banned => {
+                self.banned = text.parse().map_err(|_| format!("banned: {text:?} is neither true nor false"))?;
             }
         }
         Ok(())
@@ -180,8 +200,8 @@ impl Draft {
             // A code that nobody says to be generated was chosen, wherever it comes from.
             (Some(code), None | Some(AliasValue::Name(_))) => (Some(code), true),
         };
-        let Self { expires_at, created_at, updated_at, version, .. } = self;
-        Ok(TransferRow { code, target, alias, expires_at, created_at, updated_at, version })
+        let Self { expires_at, created_at, updated_at, version, banned, .. } = self;
+        Ok(TransferRow { code, target, alias, expires_at, created_at, updated_at, version, banned })
     }
 }
 

@@ -6,3 +6,4 @@ mod hermetic;
 mod program;
 mod store_suite;
 mod stores;
+mod upgrade;

@@ -1,10 +1,16 @@
 //! What every store promises, as one suite that each database passes.
 
+use evenkeel::Keel;
 use evenkeel::clock::TestClock;
+use evenkeel::sql::{Effects, SqlError};
 use jiff::Timestamp;
-use shortlink::domain::{Code, Link, LinkPatch, NewLink, PageRequest, Target, TargetRules};
-use shortlink::store::{Checkpoint, DatabaseUrl, ImportLog, ImportRow, RowOutcome, Store, StoreError};
+use shortlink::domain::{Code, Conflict, Link, LinkPatch, NewLink, NotedWrite, PageRequest, Target, TargetRules, Wanted};
+use shortlink::store::{
+    Change, Checkpoint, Committed, DatabaseUrl, Ended, Follow, ImportLog, ImportRow, RowOutcome, Settled, Store,
+    StoreError, Waiting, Writer,
+};
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Tasks that make links at once, and how many each makes.
@@ -29,11 +35,70 @@ pub(super) async fn run(url: &DatabaseUrl) {
     instances_share_one_sequence(&store, url, &clock).await;
     one_of_many_wins(&store).await;
     imports_at_once_add_nothing_twice(&store, url, &clock).await;
+    a_change_is_told_of_in_its_own_transaction(url, &clock).await;
+    a_link_ends_once(&store, &clock).await;
+    noted_writes_are_settled_in_order_and_once(&store, &clock).await;
     store.close().await;
 }
 
-async fn open(url: &DatabaseUrl, clock: &TestClock) -> Store {
-    Store::open(url, clock.clock()).await.unwrap()
+/// Remembers what it was told of, and may refuse it.
+#[derive(Default)]
+pub(super) struct Told {
+    changes: Mutex<Vec<String>>,
+    refuses: Mutex<bool>,
+}
+
+impl Told {
+    pub(super) fn told(&self) -> Vec<String> {
+        self.changes.lock().unwrap().clone()
+    }
+}
+
+impl Follow for Told {
+    fn follow(&self, change: &Change<'_>, _: &mut Effects) -> Result<(), SqlError> {
+        if *self.refuses.lock().unwrap() {
+            return Err(SqlError::Effect("it is refused".to_owned()));
+        }
+        self.changes.lock().unwrap().push(match change {
+            Change::Made(link) => format!("made {}", link.code),
+            Change::Imported(link) => format!("imported {}", link.code),
+            Change::Changed { link, end_moved } => format!("changed {} {end_moved}", link.code),
+            Change::Deleted(link) => format!("deleted {}", link.code),
+            Change::Ended(link) => format!("ended {}", link.code),
+            Change::Ending(link) => format!("ending {}", link.code),
+        });
+        Ok(())
+    }
+}
+
+async fn open(url: &DatabaseUrl, clock: &TestClock) -> Writer {
+    open_told(url, clock, Arc::default()).await
+}
+
+pub(super) async fn open_told(url: &DatabaseUrl, clock: &TestClock, told: Arc<Told>) -> Writer {
+    Store::open(url, clock.clock()).await.unwrap().writer(&Keel::memory(), told)
+}
+
+async fn create(store: &Writer, new: NewLink) -> Result<Link, StoreError> {
+    store.create(new).await.map(|committed| committed.value)
+}
+
+async fn change(
+    store: &Writer,
+    code: &Code,
+    patch: LinkPatch,
+    expected: Option<i64>,
+) -> Result<Option<Link>, StoreError> {
+    Ok(store.patch(code, &patch, expected).await?.map(|committed| committed.value))
+}
+
+async fn delete(store: &Writer, code: &Code, expected: Option<i64>) -> Result<bool, StoreError> {
+    Ok(store.delete(code, expected).await?.is_some())
+}
+
+async fn import(store: &Writer, rows: &[ImportRow]) -> Result<Vec<RowOutcome>, StoreError> {
+    let Committed { value, .. } = store.import(rows).await?;
+    Ok(value)
 }
 
 fn target(text: &str) -> Target {
@@ -48,8 +113,8 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap()
 }
 
-async fn make(store: &Store, alias: Option<&str>, address: &str) -> Result<Link, StoreError> {
-    store.create(NewLink { alias: alias.map(code), target: target(address), expires_at: None }).await
+async fn make(store: &Writer, alias: Option<&str>, address: &str) -> Result<Link, StoreError> {
+    create(store, NewLink { alias: alias.map(code), target: target(address), expires_at: None }).await
 }
 
 fn row(alias: Option<&str>, address: &str) -> ImportRow {
@@ -61,15 +126,16 @@ fn row(alias: Option<&str>, address: &str) -> ImportRow {
         created_at: None,
         updated_at: None,
         version: None,
+        banned: false,
     }
 }
 
-async fn a_link_comes_back_as_it_was_made(store: &Store) {
+async fn a_link_comes_back_as_it_was_made(store: &Writer) {
     let expires_at = Some(at(4_000_000_000_123));
     // A finer moment than the database keeps must not be answered once and never again.
     let finer = expires_at.map(|end| end + Duration::from_nanos(456_789));
     let new = NewLink { alias: None, target: target("https://example.com/first"), expires_at: finer };
-    let link = store.create(new).await.unwrap();
+    let link = create(store, new).await.unwrap();
     assert_eq!(link.code.as_str().len(), 7);
     assert!(link.code.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric()));
     assert_eq!((link.alias, link.expires_at), (false, expires_at));
@@ -83,13 +149,13 @@ async fn a_link_comes_back_as_it_was_made(store: &Store) {
 
     let both = store.find_many(&[link.code.clone(), code("nobody"), chosen.code.clone()]).await.unwrap();
     assert_eq!(both.len(), 2);
-    assert!(store.delete(&chosen.code, None).await.unwrap());
-    assert!(!store.delete(&chosen.code, None).await.unwrap());
+    assert!(delete(store, &chosen.code, None).await.unwrap());
+    assert!(!delete(store, &chosen.code, None).await.unwrap());
     assert_eq!(store.find(&chosen.code).await.unwrap(), None);
     assert_eq!(store.find_many(&[]).await.unwrap(), []);
 }
 
-async fn odd_addresses_come_back_byte_for_byte(store: &Store) {
+async fn odd_addresses_come_back_byte_for_byte(store: &Writer) {
     let longest = format!("https://example.com/{}", "ä".repeat(3_980));
     for address in [
         "HTTP://EXAMPLE.com:80/%7e/../a?b=c&&#",
@@ -100,69 +166,69 @@ async fn odd_addresses_come_back_byte_for_byte(store: &Store) {
         let link = make(store, None, address).await.unwrap();
         let found = store.find(&link.code).await.unwrap().unwrap();
         assert_eq!(found.target.as_str(), address);
-        store.delete(&link.code, None).await.unwrap();
+        delete(store, &link.code, None).await.unwrap();
     }
 }
 
 /// With MySQL's default collation `aB3` and `ab3` are one code: 62 symbols become 36, and links cross.
-async fn codes_differ_by_case(store: &Store) {
+async fn codes_differ_by_case(store: &Writer) {
     let upper = make(store, Some("CaseD"), "https://example.com/upper").await.unwrap();
     let lower = make(store, Some("cased"), "https://example.com/lower").await.unwrap();
     assert_eq!(store.find(&upper.code).await.unwrap(), Some(upper.clone()));
     assert_eq!(store.find(&lower.code).await.unwrap(), Some(lower.clone()));
     assert_eq!(store.find(&code("cAsEd")).await.unwrap(), None);
-    assert!(store.delete(&upper.code, None).await.unwrap());
+    assert!(delete(store, &upper.code, None).await.unwrap());
     assert_eq!(store.find(&lower.code).await.unwrap(), Some(lower.clone()));
-    store.delete(&lower.code, None).await.unwrap();
+    delete(store, &lower.code, None).await.unwrap();
 }
 
-async fn a_patch_changes_what_it_names(store: &Store, clock: &TestClock) {
+async fn a_patch_changes_what_it_names(store: &Writer, clock: &TestClock) {
     let link = make(store, None, "https://example.com/old").await.unwrap();
     clock.advance(Duration::from_secs(1));
-    let patch = LinkPatch { target: Some(target("https://example.com/new")), expires_at: None };
-    let moved = store.patch(&link.code, patch, Some(link.version)).await.unwrap().unwrap();
+    let patch = LinkPatch { target: Some(target("https://example.com/new")), expires_at: None, banned: None };
+    let moved = change(store, &link.code, patch, Some(link.version)).await.unwrap().unwrap();
     assert_eq!(moved.target.as_str(), "https://example.com/new");
     assert!(moved.version > link.version && moved.updated_at > link.updated_at);
     assert_eq!(store.find(&link.code).await.unwrap(), Some(moved.clone()));
 
     let end = Some(at(4_000_000_000_000));
-    let stale = LinkPatch { target: None, expires_at: Some(end) };
-    let conflict = store.patch(&link.code, stale.clone(), Some(link.version)).await;
+    let stale = LinkPatch { expires_at: Some(end), ..LinkPatch::default() };
+    let conflict = change(store, &link.code, stale.clone(), Some(link.version)).await;
     assert!(
         matches!(conflict, Err(StoreError::VersionConflict { current }) if current == moved.version),
         "{conflict:?}"
     );
     assert_eq!(store.find(&link.code).await.unwrap(), Some(moved.clone()));
     // Time stands still, the version grows all the same.
-    let ending = store.patch(&link.code, stale, None).await.unwrap().unwrap();
+    let ending = change(store, &link.code, stale, None).await.unwrap().unwrap();
     assert_eq!((ending.expires_at, ending.target.as_str()), (end, "https://example.com/new"));
     assert!(ending.version > moved.version);
-    let outdated = store.delete(&link.code, Some(moved.version)).await;
+    let outdated = delete(store, &link.code, Some(moved.version)).await;
     assert!(
         matches!(outdated, Err(StoreError::VersionConflict { current }) if current == ending.version),
         "{outdated:?}"
     );
     let endless =
-        store.patch(&link.code, LinkPatch { target: None, expires_at: Some(None) }, None).await.unwrap().unwrap();
+        change(store, &link.code, LinkPatch { expires_at: Some(None), ..LinkPatch::default() }, None).await.unwrap().unwrap();
     assert_eq!(endless.expires_at, None);
-    assert_eq!(store.patch(&code("nobody"), LinkPatch::default(), None).await.unwrap(), None);
+    assert_eq!(change(store, &code("nobody"), LinkPatch::default(), None).await.unwrap(), None);
     // An import finds the link by its new address, not by the old one.
     let outcomes =
-        store.import(&[row(None, "https://example.com/new"), row(None, "https://example.com/old")]).await.unwrap();
+        import(store, &[row(None, "https://example.com/new"), row(None, "https://example.com/old")]).await.unwrap();
     assert!(matches!(&outcomes[..], [RowOutcome::Present, RowOutcome::Created(_)]), "{outcomes:?}");
 }
 
 /// A version that starts again at the bottom loses against the old link's invalidation, and the new link is never cached.
-async fn a_code_made_again_has_a_higher_version(store: &Store, clock: &TestClock) {
+async fn a_code_made_again_has_a_higher_version(store: &Writer, clock: &TestClock) {
     let first = make(store, Some("again"), "https://example.com/1").await.unwrap();
-    let moved = store.patch(&first.code, LinkPatch::default(), None).await.unwrap().unwrap();
-    store.delete(&first.code, None).await.unwrap();
+    let moved = change(store, &first.code, LinkPatch::default(), None).await.unwrap().unwrap();
+    delete(store, &first.code, None).await.unwrap();
     clock.advance(Duration::from_millis(1));
     let second = make(store, Some("again"), "https://example.com/2").await.unwrap();
     assert!(second.version > moved.version);
 }
 
-async fn a_list_has_pages_and_is_searched(store: &Store) {
+async fn a_list_has_pages_and_is_searched(store: &Writer) {
     let mut made = Vec::new();
     for number in 0..5 {
         made.push(make(store, None, &format!("https://pages.example/Needle_{number}%x")).await.unwrap());
@@ -184,7 +250,7 @@ async fn a_list_has_pages_and_is_searched(store: &Store) {
     assert!(all.total > 5);
 }
 
-async fn rows_are_walked_in_order(store: &Store) {
+async fn rows_are_walked_in_order(store: &Writer) {
     let (mut after, mut seen) = (0, Vec::new());
     loop {
         let rows = store.rows_after(after, 3).await.unwrap();
@@ -198,7 +264,7 @@ async fn rows_are_walked_in_order(store: &Store) {
     assert_eq!(seen, newest_first);
 }
 
-async fn an_import_adds_what_is_missing(store: &Store) {
+async fn an_import_adds_what_is_missing(store: &Writer) {
     let there = make(store, Some("there"), "https://import.example/there").await.unwrap();
     let restored = ImportRow {
         created_at: Some(at(1_000)),
@@ -206,6 +272,7 @@ async fn an_import_adds_what_is_missing(store: &Store) {
         expires_at: Some(at(3_000)),
         version: Some(42),
         alias: false,
+        banned: true,
         ..row(Some("Abc123x"), "https://import.example/restored")
     };
     let rows = [
@@ -219,7 +286,7 @@ async fn an_import_adds_what_is_missing(store: &Store) {
         restored.clone(),
         row(Some("Abc123x"), "https://import.example/other"),
     ];
-    let outcomes = store.import(&rows).await.unwrap();
+    let outcomes = import(store, &rows).await.unwrap();
     let [
         RowOutcome::Present,
         RowOutcome::Taken(taken),
@@ -246,18 +313,19 @@ async fn an_import_adds_what_is_missing(store: &Store) {
             updated_at: Some(found.updated_at),
             expires_at: found.expires_at,
             alias: found.alias,
-            target: found.target
+            target: found.target,
+            banned: found.banned,
         },
         restored
     );
 
-    let again = store.import(&rows).await.unwrap();
+    let again = import(store, &rows).await.unwrap();
     let taken = again.iter().filter(|outcome| matches!(outcome, RowOutcome::Taken(_))).count();
     let present = again.iter().filter(|outcome| **outcome == RowOutcome::Present).count();
     assert_eq!((present, taken), (7, 2), "{again:?}");
 }
 
-async fn a_checkpoint_is_kept_with_its_rows(store: &Store) {
+async fn a_checkpoint_is_kept_with_its_rows(store: &Writer) {
     let source = "f".repeat(64);
     let state = |text: &str| Checkpoint { source: source.clone(), state: text.to_owned() };
     assert_eq!(store.checkpoint(&source).await.unwrap(), None);
@@ -270,7 +338,7 @@ async fn a_checkpoint_is_kept_with_its_rows(store: &Store) {
     let row = row(None, "https://checkpoint.example/2");
     let failed = store.import_logged(std::slice::from_ref(&row), &mut Noted(Err("disk full"))).await;
     assert!(matches!(&failed, Err(StoreError::Log(why)) if why.to_string() == "disk full"), "{failed:?}");
-    assert!(matches!(&store.import(&[row]).await.unwrap()[..], [RowOutcome::Created(_)]));
+    assert!(matches!(&import(store, &[row]).await.unwrap()[..], [RowOutcome::Created(_)]));
     store.forget_checkpoint(&source).await.unwrap();
     assert_eq!(store.checkpoint(&source).await.unwrap(), None);
 }
@@ -285,7 +353,7 @@ impl ImportLog for Noted {
 }
 
 /// An alias of seven characters may stand where the sequence will arrive; the unique index is the last judge.
-async fn a_code_in_the_way_is_passed_over(store: &Store) {
+async fn a_code_in_the_way_is_passed_over(store: &Writer) {
     let link = make(store, None, "https://way.example/").await.unwrap();
     let codes = store.code_maker();
     let number = codes.number(&link.code).unwrap();
@@ -301,7 +369,7 @@ async fn a_code_in_the_way_is_passed_over(store: &Store) {
     }
 }
 
-async fn instances_share_one_sequence(store: &Store, url: &DatabaseUrl, clock: &TestClock) {
+async fn instances_share_one_sequence(store: &Writer, url: &DatabaseUrl, clock: &TestClock) {
     let other = open(url, clock).await;
     let makers = (0..MAKERS).map(|maker| {
         let store = if maker % 2 == 0 { store.clone() } else { other.clone() };
@@ -324,7 +392,7 @@ async fn instances_share_one_sequence(store: &Store, url: &DatabaseUrl, clock: &
 }
 
 /// Of those who want the same alias, or change the same version, exactly one succeeds; the others are told.
-async fn one_of_many_wins(store: &Store) {
+async fn one_of_many_wins(store: &Writer) {
     let tries = (0..MAKERS).map(|number| {
         let store = store.clone();
         tokio::spawn(async move { make(&store, Some("wanted"), &format!("https://race.example/{number}")).await })
@@ -342,8 +410,8 @@ async fn one_of_many_wins(store: &Store) {
     let tries = (0..MAKERS).map(|number| {
         let (store, link) = (store.clone(), link.clone());
         let patch =
-            LinkPatch { target: Some(target(&format!("https://race.example/moved/{number}"))), expires_at: None };
-        tokio::spawn(async move { store.patch(&link.code, patch, Some(link.version)).await })
+            LinkPatch { target: Some(target(&format!("https://race.example/moved/{number}"))), expires_at: None, banned: None };
+        tokio::spawn(async move { change(&store, &link.code, patch, Some(link.version)).await })
     });
     let mut winners = Vec::new();
     for outcome in tries.collect::<Vec<_>>() {
@@ -356,13 +424,126 @@ async fn one_of_many_wins(store: &Store) {
     assert_eq!(store.find(&link.code).await.unwrap().as_ref(), Some(moved));
 }
 
-async fn imports_at_once_add_nothing_twice(store: &Store, url: &DatabaseUrl, clock: &TestClock) {
+async fn imports_at_once_add_nothing_twice(store: &Writer, url: &DatabaseUrl, clock: &TestClock) {
     let other = open(url, clock).await;
     let rows: Vec<ImportRow> = (0..200).map(|number| row(None, &format!("https://twice.example/{number}"))).collect();
-    let (one, two) = tokio::join!(store.import(&rows), other.import(&rows));
+    let (one, two) = tokio::join!(import(store, &rows), import(&other, &rows));
     let added = |outcomes: &[RowOutcome]| outcomes.iter().filter(|row| matches!(row, RowOutcome::Created(_))).count();
     assert_eq!(added(&one.unwrap()) + added(&two.unwrap()), rows.len());
     let listed = store.list(&PageRequest::new(Some("twice.example"), 1, 1).unwrap()).await.unwrap();
     assert_eq!(listed.total, 200);
     other.close().await;
+}
+
+/// What must follow a change is noted in its transaction: a change that cannot be followed is not made.
+async fn a_change_is_told_of_in_its_own_transaction(url: &DatabaseUrl, clock: &TestClock) {
+    let told = Arc::new(Told::default());
+    let store = open_told(url, clock, Arc::clone(&told)).await;
+    let link = make(&store, Some("followed"), "https://followed.example/").await.unwrap();
+    let ban = LinkPatch { banned: Some(true), ..LinkPatch::default() };
+    let banned = change(&store, &link.code, ban.clone(), None).await.unwrap().unwrap();
+    assert!(banned.banned && banned.version > link.version);
+    let end = LinkPatch { expires_at: Some(Some(at(4_000_000_000_000))), ..LinkPatch::default() };
+    change(&store, &link.code, end, None).await.unwrap();
+    import(&store, &[row(Some("followed-2"), "https://followed.example/2")]).await.unwrap();
+
+    *told.refuses.lock().unwrap() = true;
+    let lift = LinkPatch { banned: Some(false), ..LinkPatch::default() };
+    assert!(matches!(change(&store, &link.code, lift, None).await, Err(StoreError::Work(_))));
+    assert!(delete(&store, &link.code, None).await.is_err());
+    assert!(make(&store, Some("followed-3"), "https://followed.example/3").await.is_err());
+    assert!(import(&store, &[row(Some("followed-3"), "https://followed.example/3")]).await.is_err());
+    assert!(store.find(&link.code).await.unwrap().unwrap().banned);
+    assert_eq!(store.find(&code("followed-3")).await.unwrap(), None);
+
+    *told.refuses.lock().unwrap() = false;
+    assert!(delete(&store, &link.code, None).await.unwrap());
+    let expected = ["made followed", "changed followed false", "changed followed true", "imported followed-2", "deleted followed"];
+    assert_eq!(told.told(), expected);
+    store.close().await;
+}
+
+async fn a_link_ends_once(store: &Writer, clock: &TestClock) {
+    let now = i64::try_from(clock.clock().unix_ms()).unwrap();
+    let new = |alias, end| NewLink { alias: Some(code(alias)), target: target("https://ends.example/"), expires_at: end };
+    let end = at(now + 1_000);
+    let link = create(store, new("ends", Some(end))).await.unwrap();
+    assert_eq!(store.end(&link.code).await.unwrap(), Ended::Later(end));
+    clock.advance(Duration::from_secs(2));
+    assert_eq!(store.end(&link.code).await.unwrap(), Ended::Now);
+    assert_eq!(store.end(&link.code).await.unwrap(), Ended::Before, "a job that comes twice changes nothing");
+    assert_eq!(store.find(&link.code).await.unwrap(), Some(link.clone()), "its version stays, and so do its tags");
+    // With a new end it can end again.
+    let later = LinkPatch { expires_at: Some(Some(at(now + 10_000))), ..LinkPatch::default() };
+    change(store, &link.code, later, None).await.unwrap();
+    assert_eq!(store.end(&link.code).await.unwrap(), Ended::Later(at(now + 10_000)));
+    clock.advance(Duration::from_secs(9));
+    assert_eq!(store.end(&link.code).await.unwrap(), Ended::Now);
+    let endless = create(store, new("endless", None)).await.unwrap();
+    assert_eq!(store.end(&endless.code).await.unwrap(), Ended::Before);
+    assert_eq!(store.end(&code("nobody")).await.unwrap(), Ended::Before);
+}
+
+/// Writes that were accepted before the database heard of them, as a spool hands them out: some of them again.
+async fn noted_writes_are_settled_in_order_and_once(store: &Writer, clock: &TestClock) {
+    let first = i64::try_from(clock.clock().unix_ms()).unwrap() * 1_000;
+    let waiting = |sequence: u64, alias: &str, wanted: Wanted| {
+        let version = first + i64::try_from(sequence).unwrap();
+        let write = NotedWrite { code: code(alias), version, at: at(first / 1_000), made_at: None, wanted };
+        Waiting { spool: "one".to_owned(), sequence, write, body: format!("{{\"number\": {sequence}}}") }
+    };
+    let created = |address: &str| Wanted::Create { target: target(address), alias: true, expires_at: None };
+    let changed = |address: &str, expected| {
+        let patch = LinkPatch { target: Some(target(address)), ..LinkPatch::default() };
+        Wanted::Change { patch, expected }
+    };
+    make(store, Some("noted-theirs"), "https://noted.example/theirs").await.unwrap();
+    let writes = [
+        waiting(1, "noted", created("https://noted.example/1")),
+        waiting(2, "noted-theirs", created("https://noted.example/ours")),
+        waiting(3, "noted", changed("https://noted.example/3", Some(first + 1))),
+        waiting(4, "noted-gone", created("https://noted.example/4")),
+        waiting(5, "noted-gone", Wanted::Delete { expected: None }),
+        waiting(6, "noted-none", changed("https://noted.example/6", None)),
+    ];
+    let settled = store.settle(&writes).await.unwrap();
+    let expected = [
+        Settled::Written,
+        Settled::Conflict(Conflict::Taken),
+        Settled::Written,
+        Settled::Written,
+        Settled::Written,
+        Settled::Conflict(Conflict::Missing),
+    ];
+    assert_eq!(settled, expected);
+    let noted = store.find(&code("noted")).await.unwrap().unwrap();
+    assert_eq!((noted.target.as_str(), noted.version), ("https://noted.example/3", first + 3));
+    assert_eq!(store.find(&code("noted-gone")).await.unwrap(), None);
+    let kept = store.conflicts(10).await.unwrap();
+    let kept: Vec<_> = kept.iter().map(|kept| (kept.told.code.as_str(), kept.told.reason.as_str())).collect();
+    assert_eq!(kept, [("noted-none", "missing"), ("noted-theirs", "taken")]);
+
+    // The process died before it had noted that they are settled, and meanwhile somebody has deleted a link.
+    clock.advance(Duration::from_secs(1));
+    assert!(delete(store, &noted.code, None).await.unwrap());
+    let overtaken = waiting(7, "noted-theirs", changed("https://noted.example/7", None));
+    let theirs = change(store, &code("noted-theirs"), LinkPatch::default(), None).await.unwrap().unwrap();
+    let again = [&writes[..], &[overtaken]].concat();
+    let settled = store.settle(&again).await.unwrap();
+    assert_eq!(settled[..6], [const { Settled::Before }; 6]);
+    assert_eq!(settled[6], Settled::Conflict(Conflict::Overtaken { current: theirs.version }));
+    assert_eq!(store.find(&noted.code).await.unwrap(), None, "it is not made a second time");
+
+    // Another spool counts for itself; and what the database refuses is kept when it is given up.
+    let other = Waiting { spool: "two".to_owned(), ..waiting(1, "noted", created("https://noted.example/two")) };
+    assert_eq!(store.settle(std::slice::from_ref(&other)).await.unwrap(), [Settled::Written]);
+    let refused = Waiting { sequence: 2, ..other };
+    store.give_up(&refused, "it is too long").await.unwrap();
+    assert_eq!(store.settle(std::slice::from_ref(&refused)).await.unwrap(), [Settled::Before]);
+    let kept = store.conflicts(10).await.unwrap();
+    assert_eq!((kept.len(), kept[0].told.detail.as_str()), (4, "The database refused it: it is too long."));
+    for conflict in kept {
+        assert!(store.dismiss_conflict(conflict.number).await.unwrap());
+    }
+    assert_eq!(store.conflicts(10).await.unwrap(), []);
 }

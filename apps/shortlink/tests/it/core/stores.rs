@@ -1,6 +1,6 @@
 //! The stores on real servers. What begins with `mariadb` also runs on the MySQL of the matrix.
 
-use super::store_suite;
+use super::{store_suite, upgrade};
 use testkit::park::{mariadb_database, postgres_database};
 
 #[tokio::test]
@@ -13,4 +13,16 @@ async fn mariadb_store_keeps_its_promises() {
 async fn postgres_store_keeps_its_promises() {
     let database = postgres_database().await.unwrap();
     store_suite::run(&database.url.parse().unwrap()).await;
+}
+
+#[tokio::test]
+async fn mariadb_of_the_former_schema_is_brought_up_to_date() {
+    let database = mariadb_database().await.unwrap();
+    upgrade::mariadb(&database.url).await;
+}
+
+#[tokio::test]
+async fn postgres_of_the_former_schema_is_brought_up_to_date() {
+    let database = postgres_database().await.unwrap();
+    upgrade::postgres(&database.url).await;
 }

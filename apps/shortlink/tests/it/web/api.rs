@@ -21,7 +21,8 @@ async fn a_link_is_made_read_changed_and_deleted() {
     assert_eq!((&link["alias"], &link["expires_at"]), (&Value::Null, &Value::Null));
     assert_eq!(link["short_url"], format!("http://{}/{code}", api.address));
     assert_eq!(link["created_at"], link["updated_at"]);
-    assert_eq!(link.as_object().unwrap().len(), 8, "{link}");
+    assert_eq!(link["banned"], false);
+    assert_eq!(link.as_object().unwrap().len(), 9, "{link}");
 
     let path = format!("/api/links/{code}");
     let read = api.get(&path).await;

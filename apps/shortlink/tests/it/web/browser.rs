@@ -50,6 +50,14 @@ async fn a_link_is_made_found_edited_and_deleted() {
     browser.wait_for_text(".notice.good", "The link picnic was changed.").await.unwrap();
     assert_eq!(leads_to().await.as_deref(), Some("https://example.com/moved"));
 
+    for (button, told, status) in [("Ban this link", "was banned.", 410), ("Lift the ban", "was lifted.", 302)] {
+        browser.goto(&format!("{home}links/picnic")).await.unwrap();
+        browser.wait_for_text("#ban", button).await.unwrap();
+        browser.click("#ban").await.unwrap();
+        browser.wait_for_text(".notice.good", told).await.unwrap();
+        assert_eq!(server.client.get("/picnic").await.status, status);
+    }
+
     browser.click("a[aria-label='Delete picnic']").await.unwrap();
     browser.wait_for_text("h1", "Delete picnic?").await.unwrap();
     browser.click("button.danger").await.unwrap();

@@ -69,7 +69,7 @@ async fn the_job_follows_its_link() {
     let database = format!("sqlite:{}", folder.path().join("links.db").display());
     let server = Server::start_with(&["--redis", &address, "--database", &database]);
     let client = &server.client;
-    let (soon, later) = (after(SignedDuration::from_hours(1)), after(SignedDuration::from_hours(48)));
+    let (soon, later) = (after(SignedDuration::from_hours(1)), after(SignedDuration::from_hours(20)));
     make(client, "edited", Some(soon)).await;
     make(client, "freed", Some(soon)).await;
     make(client, "deleted", Some(soon)).await;

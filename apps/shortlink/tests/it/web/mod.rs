@@ -1,6 +1,8 @@
 //! The service as its users meet it: over HTTP, in a browser, with servers that fail behind it.
 
 mod api;
+mod bans;
+mod behind;
 mod browser;
 mod bulk;
 mod client;
@@ -10,6 +12,7 @@ mod forms;
 mod hosts;
 mod load;
 mod openapi;
+mod plug;
 mod problems;
 mod readme;
 mod redirects;

@@ -84,6 +84,8 @@ const CASES: &[Case] = &[
         &["alias"],
     ),
     ("PATCH /api/links/taken", JSON, r#"{"target":null}"#, 422, "invalid-input", &["target"]),
+    ("PATCH /api/links/taken", JSON, r#"{"banned":null}"#, 422, "invalid-input", &["banned"]),
+    ("PATCH /api/links/taken", JSON, r#"{"banned":"yes"}"#, 422, "invalid-input", &["banned"]),
     ("PATCH /api/links/taken", JSON, r#"{"target":"gopher://x"}"#, 422, "invalid-input", &["target"]),
     ("PATCH /api/links/taken", JSON, r#"{"alias":"other"}"#, 422, "invalid-input", &["alias"]),
     ("PATCH /api/links/taken", JSON, r#"{"expires_at":"2001-01-01T00:00:00Z"}"#, 422, "invalid-input", &["expires_at"]),

@@ -25,12 +25,22 @@ impl Server {
     /// With more arguments.
     pub(super) fn start_with(arguments: &[&str]) -> Server {
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let launch = Launch::new(env!("CARGO_BIN_EXE_shortlink"), folder.path().join("log"))
-            .piped()
-            .arguments(["--listen", "127.0.0.1:0", "--data"])
-            .argument(folder.path().join("data"))
-            .arguments(arguments);
+        let launch = launch(&folder, arguments);
         Server::launched(launch, folder)
+    }
+
+    /// With more arguments and an environment, such as the point of the code at which it dies.
+    pub(super) fn start_as(arguments: &[&str], environment: (&str, &str)) -> Server {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let launch = launch(&folder, arguments).environment(environment.0, environment.1);
+        Server::launched(launch, folder)
+    }
+
+    /// Starts it again on the same folder, whatever became of it, without that environment.
+    pub(super) fn again(mut self, arguments: &[&str]) -> Server {
+        self.child.kill().unwrap();
+        let launch = launch(&self.folder, arguments);
+        Server::launched(launch, Arc::clone(&self.folder))
     }
 
     /// Ends it as an operator does, and starts it again on the same folder (and another port).
@@ -61,4 +71,12 @@ impl Server {
         let address = address.unwrap_or_else(|| panic!("{first:?}, then:\n{}", child.log_tail())).to_owned();
         Server { child, client: Client { address }, launch, folder }
     }
+}
+
+fn launch(folder: &TempDir, arguments: &[&str]) -> Launch {
+    Launch::new(env!("CARGO_BIN_EXE_shortlink"), folder.path().join("log"))
+        .piped()
+        .arguments(["--listen", "127.0.0.1:0", "--data"])
+        .argument(folder.path().join("data"))
+        .arguments(arguments)
 }

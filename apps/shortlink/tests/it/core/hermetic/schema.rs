@@ -27,7 +27,7 @@ async fn a_newer_schema_is_refused() {
         VALUES (99, 'from the future', TRUE, x'00', 0)",
     )
     .await;
-    let known = "the database has schema version 99, made by a newer shortlink; this one knows up to version 1";
+    let known = "the database has schema version 99, made by a newer shortlink; this one knows up to version 2";
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["import", "in.tsv"], &["export", "out.tsv"]] {
         let why = place.refuse(arguments);
         assert!(why.contains(known), "{why}");
@@ -37,18 +37,19 @@ async fn a_newer_schema_is_refused() {
 #[tokio::test]
 async fn an_older_schema_is_brought_up_to_date_by_those_who_write() {
     let place = with_a_link();
-    for table in ["link_migrations", "links", "link_settings", "link_sequences", "link_imports"] {
-        let drop = match table {
-            "link_migrations" => "DROP TABLE link_migrations",
-            "links" => "DROP TABLE links",
-            "link_settings" => "DROP TABLE link_settings",
-            "link_sequences" => "DROP TABLE link_sequences",
-            _ => "DROP TABLE link_imports",
-        };
+    for drop in [
+        "DROP TABLE link_migrations",
+        "DROP TABLE links",
+        "DROP TABLE link_settings",
+        "DROP TABLE link_sequences",
+        "DROP TABLE link_imports",
+        "DROP TABLE link_spools",
+        "DROP TABLE link_conflicts",
+    ] {
         change(&place, drop).await;
     }
     let why = place.refuse(&["export", "out.tsv"]);
-    assert!(why.contains("schema version 0, and 1 is needed; shortlink serve brings it up to date"), "{why}");
+    assert!(why.contains("schema version 0, and 2 is needed; shortlink serve brings it up to date"), "{why}");
     place.succeed(&["import", "in.tsv"]);
     assert_eq!(place.succeed(&["export", "out.tsv"]), "1 links written to out.tsv\n");
 }

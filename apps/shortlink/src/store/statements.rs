@@ -1,0 +1,235 @@
+//! The statements on links, for all databases.
+
+use super::StoreError;
+use super::dialect::Dialect;
+use super::rows::{self, like_pattern, numbers_before, target_hash};
+use super::statement::Statement;
+use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
+use std::ops::Range;
+
+/// Whether rows that are read shall stay as they are until the end of the transaction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    No,
+    Yes,
+}
+
+fn select() -> Statement {
+    Statement::new(
+        "SELECT id, code, target, alias, created_at, updated_at, expires_at, banned, version FROM links WHERE ",
+    )
+}
+
+pub(super) async fn find_many<DB: Dialect>(
+    connection: &mut DB::Connection,
+    codes: &[Code],
+    hold: Hold,
+) -> Result<Vec<Link>, StoreError> {
+    if codes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut select = select().text("code IN ").list(codes.iter().map(Code::as_str));
+    if hold == Hold::Yes {
+        select = select.text(DB::HOLDS);
+    }
+    rows::links(DB::fetch_links(connection, select).await?)
+}
+
+/// [`StoreError::Duplicate`] if a code is taken; the transaction is good for nothing then.
+pub(super) async fn insert<DB: Dialect>(connection: &mut DB::Connection, links: &[Link]) -> Result<(), StoreError> {
+    if links.is_empty() {
+        return Ok(());
+    }
+    let mut insert = Statement::new(
+        "INSERT INTO links (code, target, target_hash, alias, created_at, updated_at, expires_at, banned, version) VALUES ",
+    );
+    for (number, link) in links.iter().enumerate() {
+        insert = insert.text(if number == 0 { "(" } else { "), (" }).bind(link.code.as_str());
+        insert = insert.text(", ").bind(link.target.as_str());
+        insert = insert.text(", ").bind(target_hash(link.target.as_str()));
+        insert = insert.text(", ").bind(link.alias);
+        insert = insert.text(", ").bind(link.created_at.as_millisecond());
+        insert = insert.text(", ").bind(link.updated_at.as_millisecond());
+        insert = insert.text(", ").bind(link.expires_at.map(|end| end.as_millisecond()));
+        insert = insert.text(", ").bind(link.banned);
+        insert = insert.text(", ").bind(link.version);
+    }
+    DB::send(connection, insert.text(")")).await?;
+    Ok(())
+}
+
+/// Gives the link of this code these values. If its end is another one, it has not come yet.
+pub(super) async fn update<DB: Dialect>(
+    connection: &mut DB::Connection,
+    link: &Link,
+    end_moved: bool,
+) -> Result<(), StoreError> {
+    let mut update = Statement::new("UPDATE links SET target = ").bind(link.target.as_str());
+    update = update.text(", target_hash = ").bind(target_hash(link.target.as_str()));
+    update = update.text(", updated_at = ").bind(link.updated_at.as_millisecond());
+    update = update.text(", expires_at = ").bind(link.expires_at.map(|end| end.as_millisecond()));
+    update = update.text(", banned = ").bind(link.banned);
+    if end_moved {
+        update = update.text(", ended_at = NULL");
+    }
+    let update = update.text(", version = ").bind(link.version).text(" WHERE code = ").bind(link.code.as_str());
+    DB::send(connection, update).await?;
+    Ok(())
+}
+
+pub(super) async fn delete<DB: Dialect>(connection: &mut DB::Connection, code: &Code) -> Result<(), StoreError> {
+    DB::send(connection, Statement::new("DELETE FROM links WHERE code = ").bind(code.as_str())).await?;
+    Ok(())
+}
+
+/// The link's end has come; whether that is news.
+pub(super) async fn end<DB: Dialect>(
+    connection: &mut DB::Connection,
+    code: &Code,
+    now_ms: i64,
+) -> Result<bool, StoreError> {
+    let update = Statement::new("UPDATE links SET ended_at = ").bind(now_ms);
+    let update = update.text(" WHERE ended_at IS NULL AND code = ").bind(code.as_str());
+    Ok(DB::send(connection, update).await? > 0)
+}
+
+pub(super) async fn page<DB: Dialect>(
+    connection: &mut DB::Connection,
+    request: &PageRequest,
+) -> Result<Page, StoreError> {
+    let searched = |statement: Statement| match request.search() {
+        Some(text) => DB::matches(statement, like_pattern(text)),
+        None => statement.text("1 = 1"),
+    };
+    let rows = searched(select()).text(" ORDER BY id DESC LIMIT ").bind(i64::from(request.size()));
+    let rows = rows.text(" OFFSET ").bind(i64::try_from(request.skipped()).unwrap_or(i64::MAX));
+    let found = rows::links(DB::fetch_links(connection, rows).await?)?;
+
+    let most = i64::try_from(ROWS_REACHED_MAX).unwrap_or(i64::MAX) + 1;
+    let count = searched(Statement::new("SELECT COUNT(*) FROM (SELECT 1 FROM links WHERE "));
+    let count = count.text(" LIMIT ").bind(most).text(") AS counted");
+    let total = DB::fetch_numbers(connection, count).await?.first().copied().unwrap_or(0);
+    Ok(Page::counted(found, total))
+}
+
+/// Rows after a number; with `ending_after_ms`, of the links only that end after that.
+pub(super) async fn rows_after<DB: Dialect>(
+    connection: &mut DB::Connection,
+    after: i64,
+    limit: u32,
+    ending_after_ms: Option<i64>,
+) -> Result<Vec<(i64, Link)>, StoreError> {
+    let mut select = select().text("id > ").bind(after);
+    if let Some(now_ms) = ending_after_ms {
+        select = select.text(" AND expires_at > ").bind(now_ms);
+    }
+    let select = select.text(" ORDER BY id LIMIT ").bind(i64::from(limit));
+    rows::numbered(DB::fetch_links(connection, select).await?)
+}
+
+/// Those of `targets` that some link already has, once each.
+pub(super) async fn known_targets<DB: Dialect>(
+    connection: &mut DB::Connection,
+    targets: &[&str],
+) -> Result<Vec<String>, StoreError> {
+    if targets.is_empty() {
+        return Ok(Vec::new());
+    }
+    let select = Statement::new("SELECT DISTINCT target FROM links WHERE target_hash IN ");
+    let select = select.list(targets.iter().map(|target| target_hash(target)));
+    Ok(DB::fetch_texts(connection, select).await?)
+}
+
+/// Takes `count` numbers of the sequence; nobody else gets them, whether they are used or not (unless the transaction is rolled
+/// back).
+pub(super) async fn reserve<DB: Dialect>(
+    connection: &mut DB::Connection,
+    count: u64,
+) -> Result<Range<u64>, StoreError> {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    numbers_before(DB::reserve(connection, count).await?, count)
+}
+
+/// Waits until no other import is in a transaction.
+pub(super) async fn lock_imports<DB: Dialect>(connection: &mut DB::Connection) -> Result<(), StoreError> {
+    // Where nothing is held, there is one writer at a time.
+    if !DB::HOLDS.is_empty() {
+        let lock = Statement::new("SELECT next_value FROM link_sequences WHERE name = 'imports'").text(DB::HOLDS);
+        DB::fetch_numbers(connection, lock).await?;
+    }
+    Ok(())
+}
+
+/// The setting's value.
+pub(super) async fn setting<DB: Dialect>(
+    connection: &mut DB::Connection,
+    name: &str,
+) -> Result<Option<String>, StoreError> {
+    let select = Statement::new("SELECT value FROM link_settings WHERE name = ").bind(name);
+    Ok(DB::fetch_texts(connection, select).await?.pop())
+}
+
+/// The setting's value; `value` is stored first if there was none.
+pub(super) async fn setting_or_insert<DB: Dialect>(
+    connection: &mut DB::Connection,
+    name: &str,
+    value: &str,
+) -> Result<String, StoreError> {
+    let (before, after) = DB::KEEPS;
+    let insert = Statement::new(before).text("link_settings (name, value) VALUES ").list([name, value]).text(after);
+    DB::send(connection, insert).await?;
+    let missing = || StoreError::Corrupt(format!("the setting {name:?} cannot be kept"));
+    setting::<DB>(connection, name).await?.ok_or_else(missing)
+}
+
+/// Where the import of `source` stands.
+pub(super) async fn checkpoint<DB: Dialect>(
+    connection: &mut DB::Connection,
+    source: &str,
+) -> Result<Option<String>, StoreError> {
+    let select = Statement::new("SELECT state FROM link_imports WHERE source = ").bind(source);
+    Ok(DB::fetch_texts(connection, select).await?.pop())
+}
+
+pub(super) async fn keep_checkpoint<DB: Dialect>(
+    connection: &mut DB::Connection,
+    source: &str,
+    state: &str,
+) -> Result<(), StoreError> {
+    let (before, after) = DB::REPLACES;
+    let insert = Statement::new(before).text("link_imports (source, state) VALUES ").list([source, state]).text(after);
+    DB::send(connection, insert).await?;
+    Ok(())
+}
+
+pub(super) async fn forget_checkpoint<DB: Dialect>(
+    connection: &mut DB::Connection,
+    source: &str,
+) -> Result<(), StoreError> {
+    DB::send(connection, Statement::new("DELETE FROM link_imports WHERE source = ").bind(source)).await?;
+    Ok(())
+}
+
+/// The last write of the spool `source` that was settled.
+pub(super) async fn settled<DB: Dialect>(connection: &mut DB::Connection, source: &str) -> Result<u64, StoreError> {
+    let select = Statement::new("SELECT state FROM link_spools WHERE source = ").bind(source);
+    let last = DB::fetch_numbers(connection, select).await?.pop();
+    Ok(last.and_then(|last| u64::try_from(last).ok()).unwrap_or(0))
+}
+
+pub(super) async fn keep_settled<DB: Dialect>(
+    connection: &mut DB::Connection,
+    source: &str,
+    sequence: u64,
+) -> Result<(), StoreError> {
+    let (before, after) = DB::REPLACES;
+    let insert = Statement::new(before).text("link_spools (source, state) VALUES (").bind(source).text(", ");
+    let insert = insert.bind(i64::try_from(sequence).unwrap_or(i64::MAX)).text(")").text(after);
+    DB::send(connection, insert).await?;
+    Ok(())
+}
+
+pub(super) async fn ping<DB: Dialect>(connection: &mut DB::Connection) -> Result<(), StoreError> {
+    DB::fetch_numbers(connection, Statement::new("SELECT next_value FROM link_sequences WHERE name = 'codes'")).await?;
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! A database of the first released schema is brought up to date, with what is in it.
+
+use super::store_suite::{Told, open_told};
+use evenkeel::clock::TestClock;
+use shortlink::domain::{Code, LinkPatch};
+use sqlx::migrate::Migrator;
+use sqlx::{AssertSqlSafe, MySqlPool, PgPool, SqlitePool};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A link of then that ends, one that has ended, and one that never does.
+const LINKS: &str = "INSERT INTO links (code, target, target_hash, alias, created_at, updated_at, expires_at, version) VALUES
+    ('ends', 'https://example.com/1', {hash}, TRUE, 1000, 1000, 4102444800000, 42),
+    ('over', 'https://example.com/2', {hash}, TRUE, 1000, 1000, 2000, 43),
+    ('endless', 'https://example.com/3', {hash}, TRUE, 1000, 1000, NULL, 44)";
+
+/// The migrations up to the first one.
+async fn first(kind: &str) -> Migrator {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "0001_links.sql";
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(kind).join(name);
+    std::fs::copy(from, folder.path().join(name)).unwrap();
+    let mut migrator = Migrator::new(folder.path()).await.unwrap();
+    migrator.dangerous_set_table_name("link_migrations");
+    migrator
+}
+
+macro_rules! make_former {
+    ($pool:ty, $kind:literal, $url:expr, $hash:literal) => {{
+        let pool = <$pool>::connect($url).await.unwrap();
+        first($kind).await.run(&pool).await.unwrap();
+        let links = LINKS.replace("{hash}", $hash);
+        sqlx::query(AssertSqlSafe(links)).execute(&pool).await.unwrap();
+        pool.close().await;
+    }};
+}
+
+pub(super) async fn sqlite(url: &str) {
+    make_former!(SqlitePool, "sqlite", url, "x'00000000000000000000000000000000'");
+    is_brought_up_to_date(url).await;
+}
+
+pub(super) async fn mariadb(url: &str) {
+    make_former!(MySqlPool, "mysql", url, "x'00000000000000000000000000000000'");
+    is_brought_up_to_date(url).await;
+}
+
+pub(super) async fn postgres(url: &str) {
+    make_former!(PgPool, "postgres", url, "'\\x00000000000000000000000000000000'");
+    is_brought_up_to_date(url).await;
+}
+
+/// Nothing is lost, and links that end have the jobs that the former version kept elsewhere: once, however often it starts.
+async fn is_brought_up_to_date(url: &str) {
+    let (clock, told) = (TestClock::default(), Arc::new(Told::default()));
+    let store = open_told(&url.parse().unwrap(), &clock, Arc::clone(&told)).await;
+    let ends = store.find(&Code::alias("ends").unwrap()).await.unwrap().unwrap();
+    assert_eq!((ends.target.as_str(), ends.version, ends.banned), ("https://example.com/1", 42, false));
+    assert_eq!(store.upgrade_ends().await.unwrap(), 1);
+    let ban = LinkPatch { banned: Some(true), ..LinkPatch::default() };
+    assert!(store.patch(&ends.code, &ban, Some(42)).await.unwrap().unwrap().value.banned);
+    store.close().await;
+
+    let store = open_told(&url.parse().unwrap(), &clock, Arc::clone(&told)).await;
+    assert_eq!(store.upgrade_ends().await.unwrap(), 0);
+    assert_eq!(store.rows_after(0, 10).await.unwrap().len(), 3);
+    assert_eq!(told.told(), ["ending ends", "changed ends false"]);
+    store.close().await;
+}
