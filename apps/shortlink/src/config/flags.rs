@@ -42,8 +42,15 @@ pub(crate) struct Place {
     /// Redis to cache in: redis://.. or rediss://.. [default: a cache inside the process]
     #[arg(long, global = true, value_name = "URL", hide_env = true, env = "SHORTLINK_REDIS")]
     pub(crate) redis: Option<String>,
-    /// Whether writes go on while Redis is away, or are refused so that nobody sees an older state [default: eventual]
-    #[arg(long, global = true, value_name = "MODE", hide_env = true, env = "SHORTLINK_CONSISTENCY")]
+    /// eventual: writes go on while Redis is away; strong: nobody sees an older state, so they are refused [default: eventual]
+    #[arg(
+        long,
+        global = true,
+        value_name = "MODE",
+        hide_env = true,
+        hide_possible_values = true,
+        env = "SHORTLINK_CONSISTENCY"
+    )]
     pub(crate) consistency: Option<CacheMode>,
     /// TOML file with settings
     #[arg(long, global = true, value_name = "FILE", hide_env = true, env = "SHORTLINK_CONFIG")]
@@ -65,8 +72,8 @@ pub(crate) struct Serving {
     /// Links to keep at hand in this process, in front of Redis; 0: none [default: 100000, of at most 64 MiB]
     #[arg(long, value_name = "LINKS", hide_env = true, env = "SHORTLINK_NEAR")]
     pub(crate) near: Option<usize>,
-    /// Answer writes once the database has them (through), or this machine's disk (behind) [default: through]
-    #[arg(long, value_name = "MODE", hide_env = true, env = "SHORTLINK_WRITE_MODE")]
+    /// through: answer writes once the database has them; behind: once this machine's disk has them [default: through]
+    #[arg(long, value_name = "MODE", hide_env = true, hide_possible_values = true, env = "SHORTLINK_WRITE_MODE")]
     pub(crate) write_mode: Option<WriteMode>,
     /// Bytes of writes that may wait for the database with --write-mode behind [default: 67108864]
     #[arg(long, value_name = "BYTES", hide_env = true, env = "SHORTLINK_SPOOL_BYTES_MAX")]

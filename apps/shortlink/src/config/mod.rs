@@ -79,7 +79,9 @@ impl Config {
         check_modes(consistency, write_mode, near)?;
         let spool_bytes_max = serving.spool_bytes_max.or(file.spool_bytes_max).unwrap_or(SPOOL_BYTES);
         if spool_bytes_max < SPOOL_BYTES_MIN {
-            bail!("the setting \"spool_bytes_max\" is wrong: it is at least {SPOOL_BYTES_MIN}, for the longest addresses");
+            bail!(
+                "the setting \"spool_bytes_max\" is wrong: it is at least {SPOOL_BYTES_MIN}, for the longest addresses"
+            );
         }
         Ok(Self {
             listen: serving.listen.clone().or(file.listen).unwrap_or_else(|| LISTEN.to_owned()),
@@ -102,7 +104,9 @@ fn check_modes(consistency: CacheMode, write_mode: WriteMode, near: Option<usize
         return Ok(());
     }
     if write_mode == WriteMode::Behind {
-        bail!("the setting \"write_mode\" is wrong: a write that is answered before the database has it cannot be strong");
+        bail!(
+            "the setting \"write_mode\" is wrong: a write that is answered before the database has it cannot be strong"
+        );
     }
     if near.is_some_and(|links| links > 0) {
         bail!("the setting \"near\" is wrong: with strong consistency no links are kept near; leave it out");

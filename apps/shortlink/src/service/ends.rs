@@ -56,11 +56,7 @@ impl Ends {
     ///
     /// # Errors
     /// [`QueueError`]: the connection was closed for good.
-    pub(super) async fn run(
-        self,
-        writer: Writer,
-        shutdown: impl Future<Output = ()> + Send,
-    ) -> Result<(), QueueError> {
+    pub(super) async fn run(self, writer: Writer, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
         let consumer = self.queue.consume(move |job: Delivery<String>| {
             let (writer, ended) = (writer.clone(), self.ended.clone());
             async move { end(&job.body, &writer, &ended).await }

@@ -175,13 +175,15 @@ impl Service {
     /// [`ServiceError::Cache`], with the database's error inside it: [`CacheError::loader_error`].
     pub async fn resolve(&self, code: &str) -> Result<(Resolution, Consistency), ServiceError> {
         let Ok(code) = Code::parse(code) else { return Ok((Resolution::Unknown, Consistency::Consistent)) };
-        let waits = self.0.behind.as_ref().is_some_and(|behind| behind.has(code.as_str()));
-        let (found, consistency) = if waits {
-            // The cache knows nothing of writes that wait.
-            let link = self.get(code.as_str()).await?;
-            (link.map(|link| Arc::new(Destination::from(link))), Consistency::Eventual)
-        } else {
-            self.0.redirects.find(&code, self.store()).await?
+        // The cache knows nothing of writes that wait.
+        let (found, consistency) = match self.0.behind.as_ref().and_then(|behind| behind.pending(code.as_str())) {
+            None => self.0.redirects.find(&code, self.store()).await?,
+            Some(Pending::Known(link)) => (link.map(|link| Arc::new(Destination::from(*link))), Consistency::Eventual),
+            Some(Pending::Changes(changes)) => {
+                let (found, _) = self.0.redirects.find(&code, self.store()).await?;
+                let changed = found.map(|found| Arc::new(changes.iter().fold((*found).clone(), Destination::after)));
+                (changed, Consistency::Eventual)
+            }
         };
         let resolution = match found {
             None => Resolution::Unknown,

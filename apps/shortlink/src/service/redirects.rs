@@ -1,7 +1,7 @@
 //! [`Redirects`]: where codes lead, as the cache keeps it.
 
 use super::{Consistency, Near, ServiceError};
-use crate::domain::{Code, Link};
+use crate::domain::{Code, Link, NotedWrite, Wanted};
 use crate::store::Store;
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, CacheBuilder, CacheError, Freshness};
@@ -48,6 +48,20 @@ pub struct Destination {
     /// The version of the row.
     #[serde(default)]
     pub version: i64,
+}
+
+impl Destination {
+    /// Where it leads after a change that waits for the database.
+    pub(super) fn after(mut self, write: &NotedWrite) -> Self {
+        if let Wanted::Change { patch, .. } = &write.wanted {
+            if let Some(target) = &patch.target {
+                target.as_str().clone_into(&mut self.target);
+            }
+            self.expires_at = patch.expires_at.unwrap_or(self.expires_at);
+            self.banned = patch.banned.unwrap_or(self.banned);
+        }
+        self
+    }
 }
 
 /// The cache of destinations, in Redis or in this process, over the database.

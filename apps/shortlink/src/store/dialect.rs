@@ -53,10 +53,7 @@ pub(super) trait Dialect: Wire {
     const REPLACES: (&'static str, &'static str);
 
     /// Takes `count` numbers of the sequence; answers the one after the last of them.
-    fn reserve(
-        connection: &mut Self::Connection,
-        count: i64,
-    ) -> impl Future<Output = Result<i64, sqlx::Error>> + Send;
+    fn reserve(connection: &mut Self::Connection, count: i64) -> impl Future<Output = Result<i64, sqlx::Error>> + Send;
 
     /// The condition that code or target contain what `pattern` (of `LIKE`) says, whatever the case of A-Z.
     fn matches(statement: Statement, pattern: String) -> Statement;

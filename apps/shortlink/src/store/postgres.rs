@@ -24,10 +24,8 @@ pub(super) async fn open(url: &str, clock: &Clock, schema: Schema) -> Result<Poo
     let mut first = first.map_err(|_| sqlx::Error::PoolTimedOut)??;
     schema::prepare(&mut first, sqlx::migrate!("migrations/postgres"), schema).await?;
     first.close().await?;
-    let pool = PgPoolOptions::new()
-        .max_connections(CONNECTIONS_MAX)
-        .acquire_timeout(ACQUIRE_MAX)
-        .connect_lazy_with(options);
+    let pool =
+        PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(ACQUIRE_MAX).connect_lazy_with(options);
     Ok(Pools::shared(pool))
 }
 

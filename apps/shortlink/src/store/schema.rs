@@ -32,7 +32,9 @@ pub(super) async fn prepare<C: Migrate>(
     migrator.run_direct(None, connection, false).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) if found > known => StoreError::NewerSchema { found, known },
         MigrateError::Dirty(version) => StoreError::HalfMigrated(version),
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => StoreError::Unavailable(Arc::new(error)),
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+            StoreError::Unavailable(Arc::new(error))
+        }
         other => StoreError::Unavailable(Arc::new(sqlx::Error::Migrate(Box::new(other)))),
     })
 }

@@ -53,11 +53,7 @@ impl Writer {
         Ok(Settled::Conflict(conflict))
     }
 
-    async fn settle_in<DB: Dialect>(
-        &self,
-        pools: &Pools<DB>,
-        writes: &[Waiting],
-    ) -> Result<Vec<Settled>, StoreError> {
+    async fn settle_in<DB: Dialect>(&self, pools: &Pools<DB>, writes: &[Waiting]) -> Result<Vec<Settled>, StoreError> {
         let mut work = self.begin(pools).await?;
         let mut last: HashMap<&str, u64> = HashMap::new();
         for waiting in writes {

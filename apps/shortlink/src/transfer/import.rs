@@ -131,7 +131,8 @@ impl Run<'_> {
         self.progress = after;
         if consistency != Consistency::Consistent && !self.cache_told {
             self.cache_told = true;
-            self.report.note("the cache could not be told yet; for some seconds it may say that a new code leads nowhere");
+            self.report
+                .note("the cache could not be told yet; for some seconds it may say that a new code leads nowhere");
         }
         for line in &bad {
             self.report.rejected(line.line, &line.why);

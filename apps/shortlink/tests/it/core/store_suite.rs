@@ -4,7 +4,9 @@ use evenkeel::Keel;
 use evenkeel::clock::TestClock;
 use evenkeel::sql::{Effects, SqlError};
 use jiff::Timestamp;
-use shortlink::domain::{Code, Conflict, Link, LinkPatch, NewLink, NotedWrite, PageRequest, Target, TargetRules, Wanted};
+use shortlink::domain::{
+    Code, Conflict, Link, LinkPatch, NewLink, NotedWrite, PageRequest, Target, TargetRules, Wanted,
+};
 use shortlink::store::{
     Change, Checkpoint, Committed, DatabaseUrl, Ended, Follow, ImportLog, ImportRow, RowOutcome, Settled, Store,
     StoreError, Waiting, Writer,
@@ -208,8 +210,10 @@ async fn a_patch_changes_what_it_names(store: &Writer, clock: &TestClock) {
         matches!(outdated, Err(StoreError::VersionConflict { current }) if current == ending.version),
         "{outdated:?}"
     );
-    let endless =
-        change(store, &link.code, LinkPatch { expires_at: Some(None), ..LinkPatch::default() }, None).await.unwrap().unwrap();
+    let endless = change(store, &link.code, LinkPatch { expires_at: Some(None), ..LinkPatch::default() }, None)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(endless.expires_at, None);
     assert_eq!(change(store, &code("nobody"), LinkPatch::default(), None).await.unwrap(), None);
     // An import finds the link by its new address, not by the old one.
@@ -409,8 +413,11 @@ async fn one_of_many_wins(store: &Writer) {
 
     let tries = (0..MAKERS).map(|number| {
         let (store, link) = (store.clone(), link.clone());
-        let patch =
-            LinkPatch { target: Some(target(&format!("https://race.example/moved/{number}"))), expires_at: None, banned: None };
+        let patch = LinkPatch {
+            target: Some(target(&format!("https://race.example/moved/{number}"))),
+            expires_at: None,
+            banned: None,
+        };
         tokio::spawn(async move { change(&store, &link.code, patch, Some(link.version)).await })
     });
     let mut winners = Vec::new();
@@ -458,14 +465,16 @@ async fn a_change_is_told_of_in_its_own_transaction(url: &DatabaseUrl, clock: &T
 
     *told.refuses.lock().unwrap() = false;
     assert!(delete(&store, &link.code, None).await.unwrap());
-    let expected = ["made followed", "changed followed false", "changed followed true", "imported followed-2", "deleted followed"];
+    let expected =
+        ["made followed", "changed followed false", "changed followed true", "imported followed-2", "deleted followed"];
     assert_eq!(told.told(), expected);
     store.close().await;
 }
 
 async fn a_link_ends_once(store: &Writer, clock: &TestClock) {
     let now = i64::try_from(clock.clock().unix_ms()).unwrap();
-    let new = |alias, end| NewLink { alias: Some(code(alias)), target: target("https://ends.example/"), expires_at: end };
+    let new =
+        |alias, end| NewLink { alias: Some(code(alias)), target: target("https://ends.example/"), expires_at: end };
     let end = at(now + 1_000);
     let link = create(store, new("ends", Some(end))).await.unwrap();
     assert_eq!(store.end(&link.code).await.unwrap(), Ended::Later(end));

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A link of then that ends, one that has ended, and one that never does.
-const LINKS: &str = "INSERT INTO links (code, target, target_hash, alias, created_at, updated_at, expires_at, version) VALUES
+const LINKS: &str =
+    "INSERT INTO links (code, target, target_hash, alias, created_at, updated_at, expires_at, version) VALUES
     ('ends', 'https://example.com/1', {hash}, TRUE, 1000, 1000, 4102444800000, 42),
     ('over', 'https://example.com/2', {hash}, TRUE, 1000, 1000, 2000, 43),
     ('endless', 'https://example.com/3', {hash}, TRUE, 1000, 1000, NULL, 44)";

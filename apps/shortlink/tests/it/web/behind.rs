@@ -86,11 +86,13 @@ async fn what_was_accepted_survives_a_kill_and_is_written_once() {
         noted(&create(api, alias, "https://example.com/0").await);
     }
     settled(api).await;
+    assert_eq!(leads_to(api, "edited").await.as_deref(), Some("https://example.com/0"));
 
     postgres.kill().unwrap();
     for number in 1..=3 {
         noted(&edit(api, "edited", json!({ "target": format!("https://example.com/{number}") })).await);
     }
+    assert_eq!(leads_to(api, "edited").await.as_deref(), Some("https://example.com/3"), "on top of what is cached");
     noted(&api.delete("/api/links/deleted").await);
     noted(&create(api, "made", "https://example.com/made").await);
     noted(&edit(api, "made", json!({ "target": "https://example.com/moved" })).await);

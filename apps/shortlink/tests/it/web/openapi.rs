@@ -43,7 +43,17 @@ async fn every_problem_is_explained_where_its_type_points() {
     let server = Server::start();
     let docs = server.client.get("/docs").await;
     let text = docs.text();
-    for slug in ["bad-request", "cross-origin", "alias-taken", "link-expired", "link-banned", "cache-unconfirmed", "writes-wait", "body-too-large", "outcome-unknown"] {
+    for slug in [
+        "bad-request",
+        "cross-origin",
+        "alias-taken",
+        "link-expired",
+        "link-banned",
+        "cache-unconfirmed",
+        "writes-wait",
+        "body-too-large",
+        "outcome-unknown",
+    ] {
         assert!(text.contains(&format!("id=\"{slug}\"")), "{slug}");
     }
     assert!(!text.contains("<script>") && !text.contains("https://cdn"), "no scripts from elsewhere");
