@@ -79,7 +79,8 @@ async fn a_write_is_answered_first_and_in_the_database_soon() {
 #[tokio::test]
 async fn what_was_accepted_survives_a_kill_and_is_written_once() {
     let mut postgres = Postgres::start(PostgresOptions::new()).await.unwrap();
-    let arguments = [&["--database", &postgres.url()][..], &BEHIND].concat();
+    let url = postgres.url();
+    let arguments = [&["--database", &url][..], &BEHIND].concat();
     let server = Server::start_with(&arguments);
     let api = &server.client;
     for alias in ["edited", "deleted"] {
@@ -150,7 +151,8 @@ async fn a_write_that_the_database_has_is_not_repeated_after_a_kill() {
 #[tokio::test]
 async fn conflicts_are_settled_by_the_database_and_kept() {
     let mut postgres = Postgres::start(PostgresOptions::new()).await.unwrap();
-    let arguments = [&["--database", &postgres.url()][..], &BEHIND].concat();
+    let url = postgres.url();
+    let arguments = [&["--database", &url][..], &BEHIND].concat();
     let (one, other) = (Server::start_with(&arguments), Server::start_with(&arguments));
     noted(&create(&one.client, "shared", "https://example.com/0").await);
     settled(&one.client).await;
