@@ -2,7 +2,6 @@
 
 use super::app::App;
 use super::openapi::DatabaseProblems;
-use super::problem::Problem;
 use crate::service::ServiceError;
 use crate::store::KeptConflict;
 use axum::Json;

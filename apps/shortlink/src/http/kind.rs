@@ -68,5 +68,14 @@ pub(crate) const WRITES_WAIT: Kind = Kind::new(
 );
 
 /// All that the documentation page has to explain beside the common ones.
-pub(crate) const OWN: &[Kind] =
-    &[UNKNOWN_CODE, ALIAS_TAKEN, ALIAS_RESERVED, LINK_EXPIRED, LINK_BANNED, VERSION_CONFLICT, Kind::INVALID_INPUT, CACHE_UNCONFIRMED, WRITES_WAIT];
+pub(crate) const OWN: &[Kind] = &[
+    UNKNOWN_CODE,
+    ALIAS_TAKEN,
+    ALIAS_RESERVED,
+    LINK_EXPIRED,
+    LINK_BANNED,
+    VERSION_CONFLICT,
+    Kind::INVALID_INPUT,
+    CACHE_UNCONFIRMED,
+    WRITES_WAIT,
+];

@@ -26,8 +26,8 @@ pub use conflicts::{KeptConflict, Told};
 pub use error::StoreError;
 pub use follow::{Change, Follow};
 pub use import::{ImportLog, ImportRow, RowOutcome};
-pub use web::{DatabaseUrl, DatabaseUrlRefused};
 pub use settle::{Settled, Waiting};
+pub use web::{DatabaseUrl, DatabaseUrlRefused};
 pub use writer::{Committed, Ended, Writer};
 
 use crate::codes::{CODES, CodeMaker, Key};
