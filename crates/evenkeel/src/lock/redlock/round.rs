@@ -66,8 +66,7 @@ impl Votes {
     /// Whether a server may hold the lock in this round's name.
     fn may_have_left_something(&self) -> bool {
         self.0.iter().any(|vote| match vote {
-            None => true,
-            Some(Ok(Vote::Counts(Acquired::Granted { .. }))) => true,
+            None | Some(Ok(Vote::Counts(Acquired::Granted { .. }))) => true,
             Some(Ok(_)) => false,
             Some(Err(error)) => error.outcome_unknown(),
         })
