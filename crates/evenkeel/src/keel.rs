@@ -293,7 +293,7 @@ fn scripts() -> Vec<&'static Script> {
         #[cfg(feature = "sql")]
         &crate::sql::sink::stream::SCRIPTS,
         #[cfg(feature = "lock")]
-        &crate::lock::SCRIPTS,
+        &crate::lock::scripts(),
     ];
     capabilities.concat()
 }

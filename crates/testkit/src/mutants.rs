@@ -8,6 +8,7 @@ mod judge;
 mod link;
 mod lock;
 mod near;
+mod pool;
 mod protection;
 mod queue;
 mod redlock;
@@ -42,6 +43,7 @@ pub fn all() -> Vec<Mutant> {
         queue::ROWS,
         lock::ROWS,
         redlock::ROWS,
+        pool::ROWS,
         relay::ROWS,
         spool::ROWS,
         judge::ROWS,

@@ -1,15 +1,20 @@
 //! One acquisition: from its place in the local queue to a guard, or back.
 
 use super::error::LockError;
-use super::gate::Turn;
+use super::gate::{Gate, Turn};
 use super::guard::Guard;
-use super::lease::{Debt, Grant, Lease};
+use super::lease::{Debt, Grant, Held, Lease};
 use super::locks::Locks;
+use super::mode::{Answer, Mode};
 use super::name::LockName;
 use super::renewal;
-use super::steps::{Acquire, Acquired, LockSteps};
+use super::steps::Acquire;
+use super::store::Ear;
+use super::terms::LockTerms;
 use crate::guard::guard;
 use crate::retry::Backoff;
+use crate::token::Token;
+use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,8 +28,36 @@ const LOOK: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Wanted {
     pub(super) name: LockName,
+    pub(super) mode: Mode,
     pub(super) call: Acquire,
     pub(super) wait: Wait,
+}
+
+impl Wanted {
+    /// One acquisition, with an owner of its own.
+    pub(super) fn new(
+        locks: &Locks,
+        name: &str,
+        mode: Mode,
+        terms: &LockTerms,
+        fence_floor: u64,
+    ) -> Result<Self, LockError> {
+        if mode != Mode::Exclusive && !terms.lock_delay.is_zero() {
+            return Err(LockError::Invalid("a lock delay is for exclusive locks; a shared one takes none".to_owned()));
+        }
+        let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        let call = Acquire {
+            owner: Token::random(),
+            process: locks.process,
+            lease_ms: ms(terms.ttl),
+            cooling_ms: ms(terms.lock_delay),
+            hold_ms_max: terms.hold_max.map(|limit| ms(limit).max(1)),
+            fence_floor,
+            waits: terms.wait != Wait::No,
+            words: Bytes::copy_from_slice(terms.metadata.as_bytes()),
+        };
+        Ok(Self { name: LockName::new(name)?, mode, call, wait: terms.wait })
+    }
 }
 
 /// How long to wait for a lock that is taken.
@@ -59,17 +92,31 @@ pub(super) async fn acquire(locks: &Locks, wanted: Wanted) -> Result<Guard, Lock
     guard
 }
 
+/// What is wanted, if it is to be had now.
+pub(super) async fn at_once(locks: &Locks, mut wanted: Wanted) -> Result<Option<Guard>, LockError> {
+    (wanted.wait, wanted.call.waits) = (Wait::No, false);
+    match acquire(locks, wanted).await {
+        Ok(guard) => Ok(Some(guard)),
+        Err(LockError::Busy { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     let began = locks.clock.now();
-    let gate = locks.gates.gate(&wanted.name);
-    let turn = match wanted.wait {
-        Wait::No => gate.turn_now(),
-        Wait::UpTo(limit) => locks.clock.timeout(limit, gate.turn()).await.ok(),
-        Wait::Forever => Some(gate.turn().await),
+    let gate = wanted.mode.queues_here().then(|| locks.gates.gate(&wanted.name));
+    let turn = match &gate {
+        Some(gate) => {
+            let turn = turn(locks, gate, wanted.wait).await;
+            Some(turn.ok_or_else(|| busy(&wanted.name, Duration::ZERO))?)
+        }
+        None => None,
     };
-    let Some(turn) = turn else { return Err(busy(&wanted.name, Duration::ZERO)) };
     let wait = wanted.wait;
-    let mut attempt = Attempt { locks: locks.clone(), wanted, turn: Some(turn), is_sent: false };
+    let mut attempt = Attempt { locks: locks.clone(), wanted, turn, is_sent: false };
+    // Who waits in the server's queue listens for itself.
+    let own_ear = tokio::sync::Mutex::<Option<Ear>>::default();
+    let ear = gate.as_ref().map_or(&own_ear, |gate| &gate.ear);
     let mut is_armed = false;
     loop {
         let free_in = match attempt.once().await? {
@@ -84,9 +131,9 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
         if left.is_zero() {
             return Err(busy(&attempt.wanted.name, free_in));
         }
-        let mut ear = gate.ear.lock().await;
+        let mut ear = ear.lock().await;
         if ear.is_none() {
-            *ear = locks.store.listen(&attempt.wanted.name).await.ok();
+            *ear = attempt.listen().await;
         }
         // First listen, then ask again, then wait: what was given back in between would be slept through.
         if !is_armed && guard("lock_arm_then_attempt") {
@@ -104,6 +151,15 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     }
 }
 
+/// The turn among the tasks of this process, as long as it may be waited for.
+async fn turn(locks: &Locks, gate: &Arc<Gate>, wait: Wait) -> Option<Turn> {
+    match wait {
+        Wait::No => gate.turn_now(),
+        Wait::UpTo(limit) => locks.clock.timeout(limit, gate.turn()).await.ok(),
+        Wait::Forever => Some(gate.turn().await),
+    }
+}
+
 fn busy(name: &LockName, free_in: Duration) -> LockError {
     LockError::Busy { name: name.to_string(), free_in }
 }
@@ -112,9 +168,9 @@ fn busy(name: &LockName, free_in: Duration) -> LockError {
 struct Attempt {
     locks: Locks,
     wanted: Wanted,
-    /// Until a guard has it.
+    /// Its turn among the tasks of this process, if those wait here; until a guard has it.
     turn: Option<Turn>,
-    /// The store may hold the lock in this attempt's name.
+    /// The store may hold the lock, or a place in its queue, in this attempt's name.
     is_sent: bool,
 }
 
@@ -132,8 +188,9 @@ impl Attempt {
             // Set before anything is sent: from here on dropping this future must release.
             self.is_sent = true;
             let sent = self.locks.clock.now();
-            let error = match self.locks.store.acquire(&self.wanted.name, &self.wanted.call).await {
-                Ok(Acquired::Granted { fence, lease_left_ms }) => {
+            let Wanted { name, mode, call, .. } = &self.wanted;
+            let error = match self.locks.store.ask(*mode, name, call).await {
+                Ok(Answer::Granted { fence, signer, lease_left_ms }) => {
                     let length = Duration::from_millis(self.wanted.call.lease_ms);
                     let deadline = sent + Duration::from_millis(lease_left_ms);
                     // The answer took longer than the lease: this is nobody's to hand out.
@@ -141,11 +198,12 @@ impl Attempt {
                         self.locks.metrics.late.increment(1);
                         return Ok(Outcome::Taken { free_in: Duration::from_millis(1) });
                     }
-                    return Ok(self.granted(&Grant { fence, deadline, length }));
+                    return Ok(self.granted(&Grant { fence, signer, deadline, length }));
                 }
-                Ok(Acquired::Taken { free_in_ms }) => {
-                    // An earlier try that was not answered may still be on its way.
-                    self.is_sent = in_doubt;
+                Ok(Answer::Taken { free_in_ms }) => {
+                    // An earlier try that was not answered may still be on its way; a place in the queue is given up.
+                    let has_place = !mode.queues_here() && call.waits && guard("lock_place_is_given_up");
+                    self.is_sent = in_doubt || has_place;
                     return Ok(Outcome::Taken { free_in: Duration::from_millis(free_in_ms) });
                 }
                 Err(error) => error,
@@ -159,12 +217,22 @@ impl Attempt {
         }
     }
 
+    /// Hears, from now on, when it is worth asking again.
+    async fn listen(&self) -> Option<Ear> {
+        let Wanted { name, mode, call, .. } = &self.wanted;
+        self.locks.store.listen_in(*mode, name, call.owner).await.ok()
+    }
+
     fn granted(&mut self, grant: &Grant) -> Outcome {
         // Nothing can come between: no await from here to the guard.
-        let Some(turn) = self.turn.take() else { return Outcome::Taken { free_in: Duration::from_millis(1) } };
+        let Wanted { name, mode, call, .. } = &self.wanted;
+        let turn = self.turn.take();
+        if turn.is_none() && mode.queues_here() {
+            return Outcome::Taken { free_in: Duration::from_millis(1) };
+        }
         self.is_sent = false;
-        let (locks, name) = (self.locks.clone(), self.wanted.name.clone());
-        let lease = Lease::new(locks, name, self.wanted.call.owner, grant, turn);
+        let held = Held { name: name.clone(), mode: *mode, owner: call.owner };
+        let lease = Lease::new(self.locks.clone(), held, grant, turn);
         renewal::start(&lease);
         Outcome::Guard(Guard::new(Arc::clone(&lease)))
     }
@@ -174,12 +242,8 @@ impl Drop for Attempt {
     fn drop(&mut self) {
         if self.is_sent && guard("lock_cancelled_acquire") {
             let lease = Duration::from_millis(self.wanted.call.lease_ms);
-            let debt = Debt {
-                name: self.wanted.name.clone(),
-                owner: self.wanted.call.owner,
-                until: self.locks.clock.now() + lease,
-                turn: self.turn.take(),
-            };
+            let held = Held { name: self.wanted.name.clone(), mode: self.wanted.mode, owner: self.wanted.call.owner };
+            let debt = Debt { held, until: self.locks.clock.now() + lease, turn: self.turn.take() };
             self.locks.reaper.hand_over(&self.locks, debt);
         }
     }

@@ -1,15 +1,15 @@
 //! Asking for a lock.
 
-use super::attempt::{Wait, Wanted, acquire};
+use super::attempt::{Wait, Wanted, acquire, at_once};
 use super::error::LockError;
 use super::guard::Guard;
 use super::locks::Locks;
+use super::mode::Mode;
 use super::name::LockName;
-use super::steps::{Acquire, Fence, Holder, LockSteps};
+use super::steps::{Fence, Holder, LockSteps};
+use super::stripes::Stripes;
 use super::terms::LockTerms;
 use crate::keel::Keel;
-use crate::token::Token;
-use bytes::Bytes;
 use std::time::Duration;
 
 /// What may be said about a lock before it is acquired. All of it has defaults.
@@ -20,6 +20,8 @@ pub struct LockBuilder {
     name: String,
     terms: LockTerms,
     fence_floor: u64,
+    /// What it is one of, if its number must be agreed upon.
+    stripes: Option<Stripes>,
 }
 
 impl Keel {
@@ -39,7 +41,8 @@ impl Keel {
 
 impl LockBuilder {
     pub(super) fn new(locks: &Locks, name: &str) -> Self {
-        Self { locks: locks.clone(), name: name.to_owned(), terms: LockTerms::default(), fence_floor: 0 }
+        let (locks, name) = (locks.clone(), name.to_owned());
+        Self { locks, name, terms: LockTerms::default(), fence_floor: 0, stripes: None }
     }
 
     /// All of [`LockTerms`] at once.
@@ -95,8 +98,8 @@ impl LockBuilder {
     /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Link`] if Redis did not answer three times in a row;
     /// [`LockError::Invalid`] if it cannot work like this.
     pub async fn acquire(self) -> Result<Guard, LockError> {
-        let wanted = self.wanted()?;
-        acquire(&self.locks, wanted).await
+        self.check_stripes().await?;
+        acquire(&self.locks, self.wanted()?).await
     }
 
     /// The lock if it is free now; `None` if not.
@@ -104,11 +107,8 @@ impl LockBuilder {
     /// # Errors
     /// As [`acquire`](Self::acquire), without `Busy`.
     pub async fn try_acquire(self) -> Result<Option<Guard>, LockError> {
-        match self.wait(Wait::No).acquire().await {
-            Ok(guard) => Ok(Some(guard)),
-            Err(LockError::Busy { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.check_stripes().await?;
+        at_once(&self.locks, self.wanted()?).await
     }
 
     /// Who holds the lock; `None` if it is free.
@@ -128,24 +128,25 @@ impl LockBuilder {
         self.locks.store.break_lock(&LockName::new(&self.name)?, seen).await
     }
 
+    /// One of the locks of these stripes.
+    pub(super) fn of_stripes(mut self, stripes: Stripes) -> Self {
+        self.stripes = Some(stripes);
+        self
+    }
+
+    async fn check_stripes(&self) -> Result<(), LockError> {
+        match &self.stripes {
+            Some(stripes) => stripes.check().await,
+            None => Ok(()),
+        }
+    }
+
     /// How long it waits.
     pub(super) fn waits(&self) -> Wait {
         self.terms.wait
     }
 
     fn wanted(&self) -> Result<Wanted, LockError> {
-        let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-        let terms = &self.terms;
-        let call = Acquire {
-            owner: Token::random(),
-            process: self.locks.process,
-            lease_ms: ms(terms.ttl),
-            cooling_ms: ms(terms.lock_delay),
-            hold_ms_max: terms.hold_max.map(|limit| ms(limit).max(1)),
-            fence_floor: self.fence_floor,
-            waits: terms.wait != Wait::No,
-            words: Bytes::copy_from_slice(terms.metadata.as_bytes()),
-        };
-        Ok(Wanted { name: LockName::new(&self.name)?, call, wait: terms.wait })
+        Wanted::new(&self.locks, &self.name, Mode::Exclusive, &self.terms, self.fence_floor)
     }
 }

@@ -31,6 +31,24 @@ pub enum LockError {
         /// How many there are.
         servers: usize,
     },
+    /// Programs name different numbers for the same thing, so that they would not keep each other out. Nothing was done. Give all
+    /// of them the same number; if it is to change, change the stored one when none works with the old one any more.
+    #[error(
+        "the {what} {name} has {stored} {}, this program says {asked}: give every program the same number, \
+         or change the stored one ({}) when none works with the old one any more",
+        if *what == "semaphore" { "permits" } else { "stripes" },
+        if *what == "semaphore" { "`resize`" } else { "`restripe`" }
+    )]
+    Differs {
+        /// `semaphore` or `striped lock`.
+        what: &'static str,
+        /// What it is called.
+        name: String,
+        /// What this program says.
+        asked: u32,
+        /// What the first program said, or an explicit change.
+        stored: u32,
+    },
     /// The call cannot work as it is. Nothing was sent.
     #[error("{0}")]
     Invalid(String),
@@ -48,7 +66,7 @@ impl LockError {
         match self {
             Self::Link(error) => error.is_retryable(),
             Self::Busy { .. } | Self::NoQuorum { .. } => true,
-            Self::Invalid(_) => false,
+            Self::Differs { .. } | Self::Invalid(_) => false,
             #[cfg(feature = "sql")]
             Self::Sql(error) => error.is_retryable(),
         }
@@ -60,7 +78,7 @@ impl LockError {
         match self {
             Self::Link(error) => error.outcome_unknown(),
             Self::NoQuorum { .. } => true,
-            Self::Busy { .. } | Self::Invalid(_) => false,
+            Self::Busy { .. } | Self::Differs { .. } | Self::Invalid(_) => false,
             #[cfg(feature = "sql")]
             Self::Sql(error) => sql_outcome_unknown(error),
         }

@@ -3,7 +3,7 @@
 use super::error::{LockError, Lost};
 use super::lease::Lease;
 use super::name::LockName;
-use super::steps::{Fence, LockSteps, Released};
+use super::steps::{Fence, Released};
 use crate::guard::guard;
 use crate::retry::Backoff;
 use std::future::{Future, poll_fn};
@@ -53,7 +53,7 @@ impl Guard {
     /// What is locked.
     #[must_use]
     pub fn name(&self) -> &LockName {
-        &self.lease.name
+        &self.lease.held.name
     }
 
     /// The fence of this acquisition: higher than that of every holder before. A resource that refuses lower fences than it has
@@ -117,7 +117,7 @@ impl Guard {
         lease.renewals_over().await;
         let mut doubt = false;
         for attempt in 1.. {
-            match lease.locks.store.release(&lease.name, lease.release_call()).await {
+            match lease.locks.store.release_in(lease.held.mode, &lease.held.name, lease.release_call()).await {
                 Ok(found) => {
                     self.released = true;
                     lease.locks.metrics.released(found);

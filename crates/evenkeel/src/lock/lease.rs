@@ -4,6 +4,7 @@ use super::error::{LossReason, Lost};
 use super::gate::Turn;
 use super::latch::Latch;
 use super::locks::Locks;
+use super::mode::Mode;
 use super::name::LockName;
 use super::steps::{Fence, Release};
 use crate::clock::Moment;
@@ -21,8 +22,10 @@ const LOOK: Duration = Duration::from_millis(250);
 /// One held lock.
 pub(super) struct Lease {
     pub(super) locks: Locks,
-    pub(super) name: LockName,
-    pub(super) owner: Token,
+    pub(super) held: Held,
+    /// Who stands beside its fence where that is stored.
+    #[cfg(feature = "sql")]
+    pub(super) signer: Token,
     pub(super) length: Duration,
     pub(super) latch: Latch,
     fence: AtomicU64,
@@ -38,9 +41,20 @@ pub(super) struct Lease {
     since: Moment,
 }
 
+/// What is held, by whom.
+#[derive(Clone)]
+pub(super) struct Held {
+    pub(super) name: LockName,
+    pub(super) mode: Mode,
+    pub(super) owner: Token,
+}
+
 /// How an acquisition was answered.
 pub(super) struct Grant {
     pub(super) fence: Fence,
+    /// Who stands beside the fence where it is stored: this owner, or the first of the readers that share it.
+    #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "only a database stores fences"))]
+    pub(super) signer: Token,
     /// When the lease ends, counted from when the answered attempt was sent.
     pub(super) deadline: Moment,
     /// How long it is without renewals.
@@ -48,20 +62,21 @@ pub(super) struct Grant {
 }
 
 impl Lease {
-    pub(super) fn new(locks: Locks, name: LockName, owner: Token, grant: &Grant, turn: Turn) -> Arc<Self> {
+    pub(super) fn new(locks: Locks, held: Held, grant: &Grant, turn: Option<Turn>) -> Arc<Self> {
         locks.metrics.held.increment(1);
         Arc::new(Self {
             since: locks.clock.now(),
             locks,
-            name,
-            owner,
+            held,
+            #[cfg(feature = "sql")]
+            signer: grant.signer,
             length: grant.length,
             latch: Latch::new(nanoseconds(grant.deadline)),
             fence: AtomicU64::new(grant.fence.0),
             #[cfg(feature = "sql")]
             is_stored: std::sync::atomic::AtomicBool::new(false),
             reason: OnceLock::new(),
-            turn: Mutex::new(Some(turn)),
+            turn: Mutex::new(turn),
             changed: Notify::new(),
             renewal: OnceLock::new(),
         })
@@ -130,7 +145,7 @@ impl Lease {
         }
         if self.latch.lose() {
             self.locks.metrics.lost(reason);
-            tracing::warn!(name = %self.name, %reason, "a lock was lost");
+            tracing::warn!(name = %self.held.name, %reason, "a lock was lost");
             // Others of this process may try: whoever still believes in this lease has been told.
             drop(self.take_turn());
             self.changed.notify_waiters();
@@ -186,14 +201,14 @@ impl Lease {
     /// The release that is owed; with it goes the turn.
     pub(super) fn debt(&self) -> Debt {
         let until = Moment::from_clock(Duration::from_nanos(self.latch.deadline_ns()));
-        Debt { name: self.name.clone(), owner: self.owner, until, turn: self.take_turn() }
+        Debt { held: self.held.clone(), until, turn: self.take_turn() }
     }
 
     /// The call that gives it back.
     pub(super) fn release_call(&self) -> Release {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let waits = turn.as_ref().is_some_and(|turn| turn.gate().has_queue());
-        Release { owner: self.owner, process: self.locks.process, waits }
+        Release { owner: self.held.owner, process: self.locks.process, waits }
     }
 
     pub(super) fn take_turn(&self) -> Option<Turn> {
@@ -210,8 +225,7 @@ impl Drop for Lease {
 
 /// A release that must still be sent.
 pub(super) struct Debt {
-    pub(super) name: LockName,
-    pub(super) owner: Token,
+    pub(super) held: Held,
     /// About then the lease ends by itself.
     pub(super) until: Moment,
     /// The next in the local queue goes on when this is dropped.

@@ -3,6 +3,7 @@
 
 use super::error::LockError;
 use super::name::LockName;
+use super::pool::MemoryPool;
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
 use crate::clock::Clock;
 use crate::guard::guard;
@@ -32,6 +33,9 @@ struct Inner {
     clock: Clock,
     /// Counts the times a lock was given back while somebody waited.
     news: watch::Sender<u64>,
+    pools: MemoryPool,
+    /// How many stripes each striped lock has.
+    stripes: Mutex<HashMap<LockName, u32>>,
 }
 
 /// All there is about one name.
@@ -67,7 +71,24 @@ impl MemoryLock {
     /// No locks. Its server time is the clock's wall clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self(Arc::new(Inner { locks: Mutex::default(), clock, news: watch::Sender::new(0) }))
+        let (news, pools) = (watch::Sender::new(0), MemoryPool::new(clock.clone()));
+        Self(Arc::new(Inner { locks: Mutex::default(), clock, news, pools, stripes: Mutex::default() }))
+    }
+
+    /// The pools that live and end with these locks.
+    pub(super) fn pools(&self) -> &MemoryPool {
+        &self.0.pools
+    }
+
+    /// How many stripes the striped lock of this name has: `stripes`, if nobody has said so before.
+    pub(super) fn stripes(&self, name: &LockName, stripes: u32) -> u32 {
+        let mut all = self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner);
+        *all.entry(name.clone()).or_insert(stripes)
+    }
+
+    /// From now on the striped lock of this name has so many.
+    pub(super) fn restripe(&self, name: &LockName, stripes: u32) {
+        self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), stripes);
     }
 
     /// Hears when a lock is given back that somebody waits for.

@@ -26,12 +26,14 @@
 //! ```
 //!
 //! In this folder, from the outside in: `builder` and `guard` are the surface; `attempt` waits for a lock, with `gate` as the local
-//! queue; `lease`, `latch` and `renewal` keep one; `reaper` gives back what was dropped; `store` is the seam to `redis` and `memory`;
-//! `fence/` is what the database checks ([`Guard::begin`], with the feature `sql`); `sql/` keeps locks in a database instead of Redis,
-//! through `other`; `redlock/` is a lock over several servers.
+//! queue; `mode` says what is asked for; `lease`, `latch` and `renewal` keep one; `reaper` gives back what was dropped; `store` is the
+//! seam to `redis` and `memory`; `fence/` is what the database checks ([`Guard::begin`], with the feature `sql`); `sql/` keeps locks in a
+//! database instead of Redis, through `other`; `redlock/` is a lock over several servers; `pool/` is what several hold at once.
 //!
 //! * [`LockBuilder`] — what [`Keel::lock`](crate::Keel::lock) begins; [`Guard`] — the lock is held while it lives.
 //! * [`ExclusiveLocks`] — one trait over all kinds of exclusive locks, for programs that choose at run time.
+//! * [`RwLock`] — many readers or one writer; [`Semaphore`] — permits with leases; [`StripedLock`] — many keys, few locks.
+//! * [`pool`] — what the first two stand on: permits that several hold at once.
 //! * [`steps`] — the atomic steps, as a trait; docs/spec/lock.md is their specification.
 //! * [`MemoryLock`] — the steps as a model in this process; [`RedisLock`] — as scripts on one Redis.
 
@@ -51,18 +53,24 @@ mod locks;
 mod many;
 mod memory;
 mod metrics;
+mod mode;
 mod name;
 #[cfg(feature = "sql")]
 mod other;
+pub mod pool;
 mod reaper;
 mod redis;
 mod redlock;
 mod renewal;
+mod rw;
+mod semaphore;
+mod setters;
 #[cfg(feature = "sql")]
 mod sql;
 pub mod steps;
 mod store;
 mod striped;
+mod stripes;
 mod terms;
 
 /// What the latch is made of; loom puts its own in their place.
@@ -82,8 +90,10 @@ pub use many::Guards;
 pub use memory::MemoryLock;
 pub use name::LockName;
 pub use redis::RedisLock;
-pub(crate) use redis::SCRIPTS;
+pub(crate) use redis::scripts;
 pub use redlock::{Redlock, RedlockBuilder};
+pub use rw::{RwBuilder, RwLock};
+pub use semaphore::{Permits, PermitsBuilder, Semaphore};
 #[cfg(feature = "sql")]
 pub use sql::{AdvisoryDatabase, AdvisoryGuard, AdvisoryLocks, RowLock, RowLocks};
 pub use steps::Fence;

@@ -61,10 +61,14 @@ pub(super) const FENCE: &str = ":fence";
 
 impl Keys {
     pub(super) fn new(prefix: &str, name: &LockName) -> Self {
-        let tag = tag(prefix, name.as_str());
-        let key = |ending: &str| format!("{tag}{ending}").into_bytes();
+        let key = |ending: &str| key(prefix, name, ending);
         Self { lock: key(LOCK), fence: key(FENCE), waiters: key(":waiters"), news: key(":news") }
     }
+}
+
+/// The key of this name that ends in `ending`.
+pub(super) fn key(prefix: &str, name: &LockName, ending: &str) -> Vec<u8> {
+    format!("{}{ending}", tag(prefix, name.as_str())).into_bytes()
 }
 
 /// What all keys of locks begin with.
@@ -81,16 +85,16 @@ fn tag(prefix: &str, name: &str) -> String {
     format!("{front}{name}}}")
 }
 
-/// The name whose lock has this key; `None` if it is none of ours.
-pub(super) fn name_of(prefix: &str, key: &[u8]) -> Option<LockName> {
+/// The name that has this key with this ending; `None` if it is none of ours.
+pub(super) fn name_of(prefix: &str, ending: &str, key: &[u8]) -> Option<LockName> {
     let key = std::str::from_utf8(key).ok()?;
-    let name = key.strip_prefix(&front(prefix))?.strip_suffix(LOCK)?.strip_suffix('}')?;
+    let name = key.strip_prefix(&front(prefix))?.strip_suffix(ending)?.strip_suffix('}')?;
     LockName::new(&name.replace("%7D", "}").replace("%25", "%")).ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Keys, LockName, name_of};
+    use super::{Keys, LOCK, LockName, name_of};
 
     #[test]
     fn the_name_alone_decides_the_slot() {
@@ -103,10 +107,10 @@ mod tests {
     fn a_key_tells_its_name() {
         for name in ["stock/42", "a}b%{c", "%7D", "}:lock"] {
             let name = LockName::new(name).unwrap_or_else(|error| unreachable!("{error}"));
-            assert_eq!(name_of("ns", &Keys::new("ns", &name).lock), Some(name));
+            assert_eq!(name_of("ns", LOCK, &Keys::new("ns", &name).lock), Some(name));
         }
-        assert_eq!(name_of("ns", b"ns:l:{a}:fence"), None);
-        assert_eq!(name_of("ns", b"other:l:{a}:lock"), None);
+        assert_eq!(name_of("ns", LOCK, b"ns:l:{a}:fence"), None);
+        assert_eq!(name_of("ns", LOCK, b"other:l:{a}:lock"), None);
     }
 
     #[test]

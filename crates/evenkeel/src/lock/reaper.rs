@@ -1,8 +1,8 @@
 //! Sends the releases that nobody waits for: of guards that were dropped and of acquisitions that were cancelled.
 
-use super::lease::Debt;
+use super::lease::{Debt, Held};
 use super::locks::Locks;
-use super::steps::{LockSteps, Release};
+use super::steps::Release;
 use super::store::LockStore;
 use crate::background::Background;
 use crate::clock::Clock;
@@ -75,8 +75,8 @@ impl Reaper {
     /// Takes a debt over. Never blocks, needs no runtime: an embedded store is told at once, Redis by the reaper's task.
     pub(super) fn hand_over(&self, locks: &Locks, debt: Debt) {
         let owed = Owed { debt, process: locks.process };
-        if let LockStore::Memory(memory) = &locks.store {
-            memory.release_now(&owed.debt.name, owed.call());
+        let Held { name, mode, .. } = &owed.debt.held;
+        if locks.store.release_now(*mode, name, owed.call()) {
             return;
         }
         self.pending.send_modify(|pending| *pending += 1);
@@ -122,7 +122,7 @@ impl Reaper {
 impl Owed {
     fn call(&self) -> Release {
         let waits = self.debt.turn.as_ref().is_some_and(|turn| turn.gate().has_queue());
-        Release { owner: self.debt.owner, process: self.process, waits }
+        Release { owner: self.debt.held.owner, process: self.process, waits }
     }
 }
 
@@ -137,14 +137,15 @@ impl Drop for Paid {
 
 /// Tries until it is answered, or the lease has ended by itself.
 async fn pay(store: &LockStore, clock: &Clock, owed: &Owed) {
+    let Held { name, mode, .. } = &owed.debt.held;
     for attempt in 0.. {
-        match store.release(&owed.debt.name, owed.call()).await {
+        match store.release_in(*mode, name, owed.call()).await {
             Ok(_) => return,
             Err(error) if error.is_retryable() && clock.now() < owed.debt.until + GRACE => {
                 clock.sleep(RETRY.delay(attempt)).await;
             }
             Err(error) => {
-                tracing::warn!(name = %owed.debt.name, %error, "a lock was not given back; it ends with its lease");
+                tracing::warn!(%name, %error, "a lock was not given back; it ends with its lease");
                 return;
             }
         }

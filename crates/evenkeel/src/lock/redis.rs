@@ -1,7 +1,8 @@
 //! The steps as scripts on one Redis; docs/spec/lock.md is their specification, `memory.rs` their model.
 
 use super::error::LockError;
-use super::name::{Keys, LOCK, LockName, front, name_of};
+use super::name::{Keys, LOCK, LockName, front, key, name_of};
+use super::pool::{self, RedisPool};
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
 use crate::link::{Link, LinkError, Script, Subscription};
 use crate::token::Token;
@@ -28,7 +29,15 @@ static BREAK: Script = script!("break-3", "allow-oom");
 static INSPECT: Script = script!("inspect-2", "no-writes");
 
 /// All of them, to be loaded on every epoch.
-pub(crate) const SCRIPTS: [&Script; 6] = [&ACQUIRE, &RENEW, &RELEASE, &RAISE, &BREAK, &INSPECT];
+pub(super) const SCRIPTS: [&Script; 6] = [&ACQUIRE, &RENEW, &RELEASE, &RAISE, &BREAK, &INSPECT];
+
+/// Those of all locks.
+pub(crate) fn scripts() -> Vec<&'static Script> {
+    [&SCRIPTS[..], &pool::SCRIPTS].concat()
+}
+
+/// What the key ends in that has the number of stripes of a striped lock.
+const STRIPES: &str = ":stripes";
 
 /// Keys looked at in one turn of a listing.
 const SCAN_COUNT: usize = 500;
@@ -53,23 +62,28 @@ impl RedisLock {
 
     /// The names that are not free, sorted. Walks the keyspace: for operators.
     pub(super) async fn held(&self) -> Result<Vec<LockName>, LockError> {
-        let prefix = self.link.prefix();
-        let pattern = format!("{}*{LOCK}", escaped(&front(prefix)));
-        let mut names = Vec::new();
-        let mut cursor = 0_u64;
-        loop {
-            let mut cmd = redis::cmd("SCAN");
-            cmd.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(SCAN_COUNT);
-            let (next, keys): (u64, Vec<Vec<u8>>) = typed(self.link.command(b"", &cmd).await?)?;
-            names.extend(keys.iter().filter_map(|key| name_of(prefix, key)));
-            cursor = next;
-            if cursor == 0 {
-                break;
-            }
-        }
-        names.sort();
-        names.dedup();
-        Ok(names)
+        names_with(&self.link, LOCK).await
+    }
+
+    /// The pools of the same Redis.
+    pub(super) fn pools(&self) -> RedisPool {
+        RedisPool::new(self.link.clone())
+    }
+
+    /// How many stripes the striped lock of this name has: `stripes`, if nobody has said so before.
+    pub(super) async fn stripes(&self, name: &LockName, stripes: u32) -> Result<u32, LockError> {
+        let key = key(self.link.prefix(), name, STRIPES);
+        let mut cmd = redis::cmd("SET");
+        cmd.arg(&key).arg(stripes).arg("NX").arg("GET");
+        let stored: Option<u32> = typed(self.link.command(&key, &cmd).await?)?;
+        Ok(stored.unwrap_or(stripes))
+    }
+
+    /// From now on the striped lock of this name has so many.
+    pub(super) async fn restripe(&self, name: &LockName, stripes: u32) -> Result<(), LockError> {
+        let key = key(self.link.prefix(), name, STRIPES);
+        self.link.command(&key, redis::cmd("SET").arg(&key).arg(stripes)).await?;
+        Ok(())
     }
 
     fn keys(&self, name: &LockName) -> Keys {
@@ -162,6 +176,27 @@ pub(super) fn released(verdict: i8, others_waiting: u64) -> Result<Released, Loc
         -1 => Ok(Released::Nothing),
         _ => Err(unexpected("release")),
     }
+}
+
+/// The names that have a key with this ending, sorted. Walks the keyspace: for operators.
+pub(super) async fn names_with(link: &Link, ending: &str) -> Result<Vec<LockName>, LockError> {
+    let prefix = link.prefix();
+    let pattern = format!("{}*{ending}", escaped(&front(prefix)));
+    let mut names = Vec::new();
+    let mut cursor = 0_u64;
+    loop {
+        let mut cmd = redis::cmd("SCAN");
+        cmd.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(SCAN_COUNT);
+        let (next, keys): (u64, Vec<Vec<u8>>) = typed(link.command(b"", &cmd).await?)?;
+        names.extend(keys.iter().filter_map(|key| name_of(prefix, ending, key)));
+        cursor = next;
+        if cursor == 0 {
+            break;
+        }
+    }
+    names.sort();
+    names.dedup();
+    Ok(names)
 }
 
 fn flag(yes: bool) -> &'static [u8] {

@@ -1,8 +1,8 @@
 //! Keeps a lease alive, and notices when that has failed.
 
 use super::error::LossReason;
-use super::lease::Lease;
-use super::steps::{LockSteps, Renewed};
+use super::lease::{Held, Lease};
+use super::steps::Renewed;
 use crate::clock::Moment;
 use crate::guard::guard;
 use crate::retry::Backoff;
@@ -62,7 +62,8 @@ impl Renewal {
         let Some(_sending) = Sending::begin(lease) else { return };
         let sent = clock.now();
         let length_ms = u64::try_from(lease.length.as_millis()).unwrap_or(u64::MAX);
-        let renew = lease.locks.store.renew(&lease.name, lease.owner, length_ms);
+        let Held { name, mode, owner } = &lease.held;
+        let renew = lease.locks.store.renew_in(*mode, name, *owner, length_ms);
         let counted_from = |sent: Moment| if guard("lock_deadline_from_send") { sent } else { clock.now() };
         match clock.timeout(lease.remaining(), renew).await {
             Ok(Ok(renewed)) => {
@@ -83,7 +84,7 @@ impl Renewal {
             // Whether it happened is not known: try again until the deadline, then the lease is lost.
             Ok(Err(error)) => {
                 metrics.renewals_unknown.increment(1);
-                tracing::debug!(name = %lease.name, %error, "a renewal failed; it is tried again until the lease ends");
+                tracing::debug!(name = %lease.held.name, %error, "a renewal failed; it is tried again until the lease ends");
                 self.due = Some(clock.now() + RETRY.delay(self.failures).min(self.every));
                 self.failures = self.failures.saturating_add(1);
             }

@@ -33,6 +33,8 @@ pub(super) enum Ear {
     #[cfg(feature = "sql")]
     Other(Box<dyn Listener>),
     Redlock(RedlockEar),
+    /// Hears the names of those whose turn it is, this one among them.
+    Named(Subscription, Token),
 }
 
 impl LockStore {
@@ -74,6 +76,13 @@ impl Ear {
             #[cfg(feature = "sql")]
             Self::Other(listener) => listener.woken().await,
             Self::Redlock(ear) => ear.woken(process).await,
+            // An empty message is for everybody.
+            Self::Named(subscription, owner) => {
+                let is_meant = |names: &[u8]| names.is_empty() || names.chunks(16).any(|name| name == owner.as_bytes());
+                while let Some(Heard::Message(names)) = subscription.next().await
+                    && !is_meant(&names)
+                {}
+            }
         }
     }
 }

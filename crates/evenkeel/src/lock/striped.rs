@@ -4,6 +4,8 @@ use super::builder::LockBuilder;
 use super::error::LockError;
 use super::guard::Guard;
 use super::many::Guards;
+use super::name::LockName;
+use super::stripes::Stripes;
 use crate::keel::Keel;
 
 /// Most stripes.
@@ -12,13 +14,13 @@ const STRIPES_MAX: u32 = 4_096;
 /// A fixed number of locks that many keys share: a key always has the same one. (The literature's segmented lock.)
 ///
 /// It bounds the number of names (rows of `evenkeel_guards`, keys of fences) where there are millions of keys; keys of one stripe
-/// wait for each other. The number of stripes is part of every lock's name (`stock:16/3`): programs that name another number share
-/// nothing with it, so change it only while nobody holds any (see [`StripedLock::open`]).
+/// wait for each other. The number of stripes is stored when the first lock is acquired; a program that names another number is
+/// refused ([`LockError::Differs`]): two programs that divide the keys differently would not keep each other out.
 #[derive(Clone)]
 pub struct StripedLock {
     keel: Keel,
     name: String,
-    stripes: u32,
+    stripes: Stripes,
 }
 
 impl Keel {
@@ -32,8 +34,7 @@ impl Keel {
 }
 
 impl StripedLock {
-    /// See [`Keel::striped_lock`]. Not guaranteed: that no other program uses the same name with another number of stripes; then
-    /// they do not exclude each other. Give a lock another name when its number of stripes changes during a rolling deploy.
+    /// See [`Keel::striped_lock`]. Nothing is sent before a lock is asked for.
     ///
     /// # Errors
     /// As [`Keel::striped_lock`].
@@ -44,7 +45,18 @@ impl StripedLock {
         if name.is_empty() {
             return Err(LockError::Invalid("a striped lock needs a name".to_owned()));
         }
+        let stripes = Stripes::new(keel.locks(), LockName::new(name)?, stripes);
         Ok(Self { keel: keel.clone(), name: name.to_owned(), stripes })
+    }
+
+    /// Stores this handle's number of stripes as that of the lock, for a change of that number: programs with the old one are refused
+    /// from then on, at the latest ten seconds later. Locks of the old division that are still held do not exclude those of the new
+    /// one: call it when nobody works with the old number any more.
+    ///
+    /// # Errors
+    /// [`LockError::Link`].
+    pub async fn restripe(&self) -> Result<(), LockError> {
+        self.stripes.store().await
     }
 
     /// The stripe of a key: the same in every process and every version of this library.
@@ -55,23 +67,24 @@ impl StripedLock {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
         // The low bits of the product are the weakest.
-        u32::try_from((hash ^ (hash >> 32)) % u64::from(self.stripes)).unwrap_or(0)
+        u32::try_from((hash ^ (hash >> 32)) % u64::from(self.stripes.count())).unwrap_or(0)
     }
 
     /// The lock of a key, to be acquired like any other.
     pub fn lock(&self, key: &[u8]) -> LockBuilder {
-        self.keel.lock(&self.name_of(self.stripe(key)))
+        self.keel.lock(&self.name_of(self.stripe(key))).of_stripes(self.stripes.clone())
     }
 
     /// The locks of several keys, each once, in order: as [`Keel::lock_many`].
     ///
     /// # Errors
-    /// As [`LockBuilder::acquire`].
+    /// As [`LockBuilder::acquire`], and [`LockError::Differs`].
     pub async fn lock_many(
         &self,
         keys: &[&[u8]],
         with: impl Fn(LockBuilder) -> LockBuilder,
     ) -> Result<Guards, LockError> {
+        self.stripes.check().await?;
         let names: Vec<String> = keys.iter().map(|key| self.name_of(self.stripe(key))).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         self.keel.lock_many(&names, with).await
@@ -80,18 +93,21 @@ impl StripedLock {
     /// Waits for the lock of a key, with the defaults of [`Keel::lock`].
     ///
     /// # Errors
-    /// As [`LockBuilder::acquire`].
+    /// As [`LockBuilder::acquire`], and [`LockError::Differs`].
     pub async fn acquire(&self, key: &[u8]) -> Result<Guard, LockError> {
         self.lock(key).acquire().await
     }
 
     fn name_of(&self, stripe: u32) -> String {
-        format!("{}:{}/{stripe}", self.name, self.stripes)
+        format!("{}:{}/{stripe}", self.name, self.stripes.count())
     }
 }
 
 impl std::fmt::Debug for StripedLock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StripedLock").field("name", &self.name).field("stripes", &self.stripes).finish_non_exhaustive()
+        f.debug_struct("StripedLock")
+            .field("name", &self.name)
+            .field("stripes", &self.stripes.count())
+            .finish_non_exhaustive()
     }
 }

@@ -107,6 +107,19 @@ async fn the_documented_rights_suffice_for_locks() -> Result<()> {
     assert_eq!(one.locks_held().await?.len(), 1);
     assert!(one.lock("stock/42").break_lock(Some(guard.fence())).await?.is_some());
     drop(guard);
+    // The same for those who share, and for stripes.
+    let desks = one.semaphore("desks", 2);
+    let held = desks.take(2).ttl(ttl).acquire().await?;
+    let waiting = tokio::spawn(two.semaphore("desks", 2).take(1).ttl(ttl).acquire());
+    while desks.inspect().await?.is_none_or(|state| state.waiting == 0) {}
+    held.release().await?;
+    let held = waiting.await??;
+    assert_eq!((desks.break_holds(None).await?.len(), one.semaphores_known().await?.len()), (1, 1));
+    desks.resize().await?;
+    drop((held, one.rw_lock("shelf").read().acquire().await?));
+    let stock = one.striped_lock("stock", 16)?;
+    drop(stock.acquire(b"42").await?);
+    stock.restripe().await?;
     two.shutdown(Duration::from_secs(10)).await;
     nothing_was_refused(&redis).await
 }

@@ -1,19 +1,36 @@
 //! The line that says who took a lock away, from whom, and why.
 
+use evenkeel::lock::pool::steps::PoolHolder;
 use evenkeel::lock::steps::Holder;
-use serde_json::json;
+use serde_json::{Value, json};
 
-/// Writes the line to standard error, as one JSON object: whoever collects logs finds it whatever becomes of the output.
+/// Writes the line for an exclusive lock to standard error, as one JSON object: whoever collects logs finds it whatever becomes of
+/// the output.
 pub(super) fn line(name: &str, holder: &Holder, reason: &str) {
-    let line = json!({
+    let mut line = head("lock", name, reason);
+    line["fence"] = holder.fence.0.into();
+    line["held_ms"] = holder.held_ms.into();
+    line["holder"] = String::from_utf8_lossy(&holder.words).into();
+    eprintln!("{line}");
+}
+
+/// The same for one holder of permits.
+pub(super) fn permits_line(kind: &str, name: &str, holder: &PoolHolder, reason: &str) {
+    let mut line = head(kind, name, reason);
+    line["owner"] = format!("{:?}", holder.owner).into();
+    line["permits"] = holder.permits.into();
+    line["held_ms"] = holder.held_ms.into();
+    line["holder"] = String::from_utf8_lossy(&holder.words).into();
+    eprintln!("{line}");
+}
+
+fn head(kind: &str, name: &str, reason: &str) -> Value {
+    json!({
         "audit": "lock_released_by_force",
         "at": jiff::Timestamp::now().to_string(),
         "by": std::env::var("SUDO_USER").or_else(|_| std::env::var("USER")).unwrap_or_default(),
+        "kind": kind,
         "lock": name,
-        "fence": holder.fence.0,
-        "held_ms": holder.held_ms,
-        "holder": String::from_utf8_lossy(&holder.words),
         "reason": reason,
-    });
-    eprintln!("{line}");
+    })
 }

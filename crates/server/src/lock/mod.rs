@@ -5,19 +5,16 @@
 //! somebody else has it by now); 2 not done.
 
 mod audit;
+mod found;
 
-use crate::queue::output::{Output, readable, short, table};
-use crate::queue::time::span;
+use crate::queue::output::{Output, table};
 use crate::queue::{address, not_done};
 use anyhow::{Result, bail};
-use evenkeel::Keel;
 use evenkeel::lock::Fence;
-use evenkeel::lock::steps::Holder;
+use evenkeel::{Keel, Token};
+use found::{Found, HEADINGS, Kind, holders, read_owner};
 use serde_json::{Value, json};
 use std::process::ExitCode;
-
-/// Widest column of a holder's words.
-const WORDS_WIDTH: usize = 40;
 
 /// What `lock` was asked for.
 #[derive(clap::Args)]
@@ -34,14 +31,14 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List the locks that are held or cool down
+    /// List the locks, read/write locks and semaphores that are in use
     Ls,
-    /// Show who holds a lock
+    /// Show who holds what has this name, of whatever kind
     Show {
         /// Its name
         name: String,
     },
-    /// Take a lock away from its holder, who learns of it at its next renewal
+    /// Take a lock away from its holders, who learn of it at their next renewals
     Release(ReleaseArguments),
 }
 
@@ -52,9 +49,15 @@ struct ReleaseArguments {
     /// You know that its holder may still be at work, and that only fences keep it from doing harm
     #[arg(long)]
     force: bool,
-    /// Only from the holder with this fence (`show` tells it)
+    /// What it is
+    #[arg(long, value_enum, default_value_t = Kind::Lock)]
+    kind: Kind,
+    /// Only from the holder with this fence (`show` tells it); for an exclusive lock
     #[arg(long)]
     fence: Option<u64>,
+    /// Only from this holder (`show` tells its 32 digits); for a read/write lock or a semaphore
+    #[arg(long, value_parser = read_owner, value_name = "OWNER")]
+    holder: Option<Token>,
     /// Why, for the audit line
     #[arg(long, default_value = "")]
     reason: String,
@@ -87,40 +90,29 @@ async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> 
 }
 
 async fn list(keel: &Keel, output: Output) -> Result<bool> {
-    let mut held = Vec::new();
-    for name in keel.locks_held().await? {
-        // One that was given back meanwhile is left out.
-        if let Some(holder) = keel.lock(name.as_str()).inspect().await? {
-            held.push((name.to_string(), holder));
+    let (mut values, mut rows) = (Vec::new(), Vec::new());
+    for kind in Kind::ALL {
+        for name in kind.names(keel).await? {
+            // One that was given back meanwhile is left out.
+            if let Some(found) = kind.find(keel, &name).await? {
+                values.push(found.json(&name));
+                rows.push(found.row(&name));
+            }
         }
     }
-    let values: Vec<Value> = held.iter().map(|(name, holder)| json_of(name, holder)).collect();
-    let rows: Vec<Vec<String>> = held.iter().map(|(name, holder)| row(name, holder)).collect();
-    output.print(&Value::Array(values), &table(&["LOCK", "FENCE", "STATE", "HELD FOR", "WAITING", "HOLDER"], &rows))?;
+    output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
     Ok(true)
 }
 
 async fn show(keel: &Keel, name: &str, output: Output) -> Result<bool> {
-    match keel.lock(name).inspect().await? {
-        None => {
-            output.print(&json!({ "name": name, "state": "free" }), &format!("{name} is free\n"))?;
-            Ok(false)
-        }
-        Some(holder) => {
-            let text = format!(
-                "{name}\n  state    {}\n  fence    {}\n  held for {}\n  free in  {} unless it is renewed or given back\n  \
-                 waiting  {} processes\n  holder   {}\n",
-                state(&holder),
-                holder.fence,
-                span(holder.held_ms),
-                span(holder.free_in_ms),
-                holder.waiting,
-                readable(&holder.words),
-            );
-            output.print(&json_of(name, &holder), &text)?;
-            Ok(true)
-        }
+    let mut all: Vec<Found> = Vec::new();
+    for kind in Kind::ALL {
+        all.extend(kind.find(keel, name).await?);
     }
+    let text =
+        if all.is_empty() { format!("{name} is free\n") } else { all.iter().map(|found| found.text(name)).collect() };
+    output.print(&all.iter().map(|found| found.json(name)).collect(), &text)?;
+    Ok(!all.is_empty())
 }
 
 async fn release(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> Result<bool> {
@@ -129,6 +121,17 @@ async fn release(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> R
             "its holder may still be at work, and only fences keep it from doing harm; if that is what you want, say --force"
         );
     }
+    match (arguments.kind, arguments.fence, arguments.holder) {
+        (Kind::Lock, _, None) => release_lock(keel, arguments, output).await,
+        (Kind::Lock, _, Some(_)) => bail!("an exclusive lock has one holder; name its --fence instead of --holder"),
+        (Kind::Rw | Kind::Semaphore, Some(_), _) => {
+            bail!("holders that share have no fence of their own; name one by --holder instead of --fence")
+        }
+        (Kind::Rw | Kind::Semaphore, None, _) => release_permits(keel, arguments, output).await,
+    }
+}
+
+async fn release_lock(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> Result<bool> {
     let name = &arguments.name;
     match keel.lock(name).break_lock(arguments.fence.map(Fence)).await? {
         None => {
@@ -142,36 +145,28 @@ async fn release(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> R
         Some(holder) => {
             audit::line(name, &holder, &arguments.reason);
             let text = format!("{name} was taken from its holder (fence {})\n", holder.fence);
-            output.print(&json!({ "name": name, "released": true, "from": json_of(name, &holder) }), &text)?;
+            let from = Found::Lock(holder).json(name);
+            output.print(&json!({ "name": name, "released": true, "from": from }), &text)?;
             Ok(true)
         }
     }
 }
 
-fn state(holder: &Holder) -> &'static str {
-    if holder.lease_left_ms == 0 { "cooling" } else { "held" }
-}
-
-fn row(name: &str, holder: &Holder) -> Vec<String> {
-    vec![
-        name.to_owned(),
-        holder.fence.to_string(),
-        state(holder).to_owned(),
-        span(holder.held_ms),
-        holder.waiting.to_string(),
-        short(&readable(&holder.words), WORDS_WIDTH),
-    ]
-}
-
-fn json_of(name: &str, holder: &Holder) -> Value {
-    json!({
-        "name": name,
-        "state": state(holder),
-        "fence": holder.fence.0,
-        "lease_left_ms": holder.lease_left_ms,
-        "free_in_ms": holder.free_in_ms,
-        "held_ms": holder.held_ms,
-        "waiting": holder.waiting,
-        "holder": readable(&holder.words),
-    })
+async fn release_permits(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> Result<bool> {
+    let (name, holder) = (&arguments.name, arguments.holder);
+    let broken = match arguments.kind {
+        Kind::Rw => keel.rw_lock(name).break_holds(holder).await?,
+        Kind::Lock | Kind::Semaphore => keel.semaphore(name, 1).break_holds(holder).await?,
+    };
+    for holder in &broken {
+        audit::permits_line(arguments.kind.word(), name, holder, &arguments.reason);
+    }
+    let text = match broken.len() {
+        0 => format!("{name} is not held like that; nothing was changed\n"),
+        1 => format!("{name} was taken from one holder\n"),
+        many => format!("{name} was taken from {many} holders\n"),
+    };
+    let value = json!({ "name": name, "released": !broken.is_empty(), "from": holders(&broken) });
+    output.print(&value, &text)?;
+    Ok(!broken.is_empty())
 }

@@ -43,3 +43,42 @@ async fn an_operator_finds_a_lock_and_takes_it_away() {
     assert!(other.lock("stock/42").try_acquire().await.unwrap().is_some());
     assert!(!taken.out.is_empty() && lock(&url, &["release", "stock/43", "--force"]).await.code == 1);
 }
+
+/// Read/write locks and semaphores have several holders: each is listed, and can be taken away alone.
+#[tokio::test]
+async fn an_operator_finds_those_who_share() {
+    let redis = park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", redis.url, redis.prefix);
+    let keel = Keel::connect(&url).await.unwrap();
+    let ttl = Duration::from_secs(300);
+    let shelf = keel.rw_lock("shelf");
+    let readers = [shelf.read().ttl(ttl).metadata("counter 7"), shelf.read().ttl(ttl).metadata("counter 8")]
+        .map(|ask| ask.acquire());
+    let [first, second] = readers;
+    let (first, second) = (first.await.unwrap(), second.await.unwrap());
+    let desks = keel.semaphore("shelf", 3).take(2).ttl(ttl).acquire().await.unwrap();
+
+    let listed = lock(&url, &["ls"]).await;
+    assert!(listed.out.contains("2 reading") && listed.out.contains("2 of 3 out"), "{}", listed.out);
+    let shown: Value = serde_json::from_str(&lock(&url, &["show", "shelf", "--json"]).await.out).unwrap();
+    assert_eq!((&shown[0]["kind"], &shown[1]["kind"]), (&"rw".into(), &"semaphore".into()), "{shown}");
+    assert_eq!((&shown[0]["fence"], &shown[1]["permits"]), (&first.fence().0.into(), &3.into()));
+    let of_first = shown[0]["holders"].as_array().unwrap().iter().find(|holder| holder["holder"] == "counter 7");
+    let owner = of_first.unwrap()["owner"].as_str().unwrap().to_owned();
+
+    let release = ["release", "shelf", "--force", "--kind", "rw"];
+    let wrong = lock(&url, &[&release[..], &["--fence", "7"]].concat()).await;
+    assert!(wrong.code == 2 && wrong.err.contains("--holder"), "{}", wrong.err);
+    let taken = lock(&url, &[&release[..], &["--holder", owner.as_str(), "--reason", "ticket 9"]].concat()).await;
+    let audit: Value = serde_json::from_str(&taken.err).unwrap();
+    assert_eq!(
+        (&audit["kind"], &audit["holder"], &audit["reason"], &audit["owner"]),
+        (&"rw".into(), &"counter 7".into(), &"ticket 9".into(), &owner.as_str().into())
+    );
+    assert!(lock(&url, &["ls"]).await.out.contains("1 reading"));
+    let all = lock(&url, &["release", "shelf", "--force", "--kind", "semaphore"]).await;
+    assert!(all.code == 0 && all.out.contains("one holder"), "{}{}", all.out, all.err);
+    assert!(keel.semaphore("shelf", 3).take(3).try_acquire().await.unwrap().is_some());
+    assert_eq!(lock(&url, &["release", "shelf", "--force", "--kind", "semaphore"]).await.code, 1);
+    drop((first, second, desks));
+}

@@ -5,5 +5,6 @@
 
 pub mod cache;
 pub mod lock;
+pub mod pool;
 pub mod queue;
 pub mod stream_sink;

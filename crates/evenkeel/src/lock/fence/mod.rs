@@ -14,7 +14,8 @@ pub(super) use transaction::end_when_quiet;
 use super::builder::LockBuilder;
 use super::error::LossReason;
 use super::guard::Guard;
-use super::steps::{Fence, LockSteps};
+use super::rw::RwBuilder;
+use super::steps::Fence;
 use crate::guard::guard;
 use crate::sql::{Database, SqlError};
 use sqlx::Pool;
@@ -74,10 +75,10 @@ impl Guard {
             return Err(FenceError::NotAnchored);
         }
         let fence = self.fence();
-        if rows::store::<DB>(connection, &lease.name, lease.owner, fence).await? {
+        if rows::store::<DB>(connection, &lease.held.name, lease.signer, fence).await? {
             return Ok(());
         }
-        let seen = rows::seen::<DB>(connection, &lease.name).await?;
+        let seen = rows::seen::<DB>(connection, &lease.held.name).await?;
         Err(self.refused(fence, seen))
     }
 
@@ -89,21 +90,20 @@ impl Guard {
     /// The row refused the fence, or is not there. Before anything was read under this guard both can be mended.
     async fn heal<DB: Database>(&self, pool: &Pool<DB>, fence: Fence) -> Result<(), FenceError> {
         let lease = self.lease();
+        let held = &lease.held;
         let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
-        let seen = rows::seen::<DB>(&mut connection, &lease.name).await?;
+        let seen = rows::seen::<DB>(&mut connection, &held.name).await?;
         let is_new = !lease.is_stored() || !guard("lock_heal_before_reading");
         match seen {
-            None if is_new => Ok(rows::create::<DB>(&mut connection, &lease.name).await?),
+            None if is_new => Ok(rows::create::<DB>(&mut connection, &held.name).await?),
             // Redis has forgotten a fence that SQL remembers.
-            Some(seen) if is_new && seen >= fence => {
-                match lease.locks.store.raise(&lease.name, lease.owner, seen).await? {
-                    Some(raised) => {
-                        lease.raise_fence(raised);
-                        Ok(())
-                    }
-                    None => Err(self.refused(fence, Some(seen))),
+            Some(seen) if is_new && seen >= fence => match lease.locks.store.raise_in(held, fence, seen).await? {
+                Some(raised) => {
+                    lease.raise_fence(raised);
+                    Ok(())
                 }
-            }
+                None => Err(self.refused(fence, Some(seen))),
+            },
             // The row was made by somebody else in between: try again.
             Some(seen) if seen <= fence => Ok(()),
             seen => Err(self.refused(fence, seen)),
@@ -120,6 +120,19 @@ impl Guard {
 impl LockBuilder {
     /// Like [`acquire`](Self::acquire), and commits the fence to the database of `pool` before the guard is handed out: for work
     /// that reads outside the transaction it writes in. Its writes still belong into [`Guard::begin`], where the fence is checked.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire) and [`Guard::begin`]; the lock is given back then.
+    pub async fn acquire_anchored<DB: Database>(self, pool: &Pool<DB>) -> Result<Guard, FenceError> {
+        let guard = self.acquire().await?;
+        guard.anchor(pool).await?;
+        Ok(guard)
+    }
+}
+
+impl RwBuilder {
+    /// Like [`acquire`](Self::acquire), and commits the fence to the database of `pool` before the guard is handed out. Readers that
+    /// share a fence store it one after another and read together from then on.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire) and [`Guard::begin`]; the lock is given back then.

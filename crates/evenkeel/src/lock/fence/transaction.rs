@@ -74,7 +74,7 @@ pub(super) async fn open<DB: Database>(
     let of = SqlError::of::<DB>;
     let mut transaction = pool.begin_with(DB::BEGIN).await.map_err(of)?;
     // First: whatever is read before could be older than what the last holder has written.
-    if guard("lock_fence_first") && !rows::store::<DB>(&mut transaction, &lease.name, lease.owner, fence).await? {
+    if guard("lock_fence_first") && !rows::store::<DB>(&mut transaction, &lease.held.name, lease.signer, fence).await? {
         transaction.rollback().await.map_err(of)?;
         return Ok(None);
     }

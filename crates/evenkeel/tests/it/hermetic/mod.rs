@@ -4,5 +4,6 @@ mod cache_model;
 mod latch_loom;
 mod lock_model;
 mod lock_protocol;
+mod pool_model;
 mod queue_model;
 mod redlock_protocol;

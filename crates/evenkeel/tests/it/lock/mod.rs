@@ -1,6 +1,8 @@
 //! Locks: their protocol on both backends, and that they agree; then the user's side.
 
 mod fence;
+mod pool_scripts;
+mod pools_side_by_side;
 mod redlock;
 mod scripts;
 mod side;

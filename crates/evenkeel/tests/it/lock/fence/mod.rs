@@ -29,6 +29,7 @@ macro_rules! on_databases {
 mod holder;
 mod outlived;
 mod paused;
+mod readers;
 mod redlock;
 mod refusals;
 mod shelf;

@@ -12,6 +12,8 @@ on_both! {
     one_that_is_lost_is_told
     a_key_has_one_stripe
     keys_of_one_stripe_are_locked_once
+    another_number_of_stripes_is_refused
+    a_number_of_stripes_is_changed_explicitly
 }
 
 /// Two that took the same two locks in opposite orders waited for each other for ever.
@@ -77,4 +79,29 @@ async fn keys_of_one_stripe_are_locked_once(rig: Rig) {
     let guards = stock.lock_many(&keys, |lock| lock.ttl(TTL)).await.unwrap();
     assert_eq!(guards.each().len(), 2, "none waits for itself");
     guards.release().await.unwrap();
+}
+
+/// Two versions of a program divided the keys differently, and did not keep each other out.
+async fn another_number_of_stripes_is_refused(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let (here, there) = (one.striped_lock("stock", 16).unwrap(), two.striped_lock("stock", 8).unwrap());
+    drop(here.acquire(b"sku-7").await.unwrap());
+    let refused = there.acquire(b"sku-7").await;
+    assert!(matches!(refused, Err(LockError::Differs { asked: 8, stored: 16, .. })), "{refused:?}");
+    let sentence = refused.unwrap_err().to_string();
+    assert!(sentence.starts_with("the striped lock stock has 16 stripes, this program says 8"), "{sentence}");
+    assert!(there.lock(b"sku-7").try_acquire().await.is_err());
+    assert!(there.lock_many(&[b"sku-7", b"sku-8"], |lock| lock.ttl(TTL)).await.is_err());
+    drop(two.striped_lock("stock", 16).unwrap().acquire(b"sku-7").await.unwrap());
+    drop(two.striped_lock("other", 8).unwrap().acquire(b"sku-7").await.unwrap());
+}
+
+async fn a_number_of_stripes_is_changed_explicitly(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let (here, there) = (one.striped_lock("stock", 16).unwrap(), two.striped_lock("stock", 8).unwrap());
+    drop(here.acquire(b"sku-7").await.unwrap());
+    there.restripe().await.unwrap();
+    drop(there.acquire(b"sku-7").await.unwrap());
+    rig.advance(Duration::from_secs(10)).await;
+    assert!(matches!(here.acquire(b"sku-7").await, Err(LockError::Differs { asked: 16, stored: 8, .. })));
 }

@@ -25,5 +25,7 @@ pub(super) mod cancel;
 mod faults;
 mod holds;
 mod many;
+mod permits;
 mod queue;
+mod readers;
 pub(super) mod rig;

@@ -1,0 +1,13 @@
+-- Takes permits from whoever holds them, and tells everybody who waits to look.
+-- KEYS 1 pool    ARGV 1 the owner that was seen (empty: all), 2 channel
+-- Replies {{owner, permits, lease left, held for ms, words}, ...}: from whom they were taken
+-- Cost O(holders + waiting). Safe to repeat.
+local pool, broken = open(KEYS[1]), {}
+for owner, h in pairs(pool.holds) do
+  local is_meant = true
+  is_meant = ARGV[1] == '' or ARGV[1] == owner -- guard: pool_break_owner
+  if is_meant then broken[#broken + 1] = shown(owner, h) end
+end
+for _, gone in ipairs(broken) do call('HDEL', KEYS[1], 'h' .. gone[1]) end
+call('SPUBLISH', ARGV[2], '')
+return broken

@@ -1,0 +1,8 @@
+-- What is known of a pool.
+-- KEYS 1 pool    ARGV none
+-- Replies nothing: never used · {permits in all, fence, waiting, {{owner, permits, lease left, held for ms, words}, ...}}
+-- Cost O(holders + waiting). Reads only.
+local pool, holders = open(KEYS[1]), {}
+if pool.permits == 0 then return nil end
+for owner, h in pairs(pool.holds) do holders[#holders + 1] = shown(owner, h) end
+return { pool.permits, pool.fence, pool.waiting, holders }

@@ -1,0 +1,14 @@
+-- Gives back what the caller holds of a pool, and its place in the queue; tells those whose turn it is then.
+-- KEYS 1 pool    ARGV 1 owner, 2 channel
+-- Replies {1, others that wait} released · {-1, 0} it held nothing: that ended, or this call is a repeat, or it only waited
+-- Cost O(holders + waiting). Safe to repeat: a repeat finds nothing and says so.
+local pool, owner = open(KEYS[1]), ARGV[1]
+local held, waited = pool.holds[owner], pool.waits[owner]
+if not held and not waited then return { -1, 0 } end
+if held then pool.used = pool.used - held.permits end
+if waited then pool.waits[owner], pool.waiting = nil, pool.waiting - 1 end
+call('HDEL', KEYS[1], 'h' .. owner, 'w' .. owner)
+call('PEXPIRE', KEYS[1], KEPT_MS)
+tell(ARGV[2], pool)
+if not held then return { -1, 0 } end
+return { 1, pool.waiting }

@@ -1,0 +1,9 @@
+-- Changes the number of permits of a pool, and tells everybody who waits to look. Who holds some keeps them.
+-- KEYS 1 pool    ARGV 1 permits in all, 2 channel
+-- Replies 1
+-- Cost O(holders + waiting). Safe to repeat.
+local pool = open(KEYS[1])
+pool.permits = tonumber(ARGV[1])
+save(KEYS[1], pool)
+call('SPUBLISH', ARGV[2], '')
+return 1

@@ -1,0 +1,51 @@
+-- Who waits for permits, and for how long. Cost O(holders log holders + waiting).
+
+-- When there is room for `owner` at the earliest, beside those who hold and those who asked before; 0 is now.
+local function free_in(pool, owner, wanted, total)
+  local mine, kept, free_at = pool.waits[owner], 0, math.huge
+  for other, w in pairs(pool.waits) do
+    local is_ahead = false
+    is_ahead = other ~= owner and w.keeps and (not mine or w.place < mine.place) -- guard: pool_order
+    if is_ahead then kept, free_at = kept + w.permits, math.min(free_at, w.keeps_till) end
+  end
+  local used, leases = pool.used, {}
+  local missing = 0
+  missing = used + kept + wanted - total -- guard: pool_room
+  if missing <= 0 then return 0 end
+  for _, h in pairs(pool.holds) do leases[#leases + 1] = h end
+  table.sort(leases, function(a, b) return a.ends < b.ends end)
+  for _, h in ipairs(leases) do
+    if used + wanted > total then used, free_at = used - h.permits, h.ends end
+  end
+  return free_at - now
+end
+
+-- Whoever is over is out from here on, also if the clock is set back.
+local function tidy(key, pool)
+  if #pool.over > 0 then call('HDEL', key, unpack(pool.over)) end
+  for owner, h in pairs(pool.holds) do
+    if h.from_future then place_hold(key, owner, h) end
+  end
+end
+
+-- Takes a place in the queue, or keeps the one it has.
+local function stand(key, pool, owner, wanted)
+  local mine = pool.waits[owner]
+  if not mine then
+    if pool.waiting >= WAITERS_MAX then return end
+    pool.places = pool.places + 1
+    mine = { place = pool.places, asked = now }
+  end
+  call('HSET', key, 'w' .. owner, struct.pack(PLACE, wanted, mine.place, mine.asked, now + WAITING_MS))
+  save(key, pool)
+end
+
+-- A fence above all before it; readers share that of those who read already.
+local function mint(pool, owner, floor)
+  local fence, signer = 1, owner
+  fence = math.max(fence, pool.fence + 1) -- guard: pool_fence_previous
+  fence = math.max(fence, now * 1000) -- guard: pool_fence_time
+  fence = math.max(fence, floor + 1) -- guard: pool_fence_floor
+  if pool.used > 0 then fence, signer = math.max(pool.fence, floor + 1), pool.signer end -- guard: pool_readers_share
+  pool.fence, pool.signer = fence, signer
+end

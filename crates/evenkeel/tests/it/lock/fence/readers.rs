@@ -1,0 +1,84 @@
+//! The fence that readers share, at the database.
+
+use super::shelf::{Shelf, Stand};
+use crate::lock::side::rig::TTL;
+use anyhow::Result;
+use evenkeel::Keel;
+use evenkeel::lock::{FenceError, LossReason, RwBuilder};
+use std::time::Duration;
+
+on_databases! {
+    readers_that_share_a_fence_all_pass
+    a_reader_keeps_an_earlier_writer_out
+    a_reader_is_refused_after_a_later_writer
+    a_shared_fence_that_redis_forgot_heals_for_all_readers
+}
+
+fn reader(keel: &Keel) -> RwBuilder {
+    keel.rw_lock("shelf").read().ttl(TTL)
+}
+
+fn writer(keel: &Keel) -> RwBuilder {
+    keel.rw_lock("shelf").write().ttl(TTL)
+}
+
+/// (A fence of one owner) The second reader had the same fence and another name: it was refused, though no writer had come.
+async fn readers_that_share_a_fence_all_pass<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let first = reader(&one).acquire_anchored(&stand.pool).await?;
+    let second = reader(&two).acquire_anchored(&stand.pool).await?;
+    assert_eq!(first.fence(), second.fence());
+    for guard in [&first, &second, &first] {
+        let mut work = guard.begin(&stand.pool).await?;
+        assert_eq!(S::amount(work.tx()).await?, 0);
+        work.commit().await?;
+    }
+    first.release().await?;
+    second.release().await?;
+    stand.add_one(&writer(&one).acquire().await?).await?;
+    assert_eq!(stand.amount().await?, 1);
+    Ok(())
+}
+
+/// (Kleppmann's pause) A writer woke up after its lease and changed what readers were reading.
+async fn a_reader_keeps_an_earlier_writer_out<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let early = writer(&one).acquire().await?;
+    stand.rig.advance_store(TTL).await;
+    assert!(!early.is_lost(), "it believes in its lease");
+    let guard = reader(&two).acquire_anchored(&stand.pool).await?;
+    let read = stand.amount().await?;
+    let refused = stand.add_one(&early).await;
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(early.lost().await.reason, LossReason::Fenced);
+    assert!(!guard.is_lost() && stand.amount().await? == read);
+    Ok(())
+}
+
+/// A reader that slept through its lease is told before it makes something of what it reads.
+async fn a_reader_is_refused_after_a_later_writer<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let early = reader(&one).acquire_anchored(&stand.pool).await?;
+    stand.rig.advance_store(TTL).await;
+    stand.add_one(&writer(&two).acquire().await?).await?;
+    let refused = early.begin(&stand.pool).await;
+    assert!(matches!(refused, Err(FenceError::Fenced { .. })), "{refused:?}");
+    Ok(())
+}
+
+/// (L5) Redis forgot, and its clock is behind. The first reader lifts the fence they share; the second takes that over, or it would
+/// shut the first one out.
+async fn a_shared_fence_that_redis_forgot_heals_for_all_readers<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    let old = writer(&one).acquire().await?;
+    stand.add_one(&old).await?;
+    stand.rig.forget("shelf").await;
+    stand.rig.set_back(Duration::from_secs(3_600)).await;
+    let (first, second) = (reader(&one).acquire().await?, reader(&two).acquire().await?);
+    assert!(first.fence() < old.fence(), "Redis has forgotten");
+    for guard in [&first, &second, &first, &second] {
+        guard.begin(&stand.pool).await?.commit().await?;
+    }
+    assert!(first.fence() > old.fence() && second.fence() == first.fence(), "SQL has not");
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Looking at a pool, and taking permits away.
+
+use super::world::{PERMITS, World, owner, permits, reader, waiting, writer};
+use crate::conformance::lock::LEASE_MS;
+use anyhow::{Context, Result};
+use evenkeel::lock::Fence;
+use evenkeel::lock::pool::steps::{Ask, PoolHolder, PoolState, PoolSteps};
+use evenkeel::lock::steps::{Released, Renewed};
+
+/// Who looks sees all who hold some, their words, and how many wait.
+pub async fn who_looks_sees_all_holders<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    assert_eq!(world.pools.inspect(&world.desks).await?, None);
+    let words: bytes::Bytes = "counter 7".into();
+    world.sit(&Ask { words: words.clone(), ..permits(2, 2) }).await?;
+    world.time.advance(1_000).await?;
+    world.sit(&permits(1, 1)).await?;
+    world.full_for(&waiting(permits(3, 1))).await?;
+    let first = PoolHolder { owner: owner(2), permits: 2, lease_left_ms: LEASE_MS - 1_000, held_ms: 1_000, words };
+    let second =
+        PoolHolder { owner: owner(1), permits: 1, lease_left_ms: LEASE_MS, held_ms: 0, words: bytes::Bytes::new() };
+    let holders = vec![first, second];
+    let seen = PoolState { permits_in_all: PERMITS, fence: Fence(0), holders, waiting: 1 };
+    assert_eq!(world.pools.inspect(&world.desks).await?, Some(seen));
+    world.stand_up(1).await?;
+    world.stand_up(2).await?;
+    world.stand_up(3).await?;
+    assert!(world.pools.inspect(&world.desks).await?.context("it is known still")?.is_idle());
+    Ok(())
+}
+
+/// An operator takes permits from the holder that was seen, and not from the others.
+pub async fn only_the_named_holder_is_broken<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    world.enter(&reader(1)).await?;
+    world.enter(&reader(2)).await?;
+    let broken = world.pools.break_holds(&world.shelf, Some(owner(1))).await?;
+    assert_eq!(broken.iter().map(|holder| holder.owner).collect::<Vec<_>>(), [owner(1)]);
+    assert!(world.pools.break_holds(&world.shelf, Some(owner(1))).await?.is_empty(), "a repeat");
+    assert_eq!(world.renew(1).await?, Renewed::Lost);
+    assert_eq!(world.leave(1).await?, Released::Nothing);
+    assert_eq!(world.readers().await?, [owner(2)]);
+    Ok(())
+}
+
+/// Without a name, all of them; the next fence is above theirs.
+pub async fn all_holders_are_broken<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    let (fence, _) = world.enter(&reader(1)).await?;
+    world.enter(&reader(2)).await?;
+    assert_eq!(world.pools.break_holds(&world.shelf, None).await?.len(), 2);
+    assert!(world.enter(&writer(3)).await?.0 > fence);
+    Ok(())
+}
+
+/// A read/write lock and a semaphore of one name have nothing in common.
+pub async fn pools_of_two_kinds_are_apart<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    world.enter(&writer(1)).await?;
+    let twin = evenkeel::lock::pool::steps::Pool { kind: world.desks.kind, name: world.shelf.name.clone() };
+    assert!(world.pools.inspect(&twin).await?.is_none());
+    let granted = world.pools.acquire(&twin, &permits(1, 1)).await?;
+    assert!(matches!(granted, evenkeel::lock::pool::steps::Asked::Granted { .. }), "{granted:?}");
+    assert_eq!(world.pools.release(&twin, owner(1)).await?, Released::Released { others_waiting: 0 });
+    assert_eq!(world.readers().await?, [owner(1)]);
+    Ok(())
+}

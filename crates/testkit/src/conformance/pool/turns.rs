@@ -1,0 +1,112 @@
+//! Whose turn it is: the queue of those who wait.
+
+use super::world::{World, permits, reader, waiting, writer};
+use crate::conformance::lock::LEASE_MS;
+use anyhow::Result;
+use evenkeel::lock::pool::steps::{PoolSteps, TURN_MS, WAITING_MS};
+use evenkeel::lock::steps::Released;
+
+/// Readers that came and went in turns kept a writer out for ever.
+pub async fn a_waiting_writer_keeps_later_readers_back<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    world.enter(&reader(1)).await?;
+    assert_eq!(world.shut_for(&waiting(writer(2))).await?, LEASE_MS);
+    assert_eq!(world.shut_for(&reader(3)).await?, WAITING_MS, "there is room, but not for those who asked later");
+    assert_eq!(world.leave(1).await?, Released::Released { others_waiting: 1 });
+    assert_eq!(world.shut_for(&waiting(reader(3))).await?, WAITING_MS);
+    world.enter(&waiting(writer(2))).await?;
+    assert_eq!(world.leave(2).await?, Released::Released { others_waiting: 1 });
+    world.enter(&waiting(reader(3))).await?;
+    Ok(())
+}
+
+/// A writer that waited for one long reader would keep all others out for as long.
+pub async fn a_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    world.enter(&reader(1)).await?;
+    let mut passed = Vec::new();
+    for second in 0..40_u8 {
+        world.renew(1).await?;
+        world.shut_for(&waiting(writer(2))).await?;
+        let asked = world.pools.acquire(&world.shelf, &reader(100 + second)).await?;
+        if matches!(asked, evenkeel::lock::pool::steps::Asked::Granted { .. }) {
+            passed.push(second);
+            world.leave(100 + second).await?;
+        }
+        world.time.advance(1_000).await?;
+    }
+    let turn = u8::try_from(TURN_MS / 1_000)?;
+    let expected: Vec<u8> = (0..40).filter(|second| (second / turn) % 2 == 1).collect();
+    assert_eq!(passed, expected, "ten seconds of each twenty");
+    world.leave(1).await?;
+    world.enter(&waiting(writer(2))).await?;
+    Ok(())
+}
+
+/// Somebody small slipped in before somebody who had waited for many.
+pub async fn permits_come_in_the_order_of_asking<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    world.sit(&permits(1, 2)).await?;
+    world.full_for(&waiting(permits(2, 3))).await?;
+    world.time.advance(1).await?;
+    world.full_for(&waiting(permits(3, 1))).await?;
+    world.stand_up(1).await?;
+    world.full_for(&waiting(permits(3, 1))).await?;
+    world.sit(&waiting(permits(2, 3))).await?;
+    world.stand_up(2).await?;
+    world.sit(&waiting(permits(3, 1))).await?;
+    Ok(())
+}
+
+/// Whoever is awake first gets a permit, as long as there is room for those before.
+pub async fn room_is_kept_for_those_before<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    world.sit(&permits(1, 3)).await?;
+    for number in 2..=5 {
+        world.full_for(&waiting(permits(number, 1))).await?;
+    }
+    world.stand_up(1).await?;
+    world.full_for(&waiting(permits(5, 1))).await?;
+    world.sit(&waiting(permits(4, 1))).await?;
+    world.full_for(&waiting(permits(5, 1))).await?;
+    world.sit(&waiting(permits(2, 1))).await?;
+    world.sit(&waiting(permits(3, 1))).await?;
+    world.stand_up(3).await?;
+    world.sit(&waiting(permits(5, 1))).await?;
+    Ok(())
+}
+
+/// Who gave up waiting says so, and keeps nobody back any more.
+pub async fn who_leaves_the_queue_keeps_nobody_back<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    world.enter(&reader(1)).await?;
+    world.shut_for(&waiting(writer(2))).await?;
+    world.shut_for(&reader(3)).await?;
+    assert_eq!(world.leave(2).await?, Released::Nothing, "it held nothing");
+    world.enter(&reader(3)).await?;
+    Ok(())
+}
+
+/// A process that died while it waited keeps its place for two seconds.
+pub async fn a_silent_place_is_forgotten<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    world.enter(&reader(1)).await?;
+    world.shut_for(&waiting(writer(2))).await?;
+    world.time.advance(WAITING_MS - 1).await?;
+    assert_eq!(world.shut_for(&reader(3)).await?, 1);
+    assert_eq!(world.pools.inspect(&world.shelf).await?.map(|state| state.waiting), Some(1));
+    world.time.advance(1).await?;
+    assert_eq!(world.pools.inspect(&world.shelf).await?.map(|state| state.waiting), Some(0));
+    world.enter(&reader(3)).await?;
+    assert_eq!(world.leave(1).await?, Released::Released { others_waiting: 0 });
+    Ok(())
+}
+
+/// Asking again keeps the place; it does not begin at the end.
+pub async fn a_place_is_kept_while_its_owner_asks<P: PoolSteps>(world: &World<P>) -> Result<()> {
+    world.sit(&permits(1, 3)).await?;
+    world.full_for(&waiting(permits(2, 3))).await?;
+    for _ in 0..4 {
+        world.time.advance(1_000).await?;
+        world.full_for(&waiting(permits(3, 3))).await?;
+        world.full_for(&waiting(permits(2, 3))).await?;
+    }
+    world.stand_up(1).await?;
+    world.full_for(&waiting(permits(3, 3))).await?;
+    world.sit(&waiting(permits(2, 3))).await?;
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! A place with pools, and a clock that a test moves.
+
+use crate::conformance::lock::LEASE_MS;
+use crate::conformance::queue::ServerTime;
+use crate::park::{self, SharedRedis};
+use anyhow::{Result, bail};
+use bytes::Bytes;
+use evenkeel::Token;
+use evenkeel::clock::{Clock, TestClock};
+use evenkeel::link::{Link, LinkOptions};
+use evenkeel::lock::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, PoolSteps};
+use evenkeel::lock::pool::{MemoryPool, RedisPool};
+use evenkeel::lock::steps::{Released, Renewed};
+use evenkeel::lock::{Fence, LockName};
+use std::sync::atomic::AtomicU64;
+
+/// Permits of the suite's semaphore.
+pub const PERMITS: u32 = 3;
+
+/// Pools, and the clock of their server.
+pub struct World<P> {
+    /// The steps under test.
+    pub pools: P,
+    /// The clock they go by.
+    pub time: ServerTime,
+    /// The read/write lock of the suite.
+    pub shelf: Pool,
+    /// The semaphore of the suite.
+    pub desks: Pool,
+    _redis: Option<SharedRedis>,
+}
+
+/// The owner with this number.
+#[must_use]
+pub fn owner(number: u8) -> Token {
+    Token::from([number; 16])
+}
+
+/// A reader's call that does not wait.
+#[must_use]
+pub fn reader(number: u8) -> Ask {
+    Ask { permits: 1, permits_in_all: PERMITS_MAX, ..permits(number, 1) }
+}
+
+/// A writer's call that does not wait.
+#[must_use]
+pub fn writer(number: u8) -> Ask {
+    Ask { permits: PERMITS_MAX, ..reader(number) }
+}
+
+/// A call for so many permits of the suite's semaphore, that does not wait.
+#[must_use]
+pub fn permits(number: u8, permits: u32) -> Ask {
+    Ask {
+        owner: owner(number),
+        permits,
+        permits_in_all: PERMITS,
+        lease_ms: LEASE_MS,
+        hold_ms_max: None,
+        fence_floor: 0,
+        waits: false,
+        words: Bytes::new(),
+    }
+}
+
+/// The same call by somebody who waits.
+#[must_use]
+pub fn waiting(ask: Ask) -> Ask {
+    Ask { waits: true, ..ask }
+}
+
+impl World<MemoryPool> {
+    /// The model.
+    pub async fn memory() -> Result<Self> {
+        let clock = TestClock::default();
+        let pools = MemoryPool::new(clock.clock());
+        Self::of(pools, ServerTime::Model(clock), None)
+    }
+}
+
+impl World<RedisPool> {
+    /// The scripts, on the run's shared Redis.
+    pub async fn redis() -> Result<Self> {
+        let redis = park::redis().await?;
+        let mut options = LinkOptions::from_url(&redis.url)?;
+        options.prefix.clone_from(&redis.prefix);
+        let mut world = Self::over(Link::connect(options, Clock::system()).await?).await?;
+        world._redis = Some(redis);
+        Ok(world)
+    }
+
+    /// The scripts over this link, under its prefix.
+    pub async fn over(link: Link) -> Result<Self> {
+        let key = format!("{}:test:now_ms", link.prefix());
+        let start = TestClock::default().clock().unix_ms();
+        let time = ServerTime::Redis { link: link.clone(), key, now: AtomicU64::new(start) };
+        time.advance(0).await?;
+        Self::of(RedisPool::new(link), time, None)
+    }
+}
+
+impl<P> World<P> {
+    fn of(pools: P, time: ServerTime, redis: Option<SharedRedis>) -> Result<Self> {
+        let shelf = Pool { kind: Kind::ReadWrite, name: LockName::new("shelf")? };
+        let desks = Pool { kind: Kind::Semaphore, name: LockName::new("desks}%")? };
+        Ok(Self { pools, time, shelf, desks, _redis: redis })
+    }
+}
+
+impl<P: PoolSteps> World<P> {
+    /// Takes the read/write lock, which must be to be had; its fence, and who stands beside it.
+    pub async fn enter(&self, ask: &Ask) -> Result<(Fence, Token)> {
+        match self.pools.acquire(&self.shelf, ask).await? {
+            Asked::Granted { fence, signer, .. } => Ok((fence, signer)),
+            other => bail!("{other:?}"),
+        }
+    }
+
+    /// For how long the read/write lock is taken; it must be.
+    pub async fn shut_for(&self, ask: &Ask) -> Result<u64> {
+        taken(self.pools.acquire(&self.shelf, ask).await?)
+    }
+
+    /// Takes permits of the semaphore, which must be to be had; what is left of the lease.
+    pub async fn sit(&self, ask: &Ask) -> Result<u64> {
+        match self.pools.acquire(&self.desks, ask).await? {
+            Asked::Granted { lease_left_ms, .. } => Ok(lease_left_ms),
+            other => bail!("{other:?}"),
+        }
+    }
+
+    /// For how long there are not enough permits; there must not be.
+    pub async fn full_for(&self, ask: &Ask) -> Result<u64> {
+        taken(self.pools.acquire(&self.desks, ask).await?)
+    }
+
+    /// Renews a lease of the read/write lock.
+    pub async fn renew(&self, number: u8) -> Result<Renewed> {
+        Ok(self.pools.renew(&self.shelf, owner(number), LEASE_MS).await?)
+    }
+
+    /// Gives the read/write lock back.
+    pub async fn leave(&self, number: u8) -> Result<Released> {
+        Ok(self.pools.release(&self.shelf, owner(number)).await?)
+    }
+
+    /// Gives permits back.
+    pub async fn stand_up(&self, number: u8) -> Result<Released> {
+        Ok(self.pools.release(&self.desks, owner(number)).await?)
+    }
+
+    /// Who holds the read/write lock.
+    pub async fn readers(&self) -> Result<Vec<Token>> {
+        let found = self.pools.inspect(&self.shelf).await?;
+        Ok(found.map_or_else(Vec::new, |state| state.holders.iter().map(|holder| holder.owner).collect()))
+    }
+}
+
+fn taken(asked: Asked) -> Result<u64> {
+    match asked {
+        Asked::Taken { free_in_ms } => Ok(free_in_ms),
+        other => bail!("{other:?}"),
+    }
+}
