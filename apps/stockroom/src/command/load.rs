@@ -16,7 +16,7 @@ pub(super) async fn run(flags: Flags, place: &Place) -> Result<bool> {
         let (Some(database), Some(redis)) = (&place.database, &place.redis) else {
             bail!("a part of a load needs a database and a Redis");
         };
-        work(&slice, database, redis).await?;
+        work(&slice, database, redis, &place.redlock).await?;
         return Ok(true);
     }
     if flags.operations == 0 || flags.in_flight == 0 || flags.cap < 1 {
@@ -58,7 +58,7 @@ async fn ground(place: &Place, cap: i64) -> Result<Ground> {
     match (&place.database, &place.redis) {
         (None, None) => Ok(Ground::Here(Here::new(cap).await?)),
         (Some(database), Some(redis)) if !database.starts_with("sqlite:") => {
-            Ok(Ground::Servers(Servers::new(database, redis, cap).await?))
+            Ok(Ground::Servers(Servers::new(database, redis, &place.redlock, cap).await?))
         }
         _ => bail!("a load runs on a Redis and a database server (--redis and --database), or on neither"),
     }

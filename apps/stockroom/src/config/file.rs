@@ -11,6 +11,7 @@ pub(super) struct File {
     pub(super) data: Option<PathBuf>,
     pub(super) database: Option<String>,
     pub(super) redis: Option<String>,
+    pub(super) redlock: Option<Vec<String>>,
     pub(super) public_url: Option<String>,
     pub(super) time_zone: Option<String>,
     pub(super) cap: Option<i64>,

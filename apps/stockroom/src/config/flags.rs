@@ -46,6 +46,10 @@ pub(crate) struct Place {
     /// Redis for locks: redis://.. or rediss://.. [default: locks inside the process]
     #[arg(long, global = true, value_name = "URL", hide_env = true, env = "STOCKROOM_REDIS")]
     pub(crate) redis: Option<String>,
+    /// Independent Redis servers for `redlock`, three or more, separated by commas [default: five stores inside the process
+    /// where there is no Redis, else none]
+    #[arg(long, global = true, value_name = "URLS", hide_env = true, env = "STOCKROOM_REDLOCK", value_delimiter = ',')]
+    pub(crate) redlock: Vec<String>,
     /// TOML file with settings
     #[arg(long, global = true, value_name = "FILE", hide_env = true, env = "STOCKROOM_CONFIG")]
     pub(crate) config: Option<PathBuf>,

@@ -53,6 +53,8 @@ pub struct Config {
     pub database: DatabaseUrl,
     /// The Redis for locks; `None`: inside the process.
     pub redis: Option<String>,
+    /// Independent Redis servers for `redlock`; none: inside the process where there is no Redis either.
+    pub redlock: Vec<String>,
     /// The address people know the service by, as `https://stock.example.com`.
     pub public_url: Option<String>,
     /// Which day a moment belongs to.
@@ -115,6 +117,7 @@ impl Config {
             data,
             database,
             redis: place.redis.clone().or(file.redis),
+            redlock: if place.redlock.is_empty() { file.redlock.unwrap_or_default() } else { place.redlock.clone() },
             public_url,
             days,
             cap,

@@ -10,12 +10,16 @@ use crate::strategy::Tools;
 use anyhow::{Context, Result};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
+use evenkeel::lock::Redlock;
 use std::time::Duration;
 use tempfile::TempDir;
 use web::DatabaseUrl;
 
 /// Locks that products share under `striped`.
 const STRIPES: u32 = 16;
+
+/// Stores that a Redlock is made of.
+const SERVERS: usize = 5;
 
 /// A stockroom in this process; gone when it is dropped.
 pub struct Here {
@@ -38,6 +42,7 @@ impl Here {
         let keel = Keel::memory();
         let mut tools = Tools::new(keel.clone(), STRIPES)?;
         tools.cap = cap;
+        tools.redlock = Some(Redlock::memory(SERVERS)?);
         tools.terms = faults::TERMS;
         tools.stalls = faults::stalls();
         let service = Service::open(store.clone(), keel.clone(), tools, demonstration()?).await?;

@@ -11,6 +11,7 @@ use crate::strategy::{LockTerms, Stall, Stalls, Tools};
 use anyhow::{Context, Result, bail};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
+use evenkeel::lock::Redlock;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -41,6 +42,7 @@ const BATCH: usize = 50;
 pub struct Servers {
     database: String,
     redis: String,
+    redlock: Vec<String>,
     service: Service,
     store: Store,
     keel: Keel,
@@ -65,9 +67,10 @@ impl Servers {
     ///
     /// # Errors
     /// One sentence on what is in the way.
-    pub async fn new(database: &str, redis: &str, cap: i64) -> Result<Self> {
-        let (service, store, keel) = open(database, redis, cap).await?;
-        Ok(Self { database: database.to_owned(), redis: redis.to_owned(), service, store, keel })
+    pub async fn new(database: &str, redis: &str, redlock: &[String], cap: i64) -> Result<Self> {
+        let (service, store, keel) = open(database, redis, redlock, cap).await?;
+        let (database, redis) = (database.to_owned(), redis.to_owned());
+        Ok(Self { database, redis, redlock: redlock.to_vec(), service, store, keel })
     }
 
     /// Closes what is open.
@@ -164,6 +167,7 @@ impl Servers {
             // Not as arguments: there may be passwords in them, and everybody can read those.
             .env("STOCKROOM_DATABASE", &self.database)
             .env("STOCKROOM_REDIS", &self.redis)
+            .envs((!self.redlock.is_empty()).then(|| ("STOCKROOM_REDLOCK", self.redlock.join(","))))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -209,13 +213,13 @@ async fn listen(id: u64, out: ChildStdout, say: UnboundedSender<Heard>) {
 ///
 /// # Errors
 /// One sentence on what is in the way.
-pub async fn work(slice: &Slice, database: &str, redis: &str) -> Result<()> {
+pub async fn work(slice: &Slice, database: &str, redis: &str, redlock: &[String]) -> Result<()> {
     std::thread::spawn(|| {
         // Ends when the process that started this one does, however that ends.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(1);
     });
-    let (service, store, keel) = open(database, redis, slice.cap).await?;
+    let (service, store, keel) = open(database, redis, redlock, slice.cap).await?;
     let mut batch = Vec::new();
     drive(&service, slice, false, &mut |ended| {
         batch.push(ended);
@@ -239,7 +243,7 @@ fn tell(batch: &mut Vec<Ended>) {
     batch.clear();
 }
 
-async fn open(database: &str, redis: &str, cap: i64) -> Result<(Service, Store, Keel)> {
+async fn open(database: &str, redis: &str, redlock: &[String], cap: i64) -> Result<(Service, Store, Keel)> {
     let url: DatabaseUrl = database.parse().context("the setting \"database\" is wrong")?;
     let store = Store::open(&url, Clock::system()).await;
     let store = store.with_context(|| format!("cannot open the database {url}"))?;
@@ -247,6 +251,10 @@ async fn open(database: &str, redis: &str, cap: i64) -> Result<(Service, Store, 
     let mut tools = Tools::new(keel.clone(), STRIPES)?;
     tools.cap = cap;
     tools.terms = TERMS;
+    let urls: Vec<&str> = redlock.iter().map(String::as_str).collect();
+    if !urls.is_empty() {
+        tools.redlock = Some(Redlock::connect(&urls).await.context("cannot use the servers for redlock")?);
+    }
     // A program that trusts its lock takes its time between reading and writing.
     tools.stalls = Stalls::new(|stall| async move {
         if stall == Stall::Read {

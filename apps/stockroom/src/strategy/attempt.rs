@@ -102,6 +102,12 @@ impl Stop {
         Self::Again(Conflict::Stale)
     }
 
+    /// There is no Redlock.
+    fn no_servers() -> Self {
+        let why = "this service knows of no independent servers for a Redlock".to_owned();
+        Self::Error(ChangeError::Lock(LockError::Invalid(why)))
+    }
+
     /// What an error of a statement means for its transaction.
     pub(super) fn of<DB: Words>(error: sqlx::Error) -> Self {
         match DB::conflict(&error) {
@@ -189,7 +195,10 @@ async fn once<DB: Words>(
         Strategy::Pessimistic => pessimistic::once(pools, tools, change, now_ms).await,
         Strategy::RedisLock => fenced::once(pools, tools, tools.lock(change.commodity), change, now_ms).await,
         Strategy::Striped => fenced::once(pools, tools, tools.stripe(change.commodity), change, now_ms).await,
-        Strategy::Redlock => fenced::once(pools, tools, tools.lock(change.commodity), change, now_ms).await,
+        Strategy::Redlock => {
+            let lock = tools.redlock(change.commodity).ok_or_else(Stop::no_servers)?;
+            fenced::once(pools, tools, lock, change, now_ms).await
+        }
         Strategy::ConditionalUpdate => conditional::once(pools, tools, change, now_ms).await,
         Strategy::Segmented => segmented::once(pools, tools, change, now_ms).await,
         Strategy::Unfenced => unfenced::once(pools, tools, change, now_ms).await,

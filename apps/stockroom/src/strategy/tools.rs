@@ -3,7 +3,7 @@
 use super::stalls::Stalls;
 use crate::domain::Strategy;
 use evenkeel::Keel;
-use evenkeel::lock::{LockBuilder, LockError, StripedLock};
+use evenkeel::lock::{LockBuilder, LockError, Redlock, StripedLock};
 use std::time::Duration;
 
 /// The name under which all products share their stripes.
@@ -39,6 +39,8 @@ pub struct Tools {
     pub terms: LockTerms,
     /// Where changes are held up, if they are.
     pub stalls: Stalls,
+    /// Locks over several independent servers, if there are any.
+    pub redlock: Option<Redlock>,
     keel: Keel,
     striped: StripedLock,
 }
@@ -51,12 +53,21 @@ impl Tools {
     pub fn new(keel: Keel, stripes: u32) -> Result<Self, LockError> {
         let striped = keel.striped_lock(STRIPES_NAME, stripes)?;
         let terms = LockTerms::default();
-        Ok(Self { cap: 1_000, segments: 8, attempts_max: 64, terms, stalls: Stalls::default(), keel, striped })
+        Ok(Self {
+            cap: 1_000,
+            segments: 8,
+            attempts_max: 64,
+            terms,
+            stalls: Stalls::default(),
+            redlock: None,
+            keel,
+            striped,
+        })
     }
 
     /// Whether there is what a strategy needs.
     pub(crate) fn can(&self, strategy: Strategy) -> bool {
-        strategy != Strategy::Redlock
+        strategy != Strategy::Redlock || self.redlock.is_some()
     }
 
     /// The lock of one product.
@@ -67,6 +78,11 @@ impl Tools {
     /// What retries are made with.
     pub(super) fn keel(&self) -> &Keel {
         &self.keel
+    }
+
+    /// The lock of one product on several servers.
+    pub(super) fn redlock(&self, commodity: i64) -> Option<LockBuilder> {
+        self.redlock.as_ref().map(|redlock| self.on_terms(redlock.lock(&format!("stock-redlock/{commodity}"))))
     }
 
     /// The lock that a product shares with some others.

@@ -28,7 +28,7 @@ fn in_one_process_no_strategy_breaks_the_rule() {
     let rows = rows(&output);
     let names: Vec<&str> = rows.iter().map(|row| row["strategy"].as_str().unwrap()).collect();
     for expected in
-        ["optimistic", "pessimistic", "redis-lock", "striped", "conditional-update", "segmented", "unfenced"]
+        ["optimistic", "pessimistic", "redis-lock", "striped", "redlock", "conditional-update", "segmented", "unfenced"]
     {
         assert!(names.contains(&expected), "{names:?}");
     }

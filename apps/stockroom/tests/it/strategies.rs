@@ -2,6 +2,7 @@
 
 use super::room::{arrive, is_sound, room};
 use evenkeel::Keel;
+use evenkeel::lock::Redlock;
 use std::sync::Arc;
 use stockroom::domain::{RefusedChange, Strategy};
 use stockroom::service::{Service, ServiceError};
@@ -15,7 +16,11 @@ const CHANGES: i64 = 24;
 const CAP: i64 = 50;
 
 async fn suite(url: &str, keel: &Keel) {
-    let service = room(url, keel, |tools| tools.cap = CAP).await;
+    let service = room(url, keel, |tools| {
+        tools.cap = CAP;
+        tools.redlock = Some(Redlock::memory(5).unwrap());
+    })
+    .await;
     let offered: Vec<Strategy> =
         Strategy::ALL.into_iter().filter(|strategy| strategy.is_safe() && service.offers(*strategy)).collect();
     for strategy in &offered {
