@@ -4,6 +4,9 @@ use super::{Ended, Outcome};
 use anyhow::Result;
 use hdrhistogram::Histogram;
 
+/// What takes longer counts as this: ten minutes.
+const MICROS_MAX: u64 = 600_000_000;
+
 /// What all operations came to.
 pub(super) struct Tally {
     pub(super) done: u64,
@@ -18,7 +21,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn new() -> Result<Self> {
-        let micros = Histogram::new(3)?;
+        let micros = Histogram::new_with_bounds(1, MICROS_MAX, 3)?;
         Ok(Self { done: 0, refused: 0, gave_up: 0, cancelled: 0, failed: 0, conflicts: 0, interferences: 0, micros })
     }
 

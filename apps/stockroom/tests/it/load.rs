@@ -18,6 +18,7 @@ fn rows(output: &Output) -> Vec<Value> {
 fn assert_sound(row: &Value) {
     assert_eq!(row["violations"], 0, "{row}");
     assert_eq!(row["failed"], 0, "{row}");
+    assert!(row["p99_ms"].as_f64() >= row["p50_ms"].as_f64() && row["p50_ms"].as_f64() > Some(0.0), "{row}");
     assert!(row["deliveries"].as_i64() > row["days"].as_i64(), "same-day arrivals are merged: {row}");
 }
 
