@@ -2,7 +2,7 @@
 //!
 //! * [`Problem`] and [`Kind`] — every error is a problem document (RFC 9457); [`problems!`] puts them into the OpenAPI document.
 //! * [`JsonBody`], [`Query`], [`Form`] — extractors that refuse with a problem; [`Host`] — the host a request named.
-//! * [`wrap`] — what goes around the routes; [`listen`] — connections; [`stop_requested`] — when to stop.
+//! * [`wrap()`] — what goes around the routes; [`listen()`] — connections; [`stop_requested`] — when to stop.
 //! * [`HttpMetrics`] and [`Family`] — what is counted; [`ShortId`] — what a request is called.
 //! * [`asset`], [`docs`] — the parts of a page that do not tell what it is about.
 //! * [`settings`], [`DatabaseUrl`], [`Hold`], [`program`] — how a program starts.

@@ -29,7 +29,8 @@ pub struct Problem {
     errors: Vec<FieldError>,
     #[serde(skip)]
     #[schema(ignore)]
-    kind: Kind,
+    // Boxed: every extractor's and handler's result carries a problem, and almost none is one.
+    kind: Box<Kind>,
 }
 
 /// One field of the request that was refused.
@@ -59,7 +60,7 @@ impl Problem {
             status: kind.status().as_u16(),
             detail: detail.into(),
             errors: Vec::new(),
-            kind,
+            kind: Box::new(kind),
         }
     }
 
@@ -91,7 +92,7 @@ impl Problem {
     /// Which problem it is.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        self.kind
+        *self.kind
     }
 
     /// The kind in words.
@@ -129,7 +130,7 @@ impl IntoResponse for Problem {
         if self.status() == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        if self.kind == Kind::OUTCOME_UNKNOWN {
+        if *self.kind == Kind::OUTCOME_UNKNOWN {
             response.extensions_mut().insert(Consistency::Unknown);
         }
         response.extensions_mut().insert(self);
