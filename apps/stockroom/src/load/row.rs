@@ -30,6 +30,10 @@ pub struct Row {
     pub cancelled: u64,
     /// Changes that database or Redis did not do.
     pub failed: u64,
+    /// Workers that were stopped for longer than their locks last.
+    pub paused: u64,
+    /// Workers that were killed.
+    pub killed: u64,
     /// Movements in the ledger.
     pub movements: i64,
     /// Deliveries that were written.
@@ -58,6 +62,8 @@ impl Row {
             gave_up: tally.gave_up,
             cancelled: tally.cancelled,
             failed: tally.failed,
+            paused: tally.paused,
+            killed: tally.killed,
             movements: 0,
             deliveries: 0,
             days: 0,
@@ -89,7 +95,7 @@ impl Row {
 #[must_use]
 pub fn table(rows: &[Row]) -> String {
     let mut text = format!(
-        "{:<18} {:>8} {:>9} {:>9} {:>7} {:>8} {:>9} {:>8} {:>9} {:>7} {:>10}\n",
+        "{:<18} {:>8} {:>9} {:>9} {:>7} {:>8} {:>9} {:>8} {:>9} {:>7} {:>10} {:>5} {:>10}\n",
         "strategy",
         "answer/s",
         "p50 ms",
@@ -100,13 +106,15 @@ pub fn table(rows: &[Row]) -> String {
         "gave up",
         "cancelled",
         "failed",
+        "deliveries",
+        "days",
         "violations"
     );
     for row in rows {
         // Writing into a string cannot fail.
         let _ = writeln!(
             text,
-            "{:<18} {:>8.0} {:>9.1} {:>9.1} {:>7} {:>8} {:>9} {:>8} {:>9} {:>7} {:>10}",
+            "{:<18} {:>8.0} {:>9.1} {:>9.1} {:>7} {:>8} {:>9} {:>8} {:>9} {:>7} {:>10} {:>5} {:>10}",
             row.strategy,
             row.per_second,
             row.p50_ms,
@@ -117,6 +125,8 @@ pub fn table(rows: &[Row]) -> String {
             row.gave_up,
             row.cancelled,
             row.failed,
+            row.deliveries,
+            row.days,
             row.violations
         );
     }

@@ -16,13 +16,27 @@ pub(super) struct Tally {
     pub(super) failed: u64,
     pub(super) conflicts: u64,
     pub(super) interferences: u64,
+    /// Workers that were stopped for longer than their locks last, and that were killed.
+    pub(super) paused: u64,
+    pub(super) killed: u64,
     micros: Histogram<u64>,
 }
 
 impl Tally {
     pub(super) fn new() -> Result<Self> {
         let micros = Histogram::new_with_bounds(1, MICROS_MAX, 3)?;
-        Ok(Self { done: 0, refused: 0, gave_up: 0, cancelled: 0, failed: 0, conflicts: 0, interferences: 0, micros })
+        Ok(Self {
+            done: 0,
+            refused: 0,
+            gave_up: 0,
+            cancelled: 0,
+            failed: 0,
+            conflicts: 0,
+            interferences: 0,
+            paused: 0,
+            killed: 0,
+            micros,
+        })
     }
 
     pub(super) fn add(&mut self, ended: Ended) {

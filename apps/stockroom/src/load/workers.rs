@@ -105,15 +105,16 @@ impl Servers {
             crew.push(self.start(id, slice, &say)?);
         }
         let mut tally = Tally::new()?;
-        self.watch(load, crew, &say, &mut heard, |ended| {
+        let ended = |ended: Ended| {
             tally.add(ended);
             done(1);
-        })
-        .await?;
+        };
+        let (paused, killed) = self.watch(load, crew, &say, &mut heard, ended).await?;
+        (tally.paused, tally.killed) = (paused, killed);
         Ok((tally, products))
     }
 
-    /// Listens to the workers until all have ended, and does to them what happens to processes.
+    /// Listens to the workers until all have ended, and does to them what happens to processes; how many were paused and killed.
     async fn watch(
         &self,
         load: &Load,
@@ -121,8 +122,8 @@ impl Servers {
         say: &UnboundedSender<Heard>,
         heard: &mut UnboundedReceiver<Heard>,
         mut ended: impl FnMut(Ended),
-    ) -> Result<()> {
-        let (mut total, mut faults) = (0, 0);
+    ) -> Result<(u64, u64)> {
+        let (mut total, mut faults, mut struck) = (0, 0, (0, 0));
         while !crew.is_empty() {
             match heard.recv().await.context("nobody is left to hear")? {
                 Heard::Ended(id, batch) => {
@@ -151,12 +152,14 @@ impl Servers {
             if total * FAULTS >= load.operations * (faults + 1) && faults + 1 < FAULTS {
                 let victim = usize::try_from(faults).unwrap_or(0) % crew.len().max(1);
                 if let Some(worker) = crew.get_mut(victim) {
-                    strike(worker, faults % 2 == 1)?;
+                    let is_fatal = faults % 2 == 1;
+                    strike(worker, is_fatal)?;
+                    if is_fatal { struck.1 += 1 } else { struck.0 += 1 }
                 }
                 faults += 1;
             }
         }
-        Ok(())
+        Ok(struck)
     }
 
     fn start(&self, id: u64, slice: Slice, say: &UnboundedSender<Heard>) -> Result<Worker> {

@@ -46,7 +46,10 @@ async fn workers_are_paused_and_killed_and_no_change_is_lost() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let rows = rows(&output);
     assert_eq!(rows.len(), 2);
-    rows.iter().for_each(assert_sound);
+    for row in &rows {
+        assert_sound(row);
+        assert!(row["paused"].as_u64() > Some(0) && row["killed"].as_u64() > Some(0), "{row}");
+    }
 }
 
 #[test]
