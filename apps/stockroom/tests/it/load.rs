@@ -17,7 +17,6 @@ fn rows(output: &Output) -> Vec<Value> {
 #[track_caller]
 fn assert_sound(row: &Value) {
     assert_eq!(row["violations"], 0, "{row}");
-    assert_eq!(row["failed"], 0, "{row}");
     assert!(row["p99_ms"].as_f64() >= row["p50_ms"].as_f64() && row["p50_ms"].as_f64() > Some(0.0), "{row}");
     assert!(row["deliveries"].as_i64() > row["days"].as_i64(), "same-day arrivals are merged: {row}");
 }
@@ -33,7 +32,10 @@ fn in_one_process_no_strategy_breaks_the_rule() {
     {
         assert!(names.contains(&expected), "{names:?}");
     }
-    rows.iter().filter(|row| row["strategy"] != "unfenced").for_each(assert_sound);
+    for row in rows.iter().filter(|row| row["strategy"] != "unfenced") {
+        assert_sound(row);
+        assert_eq!(row["failed"], 0, "{row}");
+    }
 }
 
 #[tokio::test]
@@ -47,6 +49,7 @@ async fn workers_are_paused_and_killed_and_no_change_is_lost() {
     let rows = rows(&output);
     assert_eq!(rows.len(), 2);
     for row in &rows {
+        // A worker that was paused finds some of its connections ended by the server: those changes fail, and are not lost.
         assert_sound(row);
         assert!(row["paused"].as_u64() > Some(0) && row["killed"].as_u64() > Some(0), "{row}");
     }
