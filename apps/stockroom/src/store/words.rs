@@ -95,7 +95,8 @@ pub(crate) trait Words: evenkeel::sql::Database {
         sql: &str,
         values: &[Value<'_>],
     ) -> impl Future<Output = Result<Option<Self::Row>, sqlx::Error>> + Send {
-        async move { Ok(Self::fetch(connection, sql, values).await?.into_iter().next()) }
+        let rows = Self::fetch(connection, sql, values);
+        async move { Ok(rows.await?.into_iter().next()) }
     }
 }
 

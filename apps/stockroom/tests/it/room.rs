@@ -31,7 +31,6 @@ pub(super) async fn arrive(
 }
 
 /// The auditor finds nothing, and the stock is this.
-#[track_caller]
 pub(super) async fn is_sound(service: &Service, name: &str, quantity: i64) {
     let audit = service.audit(name).await.unwrap();
     assert_eq!((audit.quantity, &audit.violations), (quantity, &Vec::new()), "{name}: {audit:?}");
