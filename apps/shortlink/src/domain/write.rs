@@ -94,8 +94,11 @@ impl NotedWrite {
     #[must_use]
     pub fn settle(&self, link: Option<&Link>) -> Verdict {
         match (&self.wanted, link) {
-            (Wanted::Create { .. }, Some(link)) if link.version == self.version => Verdict::Nothing,
-            (Wanted::Create { .. }, Some(_)) => Verdict::Conflict(Conflict::Taken),
+            (Wanted::Create { target, .. }, Some(link)) => {
+                // Two instances may give the same version: only what is the same to the letter is this very write.
+                let is_this = (link.version, link.created_at, &link.target) == (self.version, self.at, target);
+                if is_this { Verdict::Nothing } else { Verdict::Conflict(Conflict::Taken) }
+            }
             (Wanted::Create { target, alias, expires_at }, None) => Verdict::Insert(Link {
                 code: self.code.clone(),
                 target: target.clone(),
@@ -118,7 +121,10 @@ impl NotedWrite {
 
     /// Whether the link is not what the write was meant for.
     fn overtaken(&self, link: &Link) -> Option<Verdict> {
-        if link.version == self.version {
+        if let Wanted::Change { patch, .. } = &self.wanted
+            && link.version == self.version
+            && patch.clone().apply(link.clone(), link.version, link.updated_at) == *link
+        {
             return Some(Verdict::Nothing);
         }
         let (Wanted::Change { expected, .. } | Wanted::Delete { expected }) = &self.wanted else { return None };
@@ -130,7 +136,7 @@ impl NotedWrite {
         if expected.is_some_and(|expected| expected != current) {
             return Some(Verdict::Conflict(Conflict::Changed { current }));
         }
-        (current > self.version).then_some(Verdict::Conflict(Conflict::Overtaken { current }))
+        (current >= self.version).then_some(Verdict::Conflict(Conflict::Overtaken { current }))
     }
 }
 
@@ -198,13 +204,19 @@ mod tests {
         let overtaken = Verdict::Conflict(Conflict::Overtaken { current: 9 });
         assert_eq!(ban(7, None).settle(Some(&link(9))), overtaken);
         assert_eq!(write(7, Wanted::Delete { expected: None }).settle(Some(&link(9))), overtaken);
+        // Two instances gave the same version: the first to reach the database has won, and the other is told.
+        assert_eq!(ban(9, None).settle(Some(&link(9))), overtaken);
+        assert_eq!(write(9, Wanted::Delete { expected: None }).settle(Some(&link(9))), overtaken);
+        let theirs = Link { target: Target::stored("https://example.com/theirs".to_owned()), ..link(7) };
+        assert_eq!(create(7).settle(Some(&theirs)), Verdict::Conflict(Conflict::Taken));
         assert_eq!(write(7, Wanted::Delete { expected: None }).settle(Some(&link(5))), Verdict::Delete);
     }
 
     #[test]
     fn what_is_done_already_is_not_done_again() {
         assert_eq!(create(7).settle(Some(&link(7))), Verdict::Nothing);
-        assert_eq!(ban(7, Some(5)).settle(Some(&link(7))), Verdict::Nothing);
+        let banned = Link { banned: true, ..link(7) };
+        assert_eq!(ban(7, Some(5)).settle(Some(&banned)), Verdict::Nothing);
         assert_eq!(write(7, Wanted::Delete { expected: None }).settle(None), Verdict::Nothing);
     }
 
