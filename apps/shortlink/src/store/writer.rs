@@ -67,7 +67,6 @@ impl Store {
     }
 
     /// Lets rows in this database judge the jobs of a queue.
-    #[must_use]
     pub fn judge<T>(&self, queue: QueueBuilder<T>) -> QueueBuilder<T> {
         with_database!(self, pools => queue.sql(&pools.writers))
     }

@@ -148,7 +148,6 @@ fn next(kind: Kind, fence: Fence, random: &mut StdRng) -> Call {
         870..=899 if kind == Kind::ReadWrite => {
             Call::Raise(number, Fence(near.0.saturating_sub(random.random_range(0..2))), near)
         }
-        870..=979 => Call::Inspect,
         980..=989 => Call::Break(random.random_bool(0.8).then_some(number)),
         990 if kind == Kind::Semaphore => Call::Resize(SEATS),
         991 if kind == Kind::Semaphore => Call::Resize(SEATS - 1),
