@@ -14,7 +14,7 @@ pub(super) const ACQUIRE_MAX: Duration = Duration::from_secs(30);
 pub(super) const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// Where a database notes which migrations it has. Not sqlx's default name, which another program in the same database may use.
-const TABLE: &str = "stockroom_migrations";
+const TABLE: &str = "stock_migrations";
 
 /// Brings this program's tables up to date. Instances that do so at once take turns (SQLite: its file has one holder).
 pub(super) async fn upgrade<C: Migrate>(connection: &mut C, mut migrator: Migrator) -> Result<(), StoreError> {
