@@ -38,6 +38,13 @@ impl Peers {
         Self::start(command)
     }
 
+    /// A published outbox in Rust, on the PostgreSQL at `url`: oxide-outbox.
+    pub(crate) fn outbox(url: &str) -> Result<Self> {
+        let mut command = Command::new(build()?.join("release/outbox"));
+        command.arg(url);
+        Self::start(command)
+    }
+
     /// cashews, in Python. `None`, and a line that says so, where it is not installed.
     pub(crate) fn python(redis: &str) -> Result<Option<Self>> {
         let python = std::env::var_os("EVENKEEL_BENCH_PYTHON").unwrap_or_else(|| "python3".into());

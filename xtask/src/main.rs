@@ -12,6 +12,7 @@ mod shell;
 mod sim;
 mod test;
 mod tidy;
+mod verdicts;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -41,6 +42,8 @@ enum Task {
     Demo(demo::Arguments),
     /// The long runs under faults, seed by seed
     Sim(sim::Arguments),
+    /// Kill a process at each point of a unit of work, on each database, and print what became of its effects
+    Verdicts(verdicts::Arguments),
     /// Feed damaged bytes to everything that parses bytes
     Fuzz(fuzz::Arguments),
     /// Comparisons with raw commands and with peers; results go to bench/RESULTS.md
@@ -67,6 +70,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Task::Mutants(arguments)) => mutants::run(&arguments),
         Some(Task::Demo(arguments)) => demo::run(&arguments),
         Some(Task::Sim(arguments)) => sim::run(&arguments),
+        Some(Task::Verdicts(arguments)) => verdicts::run(&arguments),
         Some(Task::Fuzz(arguments)) => fuzz::run(&arguments),
         Some(Task::Bench(arguments)) => bench::run(&arguments),
     }

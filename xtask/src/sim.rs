@@ -1,6 +1,6 @@
-//! `cargo xtask sim cache|queue`: the long runs. What they tried and what broke is counted; anything that broke fails.
+//! `cargo xtask sim cache|queue|outbox`: the long runs. What they tried and what broke is counted; anything that broke fails.
 //!
-//! Each is a test of the library (`cache::histories`, `queue::side::killed`), which tries a little in every test run. Here it is
+//! Each is a test of the library (`cache::histories`, `queue::side::killed`, `sql::sim`), which tries a little in every test run. Here it is
 //! run for as many seeds, or jobs, as are wanted.
 
 use crate::shell;
@@ -14,6 +14,9 @@ const CACHE: &str = "cache::histories::long_run";
 const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
 const QUEUE: &str = "queue::side::killed::long_run";
 const JOBS: &str = "EVENKEEL_SIM_JOBS";
+/// `{}` is the database.
+const OUTBOX: &str = "sql::sim::{}::long_run";
+const TRANSACTIONS: &str = "EVENKEEL_SIM_OUTBOX";
 
 /// What `sim` was asked for.
 #[derive(clap::Args)]
@@ -45,6 +48,21 @@ enum Name {
         #[arg(long)]
         json: bool,
     },
+    /// Random transactions of eight processes that are killed, with Redis and the broker: is everything as SQL says?
+    Outbox {
+        /// Draws what is done and what goes wrong when
+        #[arg(default_value_t = 1)]
+        seed: u64,
+        /// How many transactions, on each database
+        #[arg(long, default_value_t = 200_000)]
+        transactions: u64,
+        /// Only on this database
+        #[arg(long, value_parser = ["mariadb", "postgres"])]
+        on: Option<String>,
+        /// The counts as JSON objects
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -53,6 +71,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Name::Queue { jobs, json } => {
             test::build()?;
             play(QUEUE, (JOBS, &jobs.to_string()), *json, killed_words)
+        }
+        Name::Outbox { seed, transactions, on, json } => {
+            test::build()?;
+            for database in ["mariadb", "postgres"].into_iter().filter(|name| on.as_ref().is_none_or(|on| on == name)) {
+                println!("== {database}");
+                let scale = format!("{seed} {transactions}");
+                play(&OUTBOX.replace("{}", database), (TRANSACTIONS, &scale), *json, outbox_words)?;
+            }
+            Ok(())
         }
     }
 }
@@ -111,6 +138,64 @@ fn killed_words(row: &Value) -> String {
         number("twice_after_the_living"),
         number("lapses"),
     )
+}
+
+/// How far it is; at the end, what was compared.
+fn outbox_words(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    let seconds = row["seconds"].as_f64().unwrap_or(0.0);
+    if row.get("progress").is_some() {
+        return format!(
+            "{:>7} of {} transactions in {seconds:.0} s; {} processes killed, Redis {} and the broker {} times",
+            number("progress"),
+            number("transactions"),
+            number("kills"),
+            number("redis_restarts"),
+            number("broker_restarts"),
+        );
+    }
+    let copies = |name: &str| row["copies"][name].as_u64().unwrap_or(0);
+    let lines = [
+        format!(
+            "{} transactions committed in {seconds:.0} s, {} rolled back, {} refused (a window was not confirmed), {} in conflict, {} of \
+             unknown outcome; {} processes killed, Redis {} and the broker {} times",
+            number("committed"),
+            number("rolled_back"),
+            number("refused"),
+            number("failed"),
+            number("unknown"),
+            number("kills"),
+            number("redis_restarts"),
+            number("broker_restarts"),
+        ),
+        String::new(),
+        "| what SQL says | compared | not so |".to_owned(),
+        "|---|--:|--:|".to_owned(),
+        format!("| works done | {} | {} |", number("committed"), number("works_not_done") + number("parked")),
+        format!(
+            "| cache entries ({} of {} accounts had one) | {} | {} |",
+            number("entries_held"),
+            number("accounts"),
+            number("entries_held"),
+            number("stale")
+        ),
+        format!("| jobs that wait | {} | {} |", number("jobs"), number("jobs_wrong")),
+        format!("| jobs that do not ({} revoked) | {} | {} |", number("revoked"), number("revoked"), number("jobs_strange")),
+        format!("| ordered messages, by key | {} | {} of {} keys |", number("ordered"), number("lanes_wrong"), number("lanes")),
+        format!("| unordered messages | {} | {} |", number("loose"), number("loose_lost") + number("loose_strange")),
+        String::new(),
+        format!(
+            "unordered messages that came again: {}; {} after the death of who sent the one before, {} around an outage, {} because the \
+             sender was slow, {} without a reason. Ordered messages that came again: {}",
+            copies("all"),
+            copies("after_a_kill"),
+            copies("after_an_outage"),
+            copies("late"),
+            copies("unexplained"),
+            number("ordered_copies"),
+        ),
+    ];
+    lines.join("\n")
 }
 
 /// A row as a sentence.

@@ -1,9 +1,15 @@
-//! The unit of work: commits with one effect against the bare transaction, and how soon the effect follows the commit. The database
-//! and the Redis are on one core, the client on another.
+//! The unit of work: commits with one effect against the bare transaction, how soon the effect follows the commit, what a
+//! notification costs, and how fast a relay catches up after an outage; beside a published outbox. The database and the Redis are
+//! on one core, the client on another.
 
+mod catch_up;
 mod commits;
+mod messages;
+mod sink;
 
+use crate::peer::Peers;
 use crate::pin;
+use crate::results::Keeper;
 use crate::rounds::Plan;
 use crate::row::Row;
 use anyhow::Result;
@@ -20,26 +26,43 @@ const BENCH: &str = "outbox";
 const ACCOUNTS: u64 = 10_000;
 /// Transactions at once.
 const TASKS: [usize; 2] = [1, 8];
+/// The outbox that is compared with, and why others are not.
+const PEER: &str = "oxide-outbox (outbox-core 0.6.0, outbox-postgres 0.3.0)";
+const ABSENT: [&str; 2] = [
+    "outbox-pattern-processor 0.3.6 (its relay sends to SQS, SNS or HTTP only: the broker would be what is measured)",
+    "obix 0.2.10 (readers follow the table themselves: there is no relay that catches up)",
+];
 
-pub(crate) fn run(plan: &Plan) -> Result<Vec<Row>> {
+pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
     pin::this_thread(pin::CLIENT_CORE)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let redis = Redis::start(RedisOptions::new()).await?;
         pin::process(redis.process_id(), pin::SERVER_CORE)?;
-        let mut rows = Vec::new();
         {
             let server = MariaDb::start(MariaDbOptions::new()).await?;
             pin::process(server.process_id(), pin::SERVER_CORE)?;
             server.execute("CREATE DATABASE bench").await?;
             let stand = Stand::<sqlx::MySql>::open(&redis, &server.database_url("bench")).await?;
-            rows.extend(commits::run(plan, &stand, "MariaDB").await?);
+            keeper.keep(commits::run(plan, &stand, "MariaDB").await?)?;
+            keeper.keep(messages::late(plan, &stand, &redis, "MariaDB").await?)?;
+            keeper.keep(catch_up::run(plan, &stand, &redis, "MariaDB").await?)?;
         }
         let server = Postgres::start(PostgresOptions::new()).await?;
         pin::process(server.process_id(), pin::SERVER_CORE)?;
         let stand = Stand::<sqlx::Postgres>::open(&redis, &server.url()).await?;
-        rows.extend(commits::run(plan, &stand, "PostgreSQL").await?);
-        Ok(rows)
+        keeper.keep(commits::run(plan, &stand, "PostgreSQL").await?)?;
+        keeper.keep(messages::late(plan, &stand, &redis, "PostgreSQL").await?)?;
+        keeper.keep(messages::notified(plan, &stand).await?)?;
+        keeper.keep(catch_up::run(plan, &stand, &redis, "PostgreSQL").await?)?;
+        match Peers::outbox(&server.url()) {
+            Ok(mut peer) => {
+                keeper.keep(messages::beside(plan, &stand, &mut peer).await?)?;
+                keeper.keep(catch_up::beside(plan, &stand, &redis, &mut peer).await?)?;
+            }
+            Err(error) => keeper.keep([Row::absent(BENCH, &format!("{PEER} ({error:#})"))])?,
+        }
+        keeper.keep(ABSENT.map(|what| Row::absent(BENCH, what)))
     })
 }
 
@@ -64,10 +87,20 @@ pub(crate) trait Bank: Database {
 
     /// Makes the table.
     fn fill(connection: &mut Self::Connection) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Copies the one work that waits so often, as works that wait, too.
+    fn copy_work(connection: &mut Self::Connection, times: u64)
+    -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Works that wait.
+    fn waiting(connection: &mut Self::Connection) -> impl Future<Output = Result<i64, sqlx::Error>> + Send;
+
+    /// Sends statements as they are.
+    fn script(connection: &mut Self::Connection, text: String) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 }
 
 macro_rules! bank {
-    ($database:ty, $add:literal) => {
+    ($database:ty, $add:literal, $ids:literal, $series:literal) => {
         impl Bank for $database {
             async fn add(connection: &mut Self::Connection, account: i64) -> Result<(), sqlx::Error> {
                 sqlx::query($add).bind(account).execute(connection).await.map(drop)
@@ -83,12 +116,42 @@ macro_rules! bank {
                 }
                 transaction.commit().await
             }
+
+            async fn copy_work(connection: &mut Self::Connection, times: u64) -> Result<(), sqlx::Error> {
+                let copy = format!(
+                    "INSERT INTO evenkeel_outbox (id, state, effects, attempts, due_at, created_at) \
+                     SELECT {}, 1, work.effects, 0, 1, work.created_at FROM evenkeel_outbox AS work, {} WHERE work.state = 1",
+                    $ids,
+                    $series.replace("TIMES", &times.to_string())
+                );
+                Self::script(connection, copy).await
+            }
+
+            async fn waiting(connection: &mut Self::Connection) -> Result<i64, sqlx::Error> {
+                sqlx::query_scalar("SELECT COUNT(*) FROM (SELECT 1 FROM evenkeel_outbox WHERE due_at IS NOT NULL LIMIT 1) AS w")
+                    .fetch_one(connection)
+                    .await
+            }
+
+            async fn script(connection: &mut Self::Connection, text: String) -> Result<(), sqlx::Error> {
+                sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(connection).await.map(drop)
+            }
         }
     };
 }
 
-bank!(sqlx::MySql, "UPDATE accounts SET cents = cents + 1 WHERE id = ?");
-bank!(sqlx::Postgres, "UPDATE accounts SET cents = cents + 1 WHERE id = $1");
+bank!(
+    sqlx::MySql,
+    "UPDATE accounts SET cents = cents + 1 WHERE id = ?",
+    "UNHEX(LPAD(HEX(n.seq), 32, '0'))",
+    "seq_1_to_TIMES AS n"
+);
+bank!(
+    sqlx::Postgres,
+    "UPDATE accounts SET cents = cents + 1 WHERE id = $1",
+    "decode(lpad(to_hex(n.n), 32, '0'), 'hex')",
+    "generate_series(1, TIMES) AS n(n)"
+);
 
 impl<DB: Bank> Stand<DB> {
     async fn open(redis: &Redis, url: &str) -> Result<Self> {

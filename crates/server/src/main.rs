@@ -1,6 +1,7 @@
-//! The program `evenkeel`: looks at the servers a service stands on, and operates its queues, locks and outboxes.
+//! The program `evenkeel`: looks at the servers a service stands on, and operates its queues, locks, outboxes and inboxes.
 
 mod doctor;
+mod inbox;
 mod lock;
 mod outbox;
 mod queue;
@@ -20,6 +21,8 @@ struct Arguments {
 enum Command {
     /// Check what Evenkeel needs of a Redis and of a database, and say what is wrong
     Doctor(doctor::Arguments),
+    /// Look at messages that came back too late to know, and decide about them
+    Inbox(inbox::Arguments),
     /// Look at the locks on a Redis, and take one away
     Lock(lock::Arguments),
     /// Look at the outbox in a database, and decide about what is parked
@@ -32,6 +35,7 @@ enum Command {
 async fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Doctor(arguments) => doctor::run(&arguments).await,
+        Command::Inbox(arguments) => inbox::run(arguments).await,
         Command::Lock(arguments) => lock::run(arguments).await,
         Command::Outbox(arguments) => outbox::run(arguments).await,
         Command::Queue(arguments) => queue::run(arguments).await,

@@ -3,6 +3,7 @@
 mod addresses;
 mod cache_entry;
 mod codecs;
+mod effects;
 mod import_rows;
 mod queue_job;
 mod redis_url;
@@ -21,6 +22,7 @@ pub(crate) const TARGETS: &[Target] = &[
     cache_entry::TARGET,
     queue_job::TARGET,
     codecs::TARGET,
+    effects::TARGET,
     redis_url::TARGET,
     spool::TARGET,
     addresses::TARGET,

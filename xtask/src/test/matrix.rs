@@ -9,7 +9,8 @@ use std::process::Command;
 
 /// The suites that must pass on each Redis and Valkey, and those that must pass on each database.
 const ON_REDIS: &str = "package(evenkeel) & binary(it) & !test(/^hermetic/)";
-const ON_DATABASE: &str = "(package(shortlink) | package(stockroom)) & test(/(^|::|_)(mariadb|mysql)/)";
+const ON_DATABASE: &str = "((package(shortlink) | package(stockroom)) & test(/(^|::|_)(mariadb|mysql)/)) \
+                           | (package(evenkeel) & test(/^sql::.*mariadb::/))";
 
 /// One server to run a suite on.
 struct Server {
@@ -68,6 +69,12 @@ pub(crate) fn run(steps: &mut Steps, folder: Option<PathBuf>) -> Result<()> {
         println!("  {version}");
     }
     Ok(())
+}
+
+/// The newest MySQL of the matrix, as the test kit is told of it.
+pub(crate) fn mysql(folder: &Path) -> Result<(String, String)> {
+    let server = SERVERS.iter().find(|server| server.suite == ON_DATABASE).context("the matrix has no MySQL")?;
+    Ok((server.variable.to_owned(), server.line(folder)?))
 }
 
 impl Server {

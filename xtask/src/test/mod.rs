@@ -12,6 +12,7 @@ use crate::shell::{self, Steps, cargo};
 use anyhow::Result;
 use std::path::PathBuf;
 
+pub(crate) use matrix::mysql;
 pub(crate) use park::Park;
 pub(crate) use suite::Suite;
 

@@ -54,8 +54,10 @@ pub(crate) use database::{Kind, Row, Statement, Value};
 pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, Release};
 pub use migrate::migrate;
+#[cfg(feature = "testing")]
+pub use outbox::effects_again;
 pub use outbox::{Message, WorkId};
 pub use relay::Relay;
 pub(crate) use shared::Shared;
 pub(crate) use work::take_versions;
-pub use work::{Committed, Effects, Joined, Sealed, Work};
+pub use work::{Committed, Effects, Joined, Sealed, WakeUp, Work};

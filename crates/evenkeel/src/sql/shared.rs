@@ -2,11 +2,11 @@
 
 use super::database::Database;
 use super::outbox::carry::Publisher;
-use super::work::Finisher;
-use arc_swap::ArcSwapOption;
+use super::work::{Finisher, WakeUp, WorkMetrics};
+use arc_swap::{ArcSwap, ArcSwapOption};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Notify;
 
 /// What the units of work of one keel share.
@@ -16,6 +16,9 @@ pub(crate) struct Shared {
     publisher: ArcSwapOption<Arc<dyn Publisher>>,
     /// Told after every commit that left something for a relay of this process.
     committed: Arc<Notify>,
+    /// When relays of other processes are.
+    wake_up: ArcSwap<WakeUp>,
+    metrics: OnceLock<WorkMetrics>,
     /// One for each pool.
     finishers: Mutex<HashMap<(TypeId, usize), Arc<dyn Any + Send + Sync>>>,
 }
@@ -30,9 +33,29 @@ impl Shared {
         self.publisher.load().as_ref().map(|publisher| Arc::clone(&**publisher))
     }
 
-    /// Wakes a relay of this process: a commit has left something for it.
+    /// Told after every commit that left something for a relay.
     pub(crate) fn committed(&self) -> &Arc<Notify> {
         &self.committed
+    }
+
+    /// A commit has left something: wakes a relay of this process, and those of others.
+    pub(crate) fn left_something<DB: Database>(&self, pool: &sqlx::Pool<DB>) {
+        self.committed.notify_one();
+        if self.wake_up() == WakeUp::AfterCommit {
+            self.finisher(pool).notify();
+        }
+    }
+
+    pub(crate) fn wake_up(&self) -> WakeUp {
+        **self.wake_up.load()
+    }
+
+    pub(crate) fn set_wake_up(&self, wake_up: WakeUp) {
+        self.wake_up.store(Arc::new(wake_up));
+    }
+
+    pub(crate) fn metrics(&self) -> &WorkMetrics {
+        self.metrics.get_or_init(WorkMetrics::register)
     }
 
     /// Waits until the rows of all works whose effects were carried out in this process are marked as done.

@@ -13,6 +13,7 @@ use crate::queue::output::Output;
 use anyhow::{Context, Result, bail};
 use evenkeel::sql::Database;
 use evenkeel::sql::relay::operate::Outbox;
+use sqlx::Pool;
 use sqlx::pool::PoolOptions;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -74,7 +75,8 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-fn address(url: Option<&str>) -> Result<Address> {
+/// The address of a database, and of nothing else.
+pub(crate) fn address(url: Option<&str>) -> Result<Address> {
     let url =
         url.context("say which database: --database mysql://.. (or the environment variable EVENKEEL_DATABASE)")?;
     match Address::read(1, url) {
@@ -83,11 +85,15 @@ fn address(url: Option<&str>) -> Result<Address> {
     }
 }
 
+/// One connection.
+pub(crate) async fn connected<DB: Database>(address: &Address) -> Result<Pool<DB>> {
+    let options = PoolOptions::new().max_connections(1).acquire_timeout(CONNECT_MAX);
+    options.connect(&address.url).await.with_context(|| format!("{} does not answer", address.shown))
+}
+
 /// Whether the answer is yes.
 async fn operate<DB: Database>(address: &Address, command: Command, output: Output) -> Result<bool> {
-    let options = PoolOptions::<DB>::new().max_connections(1).acquire_timeout(CONNECT_MAX);
-    let pool = options.connect(&address.url).await.with_context(|| format!("{} does not answer", address.shown))?;
-    let outbox = Outbox::new(&pool);
+    let outbox = Outbox::new(&connected::<DB>(address).await?);
     match command {
         Command::Ls(page) => list::ls(&outbox, &page, output).await,
         Command::Stats => list::stats(&outbox, output).await,

@@ -6,6 +6,7 @@ use crate::program::{evenkeel, normal};
 fn help_is_what_the_documents_show() {
     insta::assert_snapshot!("help", evenkeel(&["--help"]).out);
     insta::assert_snapshot!("help_doctor", evenkeel(&["doctor", "--help"]).out);
+    insta::assert_snapshot!("help_inbox", evenkeel(&["inbox", "--help"]).out);
     insta::assert_snapshot!("help_lock", evenkeel(&["lock", "--help"]).out);
     insta::assert_snapshot!("help_outbox", evenkeel(&["outbox", "--help"]).out);
     insta::assert_snapshot!("help_queue", evenkeel(&["queue", "--help"]).out);

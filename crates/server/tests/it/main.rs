@@ -3,6 +3,7 @@
 
 mod doctor;
 mod hermetic;
+mod inbox;
 mod lock;
 mod outbox;
 mod program;

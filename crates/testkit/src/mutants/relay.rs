@@ -60,6 +60,26 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::relay::sqlite::trouble::a_sink_that_is_away_burns_no_attempts",
     ),
     mutant(
+        "claim_locks_no_gaps",
+        "On MySQL and MariaDB a relay's claim keeps producers from inserting beside what it claims.",
+        "sql::relay::mariadb::gaps::a_claim_keeps_no_producer_waiting",
+    ),
+    mutant(
+        "commit_notifies",
+        "A message waits for the next look of a relay in another process.",
+        "sql::relay::postgres::wake::a_commit_wakes_a_relay_of_another_process",
+    ),
+    mutant(
+        "commit_carries_notification",
+        "A process that dies right after its commit has told nobody, although the program wanted it told.",
+        "sql::relay::postgres::wake::a_commit_can_carry_its_notification",
+    ),
+    mutant(
+        "reconnect_is_a_wake_up",
+        "What was committed while the relay's listening connection was away waits for the next commit.",
+        "sql::relay::postgres::wake::what_was_committed_while_nobody_listened_is_found_on_return",
+    ),
+    mutant(
         "relay_retention",
         "Rows go that nobody has carried out, or that still decide about a commit.",
         "sql::relay::sqlite::lanes::rows_that_are_done_are_deleted_in_time",

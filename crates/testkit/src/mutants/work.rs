@@ -45,6 +45,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::work::lost::postgres::a_savepoint_that_was_rolled_back_takes_its_effects_along",
     ),
     mutant(
+        "lost_connection_is_mended",
+        "A work whose transaction was ended behind its back leaves SQLite's pool a connection that begins no more transactions.",
+        "sql::work::lost::a_connection_whose_transaction_was_lost_serves_the_next_work",
+    ),
+    mutant(
         "row_before_sequences",
         "After a swallowed deadlock a message of a work that never happened is sent, or its key has a hole for ever.",
         "sql::work::lost::mariadb::nothing_is_written_outside_of_the_transaction",

@@ -42,6 +42,17 @@ pub trait Dialect: sqlx::Database {
     const BEGIN: &'static str;
     /// Limits how long the statements of this connection wait for a lock. The connection is not used for anything else after.
     const LOCK_WAIT: &'static str;
+    /// Tells every process that [listens](Self::listen); `None` where the database cannot.
+    const NOTIFY: Option<&'static str> = None;
+
+    /// Calls `heard` once it listens, and then whenever somebody may have notified; a connection that was lost and came back
+    /// counts. Takes a connection of its own. Answers at once where the database has no notifications.
+    fn listen(
+        _pool: &sqlx::Pool<Self>,
+        _heard: &(dyn Fn() + Send + Sync),
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        std::future::ready(Ok(()))
+    }
 
     /// Sends one statement; the number of rows that it found.
     fn execute(

@@ -2,7 +2,12 @@
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Value};
+use crate::guard::guard;
 use sqlx::error::DatabaseError;
+use sqlx::postgres::{PgListener, PgPoolOptions};
+
+/// The channel on which relays are told; one in each database.
+const CHANNEL: &str = "evenkeel_outbox";
 
 impl Database for sqlx::Postgres {}
 
@@ -12,6 +17,23 @@ impl Dialect for sqlx::Postgres {
     const SKIP_LOCKED: &'static str = "FOR UPDATE SKIP LOCKED";
     const BEGIN: &'static str = "BEGIN";
     const LOCK_WAIT: &'static str = "SET lock_timeout = '1s'";
+
+    const NOTIFY: Option<&'static str> = Some("SELECT pg_notify('evenkeel_outbox', '')");
+
+    async fn listen(pool: &sqlx::PgPool, heard: &(dyn Fn() + Send + Sync)) -> Result<(), sqlx::Error> {
+        // Not one of the program's: it is kept for as long as somebody listens.
+        let own = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
+        let own = own.connect_lazy_with((*pool.connect_options()).clone());
+        let mut listener = PgListener::connect_with(&own).await?;
+        listener.listen(CHANNEL).await?;
+        heard();
+        loop {
+            // Nothing: the connection was lost, and so was whatever was said until it was back.
+            if listener.try_recv().await?.is_some() || guard("reconnect_is_a_wake_up") {
+                heard();
+            }
+        }
+    }
 
     same_for!(sqlx::Postgres);
 

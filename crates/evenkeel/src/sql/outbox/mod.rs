@@ -15,6 +15,15 @@ pub(crate) use rows::State;
 
 use std::fmt;
 
+/// Reads what a row of the outbox holds and answers how it is written again: for tests that feed damaged rows.
+///
+/// # Errors
+/// [`SqlError::Unreadable`](crate::sql::SqlError::Unreadable).
+#[cfg(feature = "testing")]
+pub fn effects_again(bytes: &[u8]) -> Result<Vec<u8>, crate::sql::SqlError> {
+    format::decode(bytes.to_vec()).map(|effects| format::encode(&effects))
+}
+
 /// The name of one unit of work: a UUID of version 7, so that rows lie in the table about in the order of their making.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WorkId(pub [u8; 16]);

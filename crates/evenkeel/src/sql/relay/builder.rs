@@ -76,7 +76,8 @@ impl<DB: Database> RelayBuilder<DB> {
     }
 
     /// Between two looks while there is nothing to do: doubles from `min` to `max`. Default: 20 ms to 1 s. A commit of this
-    /// process that left something ends the pause at once.
+    /// process that left something ends the pause at once; on PostgreSQL one of another process does, too
+    /// ([`WakeUp`](crate::sql::WakeUp)), for which [`Relay::run`] takes a connection of its own besides those of the pool.
     pub fn poll(mut self, min: Duration, max: Duration) -> Self {
         self.settings.poll = Backoff { delay_min: min, delay_max: max.max(min) };
         self

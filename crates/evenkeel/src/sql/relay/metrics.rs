@@ -9,6 +9,7 @@ pub(super) struct RelayMetrics {
     pub(super) duplicates: Counter,
     pub(super) fenced: Counter,
     pub(super) deleted: Counter,
+    pub(super) heard: Counter,
     success: Gauge,
 }
 
@@ -36,6 +37,7 @@ impl RelayMetrics {
             duplicates: counter!("evenkeel_outbox_duplicates_total"),
             fenced: counter!("evenkeel_outbox_fenced_total"),
             deleted: counter!("evenkeel_outbox_deleted_total"),
+            heard: counter!("evenkeel_outbox_heard_total"),
             success: gauge!("evenkeel_outbox_relay_last_success_seconds"),
         }
     }

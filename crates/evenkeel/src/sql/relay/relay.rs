@@ -75,13 +75,17 @@ impl<DB: Database> Relay<DB> {
         let relay = self.clone();
         let house =
             Background::spawn("outbox housekeeping", self.0.core.clock().clone(), move || relay.clone().keep_house());
-        let relay = self.clone();
+        let (relay, to_tell) = (self.clone(), Arc::clone(&told));
         let ear = Background::spawn("outbox ear", self.0.core.clock().clone(), move || {
-            relay.clone().keep_listening(Arc::clone(&told))
+            relay.clone().keep_listening(Arc::clone(&to_tell))
+        });
+        let relay = self.clone();
+        let far_ear = Background::spawn("outbox far ear", self.0.core.clock().clone(), move || {
+            relay.clone().keep_listening_far(Arc::clone(&told))
         });
         drop(alive);
         shutdown.await;
-        drop((house, ear));
+        drop((house, ear, far_ear));
         stop.send_replace(true);
         let _ = ended.recv().await;
         drop(lanes);
@@ -160,6 +164,23 @@ impl<DB: Database> Relay<DB> {
         loop {
             committed.notified().await;
             told.send_modify(|times| *times += 1);
+        }
+    }
+
+    /// Commits of other processes, where the database tells.
+    async fn keep_listening_far(self, told: Arc<watch::Sender<u64>>) {
+        let core = &self.0.core;
+        let mut failures = 0_u32;
+        let heard = || {
+            core.metrics.heard.increment(1);
+            told.send_modify(|times| *times += 1);
+        };
+        // It only ends by itself where there is nothing to listen to.
+        while let Err(error) = DB::listen(&core.pool, &heard).await {
+            core.metrics.call_failed("listen");
+            tracing::debug!(%error, "the relay does not hear commits of other processes now; it looks by itself");
+            failures = failures.saturating_add(1);
+            core.clock().sleep(AWAY.delay(failures)).await;
         }
     }
 

@@ -65,7 +65,7 @@ pub(super) async fn begin<DB: Database>(
     connection: &mut PoolConnection<DB>,
 ) -> Result<Transaction<'_, DB>, sqlx::Error> {
     // Otherwise a locking read keeps writers out of the gaps beside the rows, too.
-    if DB::KIND == Kind::MySql {
+    if DB::KIND == Kind::MySql && guard("claim_locks_no_gaps") {
         DB::script(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
     }
     let begin = if DB::KIND == Kind::Postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { DB::BEGIN };

@@ -5,6 +5,7 @@ use super::super::error::SqlError;
 use super::super::outbox::{WorkId, rows};
 use super::commit::{self, Committed};
 use super::effects::Effects;
+use super::notifier::WakeUp;
 use crate::keel::Keel;
 use sqlx::{Pool, SqlSafeStr, Transaction};
 use std::fmt;
@@ -34,6 +35,12 @@ impl Keel {
         self.begin_with(pool, DB::BEGIN).await
     }
 
+    /// When relays in other processes are told of what the units of work of this keel leave for them. Default:
+    /// [`WakeUp::AfterCommit`].
+    pub fn wake_relays(&self, when: WakeUp) {
+        self.sql().set_wake_up(when);
+    }
+
     /// Like [`begin`](Self::begin), with a statement of yours that begins the transaction, such as
     /// `BEGIN ISOLATION LEVEL SERIALIZABLE`.
     ///
@@ -55,7 +62,8 @@ impl<DB: Database> Work<DB> {
     /// The connection in its transaction: what a statement is executed on.
     ///
     /// Savepoints are made as ever (`work.tx().begin()`). Do not end the transaction through it (`COMMIT`, `ROLLBACK`): the commit
-    /// would find that out and fail, and on the way there is nothing that could take back what you committed.
+    /// finds that out and fails ([`SqlError::Lost`]), and there is nothing that could take back what you committed. (On SQLite a
+    /// work that is dropped after that, or was committed so, leaves the pool a connection that begins no more transactions.)
     pub fn tx(&mut self) -> &mut DB::Connection {
         &mut self.transaction
     }
@@ -91,7 +99,9 @@ impl<DB: Database> Work<DB> {
     pub async fn commit(self) -> Result<Committed, SqlError> {
         if let Some(poison) = self.poison {
             let _ = self.transaction.rollback().await;
-            return Err(SqlError::Poisoned(poison));
+            let error = SqlError::Poisoned(poison);
+            self.effects.keel.sql().metrics().failed(&error);
+            return Err(error);
         }
         commit::commit(self.transaction, self.pool, self.effects).await
     }

@@ -1,6 +1,6 @@
 //! The commit: the last look, the commit itself, the verdict if nobody answers, and the fast path after it.
 
-use super::super::database::Database;
+use super::super::database::{Database, Kind};
 use super::super::error::SqlError;
 use super::super::outbox::{Carrier, Effect, WorkId};
 use super::effects::Effects;
@@ -50,14 +50,18 @@ pub(super) async fn commit<DB: Database>(
         match decided::<DB>(transaction, &pool, effects).await {
             Ok((after, windows)) => {
                 crash_point("after_commit");
-                let (committed, is_all) = after.carry_out(work, windows).await;
+                let (committed, is_all) = after.carry_out(work, windows, &pool).await;
+                crash_point("carried_out");
                 // Nobody may listen any more; what follows concerns the row alone.
                 let _ = reply.send(Ok(committed));
                 if is_all && after.has_row {
                     keel.sql().finisher(&pool).done(work);
                 }
             }
-            Err(error) => _ = reply.send(Err(error)),
+            Err(error) => {
+                keel.sql().metrics().failed(&error);
+                let _ = reply.send(Err(error));
+            }
         }
     });
     if guard("commit_survives_its_caller") {
@@ -111,10 +115,15 @@ async fn decided<DB: Database>(
 }
 
 async fn roll_back<DB: Database>(
-    transaction: Transaction<'static, DB>,
+    mut transaction: Transaction<'static, DB>,
     windows: Option<Windows>,
     error: SqlError,
 ) -> SqlError {
+    // SQLite refuses to end a transaction that is gone, and sqlx would take this connection for one inside a transaction for
+    // ever: it is given one to end.
+    if matches!(error, SqlError::Lost) && DB::KIND == Kind::Sqlite && guard("lost_connection_is_mended") {
+        let _ = DB::script(&mut transaction, "BEGIN").await;
+    }
     // A rollback that fails is one all the same: nothing was sent that could commit.
     if let Err(error) = transaction.rollback().await {
         tracing::debug!(%error, "the database did not answer a rollback");
@@ -149,7 +158,12 @@ impl After {
     }
 
     /// The fast path: what a relay would do, at once. Also whether the row has nothing left to ask for.
-    pub(super) async fn carry_out(&self, work: WorkId, windows: Windows) -> (Committed, bool) {
+    pub(super) async fn carry_out<DB: Database>(
+        &self,
+        work: WorkId,
+        windows: Windows,
+        pool: &Pool<DB>,
+    ) -> (Committed, bool) {
         let clock = self.keel.clock();
         let began = clock.now();
         let window = windows.end().await;
@@ -168,12 +182,12 @@ impl After {
             Err(_) => false,
         };
         if self.has_ordered || !is_all {
-            self.keel.sql().committed().notify_one();
+            self.keel.sql().left_something(pool);
         }
-        (
-            Committed { id: work, carried_out: is_all && !self.has_ordered, window, took: clock.now().since(began) },
-            is_all,
-        )
+        let took = clock.now().since(began);
+        let committed = Committed { id: work, carried_out: is_all && !self.has_ordered, window, took };
+        self.keel.sql().metrics().committed(&committed);
+        (committed, is_all)
     }
 
     pub(super) fn has_row(&self) -> bool {

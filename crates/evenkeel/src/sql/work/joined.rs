@@ -8,6 +8,7 @@ use super::effects::Effects;
 use super::outcome::{self, Outcome};
 use super::windows::Windows;
 use super::write;
+use crate::crash::crash_point;
 use crate::keel::Keel;
 use sqlx::{Pool, Transaction};
 use std::marker::PhantomData;
@@ -61,6 +62,7 @@ impl<DB: Database> Joined<DB> {
             return Err(error);
         }
         windows.check().await?;
+        crash_point("before_commit");
         Ok(Sealed {
             has_ordered: !self.effects.ordered.is_empty(),
             work: self.effects.work,
@@ -80,6 +82,7 @@ impl<DB: Database> Sealed<DB> {
     /// after all, a relay carries the effects out.
     pub async fn carry_out(self, pool: &Pool<DB>) -> Result<Option<Committed>, SqlError> {
         let Self { keel, work, windows, has_ordered, .. } = self;
+        crash_point("after_commit");
         let row = match pool.acquire().await {
             Ok(mut connection) => rows::read::<DB>(&mut connection, work).await,
             Err(error) => Err(error),
@@ -105,7 +108,8 @@ impl<DB: Database> Sealed<DB> {
         };
         let effects = if row.effects.is_empty() { Vec::new() } else { format::decode(row.effects)? };
         let after = After::read_back(keel.clone(), effects, has_ordered);
-        let (committed, is_all) = after.carry_out(work, windows).await;
+        let (committed, is_all) = after.carry_out(work, windows, pool).await;
+        crash_point("carried_out");
         if is_all && after.has_row() {
             keel.sql().finisher(pool).done(work);
         }

@@ -2,14 +2,16 @@
 //!
 //! `effects` collects what is wanted; `begun` is the form that owns its transaction, `joined` the one on a transaction of the
 //! caller's; `write` are the statements right before the commit, `commit` the commit itself and what comes after it,
-//! `outcome` decides about a commit that nobody answered, `windows` are the update windows of strong caches, and `finisher`
-//! marks rows as done.
+//! `outcome` decides about a commit that nobody answered, `windows` are the update windows of strong caches, `finisher`
+//! marks rows as done, and `notifier` tells relays of other processes.
 
 mod begun;
 mod commit;
 mod effects;
 mod finisher;
 mod joined;
+mod metrics;
+mod notifier;
 mod outcome;
 mod windows;
 mod write;
@@ -19,4 +21,6 @@ pub use commit::Committed;
 pub use effects::Effects;
 pub(super) use finisher::Finisher;
 pub use joined::{Joined, Sealed};
+pub(super) use self::metrics::WorkMetrics;
+pub use notifier::WakeUp;
 pub(crate) use write::take_versions;

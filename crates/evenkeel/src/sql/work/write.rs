@@ -1,6 +1,7 @@
 //! The last statements before a commit: versions of jobs, sequences of ordered messages, and the work's own row.
 
 use super::effects::Effects;
+use super::notifier::WakeUp;
 use crate::guard::guard;
 use crate::queue::{JobPut, upsert_jobs};
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
@@ -69,7 +70,21 @@ pub(super) async fn write<DB: Database>(
     } else {
         rows::seal::<DB>(connection, effects.work, &effects.encoded(), trace, FAST_PATH_MS).await
     };
-    if is_there.map_err(of)? || !guard("work_row_is_there") { Ok(()) } else { Err(SqlError::Lost) }
+    if !is_there.map_err(of)? && guard("work_row_is_there") {
+        return Err(SqlError::Lost);
+    }
+    notify::<DB>(connection, effects).await.map_err(of)
+}
+
+/// Whoever sends ordered messages is told by the commit itself, if the program wants that.
+async fn notify<DB: Database>(connection: &mut DB::Connection, effects: &Effects) -> Result<(), sqlx::Error> {
+    let wants = effects.keel.sql().wake_up() == WakeUp::WithCommit && !effects.ordered.is_empty();
+    match DB::NOTIFY {
+        Some(statement) if wants && guard("commit_carries_notification") => {
+            DB::execute(connection, statement, &[]).await.map(drop)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The names are sorted, so that two works that change the same jobs meet on the first and do not lock each other out.

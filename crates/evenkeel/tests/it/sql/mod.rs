@@ -35,5 +35,7 @@ mod judged;
 mod judged_kills;
 mod relay;
 mod rig;
+mod sim;
 mod sink;
+mod verdicts;
 mod work;

@@ -23,10 +23,25 @@ pub(super) trait Sql: Database {
         connection: &mut Self::Connection,
         sql: &str,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
+
+    /// Reads rows of a text and a number.
+    fn pairs(
+        connection: &mut Self::Connection,
+        sql: &str,
+    ) -> impl Future<Output = Result<Vec<(String, i64)>, sqlx::Error>> + Send;
+
+    /// Reads rows of two numbers.
+    fn numbers(
+        connection: &mut Self::Connection,
+        sql: &str,
+    ) -> impl Future<Output = Result<Vec<(i64, i64)>, sqlx::Error>> + Send;
+
+    /// The server's own words about its version.
+    fn version(connection: &mut Self::Connection) -> impl Future<Output = Result<String, sqlx::Error>> + Send;
 }
 
 macro_rules! sql {
-    ($database:ty, $fresh:expr) => {
+    ($database:ty, $fresh:expr, $version:literal) => {
         impl Sql for $database {
             async fn fresh() -> park::Database {
                 $fresh
@@ -40,13 +55,25 @@ macro_rules! sql {
             async fn number(connection: &mut Self::Connection, sql: &str) -> Result<Option<i64>, sqlx::Error> {
                 sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).persistent(false).fetch_optional(connection).await
             }
+
+            async fn pairs(connection: &mut Self::Connection, sql: &str) -> Result<Vec<(String, i64)>, sqlx::Error> {
+                sqlx::query_as(AssertSqlSafe(sql.to_owned())).persistent(false).fetch_all(connection).await
+            }
+
+            async fn numbers(connection: &mut Self::Connection, sql: &str) -> Result<Vec<(i64, i64)>, sqlx::Error> {
+                sqlx::query_as(AssertSqlSafe(sql.to_owned())).persistent(false).fetch_all(connection).await
+            }
+
+            async fn version(connection: &mut Self::Connection) -> Result<String, sqlx::Error> {
+                sqlx::query_scalar($version).fetch_one(connection).await
+            }
         }
     };
 }
 
-sql!(Sqlite, park::sqlite_database().unwrap());
-sql!(MySql, park::mariadb_database().await.unwrap());
-sql!(Postgres, park::postgres_database().await.unwrap());
+sql!(Sqlite, park::sqlite_database().unwrap(), "SELECT sqlite_version()");
+sql!(MySql, park::mariadb_database().await.unwrap(), "SELECT VERSION()");
+sql!(Postgres, park::postgres_database().await.unwrap(), "SHOW server_version");
 
 /// The table `stock`: product 1 has 10 units, product 2 has 20.
 const TABLE: [&str; 2] = [

@@ -28,8 +28,16 @@ fn relay(keel: &Keel, pool: &sqlx::Pool<Db>) -> RelayBuilder<Db> {
     keel.relay(pool).sinks(Sinks::to(StreamSink::new(keel)))
 }
 
+/// Which lane a relay dies in. It looks at works first, so it comes to each point in that lane first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    Works,
+    Keys,
+}
+
 /// Two keys of two messages and a job wait; a relay dies at `point`; another one does the rest.
-async fn dies_at(point: &str) {
+async fn dies_at(point: &str, lane: Lane) {
+    let point = if lane == Lane::Works { point.to_owned() } else { format!("{point}:2") };
     let stage = Stage::set().await;
     let shared: SharedRedis = redis().await.unwrap();
     let open = Open { redis: shared.url.clone(), prefix: shared.prefix.clone(), database: stage.database.url.clone() };
@@ -47,10 +55,11 @@ async fn dies_at(point: &str) {
     stage.due().await;
 
     let path = format!("{}::relay_to_be_killed", module_path!().trim_start_matches("it::"));
-    let mut worker = Worker::start_with(&path, &[("EVENKEEL_CRASH_AT", point)]).unwrap();
+    let mut worker = Worker::start_with(&path, &[("EVENKEEL_CRASH_AT", &point)]).unwrap();
     worker.say(&open).unwrap();
     worker.process().wait().await.unwrap();
-    assert_eq!(stage.works(1).await, 1, "it died before it could write anything down");
+    assert_eq!(stage.works(1).await, i64::from(lane == Lane::Works), "it died before it could write this down");
+    assert_eq!((stage.sent("a").await, stage.sent("b").await), (0, 0), "nor this");
 
     stage.due().await;
     let relay = relay(&keel, &stage.pool).build();
@@ -77,12 +86,23 @@ async fn dies_at(point: &str) {
 
 #[tokio::test]
 async fn a_relay_that_dies_inside_its_claim_loses_nothing() {
-    Box::pin(dies_at("relay_claimed")).await;
+    Box::pin(dies_at("relay_claimed", Lane::Works)).await;
 }
 
 #[tokio::test]
+async fn a_relay_that_dies_inside_its_claim_of_keys_loses_nothing() {
+    Box::pin(dies_at("relay_claimed", Lane::Keys)).await;
+}
+
+#[tokio::test]
+async fn a_relay_that_dies_after_carrying_out_loses_nothing() {
+    Box::pin(dies_at("relay_published", Lane::Works)).await;
+}
+
+/// The first form of this test let the relay die in the other lane, before it had published anything.
+#[tokio::test]
 async fn a_relay_that_dies_after_publishing_doubles_nothing_that_is_ordered() {
-    Box::pin(dies_at("relay_published")).await;
+    Box::pin(dies_at("relay_published", Lane::Keys)).await;
 }
 
 /// A process that looks at both lanes until it dies.

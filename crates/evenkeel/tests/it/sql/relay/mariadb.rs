@@ -20,6 +20,8 @@ fn blob(digits: &str) -> String {
     format!("x'{digits}'")
 }
 
+#[path = "gaps.rs"]
+mod gaps;
 #[path = "killed.rs"]
 mod killed;
 #[path = "lanes.rs"]
@@ -28,6 +30,8 @@ mod lanes;
 mod operate;
 #[path = "order.rs"]
 mod order;
+#[path = "outage.rs"]
+mod outage;
 #[path = "stage.rs"]
 mod stage;
 #[path = "trouble.rs"]

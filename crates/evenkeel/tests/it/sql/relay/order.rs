@@ -6,6 +6,7 @@ use super::stage::Stage;
 use evenkeel::sql::Message;
 use evenkeel::sql::sink::{Confirmed, SinkError, Sinks};
 use futures_util::future::join_all;
+use std::time::Duration;
 
 /// (R1) A published relay polled `WHERE id > last`. A transaction that had drawn a lower id and committed later was never read,
 /// and one that was rolled back left a hole that others waited for.
@@ -18,6 +19,8 @@ async fn a_commit_that_comes_late_is_not_passed_over() {
         let mut early = stage.keel.begin(&stage.pool).await.unwrap();
         early.publish(Message::new("links", "early")).unwrap();
         let gone = stage.keel.begin(&stage.pool).await.unwrap();
+        // However long it stays open.
+        stage.clock.advance(Duration::from_secs(31));
         stage.publish_unordered("late").await;
         gone.rollback().await.unwrap();
         stage.due().await;

@@ -28,7 +28,11 @@ mod lanes;
 mod operate;
 #[path = "order.rs"]
 mod order;
+#[path = "outage.rs"]
+mod outage;
 #[path = "stage.rs"]
 mod stage;
 #[path = "trouble.rs"]
 mod trouble;
+#[path = "wake.rs"]
+mod wake;

@@ -31,6 +31,8 @@ mod lanes;
 mod operate;
 #[path = "order.rs"]
 mod order;
+#[path = "outage.rs"]
+mod outage;
 #[path = "stage.rs"]
 mod stage;
 #[path = "trouble.rs"]

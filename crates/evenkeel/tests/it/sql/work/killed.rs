@@ -4,6 +4,7 @@ use crate::sql::rig::{Rig, Sql, pool, told};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
 use evenkeel::queue::JobId;
+use evenkeel::sql::Effects;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use testkit::eventually;
@@ -15,6 +16,8 @@ struct Open {
     database: String,
     redis: String,
     prefix: String,
+    /// On a transaction of the caller's own.
+    is_joined: bool,
 }
 
 async fn connect(url: &str, prefix: &str) -> Keel {
@@ -29,11 +32,27 @@ async fn sell<DB: Sql>(open: &Open) {
     let pool = pool::<DB>(&open.database, 2).await;
     let stock = keel.cache::<i64, i64>("stock").ttl(Duration::from_secs(600)).build().unwrap();
     let mail = keel.queue::<String>("mail").build().await.unwrap();
-    let mut work = keel.begin(&pool).await.unwrap();
-    DB::run(work.tx(), "UPDATE stock SET units = units - 1 WHERE id = 1").await.unwrap();
-    work.invalidate(&stock, &1).unwrap();
-    work.enqueue(mail.job(&"sold".to_owned()).id("sale")).unwrap();
-    work.commit().await.unwrap();
+    let note = |effects: &mut Effects| {
+        effects.invalidate(&stock, &1).unwrap();
+        effects.enqueue(mail.job(&"sold".to_owned()).id("sale")).unwrap();
+    };
+    let sale = "UPDATE stock SET units = units - 1 WHERE id = 1";
+    if open.is_joined {
+        let mut transaction = pool.begin().await.unwrap();
+        let mut work = keel.join(&mut transaction).await.unwrap();
+        DB::run(&mut transaction, sale).await.unwrap();
+        note(&mut work);
+        let sealed = work.seal(&mut transaction).await.unwrap();
+        transaction.commit().await.unwrap();
+        sealed.carry_out(&pool).await.unwrap();
+    } else {
+        let mut work = keel.begin(&pool).await.unwrap();
+        DB::run(work.tx(), sale).await.unwrap();
+        note(&mut work);
+        work.commit().await.unwrap();
+    }
+    // Nobody comes here: the last point is behind the commit.
+    std::future::pending::<()>().await;
 }
 
 #[tokio::test]
@@ -48,20 +67,20 @@ async fn seller() {
     }
 }
 
-async fn kill_a_seller_at<DB: Sql>(point: &str) -> (Rig<DB>, SharedRedis) {
+async fn kill_a_seller_at<DB: Sql>(point: &str, is_joined: bool) -> (Rig<DB>, SharedRedis) {
     let server = redis().await.unwrap();
     let rig = Rig::<DB>::with(connect(&server.url, &server.prefix).await).await;
     assert_eq!(rig.cached_units().await, 10);
     let mut worker = Worker::start_with("sql::work::killed::seller", &[("EVENKEEL_CRASH_AT", point)]).unwrap();
     let (database, redis) = (rig.database.url.clone(), server.url.clone());
-    worker.say(&Open { database, redis, prefix: server.prefix.clone() }).unwrap();
+    worker.say(&Open { database, redis, prefix: server.prefix.clone(), is_joined }).unwrap();
     let status = worker.process().wait().await.unwrap();
     assert!(!status.success(), "it was killed");
     (rig, server)
 }
 
-async fn before_the_commit<DB: Sql>() {
-    let (rig, _server) = kill_a_seller_at::<DB>("before_commit").await;
+async fn before_the_commit<DB: Sql>(is_joined: bool) {
+    let (rig, _server) = kill_a_seller_at::<DB>("before_commit", is_joined).await;
     // The server notices that nobody is there any more, and takes the transaction back.
     let add = || async {
         let mut connection = rig.pool.acquire().await.ok()?;
@@ -74,8 +93,8 @@ async fn before_the_commit<DB: Sql>() {
     assert!(rig.mail.find(&JobId::named(b"sale")).await.unwrap().is_none());
 }
 
-async fn after_the_commit<DB: Sql>(point: &str) {
-    let (rig, _server) = kill_a_seller_at::<DB>(point).await;
+async fn after_the_commit<DB: Sql>(point: &str, is_joined: bool) {
+    let (rig, _server) = kill_a_seller_at::<DB>(point, is_joined).await;
     assert_eq!((rig.units().await, rig.works(1).await), (9, 1));
     // The head start of the fast path is over.
     DB::run(&mut rig.pool.acquire().await.unwrap(), "UPDATE evenkeel_outbox SET due_at = 0").await.unwrap();
@@ -92,17 +111,32 @@ macro_rules! on_each_database {
 
             #[tokio::test]
             async fn killed_before_the_commit_nothing_happened() {
-                told(before_the_commit::<$database>()).await;
+                told(before_the_commit::<$database>(false)).await;
+            }
+
+            #[tokio::test]
+            async fn killed_before_the_commit_of_its_caller_nothing_happened() {
+                told(before_the_commit::<$database>(true)).await;
             }
 
             #[tokio::test]
             async fn killed_between_commit_and_fast_path_everything_happens() {
-                told(after_the_commit::<$database>("after_commit")).await;
+                told(after_the_commit::<$database>("after_commit", false)).await;
+            }
+
+            #[tokio::test]
+            async fn killed_between_its_callers_commit_and_fast_path_everything_happens() {
+                told(after_the_commit::<$database>("after_commit", true)).await;
             }
 
             #[tokio::test]
             async fn killed_inside_the_fast_path_everything_happens() {
-                told(after_the_commit::<$database>("inside_fast_path")).await;
+                told(after_the_commit::<$database>("inside_fast_path", false)).await;
+            }
+
+            #[tokio::test]
+            async fn killed_after_the_fast_path_everything_happens_once_more() {
+                told(after_the_commit::<$database>("carried_out", false)).await;
             }
         }
     )+};

@@ -1,6 +1,6 @@
 //! Transactions that are not there any more when they are to be committed.
 
-use crate::sql::rig::{Rig, Sql, told};
+use crate::sql::rig::{Rig, Sql, pool, told};
 use evenkeel::sql::{Message, SqlError};
 use sqlx::Acquire;
 
@@ -79,6 +79,26 @@ async fn nothing_is_written_outside_of_the_transaction<DB: Sql>(rig: Rig<DB>) {
     for table in ["evenkeel_outbox_ordered", "evenkeel_outbox_keys", "evenkeel_job_versions", "evenkeel_outbox"] {
         assert_eq!(rig.number(&format!("SELECT COUNT(*) FROM {table}")).await, 0, "{table}");
     }
+}
+
+/// SQLite refuses to roll back what is gone. The pool got its connection back as one inside a transaction, and the next work on it
+/// could not begin.
+#[tokio::test]
+async fn a_connection_whose_transaction_was_lost_serves_the_next_work() {
+    told(async {
+        let rig = Rig::<sqlx::Sqlite>::open().await;
+        let one = pool::<sqlx::Sqlite>(&rig.database.url, 1).await;
+        for _ in 0..2 {
+            let mut work = rig.keel.begin(&one).await.unwrap();
+            work.invalidate(&rig.stock, &1).unwrap();
+            sqlx::raw_sql("ROLLBACK").execute(work.tx()).await.unwrap();
+            let error = work.commit().await.unwrap_err();
+            assert!(matches!(error, SqlError::Lost), "{error}");
+            let next = rig.keel.begin(&one).await.unwrap();
+            assert!(next.commit().await.unwrap().carried_out);
+        }
+    })
+    .await;
 }
 
 /// InnoDB takes the whole transaction of a deadlock's victim back. A program that swallows the error and goes on would commit

@@ -1,0 +1,51 @@
+//! What units of work tell about themselves; docs/metrics.md lists the names.
+
+use super::super::error::SqlError;
+use super::commit::Committed;
+use metrics::{Counter, Histogram, counter, histogram};
+
+/// The handles of one keel.
+pub(crate) struct WorkMetrics {
+    committed: Counter,
+    refused: Counter,
+    lost: Counter,
+    failed: Counter,
+    unknown: Counter,
+    left: Counter,
+    fast_path: Histogram,
+}
+
+impl WorkMetrics {
+    pub(crate) fn register() -> Self {
+        let commits = |outcome| counter!("evenkeel_work_commits_total", "outcome" => outcome);
+        Self {
+            committed: commits("committed"),
+            refused: commits("refused"),
+            lost: commits("lost"),
+            failed: commits("failed"),
+            unknown: commits("unknown"),
+            left: counter!("evenkeel_work_left_to_relay_total"),
+            fast_path: histogram!("evenkeel_work_fast_path_seconds"),
+        }
+    }
+
+    /// The commit happened, and the fast path is over.
+    pub(super) fn committed(&self, committed: &Committed) {
+        self.committed.increment(1);
+        self.fast_path.record(committed.took.as_secs_f64());
+        if !committed.carried_out {
+            self.left.increment(1);
+        }
+    }
+
+    /// It did not, or nobody knows.
+    pub(super) fn failed(&self, error: &SqlError) {
+        let counter = match error {
+            SqlError::Window(_) => &self.refused,
+            SqlError::Lost => &self.lost,
+            error if error.outcome_unknown() => &self.unknown,
+            _ => &self.failed,
+        };
+        counter.increment(1);
+    }
+}

@@ -1,0 +1,86 @@
+//! A relay in another process is woken by the commit itself. The clock stands still, so that no look of its own can come in time.
+
+use super::recorder::Recorder;
+use super::stage::Stage;
+use super::{Db, pool};
+use evenkeel::sql::sink::Sinks;
+use evenkeel::sql::{Relay, WakeUp};
+use std::time::Duration;
+use testkit::eventually;
+use testkit::proxy::Proxy;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Longer than anybody moves the clock.
+const FOREVER: Duration = Duration::from_secs(3_600 * 24 * 365);
+
+/// A relay of another process that never looks because of the time.
+fn relay(stage: &Stage, sink: &Recorder, pool: &sqlx::Pool<Db>) -> Relay<Db> {
+    let elsewhere = stage.keel.another_process();
+    elsewhere.relay::<Db>(pool).sinks(Sinks::to(sink.clone())).poll(FOREVER, FOREVER).build()
+}
+
+fn run(relay: Relay<Db>) -> (JoinHandle<()>, oneshot::Sender<()>) {
+    let (stop, stopped) = oneshot::channel::<()>();
+    (tokio::spawn(async move { relay.run(async { _ = stopped.await }).await }), stop)
+}
+
+async fn until_called(sink: &Recorder, times: usize) {
+    let called = tokio::time::timeout(Duration::from_secs(30), sink.until_called(times)).await;
+    assert!(called.is_ok(), "nobody woke the relay for message {times}");
+}
+
+/// It looks once when it starts and once when it begins to listen; from the third message on only a commit can have woken it.
+async fn every_commit_is_heard(wake_up: WakeUp) {
+    let stage = Stage::set().await;
+    stage.keel.wake_relays(wake_up);
+    let sink = Recorder::new();
+    let (running, stop) = run(relay(&stage, &sink, &stage.pool));
+    for number in 1..=5 {
+        stage.publish("a", &format!("a{number}")).await;
+        until_called(&sink, number).await;
+    }
+    stop.send(()).unwrap();
+    running.await.unwrap();
+    assert_eq!((sink.sequences("a"), stage.sent("a").await), (vec![1, 2, 3, 4, 5], 5));
+}
+
+/// (Published outboxes) A message waited for the next poll of a relay elsewhere, a second or more.
+#[tokio::test]
+async fn a_commit_wakes_a_relay_of_another_process() {
+    every_commit_is_heard(WakeUp::AfterCommit).await;
+}
+
+#[tokio::test]
+async fn a_commit_can_carry_its_notification() {
+    every_commit_is_heard(WakeUp::WithCommit).await;
+}
+
+/// What was said while nobody listened is lost. A listener that only went on listening left those messages to the next commit.
+#[tokio::test]
+async fn what_was_committed_while_nobody_listened_is_found_on_return() {
+    let stage = Stage::set().await;
+    let port = url::Url::parse(&stage.database.url).unwrap().port().unwrap();
+    let proxy = Proxy::start(port, 1).await.unwrap();
+    let far = pool(&proxy.url(&stage.database.url)).await;
+    let sink = Recorder::new();
+    let (running, stop) = run(relay(&stage, &sink, &far));
+    for number in 1..=3 {
+        stage.publish("a", &format!("a{number}")).await;
+        until_called(&sink, number).await;
+    }
+    proxy.refuse(true).await.unwrap();
+    proxy.cut();
+    stage.publish("a", "a4").await;
+    stage.publish("b", "b1").await;
+    proxy.refuse(false).await.unwrap();
+    let found = || async {
+        // Between two attempts to listen again the relay waits by its clock.
+        stage.clock.advance(Duration::from_secs(5));
+        (sink.calls() >= 5).then_some(())
+    };
+    eventually("the relay found what it had not heard of", found).await.unwrap();
+    stop.send(()).unwrap();
+    running.await.unwrap();
+    assert_eq!((sink.sequences("a"), sink.sequences("b")), (vec![1, 2, 3, 4], vec![1]));
+}

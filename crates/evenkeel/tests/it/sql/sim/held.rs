@@ -1,0 +1,122 @@
+//! What is there at the end: entries, jobs and messages, as their servers hold them.
+
+use super::super::rig::Sql;
+use super::copies::Arrival;
+use super::worker::load;
+use super::world::{BROKER, BROKER_STREAM, CARRIER, Shop, World, name};
+use async_nats::jetstream;
+use evenkeel::cache::{Freshness, Tier};
+use evenkeel::queue::JobId;
+use evenkeel::queue::job::Priority;
+use evenkeel::queue::steps::{Found, Listed, QueueSteps, State};
+use futures_util::stream::{self, StreamExt};
+use std::collections::{BTreeMap, HashMap};
+
+/// Entries and jobs that are asked for at once.
+const AT_ONCE: usize = 64;
+const PAGE: usize = 500;
+
+/// Messages that were found.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    /// Of each lane, the numbers in the order in which a reader who drops copies by their sequence sees them.
+    pub(super) lanes: HashMap<String, Vec<i64>>,
+    /// Ordered messages whose sequence their lane had had.
+    pub(super) ordered_copies: u64,
+    /// Unordered messages, each with its copies.
+    pub(super) loose: BTreeMap<i64, Vec<Arrival>>,
+    last: HashMap<String, u64>,
+}
+
+impl Sent {
+    fn take(&mut self, order: Option<(&str, u64)>, payload: &[u8], arrival: Arrival) {
+        let number = String::from_utf8_lossy(payload).parse().unwrap();
+        match order {
+            None => self.loose.entry(number).or_default().push(arrival),
+            Some((lane, sequence)) => {
+                let last = self.last.entry(lane.to_owned()).or_default();
+                if sequence <= *last {
+                    self.ordered_copies += 1;
+                    return;
+                }
+                *last = sequence;
+                self.lanes.entry(lane.to_owned()).or_default().push(number);
+            }
+        }
+    }
+}
+
+/// The units of each account that is in its cache's store now; others are absent.
+pub(super) async fn entries<DB: Sql>(world: &World<DB>, shop: &Shop) -> HashMap<String, i64> {
+    let found = stream::iter(0..world.open.accounts).map(|account| async move {
+        let (key, cache) = (name("accounts", account), shop.cache(account));
+        let load = load::<DB>(world.pool.clone(), key.clone());
+        let found = Box::pin(cache.get_with(&key, Freshness::Eventual, |_| load)).await.unwrap();
+        let units = found.value.map(|value| value.0).filter(|_| found.tier == Tier::Store);
+        units.map(|units| (key, units))
+    });
+    found.buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
+}
+
+/// The bodies of all jobs that wait.
+pub(super) async fn jobs(shop: &Shop) -> HashMap<JobId, i64> {
+    let (steps, shard) = shop.queue.steps(&JobId([0; 16]));
+    let mut jobs = HashMap::new();
+    let mut after: Option<Listed> = None;
+    loop {
+        let page = steps.list(&shard, State::Waiting(Priority::Normal), after, PAGE).await.unwrap();
+        let ids: Vec<JobId> = page.iter().map(|listed| listed.id).collect();
+        for (id, found) in ids.iter().zip(steps.jobs(&shard, &ids).await.unwrap()) {
+            let Some(Found::Live { job, .. }) = found.unwrap() else { panic!("{id} is listed, and not there") };
+            jobs.insert(*id, serde_json::from_slice(&job.spec.body).unwrap());
+        }
+        if page.len() < PAGE {
+            break;
+        }
+        after = page.last().copied();
+    }
+    let stats = steps.stats(&shard).await.unwrap();
+    assert_eq!(stats.waiting.iter().sum::<u64>() + stats.leased + stats.dead, jobs.len() as u64, "all jobs wait");
+    jobs
+}
+
+/// The messages in the streams of Redis and at the broker.
+pub(super) async fn messages<DB: Sql>(world: &World<DB>, shop: &Shop) -> Sent {
+    let mut sent = Sent::default();
+    for topic in ["said", "loose"] {
+        let mut after: Option<String> = None;
+        loop {
+            let page = shop.stream.entries(topic, after.as_deref(), PAGE).await.unwrap();
+            for entry in &page {
+                let at_ms = entry.entry_id.split_once('-').unwrap().0.parse().unwrap();
+                let carrier = entry.message.headers.iter().find(|(name, _)| name == CARRIER).unwrap().1.parse().unwrap();
+                let order = entry.message.order.as_ref().map(|order| (order.key.as_str(), order.sequence));
+                sent.take(order, &entry.message.payload, Arrival { at_ms, carrier });
+            }
+            if page.len() < PAGE {
+                break;
+            }
+            after = page.last().map(|entry| entry.entry_id.clone());
+        }
+    }
+    at_the_broker(world, &mut sent).await;
+    sent
+}
+
+async fn at_the_broker<DB: Sql>(world: &World<DB>, sent: &mut Sent) {
+    let context = jetstream::new(async_nats::connect(world.broker.url()).await.unwrap());
+    let stream = context.get_stream(BROKER_STREAM).await.unwrap();
+    let last = stream.cached_info().state.last_sequence;
+    let stream = &stream;
+    let messages = stream::iter(1..=last).map(|number| async move { stream.get_raw_message(number).await.unwrap() });
+    let messages: Vec<_> = messages.buffered(AT_ONCE).collect().await;
+    for message in messages {
+        assert!(message.subject.starts_with(BROKER), "{}", message.subject);
+        let header = |name: &str| message.headers.get(name).map(|value| value.as_str());
+        let order = header("Evenkeel-Key").zip(header("Evenkeel-Sequence"));
+        let order = order.map(|(key, sequence)| (key, sequence.parse().unwrap()));
+        let at_ms = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).unwrap();
+        let carrier = header(CARRIER).unwrap().parse().unwrap();
+        sent.take(order, &message.payload, Arrival { at_ms, carrier });
+    }
+}

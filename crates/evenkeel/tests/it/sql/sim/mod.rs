@@ -1,0 +1,88 @@
+//! U1 to U3 under fire: processes that commit random transactions and run relays are killed, Redis and the broker are killed and
+//! come back, and at the end every cache entry, job and stream is compared with what SQL says.
+//!
+//! Redis keeps an append-only file with `appendfsync always`, so it loses nothing that it has acknowledged, and a difference is
+//! nobody's fault but the library's. A cache entry may be missing (it is loaded again); a stale one is a failure.
+
+mod compare;
+mod copies;
+mod driver;
+mod faults;
+mod held;
+mod transaction;
+mod worker;
+mod world;
+
+use super::rig::Sql;
+use compare::Findings;
+use driver::Run;
+use faults::Scale;
+use world::World;
+
+/// Says how much the long run does: `SEED TRANSACTIONS`.
+const LONG: &str = "EVENKEEL_SIM_OUTBOX";
+
+/// (Every hand-made outbox) A process died between its commit and Redis, and Redis never heard of it.
+async fn everything_is_as_sql_says<DB: Sql>() {
+    let (world, findings) = play::<DB>(Scale::small()).await;
+    assert!(findings.committed >= 100 && findings.entries_held > 0 && findings.ordered > 0, "{findings:?}");
+    the_comparison_finds_what_is_wrong(&world).await;
+    world.close().await;
+}
+
+/// What SQL says is changed behind everybody's back: a comparison that cannot fail shows nothing.
+async fn the_comparison_finds_what_is_wrong<DB: Sql>(world: &World<DB>) {
+    for change in [
+        "UPDATE accounts SET units = units + 1",
+        "UPDATE jobs SET body = COALESCE(body, 0) + 1",
+        "UPDATE said SET number = number + 1",
+        "UPDATE loose SET number = -number",
+        "UPDATE nameless SET body = body + 1",
+    ] {
+        world.run(change).await;
+    }
+    let found = Findings::of(world).await;
+    assert_eq!(found.stale, found.entries_held, "{found:?}");
+    assert_eq!((found.jobs_wrong, found.lanes_wrong), (found.jobs + found.revoked, found.lanes), "{found:?}");
+    assert_eq!((found.loose_lost, found.loose_strange), (found.loose, found.loose), "{found:?}");
+}
+
+/// The long run of `cargo xtask sim outbox`: a line now and then, and one with everything at the end.
+async fn long_run<DB: Sql>() {
+    let Ok(words) = std::env::var(LONG) else { return };
+    let (seed, transactions) = words.split_once(' ').expect("SEED TRANSACTIONS");
+    let (world, _) = play::<DB>(Scale::long(seed.parse().unwrap(), transactions.parse().unwrap())).await;
+    world.close().await;
+}
+
+async fn play<DB: Sql>(scale: Scale) -> (World<DB>, Findings) {
+    let mut world = World::<DB>::open(&scale).await;
+    let run = Run::play(&mut world, &scale).await;
+    let mut findings = Findings::of(&world).await;
+    findings.add(&run);
+    println!("{}", serde_json::to_string(&findings).unwrap());
+    assert_eq!(findings.wrong(), 0, "{findings:?}");
+    (world, findings)
+}
+
+macro_rules! on_each_server {
+    ($($name:ident: $database:ty;)+) => {$(
+        mod $name {
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn everything_is_as_sql_says() {
+                Box::pin(super::everything_is_as_sql_says::<$database>()).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            #[ignore = "the long run, for `cargo xtask sim outbox`"]
+            async fn long_run() {
+                Box::pin(super::long_run::<$database>()).await;
+            }
+        }
+    )+};
+}
+
+on_each_server! {
+    mariadb: sqlx::MySql;
+    postgres: sqlx::Postgres;
+}

@@ -1,0 +1,39 @@
+//! `evenkeel inbox` against an inbox in SQLite.
+
+use crate::program::{Ran, evenkeel};
+use testkit::park::{Database, sqlite_database};
+
+async fn run(database: &Database, words: &[&str]) -> Ran {
+    let words: Vec<String> =
+        ["inbox", "--database", &database.url].iter().chain(words).map(ToString::to_string).collect();
+    let run = move || evenkeel(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+#[tokio::test]
+async fn messages_that_wait_for_a_person_are_listed_and_released() {
+    let database = sqlite_database().unwrap();
+    let pool = sqlx::SqlitePool::connect(&database.url).await.unwrap();
+    evenkeel::sql::migrate(&pool).await.unwrap();
+    let rows = "INSERT INTO evenkeel_inbox (consumer_group, message_id, state, seen_at, met) VALUES \
+                ('accounts', 'payment/7', 2, 1, 3), ('accounts', x'ff00', 2, 2, 1), ('accounts', 'seen', 1, 3, 1)";
+    sqlx::raw_sql(rows).execute(&pool).await.unwrap();
+
+    let listed = run(&database, &["--json", "ls"]).await;
+    assert_eq!(listed.code, 1, "something is parked: {}", listed.err);
+    let listed: serde_json::Value = serde_json::from_str(&listed.out).unwrap();
+    let parked = listed["parked"].as_array().unwrap();
+    let names: Vec<_> = parked.iter().map(|parked| (parked["message"].as_str().unwrap(), parked["met"].as_u64().unwrap())).collect();
+    assert_eq!(names, [("payment/7", 3), ("0xff00", 1)]);
+
+    let undecided = run(&database, &["release", "accounts", "payment/7"]).await;
+    assert_eq!((undecided.code, undecided.err.contains("--run")), (2, true), "{}", undecided.err);
+    let ran = run(&database, &["release", "accounts", "payment/7", "--run"]).await;
+    assert_eq!((ran.code, ran.out.as_str()), (0, "accounts payment/7 runs the next time it comes\n"));
+    assert_eq!(run(&database, &["release", "accounts", "payment/7", "--run"]).await.code, 1, "once");
+    assert_eq!(run(&database, &["release", "accounts", "0xff00", "--skip"]).await.code, 0);
+    assert_eq!(run(&database, &["ls"]).await.code, 0, "nothing is parked any more");
+    let states: Vec<i64> =
+        sqlx::query_scalar("SELECT state FROM evenkeel_inbox ORDER BY seen_at DESC, met").fetch_all(&pool).await.unwrap();
+    assert_eq!(states.iter().filter(|state| **state == 3).count(), 1, "{states:?}");
+}
