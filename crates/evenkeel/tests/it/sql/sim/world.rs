@@ -36,8 +36,8 @@ const TABLES: [&str; 7] = [
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Open {
     pub(super) database: String,
-    redis: String,
-    broker: String,
+    pub(super) redis: String,
+    pub(super) broker: String,
     pub(super) seed: u64,
     /// Its number; a process that takes the place of a killed one has a new number.
     pub(super) process: u64,
