@@ -180,8 +180,18 @@ fn outbox_words(row: &Value) -> String {
             number("stale")
         ),
         format!("| jobs that wait | {} | {} |", number("jobs"), number("jobs_wrong")),
-        format!("| jobs that do not ({} revoked) | {} | {} |", number("revoked"), number("revoked"), number("jobs_strange")),
-        format!("| ordered messages, by key | {} | {} of {} keys |", number("ordered"), number("lanes_wrong"), number("lanes")),
+        format!(
+            "| jobs that do not ({} revoked) | {} | {} |",
+            number("revoked"),
+            number("revoked"),
+            number("jobs_strange")
+        ),
+        format!(
+            "| ordered messages, by key | {} | {} of {} keys |",
+            number("ordered"),
+            number("lanes_wrong"),
+            number("lanes")
+        ),
         format!("| unordered messages | {} | {} |", number("loose"), number("loose_lost") + number("loose_strange")),
         String::new(),
         format!(

@@ -159,7 +159,10 @@ mod tests {
         verdicts[1] = false;
         let columns = [Column { server: "SQLite 3.51".to_owned(), verdicts }];
         let table = table(&columns);
-        assert!(table.starts_with("\n| killed | SQLite 3.51 |\n|---|---|\n| before the commit | nothing happened |\n"), "{table}");
+        assert!(
+            table.starts_with("\n| killed | SQLite 3.51 |\n|---|---|\n| before the commit | nothing happened |\n"),
+            "{table}"
+        );
         assert_eq!(table.matches("FAILED").count(), 1, "{table}");
     }
 }

@@ -24,12 +24,7 @@ fn rows(plan: &Plan) -> u64 {
 }
 
 /// Works with one invalidation each, over Redis; and ordered messages for its streams.
-pub(super) async fn run<DB: Bank>(
-    plan: &Plan,
-    stand: &Stand<DB>,
-    redis: &Redis,
-    database: &str,
-) -> Result<Vec<Row>> {
+pub(super) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, redis: &Redis, database: &str) -> Result<Vec<Row>> {
     let count = rows(plan);
     forget(stand).await?;
     works(stand, redis, count, Kind::Invalidation).await?;
@@ -108,14 +103,17 @@ async fn ordered<DB: Bank>(stand: &Stand<DB>, count: u64) -> Result<()> {
             for part in (1..=each).collect::<Vec<u64>>().chunks(1_000) {
                 let rows: Vec<String> = part
                     .iter()
-                    .map(|sequence| format!("('sold', '{key}', {sequence}, '0123456789abcdef', 1, '{}', '', 1)", "x".repeat(100)))
+                    .map(|sequence| {
+                        format!("('sold', '{key}', {sequence}, '0123456789abcdef', 1, '{}', '', 1)", "x".repeat(100))
+                    })
                     .collect();
                 let insert = "INSERT INTO evenkeel_outbox_ordered \
                               (topic, message_key, sequence, work, state, payload, headers, created_at) VALUES ";
                 DB::script(&mut connection, format!("{insert}{}", rows.join(", "))).await?;
             }
         }
-        let insert = "INSERT INTO evenkeel_outbox_keys (topic, message_key, last_sequence, sent_sequence, due_at) VALUES ";
+        let insert =
+            "INSERT INTO evenkeel_outbox_keys (topic, message_key, last_sequence, sent_sequence, due_at) VALUES ";
         DB::script(&mut connection, format!("{insert}{}", keys.join(", "))).await?;
     }
     Ok(())

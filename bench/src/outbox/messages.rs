@@ -21,12 +21,7 @@ const PACE: Duration = Duration::from_millis(20);
 const TASKS: usize = 8;
 
 /// From the commit to the sink, with the relay in another process.
-pub(super) async fn late<DB: Bank>(
-    plan: &Plan,
-    stand: &Stand<DB>,
-    redis: &Redis,
-    database: &str,
-) -> Result<Vec<Row>> {
+pub(super) async fn late<DB: Bank>(plan: &Plan, stand: &Stand<DB>, redis: &Redis, database: &str) -> Result<Vec<Row>> {
     let ways: &[(WakeUp, &str)] = if database == "PostgreSQL" {
         &[
             (WakeUp::AfterCommit, "notified after the commit"),
@@ -54,7 +49,8 @@ pub(super) async fn late<DB: Bank>(
         let _ = stop.send(());
         running.await?;
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
-            let title = format!("from the commit to the sink, relay elsewhere, {how}, {name}, {database}, 50 commits a second");
+            let title =
+                format!("from the commit to the sink, relay elsewhere, {how}, {name}, {database}, 50 commits a second");
             rows.push(Row::alone(BENCH, title, "ms", sink.quantile(quantile), None));
         }
     }

@@ -23,7 +23,8 @@ async fn messages_that_wait_for_a_person_are_listed_and_released() {
     assert_eq!(listed.code, 1, "something is parked: {}", listed.err);
     let listed: serde_json::Value = serde_json::from_str(&listed.out).unwrap();
     let parked = listed["parked"].as_array().unwrap();
-    let names: Vec<_> = parked.iter().map(|parked| (parked["message"].as_str().unwrap(), parked["met"].as_u64().unwrap())).collect();
+    let names: Vec<_> =
+        parked.iter().map(|parked| (parked["message"].as_str().unwrap(), parked["met"].as_u64().unwrap())).collect();
     assert_eq!(names, [("payment/7", 3), ("0xff00", 1)]);
 
     let undecided = run(&database, &["release", "accounts", "payment/7"]).await;
@@ -33,7 +34,9 @@ async fn messages_that_wait_for_a_person_are_listed_and_released() {
     assert_eq!(run(&database, &["release", "accounts", "payment/7", "--run"]).await.code, 1, "once");
     assert_eq!(run(&database, &["release", "accounts", "0xff00", "--skip"]).await.code, 0);
     assert_eq!(run(&database, &["ls"]).await.code, 0, "nothing is parked any more");
-    let states: Vec<i64> =
-        sqlx::query_scalar("SELECT state FROM evenkeel_inbox ORDER BY seen_at DESC, met").fetch_all(&pool).await.unwrap();
+    let states: Vec<i64> = sqlx::query_scalar("SELECT state FROM evenkeel_inbox ORDER BY seen_at DESC, met")
+        .fetch_all(&pool)
+        .await
+        .unwrap();
     assert_eq!(states.iter().filter(|state| **state == 3).count(), 1, "{states:?}");
 }

@@ -16,11 +16,11 @@ mod outcome;
 mod windows;
 mod write;
 
+pub(super) use self::metrics::WorkMetrics;
 pub use begun::Work;
 pub use commit::Committed;
 pub use effects::Effects;
 pub(super) use finisher::Finisher;
 pub use joined::{Joined, Sealed};
-pub(super) use self::metrics::WorkMetrics;
 pub use notifier::WakeUp;
 pub(crate) use write::take_versions;

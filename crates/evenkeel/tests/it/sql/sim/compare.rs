@@ -59,7 +59,10 @@ impl Findings {
         let done = world.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = 2").await;
         // Each transaction of the ledger is a work that is done, and there are no others.
         findings.works_not_done = findings.works_not_done.abs_diff(done) + done.abs_diff(findings.committed);
-        findings.compare_entries(&world.pairs("SELECT name, units FROM accounts").await, &held::entries(world, &shop).await);
+        findings.compare_entries(
+            &world.pairs("SELECT name, units FROM accounts").await,
+            &held::entries(world, &shop).await,
+        );
         let named = world.pairs("SELECT name, COALESCE(body, -1) FROM jobs").await;
         let nameless = world.pairs("SELECT id, body FROM nameless").await;
         findings.compare_jobs(&named, &nameless, &held::jobs(&shop).await);

@@ -126,14 +126,18 @@ impl Crew {
 /// Carries out what is left. Nobody else is there any more, so what the dead had claimed is due at once.
 async fn drain<DB: Sql>(world: &World<DB>) {
     world.run("UPDATE evenkeel_outbox SET due_at = 1, claim = NULL WHERE state = 1").await;
-    world.run("UPDATE evenkeel_outbox_keys SET due_at = 1, claim = NULL WHERE due_at IS NOT NULL AND parked_at IS NULL").await;
+    world
+        .run("UPDATE evenkeel_outbox_keys SET due_at = 1, claim = NULL WHERE due_at IS NOT NULL AND parked_at IS NULL")
+        .await;
     let shop = world.shop().await;
     let relay = shop.keel.relay(&world.pool).sinks(shop.sinks.clone()).build();
     let (stop, stopped) = oneshot::channel::<()>();
     let relaying = tokio::spawn(async move { relay.run(async { _ = stopped.await }).await });
     let left = async || {
         world.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE state = 1").await
-            + world.number("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL AND parked_at IS NULL").await
+            + world
+                .number("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL AND parked_at IS NULL")
+                .await
     };
     let done = || async { (left().await == 0).then_some(()) };
     eventually_within(DRAIN_MAX, "nothing waits in the outbox", done).await.unwrap();

@@ -40,7 +40,7 @@ impl Scale {
     pub(super) fn small() -> Self {
         Self {
             seed: 1,
-            transactions: 400,
+            transactions: 240,
             processes: 3,
             tasks: 2,
             accounts: 24,

@@ -89,7 +89,8 @@ pub(super) async fn messages<DB: Sql>(world: &World<DB>, shop: &Shop) -> Sent {
             let page = shop.stream.entries(topic, after.as_deref(), PAGE).await.unwrap();
             for entry in &page {
                 let at_ms = entry.entry_id.split_once('-').unwrap().0.parse().unwrap();
-                let carrier = entry.message.headers.iter().find(|(name, _)| name == CARRIER).unwrap().1.parse().unwrap();
+                let carrier =
+                    entry.message.headers.iter().find(|(name, _)| name == CARRIER).unwrap().1.parse().unwrap();
                 let order = entry.message.order.as_ref().map(|order| (order.key.as_str(), order.sequence));
                 sent.take(order, &entry.message.payload, Arrival { at_ms, carrier });
             }

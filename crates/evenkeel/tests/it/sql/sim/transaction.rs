@@ -54,8 +54,7 @@ impl Transaction {
             _ => How::Invalidate,
         };
         let number = |random: &mut StdRng| i64::try_from(random.random_range(1..u64::MAX >> 2)).unwrap();
-        let mut lanes: Vec<u64> =
-            (0..random.random_range(0..=2)).map(|_| random.random_range(0..open.lanes)).collect();
+        let mut lanes: Vec<u64> = (0..random.random_range(0..=2)).map(|_| random.random_range(0..open.lanes)).collect();
         lanes.sort_unstable();
         Self {
             accounts: accounts.into_iter().map(|account| (account, how(random))).collect(),
@@ -91,7 +90,8 @@ impl Transaction {
         let mut versions = Vec::new();
         for (account, _) in &self.accounts {
             let (account, units) = (name("accounts", *account), self.units);
-            let add = format!("UPDATE accounts SET units = units + {units}, version = version + 1 WHERE name = '{account}'");
+            let add =
+                format!("UPDATE accounts SET units = units + {units}, version = version + 1 WHERE name = '{account}'");
             DB::run(connection, &add).await?;
             let version = format!("SELECT version FROM accounts WHERE name = '{account}'");
             versions.push(u64::try_from(DB::number(connection, &version).await?.unwrap_or(0)).unwrap());

@@ -157,7 +157,8 @@ pub(super) struct Shop {
 impl Shop {
     pub(super) async fn open(open: &Open) -> Self {
         let keel = Keel::connect(&open.redis).await.unwrap();
-        let cache = |name: &str| keel.cache(name).ttl(Duration::from_secs(3_600)).version(|account: &Account| account.1);
+        let cache =
+            |name: &str| keel.cache(name).ttl(Duration::from_secs(3_600)).version(|account: &Account| account.1);
         let plain = cache("plain").build().unwrap();
         let strong = cache("strong").strong().build().unwrap();
         let queue = keel.queue("jobs").shards(1).build().await.unwrap();

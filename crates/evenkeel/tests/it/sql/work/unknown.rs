@@ -1,7 +1,7 @@
 //! A commit that nobody answers: its connection is cut right after its last byte, or right before.
 
 use crate::sql::rig::{Rig, Sql, pool, told};
-use evenkeel::sql::{Committed, Message, SqlError};
+use evenkeel::sql::{Committed, Message, SqlError, WakeUp};
 use sqlx::Pool;
 use testkit::proxy::{Direction, Proxy};
 
@@ -42,6 +42,8 @@ impl<'a, DB: Sql> Way<'a, DB> {
         let port = url::Url::parse(&rig.database.url).unwrap().port().unwrap();
         let proxy = Proxy::start(port, 1).await.unwrap();
         let pool = pool::<DB>(&proxy.url(&rig.database.url), 1).await;
+        // Nothing but works is to send anything.
+        rig.keel.wake_relays(WakeUp::Never);
         let mut way = Self { rig, proxy, pool, commit_bytes: 0 };
         for _ in 0..3 {
             let (answer, sent) = way.work(|_| ()).await;
