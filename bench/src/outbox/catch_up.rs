@@ -87,7 +87,7 @@ async fn works<DB: Bank>(stand: &Stand<DB>, redis: &Redis, count: u64, kind: Kin
             tokio::time::sleep(LOOK).await;
         }
     }
-    DB::script(&mut connection, "UPDATE evenkeel_outbox SET state = 1, due_at = 1".to_owned()).await?;
+    DB::send(&mut connection, "UPDATE evenkeel_outbox SET state = 1, due_at = 1".to_owned()).await?;
     DB::copy_work(&mut connection, count - 1).await?;
     Ok(())
 }
@@ -109,12 +109,12 @@ async fn ordered<DB: Bank>(stand: &Stand<DB>, count: u64) -> Result<()> {
                     .collect();
                 let insert = "INSERT INTO evenkeel_outbox_ordered \
                               (topic, message_key, sequence, work, state, payload, headers, created_at) VALUES ";
-                DB::script(&mut connection, format!("{insert}{}", rows.join(", "))).await?;
+                DB::send(&mut connection, format!("{insert}{}", rows.join(", "))).await?;
             }
         }
         let insert =
             "INSERT INTO evenkeel_outbox_keys (topic, message_key, last_sequence, sent_sequence, due_at) VALUES ";
-        DB::script(&mut connection, format!("{insert}{}", keys.join(", "))).await?;
+        DB::send(&mut connection, format!("{insert}{}", keys.join(", "))).await?;
     }
     Ok(())
 }

@@ -121,7 +121,7 @@ async fn unordered<DB: Bank>(stand: Stand<DB>, sink: Counting, account: u64) -> 
 pub(super) async fn forget<DB: Bank>(stand: &Stand<DB>) -> Result<()> {
     let mut connection = stand.pool.acquire().await?;
     for table in ["evenkeel_outbox", "evenkeel_outbox_ordered", "evenkeel_outbox_keys"] {
-        DB::script(&mut connection, format!("DELETE FROM {table}")).await?;
+        DB::send(&mut connection, format!("DELETE FROM {table}")).await?;
     }
     Ok(())
 }

@@ -96,7 +96,7 @@ pub(crate) trait Bank: Database {
     fn waiting(connection: &mut Self::Connection) -> impl Future<Output = Result<i64, sqlx::Error>> + Send;
 
     /// Sends statements as they are.
-    fn script(connection: &mut Self::Connection, text: String) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    fn send(connection: &mut Self::Connection, text: String) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 }
 
 macro_rules! bank {
@@ -124,7 +124,7 @@ macro_rules! bank {
                     $ids,
                     $series.replace("TIMES", &times.to_string())
                 );
-                Self::script(connection, copy).await
+                Self::send(connection, copy).await
             }
 
             async fn waiting(connection: &mut Self::Connection) -> Result<i64, sqlx::Error> {
@@ -133,7 +133,7 @@ macro_rules! bank {
                     .await
             }
 
-            async fn script(connection: &mut Self::Connection, text: String) -> Result<(), sqlx::Error> {
+            async fn send(connection: &mut Self::Connection, text: String) -> Result<(), sqlx::Error> {
                 sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(connection).await.map(drop)
             }
         }
