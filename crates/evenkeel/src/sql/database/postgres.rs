@@ -7,7 +7,7 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 
 /// The channel on which relays are told; one in each database.
-const CHANNEL: &str = "evenkeel_outbox";
+const CHANNEL: &str = "evenkeel/outbox";
 
 impl Database for sqlx::Postgres {}
 
@@ -18,7 +18,7 @@ impl Dialect for sqlx::Postgres {
     const BEGIN: &'static str = "BEGIN";
     const LOCK_WAIT: &'static str = "SET lock_timeout = '1s'";
 
-    const NOTIFY: Option<&'static str> = Some("SELECT pg_notify('evenkeel_outbox', '')");
+    const NOTIFY: Option<&'static str> = Some("SELECT pg_notify('evenkeel/outbox', '')");
 
     async fn listen(pool: &sqlx::PgPool, heard: &(dyn Fn() + Send + Sync)) -> Result<(), sqlx::Error> {
         // Not one of the program's: it is kept for as long as somebody listens.
