@@ -65,6 +65,7 @@ pub(super) async fn beside<DB: Bank>(
     Ok(vec![Row::compared(BENCH, title, "rows/s", PEER, compared(&found))])
 }
 
+#[derive(Clone, Copy)]
 enum Kind {
     Invalidation,
     Message,
