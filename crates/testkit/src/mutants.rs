@@ -14,6 +14,7 @@ mod queue;
 mod redlock;
 mod relay;
 mod spool;
+mod sql_lock;
 mod strong;
 mod work;
 
@@ -44,6 +45,7 @@ pub fn all() -> Vec<Mutant> {
         lock::ROWS,
         redlock::ROWS,
         pool::ROWS,
+        sql_lock::ROWS,
         relay::ROWS,
         spool::ROWS,
         judge::ROWS,

@@ -1,9 +1,11 @@
 //! Locks: their protocol on both backends, and that they agree; then the user's side.
 
+mod exclusive;
 mod fence;
 mod pool_scripts;
 mod pools_side_by_side;
 mod redlock;
+mod rows;
 mod scripts;
 mod side;
 mod side_by_side;

@@ -29,6 +29,7 @@ macro_rules! on_each {
     };
 }
 
+mod contention;
 mod databases;
 mod inbox;
 mod judged;

@@ -22,7 +22,7 @@ pub struct World<L> {
     pub time: ServerTime,
     /// The lock of the suite.
     pub name: LockName,
-    _redis: Option<SharedRedis>,
+    pub(super) _redis: Option<SharedRedis>,
 }
 
 /// Somebody who wants a lock.

@@ -12,6 +12,7 @@ use evenkeel::queue::steps::{
     SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
 };
 use evenkeel::queue::{MemoryQueue, RedisQueue};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ pub enum ServerTime {
         /// What it holds.
         now: AtomicU64,
     },
+    /// Of a database: what each of its connections is told before it is used.
+    Told(Arc<AtomicU64>),
 }
 
 impl World<MemoryQueue> {
@@ -92,6 +95,7 @@ impl ServerTime {
         match self {
             Self::Model(clock) => clock.clock().unix_ms(),
             Self::Redis { now, .. } => now.load(Ordering::Relaxed),
+            Self::Told(now) => now.load(Ordering::SeqCst),
         }
     }
 
@@ -115,6 +119,9 @@ impl ServerTime {
         if let Self::Redis { link, key, now } = self {
             link.command(key.as_bytes(), redis::cmd("SET").arg(key).arg(ms)).await?;
             now.store(ms, Ordering::Relaxed);
+        }
+        if let Self::Told(now) = self {
+            now.store(ms, Ordering::SeqCst);
         }
         Ok(())
     }

@@ -61,27 +61,18 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
         let asked = tokio::spawn(async move {
             let mut session = holding.session.lock().await;
             let Some(mut open) = session.take() else { return Ok(false) };
-            // Unless it is put back, the connection ends here.
             let answer = bounded::<DB, _>(&clock, open.is_held(&name)).await;
-            if matches!(answer, Ok(true)) || is_answer(&answer) {
+            if let Err(error) = &answer {
+                tracing::debug!(%name, %error, "the connection of an advisory lock has ended");
+            }
+            let is_held = matches!(answer, Ok(true));
+            if is_held {
                 *session = Some(open);
             }
-            match answer {
-                Err(_) if session.is_none() => Ok(false),
-                answer => answer,
-            }
+            // Unless it was put back, the connection ends here: nobody knows what a connection holds that does not answer.
+            Ok(is_held)
         });
         asked.await.unwrap_or_else(|_| Err(LockError::Sql(SqlError::Interrupted)))
-    }
-}
-
-/// The server refused the question, and the connection is as it was.
-fn is_answer(answer: &Result<bool, LockError>) -> bool {
-    match answer {
-        Err(LockError::Sql(SqlError::Database { error, is_retryable: false })) => {
-            matches!(**error, sqlx::Error::Database(_))
-        }
-        _ => false,
     }
 }
 

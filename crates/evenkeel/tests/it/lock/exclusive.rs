@@ -1,0 +1,11 @@
+//! The suite of exclusive locks on everything that keeps one.
+
+use sqlx::{MySql, Postgres, Sqlite};
+use testkit::conformance::exclusive::{MemoryFleet, SqlFleet};
+
+testkit::exclusive_suite!(in_memory in MemoryFleet::open);
+testkit::exclusive_suite!(in_rows_of_mariadb in SqlFleet::<MySql>::rows);
+testkit::exclusive_suite!(in_rows_of_postgres in SqlFleet::<Postgres>::rows);
+testkit::exclusive_suite!(in_rows_of_sqlite in SqlFleet::<Sqlite>::rows);
+testkit::exclusive_suite!(of_mariadb_itself in SqlFleet::<MySql>::advisory);
+testkit::exclusive_suite!(of_postgres_itself in SqlFleet::<Postgres>::advisory);

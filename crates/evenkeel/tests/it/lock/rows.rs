@@ -1,0 +1,7 @@
+//! The steps of a lock in rows, on databases whose time the suite moves.
+
+use sqlx::{MySql, Postgres};
+use testkit::conformance::lock::Rows;
+
+testkit::lock_suite!(steps_on_mariadb in Rows::<MySql>::mariadb);
+testkit::lock_suite!(steps_on_postgres in Rows::<Postgres>::postgres);

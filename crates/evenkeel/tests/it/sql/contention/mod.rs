@@ -1,0 +1,4 @@
+//! Several transactions want the same rows.
+
+mod locking;
+mod retry;

@@ -1,0 +1,128 @@
+//! Work that is done again after a conflict.
+
+use crate::sql::rig::{Rig, Sql};
+use evenkeel::Keel;
+use evenkeel::sql::{Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, OptimisticError, Stale};
+use sqlx::Connection;
+use std::cell::RefCell;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+on_each! {
+    no_update_is_lost_among_those_who_compare_versions
+    who_met_too_many_conflicts_locks
+}
+
+fn quick() -> ConflictPolicy {
+    ConflictPolicy::default().delays(Duration::from_millis(1), Duration::from_millis(20))
+}
+
+/// One unit less of product 1, as the table of the rig knows it: the number of units is its own version.
+async fn take_one<DB: Sql>(rig: &Rig<DB>, approach: Approach) -> Result<i64, OptimisticError> {
+    const READ: &str = "SELECT units FROM stock WHERE id = 1";
+    match approach {
+        Approach::Optimistic => {
+            let mut connection = rig.pool.acquire().await?;
+            let units = DB::number(&mut connection, READ).await?.unwrap_or(0);
+            tokio::task::yield_now().await;
+            let left = units - 1;
+            let write = format!("UPDATE stock SET units = {left} WHERE id = 1 AND units = {units}");
+            Stale::unless(DB::run(&mut connection, &write).await?)?;
+            Ok(left)
+        }
+        Approach::Pessimistic => {
+            let mut work = rig.keel.begin_locking(&rig.pool, Duration::from_secs(10)).await?;
+            let units = DB::number(work.tx()?, &ForUpdate::Wait.of::<DB>(READ).0).await?.unwrap_or(0);
+            let left = units - 1;
+            DB::run(work.tx()?, &format!("UPDATE stock SET units = {left} WHERE id = 1")).await?;
+            work.commit().await?;
+            Ok(left)
+        }
+    }
+}
+
+/// (the lost update) Two read the same state and both wrote what they made of it.
+async fn no_update_is_lost_among_those_who_compare_versions<DB: Sql>(rig: Rig<DB>) {
+    let rig = std::sync::Arc::new(rig);
+    let mut tasks = JoinSet::new();
+    for _ in 0..6 {
+        let rig = std::sync::Arc::clone(&rig);
+        tasks.spawn(async move {
+            let policy = quick().attempts(200);
+            rig.keel.retry_on_conflict(&policy, || take_one(&rig, Approach::Optimistic)).await.unwrap()
+        });
+    }
+    let mut left = tasks.join_all().await;
+    left.sort_unstable();
+    assert_eq!(left, [4, 5, 6, 7, 8, 9], "each has taken one of ten");
+    assert_eq!(rig.units().await, 4);
+}
+
+async fn who_met_too_many_conflicts_locks<DB: Sql>(rig: Rig<DB>) {
+    use Approach::{Optimistic, Pessimistic};
+    let (rig, approaches, policy) = (&rig, RefCell::new(Vec::new()), quick());
+    let taken = rig.keel.retry_adaptively(&policy, 2, |approach| {
+        approaches.borrow_mut().push(approach);
+        async move {
+            if approach == Optimistic {
+                // Somebody else was faster each time.
+                DB::run(&mut *rig.pool.acquire().await?, "UPDATE stock SET units = units - 1 WHERE id = 1").await?;
+                return Err(Stale.into());
+            }
+            take_one(rig, approach).await
+        }
+    });
+    assert_eq!(taken.await.unwrap(), 10 - 2 - 1);
+    assert_eq!(approaches.into_inner(), [Optimistic, Optimistic, Pessimistic]);
+}
+
+/// An endless loop of retries keeps a hot row hot and its callers waiting.
+#[tokio::test]
+async fn retries_are_bounded_and_the_error_says_so() {
+    let mut calls = 0;
+    let (keel, policy) = (Keel::memory(), quick().attempts(3));
+    let given_up = keel.retry_on_conflict(&policy, || {
+        calls += 1;
+        let answer = if calls > 10 { Ok(()) } else { Err(Stale) };
+        async move { answer }
+    });
+    let error = given_up.await.unwrap_err();
+    assert!(error.is_retryable());
+    let said = "gave up after 3 attempts, each of which met a conflict; the last one was a row that somebody else has changed: \
+        somebody else has changed the row since it was read";
+    assert_eq!(error.to_string(), said);
+    assert!(matches!(error, ConflictError::GaveUp { attempts: 3, conflict: Conflict::Stale, .. }), "{error:?}");
+}
+
+/// A commit that was not answered may have happened: doing the work again would do it twice.
+#[tokio::test]
+async fn what_is_no_conflict_is_told_at_once() {
+    for error in [sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into()), sqlx::Error::RowNotFound] {
+        assert_eq!(error.conflict(), None);
+        let mut error = Some(error);
+        let (keel, policy) = (Keel::memory(), quick());
+        let failed = keel.retry_on_conflict(&policy, || {
+            let answer: Result<(), _> = Err(error.take().unwrap());
+            async move { answer }
+        });
+        let failed = failed.await.unwrap_err();
+        assert!(matches!(failed, ConflictError::Failed(_)) && !failed.is_retryable(), "{failed:?}");
+    }
+}
+
+/// Each of two serialisable transactions writes what the other has read.
+#[tokio::test]
+async fn a_serialisation_failure_is_a_conflict() {
+    let rig = Rig::<sqlx::Postgres>::open().await;
+    let (mut one, mut two) = (rig.pool.acquire().await.unwrap(), rig.pool.acquire().await.unwrap());
+    let begin = "BEGIN ISOLATION LEVEL SERIALIZABLE";
+    let (mut one, mut two) = (one.begin_with(begin).await.unwrap(), two.begin_with(begin).await.unwrap());
+    for work in [&mut one, &mut two] {
+        sqlx::query("SELECT units FROM stock").fetch_all(&mut **work).await.unwrap();
+    }
+    sqlx::query("UPDATE stock SET units = 1 WHERE id = 1").execute(&mut *one).await.unwrap();
+    sqlx::query("UPDATE stock SET units = 1 WHERE id = 2").execute(&mut *two).await.unwrap();
+    one.commit().await.unwrap();
+    let error = two.commit().await.unwrap_err();
+    assert_eq!(error.conflict(), Some(Conflict::Serialization), "{error}");
+}

@@ -1,0 +1,74 @@
+//! What a backend of exclusive locks shows to the suite.
+
+use anyhow::Result;
+use evenkeel::lock::{ExclusiveGuard, ExclusiveLocks, LockTerms, Wait};
+use std::future::Future;
+use std::time::Duration;
+
+/// A lease that no story waits out.
+pub const LONG: Duration = Duration::from_secs(60);
+/// Longer than any story takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Processes that want the same locks.
+pub trait Fleet: Send + Sync {
+    /// One more process whose clock stands still, but for [`pass`](Self::pass): as if it were paused.
+    fn paused(&self) -> impl Future<Output = Result<Box<dyn ExclusiveLocks>>> + Send;
+
+    /// One more process that runs.
+    fn running(&self) -> impl Future<Output = Result<Box<dyn ExclusiveLocks>>> + Send;
+
+    /// Lets time pass for the paused processes.
+    fn pass(&self, span: Duration);
+
+    /// A lease that stories wait out.
+    fn short(&self) -> Duration;
+
+    /// The short leases that were taken before end about now, for the store: where the store's time is not the test's, it does nothing,
+    /// and who waits for the lock sees it happen.
+    fn lapse(&self) -> impl Future<Output = Result<()>> + Send;
+
+    /// Whether there are fences.
+    fn has_fences(&self) -> bool {
+        true
+    }
+
+    /// Whether a lock ends with the connection that took it.
+    fn is_held_by_connection(&self) -> bool {
+        false
+    }
+
+    /// Kills every connection to the store; `false` if there is none that may be killed.
+    fn kill_connections(&self) -> impl Future<Output = Result<bool>> + Send {
+        async { Ok(false) }
+    }
+}
+
+/// Terms with a lease of this length, that do not wait.
+pub(super) fn terms(ttl: Duration) -> LockTerms {
+    LockTerms::default().ttl(ttl).wait(Wait::No)
+}
+
+/// Waits for the lock; it must come.
+pub(super) async fn take(locks: &dyn ExclusiveLocks, name: &str, ttl: Duration) -> Result<Box<dyn ExclusiveGuard>> {
+    Ok(locks.acquire(name, &terms(ttl).wait(PATIENCE)).await?)
+}
+
+/// Whether the lock can be had now; it is given back.
+pub(super) async fn is_free(locks: &dyn ExclusiveLocks, name: &str) -> Result<bool> {
+    match locks.try_acquire(name, &terms(LONG)).await? {
+        Some(guard) => {
+            guard.release().await?;
+            Ok(true)
+        }
+        None => Ok(false),
+    }
+}
+
+/// Waits until `condition` holds.
+pub async fn until(mut condition: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+    while !condition().await? {
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! The backends that need no database: this process, and one Redis.
+
+use super::fleet::Fleet;
+use crate::park::{self, SharedRedis};
+use anyhow::Result;
+use evenkeel::Keel;
+use evenkeel::clock::{Clock, TestClock};
+use evenkeel::link::LinkOptions;
+use evenkeel::lock::{Boxed, ExclusiveGuard, ExclusiveLocks, LockError, LockTerms};
+use std::time::Duration;
+
+const SHORT: Duration = Duration::from_secs(1);
+/// So long nothing happens in this process before its clock is moved on.
+const STILL: Duration = Duration::from_millis(2);
+
+/// Locks in this process: all share one clock, which stands still.
+pub struct MemoryFleet {
+    clock: TestClock,
+    keel: Keel,
+}
+
+impl MemoryFleet {
+    /// A store of its own.
+    pub async fn open() -> Result<Self> {
+        let clock = TestClock::default();
+        let keel = Keel::builder().clock(clock.clock()).memory();
+        Ok(Self { clock, keel })
+    }
+}
+
+impl Fleet for MemoryFleet {
+    async fn paused(&self) -> Result<Box<dyn ExclusiveLocks>> {
+        Ok(Box::new(self.keel.another_process()))
+    }
+
+    /// Its acquisitions move the clock of all on, a little.
+    async fn running(&self) -> Result<Box<dyn ExclusiveLocks>> {
+        Ok(Box::new(Ticking { keel: self.keel.another_process(), clock: self.clock.clone() }))
+    }
+
+    fn pass(&self, span: Duration) {
+        self.clock.advance(span);
+    }
+
+    fn short(&self) -> Duration {
+        SHORT
+    }
+
+    async fn lapse(&self) -> Result<()> {
+        self.clock.advance(SHORT);
+        Ok(())
+    }
+}
+
+/// A process whose clock goes on while it waits.
+struct Ticking {
+    keel: Keel,
+    clock: TestClock,
+}
+
+impl ExclusiveLocks for Ticking {
+    fn acquire<'a>(
+        &'a self,
+        name: &'a str,
+        terms: &'a LockTerms,
+    ) -> Boxed<'a, Result<Box<dyn ExclusiveGuard>, LockError>> {
+        Box::pin(async move {
+            self.clock.advance(Duration::from_millis(1));
+            let mut acquiring = self.keel.acquire(name, terms);
+            loop {
+                match tokio::time::timeout(STILL, &mut acquiring).await {
+                    Ok(acquired) => return acquired,
+                    Err(_) => self.clock.advance(Duration::from_millis(10)),
+                }
+            }
+        })
+    }
+}
+
+/// Locks on the run's Redis, whose time is its own.
+pub struct RedisFleet {
+    server: SharedRedis,
+    clock: TestClock,
+}
+
+impl RedisFleet {
+    /// Under a prefix of its own.
+    pub async fn open() -> Result<Self> {
+        Ok(Self { server: park::redis().await?, clock: TestClock::default() })
+    }
+
+    async fn connect(&self, clock: Clock) -> Result<Box<dyn ExclusiveLocks>> {
+        let mut options = LinkOptions::from_url(&self.server.url)?;
+        options.prefix.clone_from(&self.server.prefix);
+        Ok(Box::new(Keel::builder().clock(clock).connect_with(options).await?))
+    }
+}
+
+impl Fleet for RedisFleet {
+    async fn paused(&self) -> Result<Box<dyn ExclusiveLocks>> {
+        self.connect(self.clock.clock()).await
+    }
+
+    async fn running(&self) -> Result<Box<dyn ExclusiveLocks>> {
+        self.connect(Clock::system()).await
+    }
+
+    fn pass(&self, span: Duration) {
+        self.clock.advance(span);
+    }
+
+    fn short(&self) -> Duration {
+        SHORT
+    }
+
+    /// Who waits sees it happen.
+    async fn lapse(&self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! One holder at a time, and how others wait.
+
+use super::fleet::{Fleet, LONG, is_free, take, terms, until};
+use anyhow::{Context, Result};
+use evenkeel::lock::{ExclusiveLocks, LockError, Release};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+const TASKS: u32 = 6;
+
+/// Nobody is between another one's read and write.
+pub async fn one_holder_at_a_time(fleet: &impl Fleet, name: &'static str) -> Result<()> {
+    let processes: Vec<Arc<dyn ExclusiveLocks>> =
+        vec![Arc::from(fleet.running().await?), Arc::from(fleet.running().await?)];
+    let (inside, count) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let mut tasks = JoinSet::new();
+    for number in 0..TASKS {
+        let locks = Arc::clone(&processes[usize::from(number % 2 == 0)]);
+        let (inside, count) = (Arc::clone(&inside), Arc::clone(&count));
+        tasks.spawn(async move {
+            let guard = take(&*locks, name, LONG).await?;
+            assert_eq!(inside.fetch_add(1, SeqCst), 0, "somebody else is inside");
+            let before = count.load(SeqCst);
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+            count.store(before + 1, SeqCst);
+            inside.fetch_sub(1, SeqCst);
+            guard.release().await?;
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done??;
+    }
+    assert_eq!(count.load(SeqCst), TASKS);
+    Ok(())
+}
+
+/// Who does not wait is told at once, and who waits is told when he has waited as long as he wanted.
+pub async fn a_lock_that_is_held_is_refused(fleet: &impl Fleet, name: &str) -> Result<()> {
+    let (one, two) = (fleet.running().await?, fleet.running().await?);
+    let guard = one.try_acquire(name, &terms(LONG)).await?.context("it is free")?;
+    assert_eq!((guard.name(), guard.is_lost()), (name, false));
+    assert!(guard.remaining() > LONG / 2);
+    for locks in [&one, &two] {
+        assert!(locks.try_acquire(name, &terms(LONG)).await?.is_none());
+        assert!(matches!(locks.acquire(name, &terms(LONG)).await, Err(LockError::Busy { .. })));
+    }
+    let waited = two.acquire(name, &terms(LONG).wait(Duration::from_millis(30))).await;
+    assert!(matches!(&waited, Err(error @ LockError::Busy { .. }) if error.is_retryable()), "{waited:?}");
+    assert!(two.try_acquire("another", &terms(LONG)).await?.is_some());
+    assert_eq!(guard.run(async { 7 }).await?, 7);
+    assert_eq!(guard.release().await?, Release::Released);
+    // Who waited for a moment may still stand in a server's queue.
+    until(async || is_free(&*two, name).await).await?;
+    until(async || is_free(&*one, name).await).await
+}
+
+/// (L5) A fence that does not rise keeps nobody apart; a backend that has none says so.
+pub async fn fences_rise_where_there_are_any(fleet: &impl Fleet, name: &str) -> Result<()> {
+    let (one, two) = (fleet.running().await?, fleet.running().await?);
+    let mut last = None;
+    for locks in [&one, &two, &one, &one, &two] {
+        let guard = take(&**locks, name, LONG).await?;
+        assert_eq!(guard.fence().is_some(), fleet.has_fences());
+        assert_eq!(guard.as_fenced().map(evenkeel::lock::Guard::fence), guard.fence());
+        assert!(guard.fence() > last || !fleet.has_fences(), "{:?} follows {last:?}", guard.fence());
+        last = guard.fence();
+        guard.release().await?;
+    }
+    Ok(())
+}
+
+/// (L10) A waiter slept through the release, until the lease would have ended.
+pub async fn who_waits_is_woken(fleet: &impl Fleet, name: &'static str) -> Result<()> {
+    let (one, two) = (fleet.running().await?, fleet.running().await?);
+    let guard = take(&*one, name, LONG).await?;
+    let waiting = tokio::spawn(async move { take(&*two, name, LONG).await });
+    // However far it has come by now.
+    assert!(!is_free(&*one, name).await?);
+    guard.release().await?;
+    let next = waiting.await??;
+    assert!(!next.is_lost());
+    // And those after that, in the same process and in another.
+    let third = fleet.running().await?;
+    let (first, second) = tokio::join!(tokio::spawn(pass_through(one, name)), async {
+        let waiting = tokio::spawn(pass_through(third, name));
+        next.release().await?;
+        anyhow::Ok(waiting.await??)
+    });
+    first??;
+    second
+}
+
+async fn pass_through(locks: Box<dyn ExclusiveLocks>, name: &str) -> Result<()> {
+    take(&*locks, name, LONG).await?.release().await?;
+    Ok(())
+}
+
+/// (L2) A lease is kept for as long as its holder lives.
+pub async fn a_guard_is_renewed_while_it_lives(fleet: &impl Fleet, name: &str) -> Result<()> {
+    let (one, two) = (fleet.paused().await?, fleet.running().await?);
+    let ttl = fleet.short() * 6;
+    let guard = take(&*one, name, ttl).await?;
+    for _ in 0..6 {
+        // A renewal within the millisecond of the last one would find nothing to prolong.
+        let _ = tokio::time::timeout(Duration::from_millis(2), std::future::pending::<()>()).await;
+        fleet.pass(ttl / 3);
+        // The renewal was answered: its lease counts from now.
+        until(async || Ok(guard.remaining() > ttl * 3 / 4)).await?;
+        assert!(!guard.is_lost() && two.try_acquire(name, &terms(LONG)).await?.is_none());
+    }
+    assert_eq!(guard.release().await?, Release::Released);
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! What becomes of a holder whose lease ended, or whose connection did, while it was paused.
+
+use super::fleet::{Fleet, LONG, is_free, take, terms, until};
+use anyhow::{Context, Result};
+use evenkeel::lock::{ExclusiveGuard, ExclusiveLocks, LossReason, Release};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+/// A holder that was paused beyond its lease, and the next one.
+async fn overtaken(
+    fleet: &impl Fleet,
+    paused: &dyn ExclusiveLocks,
+    next: &dyn ExclusiveLocks,
+    name: &str,
+) -> Result<(Box<dyn ExclusiveGuard>, Box<dyn ExclusiveGuard>)> {
+    let early = take(paused, name, fleet.short()).await?;
+    fleet.lapse().await?;
+    let late = take(next, name, LONG).await?;
+    Ok((early, late))
+}
+
+/// (L2, L3) A holder was paused beyond its lease: it learns that when it runs again, before it goes on, and for good.
+pub async fn a_lapse_is_told_to_its_holder(fleet: &impl Fleet, name: &str) -> Result<()> {
+    let (one, two) = (fleet.paused().await?, fleet.running().await?);
+    let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
+    fleet.pass(fleet.short());
+    let polls = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&polls);
+    let ran = early.run(std::future::poll_fn(move |_| {
+        count.fetch_add(1, SeqCst);
+        std::task::Poll::<()>::Pending
+    }));
+    assert!(ran.await.is_err() && early.is_lost() && early.remaining().is_zero());
+    assert_eq!(polls.load(SeqCst), 0, "it was polled after the pause");
+    assert_eq!(early.lost().await, early.lost().await);
+    assert!(!late.is_lost());
+    if fleet.has_fences() {
+        assert!(late.fence() > early.fence());
+    }
+    assert_eq!(late.release().await?, Release::Released);
+    assert!(early.is_lost(), "what is lost stays lost");
+    Ok(())
+}
+
+/// (the recipe without a check of the owner) The release of a holder that came too late freed the lock of the next one.
+pub async fn a_late_release_leaves_the_next_holder_alone(fleet: &impl Fleet, name: &str) -> Result<()> {
+    let (one, two) = (fleet.paused().await?, fleet.running().await?);
+    let third = fleet.running().await?;
+    let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
+    assert_eq!(early.release().await?, Release::AlreadyLost);
+    assert!(!is_free(&*third, name).await?);
+    assert_eq!(late.release().await?, Release::Released);
+    Ok(())
+}
+
+/// (L1, L2) A renewal that came late made the lock of nobody somebody's again.
+pub async fn what_was_lost_is_not_renewed_back(fleet: &impl Fleet, name: &str) -> Result<()> {
+    let (one, two) = (fleet.paused().await?, fleet.running().await?);
+    let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
+    late.release().await?;
+    // By its own clock the lease goes on, so a renewal is sent.
+    fleet.pass(fleet.short() / 3);
+    let lost = early.lost().await;
+    assert!(matches!(lost.reason, LossReason::Gone | LossReason::Expired), "{lost:?}");
+    for _ in 0..3 {
+        assert!(is_free(&*two, name).await?);
+    }
+    Ok(())
+}
+
+/// The server ended the holder's connection. A lease outlives it; what was held by the connection is gone, and its holder learns it.
+pub async fn a_connection_that_is_killed(fleet: &impl Fleet, name: &str) -> Result<()> {
+    let (one, two) = (fleet.paused().await?, fleet.running().await?);
+    let guard = take(&*one, name, LONG).await?;
+    if !fleet.kill_connections().await? {
+        return Ok(());
+    }
+    if fleet.is_held_by_connection() {
+        let next = take(&*two, name, LONG).await?;
+        fleet.pass(LONG / 3);
+        assert_eq!(guard.lost().await.reason, LossReason::Gone);
+        assert_eq!(guard.release().await?, Release::AlreadyLost);
+        assert!(!next.is_lost());
+        return Ok(());
+    }
+    fleet.pass(LONG / 3);
+    until(async || Ok(guard.remaining() > LONG - LONG / 6)).await?;
+    // The first statements of a process may meet connections that are no more.
+    let asked = two.try_acquire(name, &terms(LONG)).await.context("after the connections were killed")?;
+    assert!(asked.is_none() && !guard.is_lost());
+    assert_eq!(guard.release().await?, Release::Released);
+    Ok(())
+}
+
+/// (L7) A drop outside of the runtime panicked, or blocked it: it had to send something.
+pub async fn a_guard_needs_no_runtime_to_be_dropped(fleet: &impl Fleet, name: &str) -> Result<()> {
+    let (one, two) = (fleet.running().await?, fleet.running().await?);
+    let guard = take(&*one, name, LONG).await?;
+    let dropped = std::thread::spawn(move || drop(guard));
+    dropped.join().map_err(|_| anyhow::anyhow!("the drop panicked"))?;
+    until(async || is_free(&*two, name).await).await?;
+    drop(take(&*one, name, Duration::from_secs(30)).await?);
+    until(async || is_free(&*two, name).await).await
+}

@@ -1,0 +1,89 @@
+//! Locks in rows of a database whose connections are told what time it is.
+
+use super::world::World;
+use crate::conformance::queue::ServerTime;
+use crate::park::{self, mariadb_database, postgres_database};
+use anyhow::Result;
+use evenkeel::clock::{Clock, TestClock};
+use evenkeel::lock::{LockName, RowLock};
+use evenkeel::sql::{Database, migrate};
+use sqlx::pool::PoolOptions;
+use sqlx::{AssertSqlSafe, MySql, Pool, Postgres};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+/// A database with the library's tables, on which every story has a lock of its own.
+pub struct Rows<DB: Database> {
+    pool: Pool<DB>,
+    now: Arc<AtomicU64>,
+    _database: park::Database,
+}
+
+impl Rows<MySql> {
+    /// On the run's MariaDB.
+    pub async fn mariadb() -> Result<Self> {
+        let (database, now) = (mariadb_database().await?, start());
+        let (first, later) = (Arc::clone(&now), Arc::clone(&now));
+        let options = PoolOptions::new().max_connections(2).test_before_acquire(false);
+        let options = options
+            .after_connect(move |connection, _| {
+                let told = mysql_time(&first);
+                Box::pin(async move { sqlx::raw_sql(AssertSqlSafe(told)).execute(connection).await.map(drop) })
+            })
+            .before_acquire(move |connection, _| {
+                let told = mysql_time(&later);
+                Box::pin(async move { sqlx::raw_sql(AssertSqlSafe(told)).execute(connection).await.map(|_| true) })
+            });
+        let pool = options.connect(&database.url).await?;
+        migrate(&pool).await?;
+        Ok(Self { pool, now, _database: database })
+    }
+}
+
+impl Rows<Postgres> {
+    /// On the run's PostgreSQL, whose function of the time is hidden by one that reads what its connection was told.
+    pub async fn postgres() -> Result<Self> {
+        let (database, now) = (postgres_database().await?, start());
+        let (first, later) = (Arc::clone(&now), Arc::clone(&now));
+        let hide = "CREATE SCHEMA told; CREATE FUNCTION told.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS \
+            $$ SELECT to_timestamp(current_setting('told.now_ms')::bigint / 1000.0) $$";
+        let plain = PoolOptions::<Postgres>::new().max_connections(1).connect(&database.url).await?;
+        sqlx::raw_sql(hide).execute(&plain).await?;
+        plain.close().await;
+        let options = PoolOptions::new().max_connections(2).test_before_acquire(false);
+        let options = options
+            .after_connect(move |connection, _| {
+                let told = format!("SET search_path = told, pg_catalog, public; {}", postgres_time(&first));
+                Box::pin(async move { sqlx::raw_sql(AssertSqlSafe(told)).execute(connection).await.map(drop) })
+            })
+            .before_acquire(move |connection, _| {
+                let told = postgres_time(&later);
+                Box::pin(async move { sqlx::raw_sql(AssertSqlSafe(told)).execute(connection).await.map(|_| true) })
+            });
+        let pool = options.connect(&database.url).await?;
+        migrate(&pool).await?;
+        Ok(Self { pool, now, _database: database })
+    }
+}
+
+impl<DB: Database> Rows<DB> {
+    /// A lock that is called `name`. Its time goes on where the last story's ended.
+    pub fn world(&self, name: &str) -> Result<World<RowLock<DB>>> {
+        let locks = RowLock::new(self.pool.clone(), Clock::system());
+        let time = ServerTime::Told(Arc::clone(&self.now));
+        Ok(World { locks, time, name: LockName::new(name)?, _redis: None })
+    }
+}
+
+fn start() -> Arc<AtomicU64> {
+    Arc::new(AtomicU64::new(TestClock::default().clock().unix_ms()))
+}
+
+fn mysql_time(now: &AtomicU64) -> String {
+    let now_ms = now.load(SeqCst);
+    format!("SET SESSION timestamp = {}.{:03}", now_ms / 1_000, now_ms % 1_000)
+}
+
+fn postgres_time(now: &AtomicU64) -> String {
+    format!("SET told.now_ms = '{}'", now.load(SeqCst))
+}
