@@ -34,7 +34,7 @@ async fn is_free_everywhere(redlock: &Redlock) -> bool {
 
 #[tokio::test]
 async fn one_server_down_changes_nothing() {
-    told(async {
+    Box::pin(told(async {
         let mut servers = three().await;
         let (one, two) = (connect(&servers, &patient()).await, connect(&servers, &patient()).await);
         let held = one.lock(NAME).acquire().await.unwrap();
@@ -49,13 +49,13 @@ async fn one_server_down_changes_nothing() {
         assert!(one.lock(NAME).acquire().await.is_ok());
         // Somebody who comes while it is away finds the others.
         assert!(connect(&servers, &patient()).await.lock("other").acquire().await.is_ok());
-    })
+    }))
     .await;
 }
 
 #[tokio::test]
 async fn without_a_majority_nobody_gets_a_lock_and_holders_lose_theirs() {
-    told(async {
+    Box::pin(told(async {
         let mut servers = three().await;
         let redlock = connect(&servers, &patient()).await;
         let held = redlock.lock(NAME).ttl(SHORT).acquire().await.unwrap();
@@ -67,14 +67,14 @@ async fn without_a_majority_nobody_gets_a_lock_and_holders_lose_theirs() {
         let urls: Vec<String> = servers.iter().map(Redis::url).collect();
         let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
         assert!(matches!(Redlock::connect(&urls).await, Err(LockError::NoQuorum { taking_part: 1, .. })));
-    })
+    }))
     .await;
 }
 
 /// A server that stands still, with its connections open, kept everybody waiting until its time-out.
 #[tokio::test]
 async fn a_server_that_stands_still_is_not_waited_for() {
-    told(async {
+    Box::pin(told(async {
         let mut servers = three().await;
         // No time-out ends here: time stands still.
         let clock = TestClock::default();
@@ -101,7 +101,7 @@ async fn a_server_that_stands_still_is_not_waited_for() {
             is_free_everywhere(&one).await
         })
         .await;
-    })
+    }))
     .await;
 }
 
@@ -109,7 +109,7 @@ async fn a_server_that_stands_still_is_not_waited_for() {
 /// would be a majority.
 #[tokio::test]
 async fn a_server_that_was_started_again_gives_no_lock_away() {
-    told(async {
+    Box::pin(told(async {
         let mut servers = three().await;
         let builder = patient().ttl_max(SHORT);
         let founder = connect(&servers, &builder).await;
@@ -125,7 +125,7 @@ async fn a_server_that_was_started_again_gives_no_lock_away() {
         .unwrap();
         assert!(guard.is_lost(), "by then the first one knows");
         assert!(next.fence() > guard.fence());
-    })
+    }))
     .await;
 }
 
@@ -148,7 +148,7 @@ async fn nothing_is_renewed_after_a_release() {
     eventually("all are free", free).await.unwrap();
     let mut trace = CommandTrace::start(&servers[0]).await.unwrap();
     let other = redlock.lock("renewed").ttl(ttl).acquire().await.unwrap();
-    told(async {
+    Box::pin(told(async {
         // Until a lock that is held was renewed: by then every renewal of the others would have come, too.
         let mut renewals = 0;
         while renewals < 2 {
@@ -161,7 +161,7 @@ async fn nothing_is_renewed_after_a_release() {
             assert_eq!(on("stock/"), 0, "{seen:?}");
             renewals += on("renewed");
         }
-    })
+    }))
     .await;
     drop(other);
 }
