@@ -31,7 +31,6 @@ const ANSWERS: &[&str] = &[
     "Raise Some",
     "Raise None",
     "Inspect Some",
-    "Inspect None",
     "Break some",
     "Break none",
 ];
