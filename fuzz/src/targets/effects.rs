@@ -67,6 +67,6 @@ fn named_job(out: &mut Vec<u8>) {
 }
 
 fn put(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.put_u32(bytes.len() as u32);
+    out.put_u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
     out.put_slice(bytes);
 }

@@ -178,7 +178,7 @@ fn functions(code: &[String]) -> Vec<Function> {
 /// Everything that stands under an attribute that names the configuration `test`.
 fn test_parts(code: &[String]) -> Vec<RangeInclusive<usize>> {
     let starts = code.iter().enumerate().filter_map(|(index, line)| {
-        let attribute = line.find("#[cfg(test)]").or_else(|| line.find("#[cfg(all(test"))?;
+        let attribute = ["#[cfg(test)]", "#[cfg(all(test", "#[test]"].iter().find_map(|start| line.find(start))?;
         Some((index, attribute))
     });
     starts.filter_map(|(index, at)| Some(index + 1..=block_end(code, index, at)?)).collect()
