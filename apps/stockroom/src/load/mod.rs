@@ -1,6 +1,6 @@
 //! Many changes at once by every strategy, with faults, and what became of the rule.
 //!
-//! [`slice`] says which changes, [`drive`] makes them from many tasks, [`here`] does so in this process and [`workers`] in several
+//! [`slice`](mod@slice) says which changes, [`drive`] makes them from many tasks, [`here`] does so in this process and [`workers`] in several
 //! which it pauses and kills; [`Row`] is what is told of one strategy.
 
 mod drive;
