@@ -11,10 +11,13 @@ use crate::lock::name::LockName;
 use crate::lock::other::{Elsewhere, Listener};
 use crate::lock::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
 use crate::retry::Backoff;
-use crate::sql::{Database, Kind, Row, Statement, Value};
+use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
 use crate::token::Token;
 use sqlx::Pool;
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// Nobody holds a lock for longer: a limit for those without one.
 const HOLD_MS_MAX: u64 = 1 << 48;
@@ -25,6 +28,35 @@ const ASK: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max:
 pub struct RowLock<DB: Database> {
     pool: Pool<DB>,
     clock: Clock,
+    /// Acquisitions on their way, by owner. One whose caller has gone may still reach the database, on a connection of its own: its
+    /// release must not overtake it.
+    asking: Arc<watch::Sender<HashMap<Token, usize>>>,
+}
+
+/// An acquisition is on its way while this lives.
+struct OnItsWay {
+    asking: Arc<watch::Sender<HashMap<Token, usize>>>,
+    owner: Token,
+}
+
+impl OnItsWay {
+    fn begin(asking: &Arc<watch::Sender<HashMap<Token, usize>>>, owner: Token) -> Self {
+        asking.send_modify(|asking| *asking.entry(owner).or_default() += 1);
+        Self { asking: Arc::clone(asking), owner }
+    }
+}
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        self.asking.send_modify(|asking| {
+            if let Some(count) = asking.get_mut(&self.owner) {
+                *count -= 1;
+                if *count == 0 {
+                    asking.remove(&self.owner);
+                }
+            }
+        });
+    }
 }
 
 /// A row, as it was a moment ago.
@@ -43,7 +75,43 @@ impl<DB: Database> RowLock<DB> {
     /// The steps over this pool. `clock` bounds how long an answer is waited for; leases go by the database's.
     #[must_use]
     pub fn new(pool: Pool<DB>, clock: Clock) -> Self {
-        Self { pool, clock }
+        Self { pool, clock, asking: Arc::new(watch::Sender::new(HashMap::new())) }
+    }
+
+    /// The step of an acquisition, to its end.
+    async fn ask(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
+        let hold_ms = call.hold_ms_max.unwrap_or(HOLD_MS_MAX).min(HOLD_MS_MAX);
+        let lease = Value::count(call.lease_ms.min(hold_ms));
+        let values = [
+            Value::count(call.fence_floor),
+            Value::Bytes(call.owner.as_bytes()),
+            lease,
+            Value::count(call.cooling_ms),
+            Value::count(hold_ms),
+            Value::Bytes(&call.words),
+            lease,
+            Value::Text(name.as_str()),
+        ];
+        let statement = match (guard("row_lock_only_free"), guard("row_lock_fence_previous")) {
+            (false, _) => &say::ACQUIRE_WITHOUT_FREE,
+            (true, false) => &say::ACQUIRE_WITHOUT_PREVIOUS,
+            (true, true) => &say::ACQUIRE,
+        };
+        let mut seen = self.then_see(name, statement, &values).await?.1;
+        if seen.is_none() {
+            let create = if DB::KIND == Kind::MySql { &say::CREATE_MYSQL } else { &say::CREATE };
+            self.send(create, &[Value::Text(name.as_str())]).await?;
+            seen = self.then_see(name, statement, &values).await?.1;
+        }
+        // A row that is deleted again and again: try later.
+        let Some(seen) = seen else { return Ok(Acquired::Taken { free_in_ms: 1 }) };
+        if seen.is_held_by(call.owner) {
+            return Ok(Acquired::Granted { fence: seen.fence, lease_left_ms: seen.lease_left_ms() });
+        }
+        if let Some(owner) = seen.owner.filter(|_| seen.is_from_future()) {
+            self.send(&say::MEND, &[Value::Text(name.as_str()), Value::Bytes(owner.as_bytes())]).await?;
+        }
+        Ok(Acquired::Taken { free_in_ms: seen.free_in_ms().unwrap_or(1) })
     }
 
     /// Sends a statement, then looks at the row; nothing if there is none.
@@ -69,6 +137,13 @@ impl<DB: Database> RowLock<DB> {
     async fn send(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<bool, LockError> {
         let step = async { DB::execute(&mut *self.pool.acquire().await?, statement.text::<DB>(), values).await };
         Ok(bounded::<DB, _>(&self.clock, step).await? > 0)
+    }
+}
+
+// By hand: the database need not be `Clone`.
+impl<DB: Database> Clone for RowLock<DB> {
+    fn clone(&self) -> Self {
+        Self { pool: self.pool.clone(), clock: self.clock.clone(), asking: Arc::clone(&self.asking) }
     }
 }
 
@@ -111,40 +186,17 @@ impl Seen {
 }
 
 impl<DB: Database> LockSteps for RowLock<DB> {
+    /// In a task of its own, so that it goes on to its end when nobody waits for it any more.
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
         check(call)?;
-        let hold_ms = call.hold_ms_max.unwrap_or(HOLD_MS_MAX).min(HOLD_MS_MAX);
-        let lease = Value::count(call.lease_ms.min(hold_ms));
-        let values = [
-            Value::count(call.fence_floor),
-            Value::Bytes(call.owner.as_bytes()),
-            lease,
-            Value::count(call.cooling_ms),
-            Value::count(hold_ms),
-            Value::Bytes(&call.words),
-            lease,
-            Value::Text(name.as_str()),
-        ];
-        let statement = match (guard("row_lock_only_free"), guard("row_lock_fence_previous")) {
-            (false, _) => &say::ACQUIRE_WITHOUT_FREE,
-            (true, false) => &say::ACQUIRE_WITHOUT_PREVIOUS,
-            (true, true) => &say::ACQUIRE,
-        };
-        let mut seen = self.then_see(name, statement, &values).await?.1;
-        if seen.is_none() {
-            let create = if DB::KIND == Kind::MySql { &say::CREATE_MYSQL } else { &say::CREATE };
-            self.send(create, &[Value::Text(name.as_str())]).await?;
-            seen = self.then_see(name, statement, &values).await?.1;
-        }
-        // A row that is deleted again and again: try later.
-        let Some(seen) = seen else { return Ok(Acquired::Taken { free_in_ms: 1 }) };
-        if seen.is_held_by(call.owner) {
-            return Ok(Acquired::Granted { fence: seen.fence, lease_left_ms: seen.lease_left_ms() });
-        }
-        if let Some(owner) = seen.owner.filter(|_| seen.is_from_future()) {
-            self.send(&say::MEND, &[Value::Text(name.as_str()), Value::Bytes(owner.as_bytes())]).await?;
-        }
-        Ok(Acquired::Taken { free_in_ms: seen.free_in_ms().unwrap_or(1) })
+        let (me, name, call) = (self.clone(), name.clone(), call.clone());
+        let on_its_way = OnItsWay::begin(&self.asking, call.owner);
+        let asked = tokio::spawn(async move {
+            let answer = me.ask(&name, &call).await;
+            drop(on_its_way);
+            answer
+        });
+        asked.await.unwrap_or_else(|_| Err(LockError::Sql(SqlError::Interrupted)))
     }
 
     async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
@@ -167,6 +219,8 @@ impl<DB: Database> LockSteps for RowLock<DB> {
     }
 
     async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
+        // It ends by itself: each of its statements is bounded. The sender lives in `self`.
+        let _ = self.asking.subscribe().wait_for(|asking| !asking.contains_key(&call.owner)).await;
         let statement = match (guard("row_lock_release_owner"), guard("row_lock_release_ended")) {
             (false, _) => &say::RELEASE_WITHOUT_OWNER,
             (true, false) => &say::RELEASE_WITHOUT_ENDED,

@@ -1,9 +1,10 @@
 //! The suite of exclusive locks on everything that keeps one.
 
 use sqlx::{MySql, Postgres, Sqlite};
-use testkit::conformance::exclusive::{MemoryFleet, SqlFleet};
+use testkit::conformance::exclusive::{MemoryFleet, RedisFleet, SqlFleet};
 
 testkit::exclusive_suite!(in_memory in MemoryFleet::open);
+testkit::exclusive_suite!(on_redis in RedisFleet::open);
 testkit::exclusive_suite!(in_rows_of_mariadb in SqlFleet::<MySql>::rows);
 testkit::exclusive_suite!(in_rows_of_postgres in SqlFleet::<Postgres>::rows);
 testkit::exclusive_suite!(in_rows_of_sqlite in SqlFleet::<Sqlite>::rows);
