@@ -16,7 +16,7 @@ async fn messages_that_wait_for_a_person_are_listed_and_released() {
     let pool = sqlx::SqlitePool::connect(&database.url).await.unwrap();
     evenkeel::sql::migrate(&pool).await.unwrap();
     let rows = "INSERT INTO evenkeel_inbox (consumer_group, message_id, state, seen_at, met) VALUES \
-                ('accounts', 'payment/7', 2, 1, 3), ('accounts', x'ff00', 2, 2, 1), ('accounts', 'seen', 1, 3, 1)";
+                ('accounts', x'7061796d656e742f37', 2, 1, 3), ('accounts', x'ff00', 2, 2, 1), ('accounts', x'7365656e', 1, 3, 1)";
     sqlx::raw_sql(rows).execute(&pool).await.unwrap();
 
     let listed = run(&database, &["--json", "ls"]).await;

@@ -26,12 +26,14 @@ impl Dialect for sqlx::Postgres {
         let own = own.connect_lazy_with((*pool.connect_options()).clone());
         let mut listener = PgListener::connect_with(&own).await?;
         listener.listen(CHANNEL).await?;
-        heard();
+        // Whatever was said before is lost.
+        let mut has_heard = false;
         loop {
-            // Nothing: the connection was lost, and so was whatever was said until it was back.
-            if listener.try_recv().await?.is_some() || guard("reconnect_is_a_wake_up") {
+            if has_heard || guard("reconnect_is_a_wake_up") {
                 heard();
             }
+            // Nothing: the connection was lost, and is back.
+            has_heard = listener.try_recv().await?.is_some();
         }
     }
 
