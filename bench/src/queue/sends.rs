@@ -15,8 +15,8 @@ use std::time::Duration;
 
 const RAW: &str = "SET + ZADD, unchecked";
 const UNIT: &str = "jobs/s";
-/// What a job of ours costs more than the least.
-const WHY: &str = "ours looks whether the id lives or has ended, and counts jobs and bytes";
+/// What a job of ours costs more than elsewhere.
+const WHY: &str = "ours also looks whether the id has ended, and counts jobs and bytes for its limits";
 /// Concurrent senders of single jobs.
 const TASKS: [usize; 2] = [1, 64];
 
