@@ -30,7 +30,8 @@ impl DriverError {
     pub(super) fn is_worth_waiting(&self) -> bool {
         let kinds =
             ["not yet", "no such element", "stale element", "not interactable", "invalid element state", "intercepted"];
-        kinds.iter().any(|kind| self.kind.contains(kind))
+        // The driver has no kind for an element whose page is just being replaced.
+        kinds.iter().any(|kind| self.kind.contains(kind)) || self.message.contains("does not belong to the document")
     }
 }
 
