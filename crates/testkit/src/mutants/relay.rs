@@ -75,11 +75,6 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::relay::postgres::wake::a_commit_can_carry_its_notification",
     ),
     mutant(
-        "reconnect_is_a_wake_up",
-        "What was committed while the relay's listening connection was away waits for the next commit.",
-        "sql::relay::postgres::wake::what_was_committed_while_nobody_listened_is_found_on_return",
-    ),
-    mutant(
         "relay_retention",
         "Rows go that nobody has carried out, or that still decide about a commit.",
         "sql::relay::sqlite::lanes::rows_that_are_done_are_deleted_in_time",

@@ -2,7 +2,6 @@
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Value};
-use crate::guard::guard;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 
@@ -26,14 +25,10 @@ impl Dialect for sqlx::Postgres {
         let own = own.connect_lazy_with((*pool.connect_options()).clone());
         let mut listener = PgListener::connect_with(&own).await?;
         listener.listen(CHANNEL).await?;
-        // Whatever was said before is lost.
-        let mut has_heard = false;
         loop {
-            if has_heard || guard("reconnect_is_a_wake_up") {
-                heard();
-            }
-            // Nothing: the connection was lost, and is back.
-            has_heard = listener.try_recv().await?.is_some();
+            // Also when this begins, and when the connection was lost and is back: what was said before is lost.
+            heard();
+            listener.try_recv().await?;
         }
     }
 
