@@ -20,6 +20,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::scripts::a_token_that_returns_is_told_apart_by_its_fence",
     ),
     mutant(
+        "queue_senders_bound",
+        "While a Redis stands still, those who send fill the memory.",
+        "queue::senders::one_sender_too_many_is_turned_away",
+    ),
+    mutant(
         "queue_gone_sends_nothing",
         "A caller that gave up while its job waited to be sent finds it sent later.",
         "queue::senders::a_sender_that_went_away_in_time_sends_nothing",

@@ -1,5 +1,5 @@
 //! Jobs that are sent one by one at the same time travel together: while calls are on their way, what comes gathers for the next
-//! one, as databases commit in groups. A sender that is alone goes at once.
+//! one, as databases commit in groups. A sender that is alone goes at once; who gathers waits for one answer more than it would alone.
 
 use super::RedisQueue;
 use crate::guard::guard;
@@ -15,6 +15,9 @@ use tokio::sync::oneshot;
 const CALLS_MAX: usize = 2;
 /// Bytes of bodies in one call; a larger one travels alone.
 const BYTES_MAX: usize = 256 * 1024;
+
+/// Senders that wait for their call to begin, for each shard: as many as a link lets commands wait by default.
+const WAITING_MAX: usize = 10_000;
 
 /// What is being sent to each shard.
 #[derive(Clone, Default)]
@@ -34,6 +37,14 @@ struct Waiting {
 
 type Answer = Result<Enqueued, QueueError>;
 
+/// Where a sender finds itself.
+enum Place {
+    /// It may call.
+    First(Turn),
+    /// Its job goes with the next call.
+    Behind(oneshot::Receiver<Answer>),
+}
+
 /// The right to have a call on its way. When it ends, what has gathered goes next.
 struct Turn {
     queue: RedisQueue,
@@ -44,27 +55,30 @@ struct Turn {
 ///
 /// Dropped before its call has begun, it sends nothing; later it is as if the answer was lost.
 pub(super) async fn enqueue(queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Answer {
-    match queue.senders.join(queue, shard, job) {
-        Ok(_turn) => {
+    match queue.senders.join(queue, shard, job)? {
+        Place::First(_turn) => {
             let answers = queue.enqueue_in_one_call(shard, std::slice::from_ref(job)).await?;
             answers.first().copied().ok_or(QueueError::Link(LinkError::BROKEN))
         }
         // Unanswered only if the runtime that carried the call was shut down.
-        Err(answer) => answer.await.unwrap_or(Err(QueueError::Link(LinkError::BROKEN))),
+        Place::Behind(answer) => answer.await.unwrap_or(Err(QueueError::Link(LinkError::BROKEN))),
     }
 }
 
 impl Senders {
-    fn join(&self, queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Result<Turn, oneshot::Receiver<Answer>> {
+    fn join(&self, queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Result<Place, QueueError> {
         let mut shards = self.shards();
         let gathering = shards.entry(shard.clone()).or_default();
         if gathering.calls < CALLS_MAX && gathering.waiting.is_empty() {
             gathering.calls += 1;
-            return Ok(Turn { queue: queue.clone(), shard: shard.clone() });
+            return Ok(Place::First(Turn { queue: queue.clone(), shard: shard.clone() }));
+        }
+        if gathering.waiting.len() >= WAITING_MAX && guard("queue_senders_bound") {
+            return Err(LinkError::Busy { limit: WAITING_MAX }.into());
         }
         let (answer, answered) = oneshot::channel();
         gathering.waiting.push_back(Waiting { job: job.clone(), answer });
-        Err(answered)
+        Ok(Place::Behind(answered))
     }
 
     /// What goes next on the turn of a call that has ended; nothing, and the turn is over.

@@ -1,7 +1,8 @@
 //! Jobs that are sent one by one at the same time travel together.
 
 use anyhow::Result;
-use evenkeel::queue::RedisQueue;
+use evenkeel::link::LinkError;
+use evenkeel::queue::{QueueError, RedisQueue};
 use evenkeel::queue::steps::{Enqueued, NewJob, QueueSteps};
 use futures_util::future::{join_all, poll_fn};
 use std::task::Poll;
@@ -15,7 +16,7 @@ async fn world() -> Result<(Redis, World<RedisQueue>)> {
 }
 
 fn jobs(count: usize) -> Vec<NewJob> {
-    (0..count).map(|number| job(&format!("job {number:03}"))).collect()
+    (0..count).map(|number| job(&format!("job {number:05}"))).collect()
 }
 
 /// Calls of any script so far.
@@ -81,5 +82,31 @@ async fn who_waits_is_answered_though_those_before_went_away() -> Result<()> {
     .await;
     drop((first, second));
     assert_eq!(third.await?, [Enqueued::Created]);
+    Ok(())
+}
+
+/// A Redis that stands still must not fill the memory of those who send.
+#[tokio::test]
+async fn one_sender_too_many_is_turned_away() -> Result<()> {
+    const ROOM: usize = 10_000;
+    let (mut redis, world) = world().await?;
+    redis.pause()?;
+    // Two calls are on their way; so many wait for the next.
+    let jobs = jobs(2 + ROOM + 1);
+    let mut sends: Vec<_> =
+        jobs.iter().map(|job| Box::pin(world.queue.enqueue(&world.shard, std::slice::from_ref(job)))).collect();
+    let mut last = sends.pop().expect("there are many");
+    let turned_away = poll_fn(|context| {
+        for send in &mut sends {
+            assert!(send.as_mut().poll(context).is_pending(), "the server stands still");
+        }
+        last.as_mut().poll(context)
+    });
+    let refused = turned_away.await;
+    assert!(matches!(refused, Err(QueueError::Link(LinkError::Busy { limit: ROOM }))), "{refused:?}");
+    redis.resume()?;
+    for answers in join_all(sends).await {
+        assert_eq!(answers?, [Enqueued::Created]);
+    }
     Ok(())
 }
