@@ -130,7 +130,8 @@ async fn run_missing<DB: Database>(connection: &mut DB::Connection) -> Result<()
     .await?;
     let run = Row::<DB>::first(connection, &RUN, &[]).await?.map_or(Ok(0), |row| row.int(0))?;
     is_behind(run)?;
-    for migration in MIGRATIONS.iter().filter(|migration| migration.version > run) {
+    let missing = MIGRATIONS.iter().filter(|migration| migration.version > run);
+    for migration in missing.clone() {
         let script = match DB::KIND {
             Kind::MySql => migration.mysql,
             Kind::Postgres => migration.postgres,
@@ -139,7 +140,9 @@ async fn run_missing<DB: Database>(connection: &mut DB::Connection) -> Result<()
         DB::script(connection, script).await?;
         let values = [Value::Int(migration.version), Value::Text(migration.name)];
         DB::execute(connection, NOTE.text::<DB>(), &values).await?;
-        tracing::info!(migration = migration.name, "evenkeel changed its tables");
+    }
+    if let Some(last) = missing.last() {
+        tracing::info!(to = last.name, "evenkeel changed its tables");
     }
     Ok(())
 }
