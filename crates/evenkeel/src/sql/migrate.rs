@@ -130,8 +130,8 @@ async fn run_missing<DB: Database>(connection: &mut DB::Connection) -> Result<()
     .await?;
     let run = Row::<DB>::first(connection, &RUN, &[]).await?.map_or(Ok(0), |row| row.int(0))?;
     is_behind(run)?;
-    let missing = MIGRATIONS.iter().filter(|migration| migration.version > run);
-    for migration in missing.clone() {
+    let missing: Vec<_> = MIGRATIONS.iter().filter(|migration| migration.version > run).collect();
+    for migration in &missing {
         let script = match DB::KIND {
             Kind::MySql => migration.mysql,
             Kind::Postgres => migration.postgres,
