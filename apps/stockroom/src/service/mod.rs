@@ -5,7 +5,7 @@ mod error;
 pub use error::ServiceError;
 
 use crate::domain::{Cause, Change, Day, Days, Name, PageRequest, Strategy};
-use crate::store::{Arrival, ArrivalsWanted, Audit, Listed, Order, Product, Store, with_pools};
+use crate::store::{Arrival, ArrivalsWanted, Audit, Listed, Order, OrderState, Product, Store, with_pools};
 use crate::strategy::{self, Changed, Tools};
 use evenkeel::Keel;
 use metrics::{Counter, counter, describe_counter};
@@ -123,7 +123,7 @@ impl Service {
         let strategy = self.strategy(wanted)?;
         let product = self.named(&new.commodity_name).await?;
         let day = new.day.unwrap_or_else(|| self.today());
-        let changed = self.change(product.id, quantity, Cause::Arrival(day), strategy).await?;
+        let changed = self.change(product.id, quantity, Cause::Arrival(day), strategy, self.now_ms()).await?;
         let (quantity, deliveries) = changed.arrived.unwrap_or((quantity, 1));
         Ok(Arrived { commodity_name: product.name, day, quantity, deliveries, strategy, changed })
     }
@@ -165,9 +165,19 @@ impl Service {
         let quantity = checked(quantity)?;
         let strategy = self.strategy(wanted)?;
         let product = self.named(commodity_name).await?;
-        let id = Uuid::now_v7().to_string();
-        let changed = self.change(product.id, -quantity, Cause::Reserve(id.clone()), strategy).await?;
-        self.ordered(&id, strategy, Some(changed)).await
+        let (id, now_ms) = (Uuid::now_v7().to_string(), self.now_ms());
+        let changed = self.change(product.id, -quantity, Cause::Reserve(id.clone()), strategy, now_ms).await?;
+        // Not read back: an error of that would tell the client that nothing was changed.
+        let order = Order {
+            id,
+            commodity: product.id,
+            commodity_name: product.name,
+            quantity,
+            state: OrderState::Reserved,
+            created_at: now_ms,
+            updated_at: now_ms,
+        };
+        Ok(Ordered { order, strategy, changed: Some(changed) })
     }
 
     /// Gives back what an order took aside. One that has given it back already stays as it is.
@@ -177,14 +187,18 @@ impl Service {
     pub async fn release(&self, id: &str, wanted: Option<Strategy>) -> Result<Ordered, ServiceError> {
         let strategy = self.strategy(wanted)?;
         let order = self.order(id).await?;
-        if order.state == crate::store::OrderState::Released {
+        if order.state == OrderState::Released {
             return Ok(Ordered { order, strategy, changed: None });
         }
-        match self.change(order.commodity, order.quantity, Cause::Release(order.id), strategy).await {
-            Ok(changed) => self.ordered(id, strategy, Some(changed)).await,
+        let (cause, now_ms) = (Cause::Release(order.id.clone()), self.now_ms());
+        match self.change(order.commodity, order.quantity, cause, strategy, now_ms).await {
+            Ok(changed) => {
+                let order = Order { state: OrderState::Released, updated_at: now_ms, ..order };
+                Ok(Ordered { order, strategy, changed: Some(changed) })
+            }
             // Somebody else was faster with the same.
             Err(ServiceError::Change(strategy::ChangeError::NothingToRelease)) => {
-                self.ordered(id, strategy, None).await
+                Ok(Ordered { order: self.order(id).await?, strategy, changed: None })
             }
             Err(error) => Err(error),
         }
@@ -195,8 +209,10 @@ impl Service {
     /// # Errors
     /// [`ServiceError::UnknownOrder`]; [`ServiceError::Store`].
     pub async fn order(&self, id: &str) -> Result<Order, ServiceError> {
-        let order = self.0.store.order(id).await?;
-        order.ok_or_else(|| ServiceError::UnknownOrder(id.chars().take(80).collect()))
+        let unknown = || ServiceError::UnknownOrder(id.chars().take(80).collect());
+        // What can be no id is the id of no order; some of it (a zero byte) a database would refuse with an error.
+        Uuid::try_parse(id).map_err(|_| unknown())?;
+        self.0.store.order(id).await?.ok_or_else(unknown)
     }
 
     /// What the auditor finds of a product.
@@ -254,17 +270,17 @@ impl Service {
         delta: i64,
         cause: Cause,
         strategy: Strategy,
+        now_ms: i64,
     ) -> Result<Changed, ServiceError> {
         let change = Change { commodity, delta, cause };
         let Inner { store, tools, counters, .. } = &*self.0;
-        let now_ms = signed(store.now_ms());
         let changed = with_pools!(store, pools => strategy::change(pools, tools, strategy, &change, now_ms).await);
         counters.count(strategy, &changed);
         Ok(changed?)
     }
 
-    async fn ordered(&self, id: &str, strategy: Strategy, changed: Option<Changed>) -> Result<Ordered, ServiceError> {
-        Ok(Ordered { order: self.order(id).await?, strategy, changed })
+    fn now_ms(&self) -> i64 {
+        signed(self.0.store.now_ms())
     }
 
     async fn named(&self, name: &str) -> Result<Product, ServiceError> {

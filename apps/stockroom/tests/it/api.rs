@@ -136,7 +136,9 @@ async fn what_is_wrong_is_told_with_its_field() {
     client.get("/api/arrivals?commodityName=plums").await.problem(404, "unknown_product");
     client.get("/api/products/7").await.problem(404, "unknown_product");
     client.get("/api/products/x").await.problem(404, "unknown_product");
-    client.get("/api/orders/none").await.problem(404, "unknown_order");
+    for none in ["none", "%00", "%C3%A4", "019a8f0e-7c1b-7d3a-9c55-0f6a2b1c4d5e"] {
+        client.get(&format!("/api/orders/{none}")).await.problem(404, "unknown_order");
+    }
     client.post("/api/orders/none/release", &json!({})).await.problem(404, "unknown_order");
     client.post("/api/products", &json!({ "name": "apples" })).await.problem(409, "name_taken");
     client.post("/api/products", &json!({ "name": " " })).await.problem(400, "invalid-input");
