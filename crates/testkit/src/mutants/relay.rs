@@ -75,6 +75,26 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::relay::postgres::wake::a_commit_can_carry_its_notification",
     ),
     mutant(
+        "reconnect_is_a_wake_up",
+        "What was committed while the relay's listening connection was away waits for the next commit.",
+        "sql::relay::postgres::wake::what_was_committed_while_nobody_listened_is_found_on_return",
+    ),
+    mutant(
+        "relay_settles_again",
+        "What was sent is not written down if the database was away for a moment: its key waits for the end of the claim.",
+        "sql::relay::sqlite::again::what_was_sent_is_written_down_when_the_database_is_back",
+    ),
+    mutant(
+        "relay_settles_again",
+        "What was carried out is carried out again, when the claim has ended, if the database was away for a moment.",
+        "sql::relay::sqlite::again::what_was_carried_out_is_written_down_when_the_database_is_back",
+    ),
+    mutant(
+        "relay_gives_back_claims",
+        "What was claimed by a look that failed waits for the end of the claim.",
+        "sql::relay::sqlite::again::what_a_look_that_failed_had_claimed_is_sent_by_the_next",
+    ),
+    mutant(
         "relay_retention",
         "Rows go that nobody has carried out, or that still decide about a commit.",
         "sql::relay::sqlite::lanes::rows_that_are_done_are_deleted_in_time",

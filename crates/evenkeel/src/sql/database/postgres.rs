@@ -2,6 +2,7 @@
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Value};
+use crate::guard::guard;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 
@@ -25,10 +26,13 @@ impl Dialect for sqlx::Postgres {
         let own = own.connect_lazy_with((*pool.connect_options()).clone());
         let mut listener = PgListener::connect_with(&own).await?;
         listener.listen(CHANNEL).await?;
+        let mut is_told = false;
         loop {
             // Also when this begins, and when the connection was lost and is back: what was said before is lost.
-            heard();
-            listener.try_recv().await?;
+            if is_told || guard("reconnect_is_a_wake_up") {
+                heard();
+            }
+            is_told = listener.try_recv().await?.is_some();
         }
     }
 

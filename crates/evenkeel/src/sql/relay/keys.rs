@@ -157,16 +157,16 @@ pub(super) async fn next_ms<DB: Database>(connection: &mut DB::Connection) -> Re
     next_of::<DB>(connection, &NEXT).await
 }
 
-/// Claims up to `limit` keys that are due, oldest first, for `lease_ms`.
+/// Claims up to `limit` keys that are due, oldest first, for `lease_ms`. After an error those in `claimed` may be claimed.
 pub(super) async fn claim<DB: Database>(
     connection: &mut PoolConnection<DB>,
     token: Token,
     limit: usize,
     lease_ms: u64,
-) -> Result<Vec<ClaimedKey>, sqlx::Error> {
+    claimed: &mut Vec<ClaimedKey>,
+) -> Result<(), sqlx::Error> {
     let mut transaction = begin(connection).await?;
     let limit = Value::count(limit.min(KEYS_MAX) as u64);
-    let mut claimed = Vec::new();
     for row in Row::<DB>::all(&mut transaction, &DUE, &[limit]).await? {
         let name = KeyName { topic: row.text(0)?, key: row.text(1)? };
         claimed.push(ClaimedKey { name, sent: row.count(2)?, last: row.count(3)?, attempts: row.count(4)? });
@@ -176,8 +176,7 @@ pub(super) async fn claim<DB: Database>(
         values.extend(names.iter().flat_map(|name| name.values()));
         DB::execute(&mut transaction, CLAIM[size].text::<DB>(), &values).await?;
     }
-    transaction.commit().await?;
-    Ok(claimed)
+    transaction.commit().await
 }
 
 /// The messages of these spans, by topic, key and sequence.
@@ -221,12 +220,11 @@ pub(super) enum Then {
 pub(super) async fn settle<DB: Database>(
     connection: &mut PoolConnection<DB>,
     token: Token,
-    settled: Vec<Settled>,
+    settled: &[Settled],
 ) -> Result<Vec<Settled>, sqlx::Error> {
     let mut transaction = begin(connection).await?;
-    let held = lock::<DB>(&mut transaction, token, &settled).await?;
-    let (ours, others): (Vec<Settled>, Vec<Settled>) =
-        settled.into_iter().partition(|key| held.contains(&key.sent.name));
+    let held = lock::<DB>(&mut transaction, token, settled).await?;
+    let (ours, others): (Vec<&Settled>, Vec<&Settled>) = settled.iter().partition(|key| held.contains(&key.sent.name));
     let sent: Vec<&Span> = ours.iter().map(|key| &key.sent).filter(|span| span.until > span.after).collect();
     if let Some((size, spans)) = filled(sent.into_iter()) {
         let advance = spans.iter().flat_map(|span| {
@@ -243,11 +241,11 @@ pub(super) async fn settle<DB: Database>(
         let values: Vec<Value<'_>> = names.iter().flat_map(|name| name.values()).collect();
         DB::execute(&mut transaction, SETTLE[size].text::<DB>(), &values).await?;
     }
-    for key in &ours {
+    for key in ours {
         trouble::<DB>(&mut transaction, key).await?;
     }
     transaction.commit().await?;
-    Ok(others)
+    Ok(others.into_iter().cloned().collect())
 }
 
 async fn lock<DB: Database>(

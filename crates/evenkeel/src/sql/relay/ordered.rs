@@ -6,7 +6,7 @@ use super::gate::Gate;
 use super::keys::{self, ClaimedKey, KEYS_MAX, KeyName, OrderedRow, Settled, Span, Then};
 use super::metrics::Lane;
 use super::rows::short;
-use super::settings::{AWAY, ms};
+use super::settings::{AGAIN, AWAY, ms};
 use crate::clock::Moment;
 use crate::crash::crash_point;
 use crate::guard::guard;
@@ -23,9 +23,13 @@ use std::time::Duration;
 pub(super) struct Ordered {
     /// By the number of the route.
     gates: HashMap<usize, Gate>,
-    /// What could not be written down yet, because somebody had locked the keys; for as long as their claims hold.
-    unsettled: Vec<(Moment, Token, Vec<Settled>)>,
+    /// What could not be written down yet, because somebody had locked the keys or the database did not take it; for as long as
+    /// their claims hold.
+    unsettled: Vec<Unsettled>,
 }
+
+/// What became of keys under one claim, and until when that holds.
+type Unsettled = (Moment, Token, Vec<Settled>);
 
 type Answer = Result<Confirmed, SinkError>;
 
@@ -36,19 +40,35 @@ impl Ordered {
         if let Some(left) = self.closed_for(core) {
             return Ok(Looked::idle(left));
         }
+        self.settle_again(core).await?;
         let mut connection = core.connection().await?;
-        self.settle_again(core, &mut connection).await?;
         match core.within(keys::next_ms::<DB>(&mut connection)).await? {
             Some(0) => {}
-            next => return Ok(Looked::idle(next.map_or(settings.poll.delay_max, Duration::from_millis))),
+            next => {
+                let next = next.map_or(settings.poll.delay_max, Duration::from_millis);
+                return Ok(Looked::idle(if self.unsettled.is_empty() { next } else { next.min(AGAIN) }));
+            }
         }
         let source = core.source(&mut connection).await?;
-        let (token, began) = (Token::random(), core.clock().now());
-        let claimed = core.within(keys::claim(&mut connection, token, self.limit(core), ms(settings.lease))).await?;
+        let (token, until) = (Token::random(), core.clock().now() + settings.lease);
+        let mut claimed = Vec::new();
+        let limit = self.limit(core);
+        let claim = keys::claim(&mut connection, token, limit, ms(settings.lease), &mut claimed);
+        if let Err(error) = core.within(claim).await {
+            // Its answer may have been lost.
+            self.give_back((until, token), &claimed);
+            return Err(error);
+        }
         crash_point("relay_claimed");
-        let (open, mut settled) = self.sort(core, claimed);
+        let (open, mut settled) = self.sort(core, &claimed);
         let spans = spans(&open, settings.batch);
-        let rows = core.within(keys::messages::<DB>(&mut connection, &spans)).await?;
+        let rows = match core.within(keys::messages::<DB>(&mut connection, &spans)).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                self.give_back((until, token), &claimed);
+                return Err(error);
+            }
+        };
         // Nobody's connection is held while the sink is talked to.
         drop(connection);
         let runs = runs(&open, rows);
@@ -65,10 +85,17 @@ impl Ordered {
             }
             settled.push(self.judge(core, key, &answers, &mut looked));
         }
-        let mut connection = core.connection().await?;
-        self.settle(core, &mut connection, (began + settings.lease, token, settled)).await?;
+        let written = self.settle(core, (until, token, settled)).await;
         self.report(core, &looked);
-        Ok(looked)
+        written.map(|()| looked)
+    }
+
+    /// What a look had claimed that failed is free again as soon as the database takes that.
+    fn give_back(&mut self, (until, token): (Moment, Token), claimed: &[ClaimedKey]) {
+        if !claimed.is_empty() && guard("relay_gives_back_claims") {
+            let untouched = claimed.iter().map(|key| Settled { sent: nothing(key), then: Then::Go });
+            self.unsettled.push((until, token, untouched.collect()));
+        }
     }
 
     /// How long nothing can be sent at all; `None` if there is somebody to send to.
@@ -87,7 +114,7 @@ impl Ordered {
     }
 
     /// Those that can be sent now, and what becomes of the others.
-    fn sort<DB: Database>(&self, core: &Core<DB>, claimed: Vec<ClaimedKey>) -> (Vec<ClaimedKey>, Vec<Settled>) {
+    fn sort<DB: Database>(&self, core: &Core<DB>, claimed: &[ClaimedKey]) -> (Vec<ClaimedKey>, Vec<Settled>) {
         let now = core.clock().now();
         let (mut open, mut settled) = (Vec::new(), Vec::new());
         for key in claimed {
@@ -98,10 +125,10 @@ impl Ordered {
                 }
             };
             match wait {
-                None => open.push(key),
+                None => open.push(key.clone()),
                 Some((pause, error)) => {
                     let then = Then::Wait { pause_ms: ms(pause), error: error.to_owned() };
-                    settled.push(Settled { sent: nothing(&key), then });
+                    settled.push(Settled { sent: nothing(key), then });
                 }
             }
         }
@@ -192,38 +219,45 @@ impl Ordered {
         Settled { sent, then }
     }
 
-    /// Writes down what became of keys. Those that somebody has locked are kept for the next look.
-    async fn settle<DB: Database>(
-        &mut self,
-        core: &Core<DB>,
-        connection: &mut sqlx::pool::PoolConnection<DB>,
-        (until, token, settled): (Moment, Token, Vec<Settled>),
-    ) -> Result<(), SqlError> {
-        let sent: u64 = settled.iter().map(|key| key.sent.until - key.sent.after).sum();
-        let others = core.within(keys::settle(connection, token, settled)).await?;
-        let left: u64 = others.iter().map(|key| key.sent.until - key.sent.after).sum();
-        core.metrics.sent.increment(sent - left);
-        if !others.is_empty() {
-            self.unsettled.push((until, token, others));
-        }
-        Ok(())
-    }
-
-    async fn settle_again<DB: Database>(
-        &mut self,
-        core: &Core<DB>,
-        connection: &mut sqlx::pool::PoolConnection<DB>,
-    ) -> Result<(), SqlError> {
-        let now = core.clock().now();
-        for (until, token, settled) in std::mem::take(&mut self.unsettled) {
-            if now < until {
-                self.settle(core, connection, (until, token, settled)).await?;
-            } else {
-                // Somebody else has claimed these keys; what was sent is sent again, and told apart by its sequence.
-                core.metrics.fenced.increment(settled.len() as u64);
+    /// Writes down what became of keys. What somebody has locked, or the database did not take, is kept for the next look.
+    async fn settle<DB: Database>(&mut self, core: &Core<DB>, unsettled: Unsettled) -> Result<(), SqlError> {
+        let (until, token, settled) = &unsettled;
+        let count = |keys: &[Settled]| keys.iter().map(|key| key.sent.until - key.sent.after).sum::<u64>();
+        let written = match core.connection().await {
+            Ok(mut connection) => core.within(keys::settle(&mut connection, *token, settled)).await,
+            Err(error) => Err(error),
+        };
+        match written {
+            Ok(others) => {
+                core.metrics.sent.increment(count(settled) - count(&others));
+                if !others.is_empty() {
+                    self.unsettled.push((*until, *token, others));
+                }
+                Ok(())
+            }
+            Err(error) => {
+                if guard("relay_settles_again") {
+                    self.unsettled.push(unsettled);
+                }
+                Err(error)
             }
         }
-        Ok(())
+    }
+
+    async fn settle_again<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
+        let now = core.clock().now();
+        let mut outcome = Ok(());
+        for unsettled in std::mem::take(&mut self.unsettled) {
+            if now >= unsettled.0 {
+                // Somebody else has claimed these keys; what was sent is sent again, and told apart by its sequence.
+                core.metrics.fenced.increment(unsettled.2.len() as u64);
+            } else if outcome.is_ok() {
+                outcome = self.settle(core, unsettled).await;
+            } else {
+                self.unsettled.push(unsettled);
+            }
+        }
+        outcome
     }
 
     fn report<DB: Database>(&self, core: &Core<DB>, looked: &Looked) {

@@ -32,6 +32,10 @@ struct Inner<DB: Database> {
     core: Core<DB>,
     works: Mutex<Works>,
     ordered: Mutex<Ordered>,
+    /// How often this relay was told that something may wait.
+    told: watch::Sender<u64>,
+    /// Of each lane, how often it had been told before the look that found nothing, if it pauses.
+    paused: watch::Sender<[Option<u64>; 2]>,
 }
 
 impl<DB: Database> Clone for Relay<DB> {
@@ -42,7 +46,9 @@ impl<DB: Database> Clone for Relay<DB> {
 
 impl<DB: Database> Relay<DB> {
     pub(super) fn new(core: Core<DB>) -> Self {
-        Self(Arc::new(Inner { core, works: Mutex::default(), ordered: Mutex::default() }))
+        let (works, ordered) = (Mutex::default(), Mutex::default());
+        let (told, paused) = (watch::Sender::new(0), watch::Sender::new([None; 2]));
+        Self(Arc::new(Inner { core, works, ordered, told, paused }))
     }
 
     /// Carries out what there is until `shutdown` is ready; then what is under way is finished, for at most
@@ -56,16 +62,14 @@ impl<DB: Database> Relay<DB> {
 
     async fn run_until(self, shutdown: impl Future<Output = ()> + Send) {
         let (stop, stopped) = watch::channel(false);
-        let (told, _) = watch::channel(0_u64);
-        let told = Arc::new(told);
         // Closed when the last loop has ended.
         let (alive, mut ended) = mpsc::channel::<()>(1);
         let lanes = [Lane::Works, Lane::Keys].map(|lane| {
-            let (relay, stopped, alive, told) = (self.clone(), stopped.clone(), alive.clone(), Arc::clone(&told));
+            let (relay, stopped, alive) = (self.clone(), stopped.clone(), alive.clone());
             Background::spawn("outbox relay", self.0.core.clock().clone(), move || {
                 // Held by the loop, so that its end can be seen.
                 let alive = alive.clone();
-                let run = relay.clone().keep_looking(lane, stopped.clone(), told.subscribe());
+                let run = relay.clone().keep_looking(lane, stopped.clone());
                 async move {
                     run.await;
                     drop(alive);
@@ -75,13 +79,11 @@ impl<DB: Database> Relay<DB> {
         let relay = self.clone();
         let house =
             Background::spawn("outbox housekeeping", self.0.core.clock().clone(), move || relay.clone().keep_house());
-        let (relay, to_tell) = (self.clone(), Arc::clone(&told));
-        let ear = Background::spawn("outbox ear", self.0.core.clock().clone(), move || {
-            relay.clone().keep_listening(Arc::clone(&to_tell))
-        });
+        let relay = self.clone();
+        let ear = Background::spawn("outbox ear", self.0.core.clock().clone(), move || relay.clone().keep_listening());
         let relay = self.clone();
         let far_ear = Background::spawn("outbox far ear", self.0.core.clock().clone(), move || {
-            relay.clone().keep_listening_far(Arc::clone(&told))
+            relay.clone().keep_listening_far()
         });
         drop(alive);
         shutdown.await;
@@ -95,7 +97,8 @@ impl<DB: Database> Relay<DB> {
     /// that have a loop of their own.
     ///
     /// # Errors
-    /// [`SqlError`] of the database; what was claimed is claimed again after its lease.
+    /// [`SqlError`] of the database. What was done, and what was claimed in vain, is written down by the next look; if none comes,
+    /// it is claimed again after its lease.
     // Said to be `Send` here, where it can be shown for every database; a caller's compiler could not.
     pub fn run_once(&self) -> impl Future<Output = Result<Looked, SqlError>> + Send {
         self.clone().look_at_both()
@@ -131,14 +134,17 @@ impl<DB: Database> Relay<DB> {
         looked
     }
 
-    async fn keep_looking(self, lane: Lane, mut stopped: watch::Receiver<bool>, mut told: watch::Receiver<u64>) {
+    async fn keep_looking(self, lane: Lane, mut stopped: watch::Receiver<bool>) {
         let core = &self.0.core;
+        let mut told = self.0.told.subscribe();
         let (mut idle, mut failures) = (0_u32, 0_u32);
         while !*stopped.borrow_and_update() {
-            told.mark_unchanged();
-            let pause = match self.look(lane).await {
+            // Whoever tells from now on is not heard too early: what is told of is committed already.
+            let heard = *told.borrow_and_update();
+            let looked = self.look(lane).await;
+            let pause = match &looked {
                 Ok(looked) if looked.is_idle() => {
-                    idle = idle.saturating_add(1);
+                    (idle, failures) = (idle.saturating_add(1), 0);
                     core.settings.poll.delay(idle - 1).min(looked.next)
                 }
                 Ok(_) => {
@@ -146,34 +152,45 @@ impl<DB: Database> Relay<DB> {
                     continue;
                 }
                 Err(_) => {
-                    failures = failures.saturating_add(1);
-                    AWAY.delay(failures)
+                    // What it was told of may still be there: it looks again soon, and not when the poll would be due.
+                    (idle, failures) = (0, failures.saturating_add(1));
+                    AWAY.delay(failures - 1)
                 }
             };
+            self.0.paused.send_modify(|paused| paused[lane as usize] = looked.is_ok().then_some(heard));
             tokio::select! {
                 _ = stopped.changed() => {}
                 _ = told.changed() => idle = 0,
                 () = core.clock().sleep(pause.max(Duration::from_millis(1))) => {}
             }
+            self.0.paused.send_modify(|paused| paused[lane as usize] = None);
         }
     }
 
+    /// Waits until both lanes pause that have been told so often, with nothing to do and nothing that failed.
+    #[cfg(feature = "testing")]
+    pub async fn until_paused(&self, told: u64) {
+        let is_paused = |paused: &[Option<u64>; 2]| paused.iter().all(|heard| *heard >= Some(told));
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = self.0.paused.subscribe().wait_for(is_paused).await;
+    }
+
     /// Commits of this process that have left something.
-    async fn keep_listening(self, told: Arc<watch::Sender<u64>>) {
+    async fn keep_listening(self) {
         let committed = Arc::clone(self.0.core.keel.sql().committed());
         loop {
             committed.notified().await;
-            told.send_modify(|times| *times += 1);
+            self.0.told.send_modify(|times| *times += 1);
         }
     }
 
     /// Commits of other processes, where the database tells.
-    async fn keep_listening_far(self, told: Arc<watch::Sender<u64>>) {
+    async fn keep_listening_far(self) {
         let core = &self.0.core;
         let mut failures = 0_u32;
         let heard = || {
             core.metrics.heard.increment(1);
-            told.send_modify(|times| *times += 1);
+            self.0.told.send_modify(|times| *times += 1);
         };
         // It only ends by itself where there is nothing to listen to.
         while let Err(error) = DB::listen(&core.pool, &heard).await {

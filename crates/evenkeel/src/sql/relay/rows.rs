@@ -72,24 +72,23 @@ pub(super) async fn begin<DB: Database>(
     connection.begin_with(begin).await
 }
 
-/// Claims up to `limit` rows that are due, oldest first, for `lease_ms`.
+/// Claims up to `limit` rows that are due, oldest first, for `lease_ms`. After an error those in `claimed` may be claimed.
 pub(super) async fn claim<DB: Database>(
     connection: &mut PoolConnection<DB>,
     token: Token,
     limit: usize,
     lease_ms: u64,
-) -> Result<Vec<Claimed>, sqlx::Error> {
+    claimed: &mut Vec<Claimed>,
+) -> Result<(), sqlx::Error> {
     let mut transaction = begin(connection).await?;
     let limit = Value::count(limit.min(LIST_MAX) as u64);
-    let mut claimed = Vec::new();
     for row in Row::<DB>::all(&mut transaction, &DUE, &[limit]).await? {
         let Some(id) = row.id(0)? else { continue };
         claimed.push(Claimed { work: WorkId(id), effects: row.bytes(1)?, attempts: row.count(2)? });
     }
     let ids: Vec<Value<'_>> = claimed.iter().map(|row| Value::Bytes(&row.work.0)).collect();
     CLAIM.execute::<DB>(&mut transaction, &[Value::Bytes(token.as_bytes()), Value::count(lease_ms)], &ids).await?;
-    transaction.commit().await?;
-    Ok(claimed)
+    transaction.commit().await
 }
 
 /// The effects of these works have been carried out. Answers how many rows were still claimed under this token.

@@ -45,6 +45,9 @@ pub(super) const RETENTION_MIN: Duration = Duration::from_secs(600);
 /// While the other side is away, one look is enough.
 pub(super) const AWAY: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_secs(5) };
 
+/// Between two attempts to write down what somebody has locked.
+pub(super) const AGAIN: Duration = Duration::from_millis(500);
+
 /// As milliseconds for the database.
 pub(super) fn ms(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)

@@ -14,6 +14,7 @@ use crate::sql::outbox::{Carrier, WorkId, format};
 use crate::token::Token;
 use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Works that are carried out at the same time.
 const CONCURRENCY: usize = 64;
@@ -22,6 +23,23 @@ const CONCURRENCY: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Works {
     gate: Gate,
+    /// What the database did not take yet. Nothing else is claimed before it does, or the claim has ended.
+    unsettled: Option<Verdicts>,
+}
+
+/// What is to be written down of the works of one claim.
+#[derive(Debug)]
+struct Verdicts {
+    token: Token,
+    /// When the claim ends.
+    until: Moment,
+    done: Vec<WorkId>,
+    /// Nobody was there for these: due again after the pause.
+    away: Vec<WorkId>,
+    pause: Duration,
+    away_error: String,
+    failed: Vec<(Claimed, String)>,
+    looked: Looked,
 }
 
 /// What became of one work.
@@ -39,20 +57,32 @@ impl Works {
         if let Some(left) = self.gate.closed_for(core.clock().now()) {
             return Ok(Looked::idle(left));
         }
+        self.settle_again(core).await?;
         let mut connection = core.connection().await?;
         match core.within(rows::next_ms::<DB>(&mut connection)).await? {
             Some(0) => {}
-            next => return Ok(Looked::idle(next.map_or(settings.poll.delay_max, std::time::Duration::from_millis))),
+            next => return Ok(Looked::idle(next.map_or(settings.poll.delay_max, Duration::from_millis))),
         }
         let (token, began) = (Token::random(), core.clock().now());
         let limit = if self.gate.is_in_doubt() { 1 } else { settings.batch };
-        let claimed = core.within(rows::claim(&mut connection, token, limit, ms(settings.lease))).await?;
+        let mut claimed = Vec::new();
+        let claim = rows::claim(&mut connection, token, limit, ms(settings.lease), &mut claimed);
+        let answer = core.within(claim).await;
+        let mut verdicts = Verdicts::under(token, began + settings.lease);
+        if let Err(error) = answer {
+            // Its answer may have been lost: whatever it has claimed is free again as soon as the database takes that.
+            verdicts.away = claimed.iter().map(|row| row.work).collect();
+            verdicts.away_error = "the database did not answer the claim".to_owned();
+            self.unsettled = Some(verdicts).filter(|verdicts| !verdicts.away.is_empty());
+            return Err(error);
+        }
         crash_point("relay_claimed");
         // Nobody's connection is held while the other side is talked to.
         drop(connection);
         let fates = self.carry_out(core, claimed, began).await;
         crash_point("relay_published");
-        self.settle(core, token, fates).await
+        self.judge(core, fates, &mut verdicts);
+        self.settle(core, verdicts).await
     }
 
     async fn carry_out<DB: Database>(
@@ -78,66 +108,99 @@ impl Works {
         carried.buffer_unordered(CONCURRENCY).collect().await
     }
 
-    async fn settle<DB: Database>(
-        &mut self,
-        core: &Core<DB>,
-        token: Token,
-        fates: Vec<(Claimed, Fate)>,
-    ) -> Result<Looked, SqlError> {
-        let (mut done, mut away, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-        let mut last_error = String::new();
+    /// What follows from the fates, for the rows and for the gate.
+    fn judge<DB: Database>(&mut self, core: &Core<DB>, fates: Vec<(Claimed, Fate)>, verdicts: &mut Verdicts) {
         for (row, fate) in fates {
             match fate {
-                Fate::Done => done.push(row.work),
+                Fate::Done => verdicts.done.push(row.work),
                 Fate::Away(error) => {
-                    away.push(row.work);
-                    last_error = rows::short(&error);
+                    verdicts.away.push(row.work);
+                    verdicts.away_error = rows::short(&error);
                 }
-                Fate::Failed(error) => failed.push((row, rows::short(&error))),
+                Fate::Failed(error) => verdicts.failed.push((row, rows::short(&error))),
             }
         }
-        let mut looked = Looked { waiting: away.len(), ..Looked::default() };
-        let mut connection = core.connection().await?;
-        let marked = core.within(rows::done::<DB>(&mut connection, token, &done)).await?;
-        looked.carried = usize::try_from(marked).unwrap_or(done.len());
-        looked.fenced = done.len().saturating_sub(looked.carried);
-        if !away.is_empty() {
-            let pause = if done.is_empty() && failed.is_empty() {
-                tracing::warn!(error = last_error, "nobody takes the effects of the outbox now; they wait");
-                self.gate.closed(core.clock().now())
-            } else {
-                AWAY.delay(4)
-            };
-            core.within(rows::give_back::<DB>(&mut connection, token, &away, ms(pause), &last_error)).await?;
-        } else if !done.is_empty() || !failed.is_empty() {
+        verdicts.looked.waiting = verdicts.away.len();
+        let is_all_away = verdicts.done.is_empty() && verdicts.failed.is_empty();
+        if !verdicts.away.is_empty() && is_all_away {
+            tracing::warn!(error = verdicts.away_error, "nobody takes the effects of the outbox now; they wait");
+            verdicts.pause = self.gate.closed(core.clock().now());
+        } else if !verdicts.away.is_empty() {
+            verdicts.pause = AWAY.delay(4);
+        } else if !is_all_away {
             self.gate.opened();
         }
-        for (row, error) in failed {
-            self.fail(core, &mut connection, token, &row, &error, &mut looked).await?;
-        }
-        report(core, &looked, &self.gate);
-        Ok(looked)
     }
 
-    async fn fail<DB: Database>(
-        &self,
-        core: &Core<DB>,
-        connection: &mut DB::Connection,
-        token: Token,
-        row: &Claimed,
-        error: &str,
-        looked: &mut Looked,
-    ) -> Result<(), SqlError> {
-        let attempts = u32::try_from(row.attempts + 1).unwrap_or(u32::MAX);
-        if attempts >= core.settings.attempts_max && guard("relay_parks") {
-            looked.parked += 1;
-            tracing::error!(work = %row.work, attempts, error, "the effects of a work are parked: see `evenkeel outbox park ls`");
-            return core.within(rows::park::<DB>(connection, token, row.work, error)).await;
+    /// Writes the verdicts down. What the database does not take is kept for the next look.
+    async fn settle<DB: Database>(&mut self, core: &Core<DB>, mut verdicts: Verdicts) -> Result<Looked, SqlError> {
+        if let Err(error) = verdicts.write_down(core).await {
+            if guard("relay_settles_again") {
+                self.unsettled = Some(verdicts);
+            }
+            return Err(error);
         }
-        looked.failed += 1;
-        let pause = core.settings.backoff.delay(attempts - 1);
-        core.within(rows::failed::<DB>(connection, token, row.work, ms(pause), error)).await
+        report(core, &verdicts.looked, &self.gate);
+        Ok(verdicts.looked)
     }
+
+    async fn settle_again<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
+        match self.unsettled.take() {
+            Some(verdicts) if core.clock().now() < verdicts.until => self.settle(core, verdicts).await.map(drop),
+            // The claim has ended: another relay, or the next look, does these works again.
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Verdicts {
+    fn under(token: Token, until: Moment) -> Self {
+        let (done, away, failed) = (Vec::new(), Vec::new(), Vec::new());
+        let (pause, away_error) = (Duration::ZERO, String::new());
+        Self { token, until, done, away, pause, away_error, failed, looked: Looked::default() }
+    }
+
+    /// Each statement once: what is written down is struck off.
+    async fn write_down<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
+        let token = self.token;
+        let mut connection = core.connection().await?;
+        let marked = core.within(rows::done::<DB>(&mut connection, token, &self.done)).await?;
+        let marked = usize::try_from(marked).unwrap_or(usize::MAX);
+        self.looked.carried += marked;
+        self.looked.fenced += self.done.len().saturating_sub(marked);
+        self.done.clear();
+        if !self.away.is_empty() {
+            let pause_ms = ms(self.pause);
+            core.within(rows::give_back::<DB>(&mut connection, token, &self.away, pause_ms, &self.away_error)).await?;
+            self.away.clear();
+        }
+        while let Some((row, error)) = self.failed.last() {
+            fail(core, &mut connection, token, row, error, &mut self.looked).await?;
+            self.failed.pop();
+        }
+        Ok(())
+    }
+}
+
+async fn fail<DB: Database>(
+    core: &Core<DB>,
+    connection: &mut DB::Connection,
+    token: Token,
+    row: &Claimed,
+    error: &str,
+    looked: &mut Looked,
+) -> Result<(), SqlError> {
+    let attempts = u32::try_from(row.attempts + 1).unwrap_or(u32::MAX);
+    if attempts >= core.settings.attempts_max && guard("relay_parks") {
+        core.within(rows::park::<DB>(connection, token, row.work, error)).await?;
+        looked.parked += 1;
+        tracing::error!(work = %row.work, attempts, error, "the effects of a work are parked: see `evenkeel outbox park ls`");
+        return Ok(());
+    }
+    let pause = core.settings.backoff.delay(attempts - 1);
+    core.within(rows::failed::<DB>(connection, token, row.work, ms(pause), error)).await?;
+    looked.failed += 1;
+    Ok(())
 }
 
 async fn carry<DB: Database>(core: &Core<DB>, carrier: &Carrier, row: &Claimed) -> Fate {

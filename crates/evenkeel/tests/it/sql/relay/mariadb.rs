@@ -20,6 +20,8 @@ fn blob(digits: &str) -> String {
     format!("x'{digits}'")
 }
 
+#[path = "again.rs"]
+mod again;
 #[path = "gaps.rs"]
 mod gaps;
 #[path = "killed.rs"]

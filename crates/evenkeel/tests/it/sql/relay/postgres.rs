@@ -20,6 +20,8 @@ fn blob(digits: &str) -> String {
     format!("'\\x{digits}'::bytea")
 }
 
+#[path = "again.rs"]
+mod again;
 #[path = "killed.rs"]
 mod killed;
 #[path = "lanes.rs"]

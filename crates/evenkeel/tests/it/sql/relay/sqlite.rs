@@ -23,6 +23,8 @@ fn blob(digits: &str) -> String {
     format!("x'{digits}'")
 }
 
+#[path = "again.rs"]
+mod again;
 #[path = "killed.rs"]
 mod killed;
 #[path = "lanes.rs"]

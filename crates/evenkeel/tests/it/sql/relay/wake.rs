@@ -57,22 +57,24 @@ async fn a_commit_can_carry_its_notification() {
 }
 
 /// What was said while nobody listened is lost. A listener that only went on listening left those messages to the next commit.
+///
+/// (This test failed once in a while) The connections were cut before the relay had written down what it had sent last; see
+/// `again`. Now it pauses when that happens, so only what it hears on its return can make it look.
 #[tokio::test]
-#[ignore = "on a busy machine it has waited in vain; see U3 in docs/guarantees.md"]
 async fn what_was_committed_while_nobody_listened_is_found_on_return() {
     let stage = Stage::set().await;
+    stage.keel.wake_relays(WakeUp::Never);
     let port = url::Url::parse(&stage.database.url).unwrap().port().unwrap();
     let proxy = Proxy::start(port, 1).await.unwrap();
     let far = pool(&proxy.url(&stage.database.url)).await;
     let sink = Recorder::new();
-    let (running, stop) = run(relay(&stage, &sink, &far));
-    for number in 1..=3 {
-        stage.publish("a", &format!("a{number}")).await;
-        until_called(&sink, number).await;
-    }
+    let relay = relay(&stage, &sink, &far);
+    let (running, stop) = run(relay.clone());
+    let paused = tokio::time::timeout(Duration::from_secs(30), relay.until_paused(1)).await;
+    assert!(paused.is_ok(), "nobody told the relay to look when it began to listen");
     proxy.refuse(true).await.unwrap();
     proxy.cut();
-    stage.publish("a", "a4").await;
+    stage.publish("a", "a1").await;
     stage.publish("b", "b1").await;
     proxy.refuse(false).await.unwrap();
     let mut probes = 0_u32;
@@ -82,10 +84,10 @@ async fn what_was_committed_while_nobody_listened_is_found_on_return() {
         if probes.is_multiple_of(200) {
             stage.clock.advance(Duration::from_secs(5));
         }
-        std::future::ready((sink.calls() >= 5).then_some(()))
+        std::future::ready((sink.calls() >= 2).then_some(()))
     };
     eventually("the relay found what it had not heard of", found).await.unwrap();
     stop.send(()).unwrap();
     running.await.unwrap();
-    assert_eq!((sink.sequences("a"), sink.sequences("b")), (vec![1, 2, 3, 4], vec![1]));
+    assert_eq!((sink.sequences("a"), sink.sequences("b")), (vec![1], vec![1]));
 }
