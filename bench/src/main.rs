@@ -5,7 +5,9 @@
 
 mod cache;
 mod generator;
+mod info;
 mod load;
+mod lock;
 mod outbox;
 mod peer;
 mod pin;
@@ -42,6 +44,8 @@ enum Bench {
     Queue,
     /// The unit of work: commits with one effect against bare transactions, how soon the effect follows, catching up after an outage
     Outbox,
+    /// Locks: acquired and released alone, handed over to those who wait, renewed; against other locks over Redis
+    Lock,
     /// Redirects by tier, links made, lines imported, against a constant redirect of the same HTTP server
     Shortlink,
     /// The load generator, as a process of its own
@@ -60,6 +64,7 @@ fn main() -> Result<()> {
         Bench::Cache => cache::run(&plan, &mut keeper("cache")),
         Bench::Queue => queue::run(&plan, &mut keeper("queue")),
         Bench::Outbox => outbox::run(&plan, &mut keeper("outbox")),
+        Bench::Lock => lock::run(&plan, &mut keeper("lock")),
         Bench::Shortlink => shortlink::run(&plan, &mut keeper("shortlink")),
         Bench::Generate => generator::main(),
         Bench::Constant => shortlink::constant::main(),

@@ -1,15 +1,16 @@
 //! Caches of others, each in a process of its own on the client's core: what they need changes nothing of what they are compared
 //! with, and both sides of a round run alone.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Where the peers are.
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
+pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
 
 /// The Python package that is compared with, and the client it needs.
 const PYTHON_NEEDS: &str = "cashews==7.6.0 redis==8.1.0";
@@ -75,12 +76,33 @@ impl Peers {
         answer.trim().parse().with_context(|| format!("{} answered {answer:?}", question.peer))
     }
 
-    fn start(mut command: Command) -> Result<Self> {
+    /// Starts a process that answers so.
+    pub(crate) fn start(mut command: Command) -> Result<Self> {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("could not start a peer")?;
         let questions = child.stdin.take().context("standard input is piped")?;
         let answers = BufReader::new(child.stdout.take().context("standard output is piped")?);
         Ok(Self { child, questions, answers })
+    }
+}
+
+/// A peer's process, asked from a runtime that goes on meanwhile: a link whose heart does not beat is replaced.
+#[derive(Clone)]
+pub(crate) struct Process(Arc<Mutex<Peers>>);
+
+impl Process {
+    pub(crate) fn of(peers: Peers) -> Self {
+        Self(Arc::new(Mutex::new(peers)))
+    }
+
+    /// What it measures over `span`.
+    pub(crate) async fn rate(&self, question: Question, span: Duration) -> Result<f64> {
+        let peers = Arc::clone(&self.0);
+        let asked = tokio::task::spawn_blocking(move || {
+            let mut peers = peers.lock().map_err(|_| anyhow!("an earlier question ended in a panic"))?;
+            peers.rate(question, span)
+        });
+        asked.await?
     }
 }
 

@@ -1,5 +1,6 @@
 //! Keeps results in bench/RESULTS.md, one section per bench, with everything needed to doubt or repeat them.
 
+use crate::lock;
 use crate::peer;
 use crate::queue;
 use crate::row::{Row, line, table};
@@ -86,10 +87,19 @@ fn conditions(bench: &str) -> String {
             kernel.trim()
         ),
         format!("- versions: {}; {}", said("rustc", &["--version"]), said("redis-server", &["--version"])),
-        format!("- peers: {}", if bench == "queue" { queue::versions() } else { peer::versions() }),
+        format!("- peers: {}", versions(bench)),
         format!("- command: `cargo xtask bench {bench}` at {commit}"),
     ];
     lines.join("\n") + "\n"
+}
+
+/// Who is compared with.
+fn versions(bench: &str) -> String {
+    match bench {
+        "queue" => queue::versions(),
+        "lock" => lock::versions(),
+        _ => peer::versions(),
+    }
 }
 
 fn said(program: &str, arguments: &[&str]) -> String {

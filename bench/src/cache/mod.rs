@@ -12,6 +12,7 @@ mod recovery;
 mod server;
 mod values;
 
+use crate::peer::{Peers, Process};
 use crate::pin;
 use crate::results::Keeper;
 use crate::rounds::Plan;
@@ -36,7 +37,7 @@ pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
         keeper.keep(misses::run(plan, &server).await?)?;
         keeper.keep(invalidations::run(plan, &server).await?)?;
         keeper.keep(batches::run(plan, &server).await?)?;
-        let rust = peers::Process::start(&server)?;
+        let rust = Process::of(Peers::rust(&server.url())?);
         keeper.keep(near::run(plan, &server, &rust).await?)?;
         keeper.keep(peers::run(plan, &server, &rust).await?)?;
         // The last one on this server: it is flushed.

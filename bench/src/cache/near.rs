@@ -1,10 +1,9 @@
 //! Hits of the near cache on one thread, against caches that only live in the process.
 
 use super::BENCH;
-use super::peers::Process;
 use super::server::Server;
 use super::values::{self, no_load};
-use crate::peer::Question;
+use crate::peer::{Process, Question};
 use crate::rounds::{Plan, compare};
 use crate::row::Row;
 use anyhow::{Result, ensure};

@@ -1,46 +1,20 @@
-//! Other libraries: those in Rust, asked by several benches, and reads that hit in Redis against each that has a Redis behind it.
+//! Other libraries: reads that hit in Redis against each that has a Redis behind it.
 
 use super::BENCH;
 use super::reads::users;
 use super::server::Server;
 use super::values;
-use crate::peer::{Peers, Question};
+use crate::peer::{Peers, Process, Question};
 use crate::rounds::{Plan, compare};
 use crate::row::Row;
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use evenkeel::Keel;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 const UNIT: &str = "reads/s";
 const TASKS: usize = 64;
 
 /// Keys of the peers, which are filled through themselves: enough that no two reads in a row are of one key.
 const KEYS: u64 = 10_000;
-
-/// A peer's process, asked from a runtime that goes on meanwhile: a link whose heart does not beat is replaced.
-#[derive(Clone)]
-pub(crate) struct Process(Arc<Mutex<Peers>>);
-
-impl Process {
-    pub(crate) fn start(server: &Server) -> Result<Self> {
-        Peers::rust(&server.url()).map(Self::of)
-    }
-
-    fn of(peers: Peers) -> Self {
-        Self(Arc::new(Mutex::new(peers)))
-    }
-
-    /// Operations a second over `span`.
-    pub(crate) async fn rate(&self, question: Question, span: Duration) -> Result<f64> {
-        let peers = Arc::clone(&self.0);
-        let asked = tokio::task::spawn_blocking(move || {
-            let mut peers = peers.lock().map_err(|_| anyhow!("an earlier question ended in a panic"))?;
-            peers.rate(question, span)
-        });
-        asked.await?
-    }
-}
 
 pub(crate) async fn run(plan: &Plan, server: &Server, rust: &Process) -> Result<Vec<Row>> {
     let keel = Keel::connect(&server.url()).await?;

@@ -2,8 +2,8 @@
 
 use super::ours::Ours;
 use super::peer::{Answer, KINDS, Kind, Peer, Question};
-use crate::pin;
-use anyhow::{Context, Result};
+use crate::{info, pin};
+use anyhow::Result;
 use testkit::servers::{Redis, RedisOptions};
 
 /// One Redis, and who uses it.
@@ -53,18 +53,12 @@ impl Sides {
 
     /// Bytes of Redis's memory.
     pub(crate) async fn memory(&self) -> Result<f64> {
-        self.info("memory", "used_memory").await
+        info::field(&self.redis, "memory", "used_memory").await
     }
 
     /// Seconds that Redis has computed.
     pub(crate) async fn cpu(&self) -> Result<f64> {
-        Ok(self.info("cpu", "used_cpu_user").await? + self.info("cpu", "used_cpu_sys").await?)
-    }
-
-    async fn info(&self, section: &str, name: &str) -> Result<f64> {
-        let info: String = self.redis.command(&["INFO", section]).await?;
-        let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        Ok(line.with_context(|| format!("INFO names no {name}"))?.trim().parse()?)
+        info::cpu(&self.redis).await
     }
 }
 
