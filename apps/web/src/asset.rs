@@ -1,6 +1,7 @@
 //! The files of a page, inside the program: those of the application, and those that all applications have.
 
 use crate::Problem;
+use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
@@ -18,12 +19,12 @@ pub fn url<A: RustEmbed>(file: &str) -> String {
     format!("/assets/{file}?v={tag}")
 }
 
-/// `GET /assets/{file}`
+/// `GET /assets/{file}`: a handler.
 ///
 /// # Errors
 /// There is no such file.
-pub fn give<A: RustEmbed>(file: &str, headers: &HeaderMap) -> Result<Response, Problem> {
-    let asset = find::<A>(file).ok_or_else(|| Problem::of_status(StatusCode::NOT_FOUND))?;
+pub async fn give<A: RustEmbed>(Path(file): Path<String>, headers: HeaderMap) -> Result<Response, Problem> {
+    let asset = find::<A>(&file).ok_or_else(|| Problem::of_status(StatusCode::NOT_FOUND))?;
     let tag = HeaderValue::try_from(format!("\"{}\"", tag(&asset))).unwrap_or(HeaderValue::from_static("\"\""));
     let kept = [
         (header::ETAG, tag.clone()),
@@ -32,7 +33,7 @@ pub fn give<A: RustEmbed>(file: &str, headers: &HeaderMap) -> Result<Response, P
     if headers.get(header::IF_NONE_MATCH) == Some(&tag) {
         return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
     }
-    Ok((kept, [(header::CONTENT_TYPE, media_type(file))], asset.data).into_response())
+    Ok((kept, [(header::CONTENT_TYPE, media_type(&file))], asset.data).into_response())
 }
 
 fn find<A: RustEmbed>(file: &str) -> Option<EmbeddedFile> {

@@ -4,13 +4,14 @@
 //! * [`JsonBody`], [`Query`], [`Form`] — extractors that refuse with a problem; [`Host`] — the host a request named.
 //! * [`wrap()`] — what goes around the routes; [`listen()`] — connections; [`stop_requested`] — when to stop.
 //! * [`HttpMetrics`] and [`Family`] — what is counted; [`ShortId`] — what a request is called.
-//! * [`asset`], [`docs`] — the parts of a page that do not tell what it is about.
-//! * [`settings`], [`DatabaseUrl`], [`Hold`], [`program`] — how a program starts.
+//! * [`site`], [`asset`], [`docs`] — the parts of a page that do not tell what it is about; [`probes`] — what machinery asks.
+//! * [`settings`], [`DatabaseUrl`], [`Hold`], [`program`] — how a program starts; [`documents`] — what is told of that.
 
 pub mod asset;
 mod consistency;
 mod database_url;
 pub mod docs;
+pub mod documents;
 mod extract;
 mod hold;
 mod host;
@@ -20,6 +21,7 @@ mod metrics;
 mod negotiate;
 mod observe;
 mod patience;
+pub mod probes;
 mod problem;
 pub mod program;
 pub mod responses;
@@ -27,6 +29,7 @@ mod secure;
 pub mod settings;
 mod short_id;
 mod signals;
+pub mod site;
 mod wrap;
 
 pub use consistency::Consistency;
@@ -36,9 +39,7 @@ pub use hold::Hold;
 pub use host::{Host, OwnAddress};
 pub use kind::Kind;
 pub use listen::listen;
-pub use metrics::{
-    Family, HttpMetrics, install as install_metrics, keep_up as keep_metrics_up, render as render_metrics,
-};
+pub use metrics::{Family, HttpMetrics, install as install_metrics, keep_up as keep_metrics_up};
 pub use observe::{Changed, X_CONSISTENCY_STATE};
 pub use problem::{FieldError, Problem};
 pub use secure::trust_the_type;

@@ -97,7 +97,7 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
 
 /// `GET /metrics`: everything counted so far, in Prometheus's text format.
 #[must_use]
-pub fn render(handle: &PrometheusHandle) -> Response {
+pub(crate) fn render(handle: &PrometheusHandle) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], handle.render()).into_response()
 }
 

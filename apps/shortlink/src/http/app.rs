@@ -1,6 +1,7 @@
 //! [`App`]: what every handler can reach.
 
 use crate::service::Service;
+use axum::extract::FromRef;
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::time::Duration;
 use web::{Kind, OwnAddress, Refuses};
@@ -16,6 +17,12 @@ pub(crate) struct App {
     pub(crate) prometheus: PrometheusHandle,
     /// How long a browser may keep a redirect without asking again.
     pub(crate) redirect_age_max: Duration,
+}
+
+impl FromRef<App> for PrometheusHandle {
+    fn from_ref(app: &App) -> Self {
+        app.prometheus.clone()
+    }
 }
 
 impl Refuses for App {

@@ -20,7 +20,7 @@ pub(crate) use kind::VERSION_CONFLICT;
 pub(crate) use refusal::{refused_page, unknown_code};
 use route::Route;
 
-use crate::page;
+use crate::page::{self, Assets};
 use crate::service::Service;
 use axum::Router;
 use axum::http::header;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use url::Url;
-use web::{HttpMetrics, OwnAddress, Wrap};
+use web::{HttpMetrics, OwnAddress, Wrap, site};
 
 /// How long a browser may keep a redirect without asking again: an edit reaches everybody within this time, and a page that
 /// loads the same short link many times asks once.
@@ -75,10 +75,10 @@ pub async fn serve(
 fn router(app: App, public_url: Option<&Url>, metrics: Arc<HttpMetrics<Route>>) -> anyhow::Result<Router> {
     let (api, document) = openapi::routes().split_for_parts();
     let json = openapi::json(&document);
-    let docs = page::docs(&document, kind::OWN);
+    let docs = site::documentation::<Assets>(&document, kind::OWN);
     let own_pages = page::routes()
         .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
         .route("/docs", get(async move || docs));
-    let wrap = Wrap { own: app.own.clone(), public_url, metrics, problem_page: page::problem };
+    let wrap = Wrap { own: app.own.clone(), public_url, metrics, problem_page: site::problem::<Assets> };
     Ok(web::wrap(api.merge(own_pages), wrap)?.with_state(app))
 }

@@ -39,9 +39,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(bulk::import))
         .routes(routes!(bulk::export))
         .routes(routes!(redirect::follow))
-        .routes(routes!(probes::healthz))
+        .routes(routes!(web::probes::healthz))
         .routes(routes!(probes::readyz))
-        .routes(routes!(probes::metrics))
+        .routes(routes!(web::probes::metrics))
 }
 
 /// The document as it is served: indented, so that a person can read it and a difference is a difference of lines.

@@ -1,8 +1,8 @@
 //! `/links/{code}`: see and change one link.
 
+use super::Assets;
 use super::ban;
 use super::fields::{self, Typed};
-use super::layout::{Place, layout};
 use super::text;
 use crate::domain::Link;
 use crate::http::{App, VERSION_CONFLICT, unknown_code};
@@ -10,6 +10,7 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use web::site::{Place, frame};
 use web::{Changed, Form, Host, Problem};
 
 /// `GET /links/{code}`
@@ -90,7 +91,7 @@ fn render(app: &App, host: &Host, link: &Link, typed: &Typed, problem: Option<&P
             }
         }
     };
-    layout(&format!("Edit {}", link.code), Place::Elsewhere, &body)
+    frame::<Assets>(&format!("Edit {}", link.code), Place::Elsewhere, &body)
 }
 
 impl From<&Link> for Typed {

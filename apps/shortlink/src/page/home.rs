@@ -1,8 +1,8 @@
 //! `/`: make a link, find links.
 
+use super::Assets;
 use super::conflicts;
 use super::fields::{self, Typed};
-use super::layout::{Place, layout};
 use super::text;
 use crate::domain::{Link, Page, PageRequest};
 use crate::http::{App, refused_page};
@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 use url::form_urlencoded;
+use web::site::{Place, frame};
 use web::{Changed, Form, Host, Problem, Query};
 
 /// Rows on one page.
@@ -74,7 +75,7 @@ async fn render(
         (form(app, host, typed, problem))
         (list(app, host, view, &request, &page))
     };
-    Ok(layout("Links", Place::Links, &body))
+    Ok(frame::<Assets>("Links", Place::Home, &body))
 }
 
 /// What just happened, in the reader's words.

@@ -1,12 +1,13 @@
 //! `/links/{code}/delete`: asks first.
 
-use super::layout::{Place, layout};
+use super::Assets;
 use super::text;
 use crate::http::{App, unknown_code};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use web::site::{Place, frame};
 use web::{Changed, Host, Problem};
 
 /// `GET /links/{code}/delete`
@@ -26,7 +27,7 @@ pub(super) async fn ask(State(app): State<App>, host: Host, Path(code): Path<Str
             }
         }
     };
-    Ok(layout(&format!("Delete {}", link.code), Place::Elsewhere, &body))
+    Ok(frame::<Assets>(&format!("Delete {}", link.code), Place::Elsewhere, &body))
 }
 
 /// `POST /links/{code}/delete`. A link that is gone already is what was wanted.

@@ -2,7 +2,7 @@
 
 use crate::config::{Load as Flags, Place};
 use crate::domain::Strategy;
-use crate::load::{Ground, Here, Load, Row, Servers, Slice, table, work};
+use crate::load::{Addresses, Ground, Here, Load, Row, Servers, Slice, table, work};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -13,10 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 pub(super) async fn run(flags: Flags, place: &Place) -> Result<bool> {
     if let Some(part) = &flags.part {
         let slice: Slice = serde_json::from_str(part).context("a part of a load cannot be read")?;
-        let (Some(database), Some(redis)) = (&place.database, &place.redis) else {
-            bail!("a part of a load needs a database and a Redis");
-        };
-        work(&slice, database, redis, &place.redlock).await?;
+        work(&slice, &addresses(place).context("a part of a load needs a database and a Redis")?).await?;
         return Ok(true);
     }
     if flags.operations == 0 || flags.in_flight == 0 || flags.cap < 1 {
@@ -42,10 +39,7 @@ pub(super) async fn run(flags: Flags, place: &Place) -> Result<bool> {
         }
         rows.push(row);
     }
-    match ground {
-        Ground::Here(here) => here.close().await,
-        Ground::Servers(servers) => servers.close().await,
-    }
+    ground.close().await;
     if !flags.json {
         print!("{}", table(&rows));
         tell(&rows);
@@ -55,13 +49,18 @@ pub(super) async fn run(flags: Flags, place: &Place) -> Result<bool> {
 
 /// Servers if both are named, this process if none is.
 async fn ground(place: &Place, cap: i64) -> Result<Ground> {
-    match (&place.database, &place.redis) {
-        (None, None) => Ok(Ground::Here(Here::new(cap).await?)),
-        (Some(database), Some(redis)) if !database.starts_with("sqlite:") => {
-            Ok(Ground::Servers(Servers::new(database, redis, &place.redlock, cap).await?))
+    match addresses(place) {
+        None if place.database.is_none() && place.redis.is_none() => Ok(Ground::Here(Here::new(cap).await?)),
+        Some(addresses) if !addresses.database.starts_with("sqlite:") => {
+            Ok(Ground::Servers(Servers::new(addresses, cap).await?))
         }
         _ => bail!("a load runs on a Redis and a database server (--redis and --database), or on neither"),
     }
+}
+
+fn addresses(place: &Place) -> Option<Addresses> {
+    let (database, redis) = (place.database.clone()?, place.redis.clone()?);
+    Some(Addresses { database, redis, redlock: place.redlock.clone() })
 }
 
 /// Those that were named, or all that this ground has what it takes for.

@@ -19,7 +19,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
         TcpListener::bind(&config.listen).await.with_context(|| format!("cannot listen on {}", config.listen))?;
     let address = listener.local_addr().context("cannot tell the port")?;
     let prometheus = web::install_metrics().context("cannot install the metrics recorder")?;
-    let opened = open(&config).await?;
+    let service = open(&config).await?;
 
     let url = format!("http://{address}");
     if let Some(hold) = &mut hold {
@@ -28,7 +28,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     let stop = web::stop_requested()?;
     announce(&url);
     let settings = http::Settings { public_url: config.public_url.as_deref().map(str::parse).transpose()?, prometheus };
-    http::serve(opened.service.clone(), listener, settings, stop).await.context("the service ended")?;
-    opened.close().await;
+    http::serve(service.clone(), listener, settings, stop).await.context("the service ended")?;
+    service.close().await;
     Ok(())
 }

@@ -64,6 +64,12 @@ impl Strategy {
         !matches!(self, Self::Unfenced)
     }
 
+    /// Whether it takes a lock outside of the database.
+    #[must_use]
+    pub const fn takes_a_lock(self) -> bool {
+        matches!(self, Self::RedisLock | Self::Striped | Self::Redlock | Self::Unfenced)
+    }
+
     fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }

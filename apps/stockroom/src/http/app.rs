@@ -2,6 +2,7 @@
 
 use super::kind::INVALID_INPUT;
 use crate::service::Service;
+use axum::extract::FromRef;
 use metrics_exporter_prometheus::PrometheusHandle;
 use web::{Kind, Refuses};
 
@@ -12,6 +13,12 @@ pub(crate) struct App {
     pub(crate) service: Service,
     /// What `/metrics` shows.
     pub(crate) prometheus: PrometheusHandle,
+}
+
+impl FromRef<App> for PrometheusHandle {
+    fn from_ref(app: &App) -> Self {
+        app.prometheus.clone()
+    }
 }
 
 impl Refuses for App {

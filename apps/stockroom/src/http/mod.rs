@@ -16,7 +16,7 @@ pub(crate) use app::App;
 pub(crate) use body::{day, page, strategy};
 use route::Route;
 
-use crate::page as pages;
+use crate::page::{self as pages, Assets};
 use crate::service::Service;
 use axum::Router;
 use axum::http::header;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use url::Url;
-use web::{HttpMetrics, OwnAddress, Wrap};
+use web::{HttpMetrics, OwnAddress, Wrap, site};
 
 /// How long requests under way may take to finish once the service is asked to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
@@ -64,11 +64,11 @@ pub async fn serve(
 fn router(app: App, own: OwnAddress, public_url: Option<&Url>) -> anyhow::Result<Router> {
     let (api, document) = openapi::routes().split_for_parts();
     let json = document.to_pretty_json()?;
-    let docs = pages::docs(&document, kind::OWN);
+    let docs = site::documentation::<Assets>(&document, kind::OWN);
     let own_pages = pages::routes()
         .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
         .route("/docs", get(async move || docs));
     let metrics = Arc::new(HttpMetrics::<Route>::register());
-    let wrap = Wrap { own, public_url, metrics, problem_page: pages::problem };
+    let wrap = Wrap { own, public_url, metrics, problem_page: site::problem::<Assets> };
     Ok(web::wrap(api.merge(own_pages), wrap)?.with_state(app))
 }

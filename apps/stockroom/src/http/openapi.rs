@@ -39,9 +39,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(orders::read))
         .routes(routes!(orders::release))
         .routes(routes!(audit::audit))
-        .routes(routes!(probes::healthz))
+        .routes(routes!(web::probes::healthz))
         .routes(routes!(probes::readyz))
-        .routes(routes!(probes::metrics))
+        .routes(routes!(web::probes::metrics))
 }
 
 problems! {

@@ -11,7 +11,6 @@ use anyhow::{Context, Result};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
 use evenkeel::lock::Redlock;
-use std::time::Duration;
 use tempfile::TempDir;
 use web::DatabaseUrl;
 
@@ -24,8 +23,6 @@ const SERVERS: usize = 5;
 /// A stockroom in this process; gone when it is dropped.
 pub struct Here {
     service: Service,
-    store: Store,
-    keel: Keel,
     _folder: TempDir,
 }
 
@@ -45,14 +42,13 @@ impl Here {
         tools.redlock = Some(Redlock::memory(SERVERS)?);
         tools.terms = faults::TERMS;
         tools.stalls = faults::stalls();
-        let service = Service::open(store.clone(), keel.clone(), tools, demonstration()?).await?;
-        Ok(Self { service, store, keel, _folder: folder })
+        let service = Service::open(store, keel, tools, demonstration()?).await?;
+        Ok(Self { service, _folder: folder })
     }
 
     /// Closes what is open.
     pub async fn close(self) {
-        self.keel.shutdown(Duration::from_secs(1)).await;
-        self.store.close().await;
+        self.service.close().await;
     }
 
     pub(super) fn service(&self) -> &Service {

@@ -1,7 +1,7 @@
 //! Many changes at once by every strategy, with faults, and what became of the rule.
 //!
 //! [`slice`](mod@slice) says which changes, [`drive`] makes them from many tasks, [`here`] does so in this process and [`workers`] in several
-//! which it pauses and kills; [`Row`] is what is told of one strategy.
+//! which it pauses and kills: [`worker`] is one of them from outside, [`work()`] what it does. [`Row`] is what is told of one strategy.
 
 mod drive;
 mod faults;
@@ -9,12 +9,15 @@ mod here;
 mod row;
 mod slice;
 mod tally;
+mod work;
+mod worker;
 mod workers;
 
 pub use here::Here;
 pub use row::{Row, table};
 pub use slice::{Load, Slice};
-pub use workers::{Servers, work};
+pub use work::work;
+pub use workers::{Addresses, Servers};
 
 use crate::domain::Strategy;
 use crate::service::Service;
@@ -47,6 +50,14 @@ impl Ground {
             row.add(&self.service().audit(product).await?);
         }
         Ok(row)
+    }
+
+    /// Closes what is open.
+    pub async fn close(self) {
+        match self {
+            Self::Here(here) => here.close().await,
+            Self::Servers(servers) => servers.close().await,
+        }
     }
 
     /// Whether there is what a strategy needs.

@@ -91,44 +91,81 @@ impl Row {
     }
 }
 
-/// The table of all rows, as text.
+/// The table of all rows, as text. What can only happen to processes, or only to tasks, is left out where it did not.
 #[must_use]
 pub fn table(rows: &[Row]) -> String {
-    let mut text = format!(
-        "{:<18} {:>8} {:>9} {:>9} {:>7} {:>8} {:>9} {:>8} {:>9} {:>7} {:>10} {:>5} {:>10}\n",
-        "strategy",
-        "answer/s",
-        "p50 ms",
-        "p99 ms",
-        "done",
-        "refused",
-        "conflicts",
-        "gave up",
-        "cancelled",
-        "failed",
-        "deliveries",
-        "days",
-        "violations"
-    );
-    for row in rows {
-        // Writing into a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{:<18} {:>8.0} {:>9.1} {:>9.1} {:>7} {:>8} {:>9} {:>8} {:>9} {:>7} {:>10} {:>5} {:>10}",
-            row.strategy,
-            row.per_second,
-            row.p50_ms,
-            row.p99_ms,
-            row.done,
-            row.refused,
-            row.conflicts,
-            row.gave_up,
-            row.cancelled,
-            row.failed,
-            row.deliveries,
-            row.days,
-            row.violations
-        );
+    let columns: Vec<Vec<String>> = COLUMNS
+        .iter()
+        .filter(|column| column.is_always || rows.iter().any(|row| (column.of)(row) != "0"))
+        .map(|column| std::iter::once(column.title.to_owned()).chain(rows.iter().map(column.of)).collect())
+        .collect();
+    let width = |column: &[String]| column.iter().map(String::len).max().unwrap_or(0);
+    let mut text = String::new();
+    for line in 0..=rows.len() {
+        for (number, column) in columns.iter().enumerate() {
+            let (cell, width) = (column.get(line).map(String::as_str).unwrap_or_default(), width(column));
+            // Names begin at the left, numbers end at the right. Writing into a string cannot fail.
+            let _ = if number == 0 { write!(text, "{cell:<width$}") } else { write!(text, "  {cell:>width$}") };
+        }
+        text.push('\n');
     }
     text
+}
+
+/// One column of the table.
+struct Column {
+    title: &'static str,
+    of: fn(&Row) -> String,
+    is_always: bool,
+}
+
+impl Column {
+    const fn new(title: &'static str, of: fn(&Row) -> String) -> Self {
+        Self { title, of, is_always: true }
+    }
+
+    const fn sometimes(title: &'static str, of: fn(&Row) -> String) -> Self {
+        Self { title, of, is_always: false }
+    }
+}
+
+const COLUMNS: [Column; 15] = [
+    Column::new("strategy", |row| row.strategy.to_owned()),
+    Column::new("answer/s", |row| format!("{:.0}", row.per_second)),
+    Column::new("p50 ms", |row| format!("{:.1}", row.p50_ms)),
+    Column::new("p99 ms", |row| format!("{:.1}", row.p99_ms)),
+    Column::new("done", |row| row.done.to_string()),
+    Column::new("refused", |row| row.refused.to_string()),
+    Column::new("conflicts", |row| row.conflicts.to_string()),
+    Column::new("gave up", |row| row.gave_up.to_string()),
+    Column::sometimes("cancelled", |row| row.cancelled.to_string()),
+    Column::new("failed", |row| row.failed.to_string()),
+    Column::sometimes("paused", |row| row.paused.to_string()),
+    Column::sometimes("killed", |row| row.killed.to_string()),
+    Column::new("deliveries", |row| row.deliveries.to_string()),
+    Column::new("days", |row| row.days.to_string()),
+    Column::new("violations", |row| row.violations.to_string()),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::tally::Tally;
+    use super::{Row, table};
+    use crate::domain::Strategy;
+    use std::time::Duration;
+
+    #[test]
+    fn a_table_shows_what_happened_to_workers_and_leaves_out_what_happened_to_nobody() -> anyhow::Result<()> {
+        let mut tally = Tally::new()?;
+        (tally.done, tally.paused, tally.killed) = (1_234, 5, 4);
+        let took = Duration::from_secs(10);
+        let rows = [Row::new(Strategy::Striped, &tally, took), Row::new(Strategy::Unfenced, &Tally::new()?, took)];
+        let expected = "\
+strategy  answer/s  p50 ms  p99 ms  done  refused  conflicts  gave up  failed  paused  killed  deliveries  days  violations
+striped        123     0.0     0.0  1234        0          0        0       0       5       4           0     0           0
+unfenced         0     0.0     0.0     0        0          0        0       0       0       0           0     0           0
+";
+        assert_eq!(table(&rows), expected);
+        Ok(())
+    }
 }

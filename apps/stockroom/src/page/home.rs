@@ -1,6 +1,6 @@
 //! `/`: what is there, goods in, and what arrived.
 
-use super::layout::{Place, layout};
+use super::Assets;
 use super::lists::{self, View};
 use super::typed::{Arrival, NewProduct, error, wrong};
 use crate::domain::{PageRequest, Strategy};
@@ -11,6 +11,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use url::form_urlencoded;
+use web::site::{Place, frame};
 use web::{Changed, Form, Problem, Query};
 
 /// Products on the page.
@@ -70,7 +71,7 @@ async fn render(app: &App, view: &View, said: &Said<'_>) -> Result<Markup, Probl
         (new_product(said))
         (lists::arrivals(view, &products, &arrivals, request))
     };
-    Ok(layout("Stock", Place::Stock, &body))
+    Ok(frame::<Assets>("Stock", Place::Home, &body))
 }
 
 /// What just happened, in the reader's words.

@@ -1,27 +1,28 @@
 //! The page: stock, goods in, and what arrived. Rendered here, with one style sheet and without a script.
 
 mod home;
-mod layout;
 mod lists;
 mod typed;
 
 use crate::http::App;
 use axum::Router;
-use axum::extract::Path;
-use axum::http::HeaderMap;
-use axum::response::Response;
 use axum::routing::{get, post};
-use layout::{Place, layout};
-use maud::{Markup, html};
 use rust_embed::RustEmbed;
-use web::{Kind, Problem};
+use web::site::Site;
 
 /// The files of this page alone.
 #[derive(RustEmbed)]
 #[folder = "assets/"]
-struct Assets;
+pub(crate) struct Assets;
 
-const EXAMPLE: &str = "curl -s http://127.0.0.1:8081/api/arrivals \\\n  -H 'content-type: application/json' \\\n  -d '{\"commodityName\": \"apples\", \"quantity\": 120}'";
+impl Site for Assets {
+    const NAME: &'static str = env!("CARGO_PKG_NAME");
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const HOME: &'static str = "Stock";
+    const BACK: &'static str = "The stockroom";
+    const EXAMPLE: &'static str = "curl -s http://127.0.0.1:8081/api/arrivals \\\n  -H 'content-type: application/json' \\\n  -d '{\"commodityName\": \"apples\", \"quantity\": 120}'";
+    const STYLES: &'static [&'static str] = &["stock.css"];
+}
 
 /// The routes of the page. Every form is sent with POST and answered with a redirection (so that a reload repeats nothing), or with
 /// the form and what is wrong beside its fields.
@@ -30,28 +31,5 @@ pub(crate) fn routes() -> Router<App> {
         .route("/", get(home::show))
         .route("/arrivals", post(home::arrive))
         .route("/products", post(home::add))
-        .route("/assets/{file}", get(give))
-}
-
-/// The OpenAPI document for people; it does not change while the program runs.
-pub(crate) fn docs(document: &utoipa::openapi::OpenApi, kinds: &[Kind]) -> Markup {
-    layout("API", Place::Documentation, &web::docs::body(document, EXAMPLE, kinds))
-}
-
-/// A problem as a page, for those who asked for one.
-pub(crate) fn problem(problem: &Problem) -> Markup {
-    let body = html! {
-        section.card.narrow {
-            h1 { (problem.title()) }
-            p { (problem.detail()) }
-            p.hint { "Status " (problem.status().as_u16()) }
-            div.actions { a.button href="/" { "The stockroom" } }
-        }
-    };
-    layout(problem.title(), Place::Elsewhere, &body)
-}
-
-/// `GET /assets/{file}`
-async fn give(Path(file): Path<String>, headers: HeaderMap) -> Result<Response, Problem> {
-    web::asset::give::<Assets>(&file, &headers)
+        .route("/assets/{file}", get(web::asset::give::<Assets>))
 }

@@ -10,10 +10,14 @@ use crate::strategy::{self, Changed, Tools};
 use evenkeel::Keel;
 use metrics::{Counter, counter, describe_counter};
 use std::sync::Arc;
+use std::time::Duration;
 use uuid::Uuid;
 
 /// The most of anything in one request: no sum of a million of them overflows.
 pub const QUANTITY_MAX: i64 = 1_000_000;
+
+/// What is on its way to Redis at the end may take this long.
+const KEEL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the service is told beside its store.
 #[derive(Clone)]
@@ -86,6 +90,15 @@ impl Service {
         let now_ms = signed(store.now_ms());
         with_pools!(store, pools => strategy::join_other_caps(pools, tools.cap, now_ms).await)?;
         Ok(Self(Arc::new(Inner { store, keel, tools, rules, counters: Counters::register() })))
+    }
+
+    /// Lets what is on its way to Redis arrive, and closes all connections.
+    pub async fn close(&self) {
+        self.0.keel.shutdown(KEEL_PATIENCE).await;
+        if let Some(redlock) = &self.0.tools.redlock {
+            redlock.shutdown(KEEL_PATIENCE).await;
+        }
+        self.0.store.close().await;
     }
 
     /// Adds a product without stock.

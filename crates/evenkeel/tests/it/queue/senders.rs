@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use evenkeel::link::LinkError;
-use evenkeel::queue::{QueueError, RedisQueue};
 use evenkeel::queue::steps::{Enqueued, NewJob, QueueSteps};
+use evenkeel::queue::{QueueError, RedisQueue};
 use futures_util::future::{join_all, poll_fn};
 use std::task::Poll;
 use testkit::conformance::queue::{World, job};

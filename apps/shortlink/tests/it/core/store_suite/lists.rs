@@ -1,0 +1,41 @@
+//! Many links: pages, searches, and walks over all.
+
+use super::tools::make;
+use shortlink::domain::PageRequest;
+use shortlink::store::Writer;
+
+pub(super) async fn a_list_has_pages_and_is_searched(store: &Writer) {
+    let mut made = Vec::new();
+    for number in 0..5 {
+        made.push(make(store, None, &format!("https://pages.example/Needle_{number}%x")).await.unwrap());
+    }
+    made.reverse();
+    let page = |number, search| PageRequest::new(search, number, 2).unwrap();
+    let first = store.list(&page(1, Some("nEEdle_"))).await.unwrap();
+    assert_eq!((first.links, first.total, first.total_is_capped), (made[..2].to_vec(), 5, false));
+    assert_eq!(store.list(&page(3, Some("NEEDLE_"))).await.unwrap().links, made[4..].to_vec());
+    assert_eq!(store.list(&page(4, Some("needle"))).await.unwrap().links, []);
+    // What is a wildcard to the database is a letter to whoever searches.
+    assert_eq!(store.list(&page(1, Some("needle%x"))).await.unwrap().total, 0);
+    assert_eq!(store.list(&page(1, Some("needle_0%"))).await.unwrap().total, 1);
+    assert_eq!(store.list(&page(1, Some("needlex"))).await.unwrap().total, 0);
+    let by_code = store.list(&page(1, Some(made[0].code.as_str()))).await.unwrap();
+    assert_eq!(by_code.links, made[..1].to_vec());
+    let all = store.list(&page(1, None)).await.unwrap();
+    assert_eq!(all.links, made[..2].to_vec());
+    assert!(all.total > 5);
+}
+
+pub(super) async fn rows_are_walked_in_order(store: &Writer) {
+    let (mut after, mut seen) = (0, Vec::new());
+    loop {
+        let rows = store.rows_after(after, 3).await.unwrap();
+        let Some((last, _)) = rows.last() else { break };
+        assert!(rows.len() <= 3 && *last > after);
+        after = *last;
+        seen.extend(rows.into_iter().map(|(_, link)| link));
+    }
+    let mut newest_first = store.list(&PageRequest::new(None, 1, 200).unwrap()).await.unwrap().links;
+    newest_first.reverse();
+    assert_eq!(seen, newest_first);
+}

@@ -1,0 +1,87 @@
+//! What an application's documents say, beside what there is: for its tests, which compare the two.
+
+use clap::Command;
+use serde_json::Value;
+
+/// The settings of a command, as the table of settings shows them: key in the file, environment variable, flag; sorted.
+#[must_use]
+pub fn settings(command: &Command) -> Vec<[String; 3]> {
+    let mut rows: Vec<_> = command
+        .get_arguments()
+        .filter_map(|argument| {
+            let environment = argument.get_env()?.to_string_lossy().into_owned();
+            let flag = argument.get_long()?;
+            // The file cannot say where the file is.
+            let key = if flag == "config" { String::new() } else { flag.replace('-', "_") };
+            Some([key, environment, format!("--{flag}")])
+        })
+        .collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// The settings of a program that a page has rows for: `| program | key | environment variable | flag | ..`; sorted.
+#[must_use]
+pub fn settings_on(page: &str, program: &str) -> Vec<[String; 3]> {
+    let mut rows: Vec<_> = page
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.split('|').skip(1).map(|cell| cell.trim().trim_matches('`').to_owned());
+            (cells.next()? == program).then_some(())?;
+            Some([cells.next()?, cells.next()?, cells.next()?])
+        })
+        .collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// The references of an OpenAPI document that lead nowhere.
+#[must_use]
+pub fn dangling(document: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    collect(document, document, &mut found);
+    found
+}
+
+fn collect(document: &Value, part: &Value, found: &mut Vec<String>) {
+    if let Some(reference) = part["$ref"].as_str()
+        && reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer)).is_none()
+    {
+        found.push(reference.to_owned());
+    }
+    match part {
+        Value::Array(parts) => parts.iter().for_each(|part| collect(document, part, found)),
+        Value::Object(parts) => parts.values().for_each(|part| collect(document, part, found)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{dangling, settings, settings_on};
+    use clap::{Arg, Command};
+    use serde_json::json;
+
+    #[test]
+    fn settings_and_their_rows_have_one_shape() {
+        let flag = |name: &'static str| Arg::new(name).long(name);
+        let command = Command::new("shop")
+            .arg(flag("public-url").env("SHOP_PUBLIC_URL"))
+            .arg(flag("config").env("SHOP_CONFIG"))
+            .arg(flag("json"));
+        let page = "| program | key |\n| shop | `public_url` | `SHOP_PUBLIC_URL` | `--public-url` | where it is |\n\
+                    | shop | | `SHOP_CONFIG` | `--config` | a file |\n| workshop | `a` | `A` | `--a` | another |\n";
+        let expected = [["", "SHOP_CONFIG", "--config"], ["public_url", "SHOP_PUBLIC_URL", "--public-url"]];
+        assert_eq!(settings(&command), expected.map(|row| row.map(str::to_owned)));
+        assert_eq!(settings_on(page, "shop"), settings(&command));
+    }
+
+    #[test]
+    fn a_reference_that_leads_nowhere_is_found() {
+        let document = json!({
+            "paths": { "/a": [{ "$ref": "#/shapes/there" }, { "$ref": "#/shapes/gone" }] },
+            "shapes": { "there": {} },
+        });
+        assert_eq!(dangling(&document), ["#/shapes/gone"]);
+    }
+}
