@@ -11,8 +11,9 @@ use evenkeel::sql::{Conflict, ConflictError, ConflictPolicy, Contended};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The first and the longest pause between two attempts.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+/// The first and the longest pause between two attempts. A change takes some milliseconds: where fifty want one product, they must
+/// come a fifth of a second apart, or most of what the database does is for those who come too late.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(250));
 
 /// A change that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
