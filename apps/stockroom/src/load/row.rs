@@ -168,4 +168,16 @@ unfenced         0     0.0     0.0     0        0          0        0       0   
         assert_eq!(table(&rows), expected);
         Ok(())
     }
+
+    #[test]
+    fn only_a_strategy_that_promises_something_can_break_it() -> anyhow::Result<()> {
+        let mut tally = Tally::new()?;
+        let row = |strategy, tally: &Tally| Row::new(strategy, tally, Duration::from_secs(1));
+        assert!(Strategy::ALL.into_iter().all(|strategy| row(strategy, &tally).is_sound()));
+        tally.interferences = 1;
+        for strategy in Strategy::ALL {
+            assert_eq!(row(strategy, &tally).is_sound(), strategy == Strategy::Unfenced, "{strategy}");
+        }
+        Ok(())
+    }
 }
