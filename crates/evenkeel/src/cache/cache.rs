@@ -8,6 +8,7 @@ use super::key::{CacheKey, KeyBytes};
 use super::ledger::Demand;
 use super::loader::{Loader, loader, loader_from};
 use super::look::Look;
+use super::near::SlotRef;
 use super::registry::Handles;
 use super::steps::Mode;
 use super::want::Want;
@@ -153,7 +154,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         if !self.core.has_near() {
             return None;
         }
-        self.core.peek_near(&KeyBytes::new(key), Want::new(self.core.settings.freshness))
+        let want = Want::new(self.core.settings.freshness);
+        SlotRef::with(key, |slot| self.core.peek_near(slot, want))
     }
 
     /// Tells the fleet that the row under `key` has changed: every load that began before loses the right to store its value.
@@ -234,11 +236,11 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// What is near, for a read that nobody traces: one that is traced looks inside its span.
     #[inline]
     fn at_hand<Q: CacheKey + ?Sized>(&self, key: &Q, freshness: Freshness) -> Option<Found<V>> {
-        // What the key is written to stays on the stack; a read that goes on writes it once more, which costs it next to nothing.
+        // A read that goes on writes its key once more, which costs it next to nothing.
         if is_traced() || !self.core.has_near() {
             return None;
         }
-        self.core.near_hit(&KeyBytes::new(key), Want::new(freshness))
+        SlotRef::with(key, |slot| self.core.near_hit(slot, Want::new(freshness)))
     }
 
     /// A read that found nothing at hand.
@@ -254,7 +256,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         }
         let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
         let told = async {
-            let found = match self.core.near_hit(key, Want::new(freshness)) {
+            let found = match self.core.near_hit(SlotRef::of(key), Want::new(freshness)) {
                 Some(found) => found,
                 None => self.read(key, freshness, loader).await?,
             };

@@ -28,6 +28,13 @@ const INLINE_MAX: usize = 64;
 pub trait CacheKey {
     /// Writes the key.
     fn write(&self, to: &mut KeyWriter);
+
+    /// The key as a number, if [`write`](Self::write) writes just its decimal digits: such a key is found in the near cache
+    /// without being written. A type that wraps a number may pass its number on; a wrong one finds another key's value.
+    #[inline]
+    fn number(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Where a [`CacheKey`] writes itself: escapes what must not stand in the hash tag as it is.
@@ -159,18 +166,37 @@ impl Write for Buffer {
 }
 
 macro_rules! integer_keys {
-    ($($integer:ty),*) => {$(
+    ($($integer:ty: $number:expr),*) => {$(
         impl CacheKey for $integer {
             #[inline]
             fn write(&self, to: &mut KeyWriter) {
                 // Digits and a sign need no escape.
                 to.bytes.extend(itoa::Buffer::new().format(*self).as_bytes());
             }
+
+            #[inline]
+            fn number(&self) -> Option<u64> {
+                $number(*self)
+            }
         }
     )*};
 }
 
-integer_keys!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
+integer_keys!(
+    u8: into_number, u16: into_number, u32: into_number, u64: Some,
+    u128: as_number, usize: as_number, i8: as_number, i16: as_number, i32: as_number, i64: as_number, i128: as_number, isize: as_number
+);
+
+#[inline]
+fn into_number(key: impl Into<u64>) -> Option<u64> {
+    Some(key.into())
+}
+
+/// `None` for one below zero or too large.
+#[inline]
+fn as_number(key: impl TryInto<u64>) -> Option<u64> {
+    key.try_into().ok()
+}
 
 impl CacheKey for bool {
     fn write(&self, to: &mut KeyWriter) {
@@ -234,6 +260,11 @@ macro_rules! pointer_keys {
             fn write(&self, to: &mut KeyWriter) {
                 (**self).write(to);
             }
+
+            #[inline]
+            fn number(&self) -> Option<u64> {
+                (**self).number()
+            }
         }
     )*};
 }
@@ -275,6 +306,14 @@ mod tests {
         check(&("acme", 7_u32, true), "acme,7,true");
         check(&[0x55_u8; 16], "55555555-5555-5555-5555-555555555555");
         check(&Arc::<str>::from("x"), "x");
+    }
+
+    #[test]
+    fn a_number_is_what_its_digits_say() {
+        assert_eq!([0, 7, u64::MAX].map(|key| key.number()), [0, 7, u64::MAX].map(Some));
+        assert_eq!((42_u8.number(), 42_i128.number(), (&42_usize).number()), (Some(42), Some(42), Some(42)));
+        assert_eq!(((-1_i64).number(), u128::MAX.number()), (None, None));
+        assert_eq!(("42".number(), (4_u64, 2_u64).number()), (None, None));
     }
 
     #[test]

@@ -19,9 +19,9 @@ mod slot;
 pub(crate) use place::{Filling, Place};
 pub(crate) use reads::Reading;
 pub(crate) use settings::{NearDraft, NearSettings};
+pub(crate) use slot::SlotRef;
 
 use super::found::{Found, Tier};
-use super::key::KeyBytes;
 use super::want::Want;
 use crate::clock::Moment;
 use crate::guard::guard;
@@ -30,7 +30,7 @@ use entry::{Entry, Era};
 use metrics::NearMetrics;
 use quick_cache::sync::Cache as QuickCache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
-use slot::{Slot, SlotRef};
+use slot::Slot;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -108,19 +108,18 @@ impl<V> Near<V> {
 
     /// The value of `key`, if it may be served and will do for this read. `soon` is asked only if there is one.
     #[inline]
-    pub(crate) fn get(&self, key: &KeyBytes, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
+    pub(crate) fn get(&self, key: SlotRef<'_>, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
         self.find(key, soon, want).map_err(|miss| self.missed(miss)).ok()
     }
 
     /// The same for one who goes another way if there is none, and will be counted there.
     #[inline]
-    pub(crate) fn peek(&self, key: &KeyBytes, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
+    pub(crate) fn peek(&self, key: SlotRef<'_>, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
         self.find(key, soon, want).ok()
     }
 
     #[inline]
-    fn find(&self, key: &KeyBytes, soon: impl FnOnce() -> Soon, want: Want) -> Result<Found<V>, Miss> {
-        let key = SlotRef::of(key);
+    fn find(&self, key: SlotRef<'_>, soon: impl FnOnce() -> Soon, want: Want) -> Result<Found<V>, Miss> {
         let Some(entry) = self.entries.get(&key) else { return Err(Miss::Absent) };
         let soon = soon();
         if self.is_over(&entry, soon) {

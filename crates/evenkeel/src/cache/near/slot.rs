@@ -1,16 +1,21 @@
 //! A key as the near cache holds it: a short one stands in the table itself, so that a look at it follows no pointer, and is hashed and
-//! compared as a few numbers.
+//! compared as a few numbers. One that is a number need not even be written.
 
-use crate::cache::key::KeyBytes;
+use crate::cache::key::{CacheKey, KeyBytes};
 use quick_cache::Equivalent;
 use std::hash::{Hash, Hasher};
 
 /// Bytes of a key that stands in the table. With its length it takes no more room than a pointer to a longer one.
 const SHORT_MAX: usize = 20;
 
+/// Digits of the largest number.
+const DIGITS_MAX: usize = 20;
+
 /// A key in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
+    /// The decimal digits of a number, however they came to be written.
+    Number(u64),
     /// The fields of a [`Short`], written out: the room behind its length then serves to tell the two apart.
     Short {
         words: [u64; 2],
@@ -22,23 +27,36 @@ pub(super) enum Slot {
 
 /// A key that is looked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum SlotRef<'a> {
+pub(crate) enum SlotRef<'a> {
+    Number(u64),
     Short(Short),
     Long(&'a [u8]),
 }
 
 /// The bytes of a key, zeros behind them, and how many of them count: a key that ends in zeros is not one without them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Short {
+pub(crate) struct Short {
     words: [u64; 2],
     rest: u32,
     length: u8,
 }
 
 impl<'a> SlotRef<'a> {
+    /// Calls `look` with what a reader's key is looked for by; it is written only if it is no number.
+    #[inline]
+    pub(crate) fn with<K: CacheKey + ?Sized, R>(key: &K, look: impl FnOnce(SlotRef<'_>) -> R) -> R {
+        match key.number() {
+            Some(number) => look(SlotRef::Number(number)),
+            None => look(SlotRef::of(&KeyBytes::new(key))),
+        }
+    }
+
     /// Of a key that was just written.
     #[inline]
-    pub(super) fn of(key: &'a KeyBytes) -> Self {
+    pub(crate) fn of(key: &'a KeyBytes) -> Self {
+        if let Some(number) = number(key.as_slice()) {
+            return Self::Number(number);
+        }
         match key.padded::<SHORT_MAX>() {
             Some((bytes, length)) => Self::Short(Short::new(bytes, length)),
             None => Self::Long(key.as_slice()),
@@ -48,6 +66,9 @@ impl<'a> SlotRef<'a> {
 
 impl<'a> From<&'a [u8]> for SlotRef<'a> {
     fn from(key: &'a [u8]) -> Self {
+        if let Some(number) = number(key) {
+            return Self::Number(number);
+        }
         let mut bytes = [0; SHORT_MAX];
         match bytes.get_mut(..key.len()) {
             Some(front) => {
@@ -56,6 +77,19 @@ impl<'a> From<&'a [u8]> for SlotRef<'a> {
             }
             None => Self::Long(key),
         }
+    }
+}
+
+/// The number whose decimal digits these are, and no others: `007` is not the key of seven.
+#[inline]
+fn number(digits: &[u8]) -> Option<u64> {
+    match digits {
+        [b'0'] => Some(0),
+        [b'1'..=b'9', rest @ ..] if rest.len() < DIGITS_MAX => digits.iter().try_fold(0_u64, |number, digit| {
+            let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+            number.checked_mul(10)?.checked_add(digit)
+        }),
+        _ => None,
     }
 }
 
@@ -71,6 +105,7 @@ impl Short {
 impl From<SlotRef<'_>> for Slot {
     fn from(key: SlotRef<'_>) -> Self {
         match key {
+            SlotRef::Number(number) => Self::Number(number),
             SlotRef::Short(Short { words, rest, length }) => Self::Short { words, rest, length },
             SlotRef::Long(bytes) => Self::Long(bytes.into()),
         }
@@ -81,6 +116,7 @@ impl Equivalent<Slot> for SlotRef<'_> {
     #[inline]
     fn equivalent(&self, slot: &Slot) -> bool {
         match (self, slot) {
+            (Self::Number(own), Slot::Number(other)) => own == other,
             (Self::Short(own), Slot::Short { words, rest, length }) => {
                 (own.words, own.rest, own.length) == (*words, *rest, *length)
             }
@@ -95,6 +131,7 @@ impl Hash for SlotRef<'_> {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
+            Self::Number(number) => state.write_u64(*number),
             Self::Short(short) => short.hash(state),
             Self::Long(bytes) => state.write(bytes),
         }
@@ -105,6 +142,7 @@ impl Hash for Slot {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
+            Self::Number(number) => state.write_u64(*number),
             Self::Short { words, rest, length } => {
                 Short { words: *words, rest: *rest, length: *length }.hash(state);
             }
@@ -148,6 +186,26 @@ mod tests {
             assert_eq!(hasher.hash_one(SlotRef::of(&key)), hasher.hash_one(&slot), "{length}");
             assert_eq!(hasher.hash_one(told), hasher.hash_one(&slot), "{length}");
         }
+    }
+
+    /// `"42"` and `42` are one entry in the store, and a push names it by its digits.
+    #[test]
+    fn a_number_is_one_key_however_it_is_asked_for() {
+        for (text, key) in [("0", 0_u64), ("7", 7), ("18446744073709551615", u64::MAX)] {
+            for slot in [of_text(text), SlotRef::from(text.as_bytes()).into(), SlotRef::with(&key, |slot| slot.into())] {
+                assert_eq!(slot, Slot::Number(key), "{text}");
+            }
+        }
+        for text in ["", "00", "007", "+7", "-7", "7a", "18446744073709551616", "99999999999999999999", "184467440737095516150"] {
+            assert!(!matches!(of_text(text), Slot::Number(_)), "{text}");
+            assert_eq!(of_text(text), SlotRef::from(of_text_bytes(text).as_slice()).into(), "{text}");
+        }
+        let below = SlotRef::with(&-7_i64, |slot| Slot::from(slot));
+        assert_eq!(below, of_text("-7"));
+    }
+
+    fn of_text_bytes(text: &str) -> Vec<u8> {
+        KeyBytes::new(text).as_slice().to_vec()
     }
 
     #[test]

@@ -3,8 +3,8 @@
 -- Replies 1 noted · 0 lost
 -- Cost O(notes); O(record) when the words are shorter than those before. Safe to repeat.
 local PROGRESS = 7
-local id, fence, token = struct.unpack('>c16I8c16', ARGV[1])
-local j = current(id, token, fence)
+local id, hold = struct.unpack('>c16c24', ARGV[1])
+local j = current(id, hold)
 if not j then return 0 end
 local notes, tail = notes_of(id, j)
 local kept = {}

@@ -1,15 +1,24 @@
 -- Leases waiting jobs whose time has come: urgent ones first, then by due time, then by id.
 -- Answers id, fence, due, lease left, record of each. Cost O(want log n).
-local function give(id, j, due, raw, lease, out)
-  local old = j.fence
-  j.fence = NOW * 1000
-  j.fence = math.max(j.fence, old + 1) -- guard: queue_fence_rises
-  j.fence = math.max(j.fence, meta.floor + 1) -- guard: queue_fence_floor
-  j.token, j.flags = lease.token, bit.band(j.flags, bit.bnot(STARTED))
-  call('SETRANGE', JOB .. id, '0', head(j))
+local function give(id, key, due, raw, lease, out)
+  local fence, flags = NOW * 1000, string.byte(raw, 2)
+  fence = math.max(fence, struct.unpack('>I8', raw, 17) + 1) -- guard: queue_fence_rises
+  fence = math.max(fence, meta.floor + 1) -- guard: queue_fence_floor
+  if has(flags, STARTED) then call('SETRANGE', key, '1', string.char(flags - STARTED)) end
+  call('SETRANGE', key, '16', struct.pack('>I8c16', fence, lease.token))
   local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, j.fence, due, lease.span, raw
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, fence, due, lease.span, raw
   lease.taken[#lease.taken + 1] = id
+end
+
+-- Of a job's record, whether the job has expired, and whether it must run alone. Nothing of what is no job's.
+-- What is asked of every job is read off its head; to open each would take longer than all else that a claim does.
+local function looked_at(raw)
+  local format, _, fields, _, _, _, _, _, crashes, lapses = string.byte(raw or '', 1, 10)
+  if format ~= 1 then return nil end
+  local late = false
+  if has(fields, 1) and NOW > struct.unpack('>I6', raw, 41) then late = true end -- guard: queue_expired
+  return true, late, crashes > 0 or lapses > 1
 end
 
 -- One priority's share; true when no more may be taken.
@@ -23,18 +32,15 @@ local function claim_from(index, want, lease, out, gone)
   local records = call('MGET', unpack(keys))
   for at = 1, #found, 2 do
     local id, raw = found[at], records[(at + 1) / 2]
-    local j = open(raw)
-    local late = false
-    if j and j.expires and NOW > j.expires then late = true end -- guard: queue_expired
-    local suspect = j and (j.crashes > 0 or j.lapses > 1)
+    local is_job, late, suspect = looked_at(raw)
     if suspect and not late and #out > 0 then return true end -- guard: queue_alone
     gone[#gone + 1] = id
-    if not j then
+    if not is_job then
       add('ghosts', 1)
     elseif late then
-      finish(id, j, EXPIRED)
+      finish(id, open(raw), EXPIRED)
     else
-      give(id, j, found[at + 1], raw, lease, out)
+      give(id, keys[(at + 1) / 2], found[at + 1], raw, lease, out)
       if suspect then return true end -- guard: queue_alone
     end
   end

@@ -8,13 +8,25 @@ local function lease_clock()
   return NOW + meta.back
 end
 
--- The job of a delivery, unless somebody else has it, or nobody.
-local function current(id, token, fence)
+-- The record of a delivery as far as it is looked at, and its size if that is the whole; nothing if somebody else has the job, or
+-- nobody. `hold` is the delivery's fence (8) and token (16), as the head has them.
+local function held(id, hold)
   local raw = call('GETRANGE', JOB .. id, '0', LOOK_LAST)
+  if string.byte(raw, 1) ~= 1 then return nil end
+  if string.sub(raw, 17, 40) ~= hold then
+    local token = string.sub(raw, 25, 40)
+    if token == NOBODY then return nil end
+    if token ~= string.sub(hold, 9) then return nil end -- guard: queue_token
+    if string.sub(raw, 17, 24) ~= string.sub(hold, 1, 8) then return nil end -- guard: queue_fence
+  end
+  return raw, #raw < LOOK_MAX and #raw or nil
+end
+
+-- The job of a delivery that is held.
+local function current(id, hold)
+  local raw, size = held(id, hold)
+  if not raw then return nil end
   local j = open(raw)
-  if not j or j.token == NOBODY then return nil end
-  if j.token ~= token then return nil end -- guard: queue_token
-  if j.fence ~= fence then return nil end -- guard: queue_fence
-  if #raw <= tonumber(LOOK_LAST) then j.size = #raw end
+  j.size = size
   return j
 end

@@ -3,7 +3,7 @@
 local NOBODY, NO_VERSION = string.rep('\0', 16), string.rep('\0', 8)
 local STARTED, DISCARD, NOTES, LAPSED = 4, 8, 16, 32
 -- Where a head ends at the latest; and how much is read where the whole is small enough to be copied for its length.
-local HEAD_LAST, LOOK_LAST = '87', '511'
+local HEAD_LAST, LOOK_LAST, LOOK_MAX = '87', '511', 512
 
 local function has(flags, flag)
   return bit.band(flags, flag) ~= 0
