@@ -149,7 +149,7 @@ impl Keel {
     /// Waits until the rows of all works that this process has carried out are marked as done in the database of `pool`.
     #[cfg(all(feature = "testing", feature = "sql"))]
     pub async fn until_marked<DB: crate::sql::Database>(&self, pool: &sqlx::Pool<DB>) {
-        self.0.sql.until_marked(pool).await;
+        self.0.sql.until_marked(pool, self.clock()).await;
     }
 
     /// What the locks of this keel share.

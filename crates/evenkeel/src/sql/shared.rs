@@ -3,6 +3,7 @@
 use super::database::Database;
 use super::outbox::carry::Publisher;
 use super::work::{Finisher, WakeUp, WorkMetrics};
+use crate::clock::Clock;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -39,10 +40,10 @@ impl Shared {
     }
 
     /// A commit has left something: wakes a relay of this process, and those of others.
-    pub(crate) fn left_something<DB: Database>(&self, pool: &sqlx::Pool<DB>) {
+    pub(crate) fn left_something<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) {
         self.committed.notify_one();
         if self.wake_up() == WakeUp::AfterCommit {
-            self.finisher(pool).notify();
+            self.finisher(pool, clock).notify();
         }
     }
 
@@ -60,19 +61,19 @@ impl Shared {
 
     /// Waits until the rows of all works whose effects were carried out in this process are marked as done.
     #[cfg(feature = "testing")]
-    pub(crate) async fn until_marked<DB: Database>(&self, pool: &sqlx::Pool<DB>) {
-        self.finisher(pool).until_idle().await;
+    pub(crate) async fn until_marked<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) {
+        self.finisher(pool, clock).until_idle().await;
     }
 
     /// What marks the rows of this pool's database as done.
-    pub(crate) fn finisher<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Arc<Finisher<DB>> {
+    pub(crate) fn finisher<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) -> Arc<Finisher<DB>> {
         // A pool has no name; its options are kept for as long as it lives, so their place is one.
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
         let mut finishers = self.finishers.lock().unwrap_or_else(PoisonError::into_inner);
         let finisher = finishers
             .entry((TypeId::of::<DB>(), place))
-            .or_insert_with(|| Arc::new(Finisher::<DB>::start(pool.clone())));
+            .or_insert_with(|| Arc::new(Finisher::<DB>::start(pool.clone(), clock.clone())));
         let known = Arc::clone(finisher).downcast::<Finisher<DB>>();
-        known.unwrap_or_else(|_| Arc::new(Finisher::start(pool.clone())))
+        known.unwrap_or_else(|_| Arc::new(Finisher::start(pool.clone(), clock.clone())))
     }
 }

@@ -55,7 +55,7 @@ pub(super) async fn commit<DB: Database>(
                 // Nobody may listen any more; what follows concerns the row alone.
                 let _ = reply.send(Ok(committed));
                 if is_all && after.has_row {
-                    keel.sql().finisher(&pool).done(work);
+                    keel.sql().finisher(&pool, keel.clock()).done(work);
                 }
             }
             Err(error) => {
@@ -182,7 +182,7 @@ impl After {
             Err(_) => false,
         };
         if self.has_ordered || !is_all {
-            self.keel.sql().left_something(pool);
+            self.keel.sql().left_something(pool, clock);
         }
         let took = clock.now().since(began);
         let committed = Committed { id: work, carried_out: is_all && !self.has_ordered, window, took };

@@ -3,12 +3,18 @@
 use super::super::database::{Database, Trouble};
 use super::super::outbox::{WorkId, rows};
 use super::notifier::Notifier;
+use crate::clock::Clock;
 use sqlx::Pool;
 use std::marker::PhantomData;
-use tokio::sync::{mpsc, watch};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc, watch};
 
 /// Rows that are marked in one statement.
 const BATCH_MAX: usize = 256;
+/// How long a row waits for others: a statement for each would cost the database as much as the commit did. A relay looks at rows
+/// that are not marked two seconds after their commit.
+const GATHER_MAX: Duration = Duration::from_millis(50);
 /// Times that it is tried, if others are in the way.
 const ATTEMPTS_MAX: u32 = 3;
 
@@ -16,18 +22,22 @@ const ATTEMPTS_MAX: u32 = 3;
 pub(crate) struct Finisher<DB: Database> {
     done: mpsc::UnboundedSender<WorkId>,
     waiting: watch::Sender<usize>,
+    /// Somebody waits for the marks.
+    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests wait for the marks"))]
+    hurry: Arc<Notify>,
     notifier: Notifier,
     database: PhantomData<fn() -> DB>,
 }
 
 impl<DB: Database> Finisher<DB> {
     /// Starts its task on the current runtime; it ends with this handle.
-    pub(crate) fn start(pool: Pool<DB>) -> Self {
+    pub(crate) fn start(pool: Pool<DB>, clock: Clock) -> Self {
         let (done, works) = mpsc::unbounded_channel();
-        let waiting = watch::Sender::new(0);
+        let (waiting, hurry) = (watch::Sender::new(0), Arc::new(Notify::new()));
         let notifier = Notifier::start(pool.clone());
-        tokio::spawn(mark(pool, works, waiting.clone()));
-        Self { done, waiting, notifier, database: PhantomData }
+        let gatherer = Gatherer { works, clock, hurry: Arc::clone(&hurry) };
+        tokio::spawn(mark(pool, gatherer, waiting.clone()));
+        Self { done, waiting, hurry, notifier, database: PhantomData }
     }
 
     /// The effects of this work have been carried out.
@@ -46,14 +56,52 @@ impl<DB: Database> Finisher<DB> {
     /// Waits until nothing waits to be marked.
     #[cfg(feature = "testing")]
     pub(crate) async fn until_idle(&self) {
-        // The sender lives in `self`, so waiting cannot fail.
-        let _ = self.waiting.subscribe().wait_for(|waiting| *waiting == 0).await;
+        let mut waiting = self.waiting.subscribe();
+        while *waiting.borrow_and_update() > 0 {
+            self.hurry.notify_one();
+            // The sender lives in `self`, so waiting cannot fail.
+            let _ = waiting.changed().await;
+        }
     }
 }
 
-async fn mark<DB: Database>(pool: Pool<DB>, mut works: mpsc::UnboundedReceiver<WorkId>, waiting: watch::Sender<usize>) {
+/// Collects the works that are marked together.
+struct Gatherer {
+    works: mpsc::UnboundedReceiver<WorkId>,
+    clock: Clock,
+    hurry: Arc<Notify>,
+}
+
+impl Gatherer {
+    /// The next works, some time after the first of them; without any: there are no more.
+    async fn gather(&mut self, batch: &mut Vec<WorkId>) {
+        let Some(first) = self.works.recv().await else { return };
+        batch.push(first);
+        let is_over = async {
+            tokio::select! {
+                () = self.clock.sleep(GATHER_MAX) => {}
+                () = self.hurry.notified() => {}
+            }
+        };
+        tokio::pin!(is_over);
+        while batch.len() < BATCH_MAX {
+            let left = BATCH_MAX - batch.len();
+            tokio::select! {
+                biased;
+                more = self.works.recv_many(batch, left) => if more == 0 { return },
+                () = &mut is_over => return,
+            }
+        }
+    }
+}
+
+async fn mark<DB: Database>(pool: Pool<DB>, mut gatherer: Gatherer, waiting: watch::Sender<usize>) {
     let mut batch = Vec::with_capacity(BATCH_MAX);
-    while works.recv_many(&mut batch, BATCH_MAX).await > 0 {
+    loop {
+        gatherer.gather(&mut batch).await;
+        if batch.is_empty() {
+            return;
+        }
         for attempt in 1..=ATTEMPTS_MAX {
             let marked = async { rows::mark_done::<DB>(&mut *pool.acquire().await?, &batch).await };
             let Err(error) = marked.await else { break };

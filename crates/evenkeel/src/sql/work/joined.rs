@@ -111,7 +111,7 @@ impl<DB: Database> Sealed<DB> {
         let (committed, is_all) = after.carry_out(work, windows, pool).await;
         crash_point("carried_out");
         if is_all && after.has_row() {
-            keel.sql().finisher(pool).done(work);
+            keel.sql().finisher(pool, keel.clock()).done(work);
         }
         Ok(Some(committed))
     }
