@@ -23,6 +23,11 @@ fn rows(plan: &Plan) -> u64 {
     if plan.quick { 20_000 } else { 1_000_000 }
 }
 
+/// Beside others it is done several times.
+fn rows_beside(plan: &Plan) -> u64 {
+    rows(plan) / 10
+}
+
 /// Works with one invalidation each, over Redis; and ordered messages for its streams.
 pub(super) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, redis: &Redis, database: &str) -> Result<Vec<Row>> {
     let count = rows(plan);
@@ -49,7 +54,7 @@ pub(super) async fn beside<DB: Bank>(
     redis: &Redis,
     peer: &mut Peers,
 ) -> Result<Vec<Row>> {
-    let count = rows(plan);
+    let count = rows_beside(plan);
     let mut found = Vec::new();
     for _ in 0..plan.shortened().rounds.min(3) {
         forget(stand).await?;
@@ -77,7 +82,7 @@ async fn works<DB: Bank>(stand: &Stand<DB>, redis: &Redis, count: u64, kind: Kin
     let keel = Keel::connect(&redis.url()).await?;
     let mut work = keel.begin(&stand.pool).await?;
     match kind {
-        Kind::Invalidation => work.invalidate(&keel.cache::<u64, i64>("account").build()?, &(count % ACCOUNTS))?,
+        Kind::Invalidation => work.invalidate(&stand.accounts, &(count % ACCOUNTS))?,
         Kind::Message => work.publish(Message::new("sold", "x".repeat(100)))?,
     }
     work.commit().await?;

@@ -31,7 +31,7 @@ pub(super) async fn late<DB: Bank>(plan: &Plan, stand: &Stand<DB>, redis: &Redis
     } else {
         &[(WakeUp::Never, "polling")]
     };
-    let messages = if plan.quick { 50 } else { 1_500 };
+    let messages = if plan.quick { 50 } else { 500 };
     let mut rows = Vec::new();
     for (wake_up, how) in ways {
         let sink = Counting::new()?;
@@ -121,7 +121,7 @@ async fn unordered<DB: Bank>(stand: Stand<DB>, sink: Counting, account: u64) -> 
 pub(super) async fn forget<DB: Bank>(stand: &Stand<DB>) -> Result<()> {
     let mut connection = stand.pool.acquire().await?;
     for table in ["evenkeel_outbox", "evenkeel_outbox_ordered", "evenkeel_outbox_keys"] {
-        DB::send(&mut connection, format!("DELETE FROM {table}")).await?;
+        DB::send(&mut connection, format!("TRUNCATE TABLE {table}")).await?;
     }
     Ok(())
 }
