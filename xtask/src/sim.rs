@@ -3,7 +3,7 @@
 //! Each is a test of the library (`cache::histories`, `queue::side::killed`, `sql::sim`), which tries a little in every test run. Here it is
 //! run for as many seeds, or jobs, as are wanted.
 
-use crate::shell;
+use crate::shell::{self, cargo};
 use crate::test::{self, Park, Suite};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -59,6 +59,9 @@ enum Name {
         /// Only on this database
         #[arg(long, value_parser = ["mariadb", "postgres"])]
         on: Option<String>,
+        /// Build the processes with optimizations: for a run of the whole length
+        #[arg(long)]
+        release: bool,
         /// The counts as JSON objects
         #[arg(long)]
         json: bool,
@@ -70,14 +73,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Name::Cache { seed, seeds, json } => cache(*seed, seeds.as_deref(), *json),
         Name::Queue { jobs, json } => {
             test::build()?;
-            play(QUEUE, (JOBS, &jobs.to_string()), *json, killed_words)
+            play(&Suite::with(QUEUE)?, QUEUE, (JOBS, &jobs.to_string()), *json, killed_words)
         }
-        Name::Outbox { seed, transactions, on, json } => {
-            test::build()?;
+        Name::Outbox { seed, transactions, on, release, json } => {
+            if *release {
+                shell::run(&mut cargo(&["build", "--package", "evenkeel-testkit"]))?;
+            } else {
+                test::build()?;
+            }
             for database in ["mariadb", "postgres"].into_iter().filter(|name| on.as_ref().is_none_or(|on| on == name)) {
                 println!("== {database}");
                 let scale = format!("{seed} {transactions}");
-                play(&OUTBOX.replace("{}", database), (TRANSACTIONS, &scale), *json, outbox_words)?;
+                let test = OUTBOX.replace("{}", database);
+                let suite = if *release { Suite::optimized(&test) } else { Suite::with(&test) }?;
+                play(&suite, &test, (TRANSACTIONS, &scale), *json, outbox_words)?;
             }
             Ok(())
         }
@@ -98,13 +107,18 @@ fn cache(seed: Option<u64>, seeds: Option<&str>, json: bool) -> Result<()> {
         bail!("the range {seeds} is empty; the first seed must not be above the last");
     }
     test::build()?;
-    play(CACHE, (SEEDS, &seeds), json, words)
+    play(&Suite::with(CACHE)?, CACHE, (SEEDS, &seeds), json, words)
 }
 
 /// Runs the test, and tells what it says while it says it.
-fn play(test: &str, (variable, value): (&str, &str), json: bool, words: fn(&Value) -> String) -> Result<()> {
+fn play(
+    suite: &Suite,
+    test: &str,
+    (variable, value): (&str, &str),
+    json: bool,
+    words: fn(&Value) -> String,
+) -> Result<()> {
     let park = Park::start(&[])?;
-    let suite = Suite::with(test)?;
     let mut command = suite.command(test);
     command.arg("--ignored").env(variable, value).envs(park.addresses()).stdout(Stdio::piped());
     let mut run = command.spawn().with_context(|| format!("`{}` could not be started", shell::line(&command)))?;

@@ -25,15 +25,29 @@ struct Suites {
 impl Suite {
     /// All of the workspace.
     pub(crate) fn all() -> Result<Vec<Self>> {
-        let mut list = cargo(&["nextest", "list", "--workspace", "--message-format", "json"]);
-        let output = list.stderr(Stdio::inherit()).output()?;
+        Self::list(&["--workspace"])
+    }
+
+    /// The library's, built with optimizations if it is not yet.
+    pub(crate) fn optimized(test: &str) -> Result<Self> {
+        let all = Self::list(&["--package", "evenkeel", "--all-features", "--release"])?;
+        Self::find(all, test)
+    }
+
+    fn list(of: &[&str]) -> Result<Vec<Self>> {
+        let mut list = cargo(&["nextest", "list", "--message-format", "json"]);
+        let output = list.args(of).stderr(Stdio::inherit()).output()?;
         let suites: Suites = serde_json::from_slice(&output.stdout).context("cargo nextest list")?;
         Ok(suites.rust_suites.into_values().collect())
     }
 
     /// The one that has the test of this whole path.
     pub(crate) fn with(test: &str) -> Result<Self> {
-        let with = Self::all()?.into_iter().find(|suite| suite.testcases.contains_key(test));
+        Self::find(Self::all()?, test)
+    }
+
+    fn find(all: Vec<Self>, test: &str) -> Result<Self> {
+        let with = all.into_iter().find(|suite| suite.testcases.contains_key(test));
         with.with_context(|| format!("there is no test `{test}`"))
     }
 

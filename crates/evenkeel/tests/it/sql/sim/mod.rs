@@ -1,8 +1,8 @@
 //! U1 to U3 under fire: processes that commit random transactions and run relays are killed, Redis and the broker are killed and
 //! come back, and at the end every cache entry, job and stream is compared with what SQL says.
 //!
-//! Redis keeps an append-only file with `appendfsync always`, so it loses nothing that it has acknowledged, and a difference is
-//! nobody's fault but the library's. A cache entry may be missing (it is loaded again); a stale one is a failure.
+//! Redis hands its append-only file to the operating system before it answers, so killing it loses nothing that it has acknowledged,
+//! and a difference is nobody's fault but the library's. A cache entry may be missing (it is loaded again); a stale one is a failure.
 
 mod compare;
 mod copies;

@@ -59,7 +59,7 @@ pub(super) struct World<DB: Sql> {
 
 impl<DB: Sql> World<DB> {
     pub(super) async fn open(scale: &Scale) -> Self {
-        let safe = RedisOptions::new().arguments(["--appendonly", "yes", "--appendfsync", "always"]);
+        let safe = RedisOptions::new().append_only();
         let (redis, broker, database) = tokio::join!(Redis::start(safe), Nats::start(), DB::fresh());
         let (redis, broker) = (redis.unwrap(), broker.unwrap());
         let pool = pool::<DB>(&database.url, 8).await;
