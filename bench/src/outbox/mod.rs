@@ -102,7 +102,7 @@ pub(crate) trait Bank: Database {
     fn copy_work(connection: &mut Self::Connection, times: u64)
     -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Works that wait.
+    /// More than 0 while a work or a key waits.
     fn waiting(connection: &mut Self::Connection) -> impl Future<Output = Result<i64, sqlx::Error>> + Send;
 
     /// Sends statements as they are.
@@ -138,9 +138,10 @@ macro_rules! bank {
             }
 
             async fn waiting(connection: &mut Self::Connection) -> Result<i64, sqlx::Error> {
-                sqlx::query_scalar("SELECT COUNT(*) FROM (SELECT 1 FROM evenkeel_outbox WHERE due_at IS NOT NULL LIMIT 1) AS w")
-                    .fetch_one(connection)
-                    .await
+                let any = "SELECT (SELECT COUNT(*) FROM \
+                           (SELECT 1 FROM evenkeel_outbox WHERE due_at IS NOT NULL LIMIT 1) AS works) + \
+                           (SELECT COUNT(*) FROM (SELECT 1 FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL LIMIT 1) AS lanes)";
+                sqlx::query_scalar(any).fetch_one(connection).await
             }
 
             async fn send(connection: &mut Self::Connection, text: String) -> Result<(), sqlx::Error> {
