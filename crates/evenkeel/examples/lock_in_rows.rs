@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The fence is the first statement of the transaction: a holder that was overtaken is refused here.
     let mut work = guard.begin(&pool).await?;
-    sqlx::query("UPDATE stock SET units = units - 1 WHERE id = 42").execute(work.tx()).await?;
+    sqlx::query("UPDATE stock SET units = units - 1 WHERE id = 42").execute(work.tx()?).await?;
     work.commit().await?;
 
     println!("given back: {}", guard.release().await? == Release::Released);

@@ -37,12 +37,13 @@ async fn held<DB: Words>(
     now_ms: i64,
 ) -> Result<Done, Stop> {
     let mut transaction = guard.begin(&pools.writer).await.map_err(Stop::of_fence)?;
-    let read = stocks::read::<DB>(transaction.tx(), change.commodity).await.map_err(Stop::of::<DB>)?;
+    let connection = transaction.tx().map_err(Stop::of_fence)?;
+    let read = stocks::read::<DB>(connection, change.commodity).await.map_err(Stop::of::<DB>)?;
     let stock = stocks::present(read, change.commodity)?;
     if stock.is_split {
         return Err(Stop::IsSplit);
     }
-    let Some(done) = whole::write::<DB>(transaction.tx(), tools, stock, change, now_ms).await? else {
+    let Some(done) = whole::write::<DB>(connection, tools, stock, change, now_ms).await? else {
         return Err(Stop::Interference);
     };
     transaction.commit().await.map_err(Stop::of_fence)?;

@@ -9,7 +9,7 @@ use super::mode::{Answer, Mode};
 use super::name::LockName;
 use super::renewal;
 use super::steps::Acquire;
-use super::store::Ear;
+use super::store::{Call, Ear};
 use super::terms::LockTerms;
 use crate::guard::guard;
 use crate::retry::Backoff;
@@ -23,6 +23,8 @@ const TRIES: u32 = 3;
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(200), delay_max: Duration::from_millis(200) };
 /// Nobody waits longer without looking: what is told can be lost.
 const LOOK: Duration = Duration::from_secs(1);
+/// When another process was called, this one looks so much later whether that came.
+const AFTER_ANOTHER: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_millis(100) };
 
 /// What a caller wants, and how long it waits for it.
 #[derive(Clone)]
@@ -140,13 +142,29 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
             is_armed = true;
             continue;
         }
-        let pause = locks.clock.sleep(free_in.min(LOOK).min(left));
+        let longest = free_in.min(LOOK).min(left);
         match &mut *ear {
-            Some(ear) => tokio::select! {
-                () = ear.woken(locks.process) => {}
-                () = pause => {}
+            Some(ear) => pause(locks, ear, longest).await,
+            None => locks.clock.sleep(longest).await,
+        }
+    }
+}
+
+/// Waits until it is worth asking again.
+async fn pause(locks: &Locks, ear: &mut Ear, longest: Duration) {
+    let clock = &locks.clock;
+    let latest = clock.now() + longest;
+    let mut look = latest;
+    loop {
+        tokio::select! {
+            call = ear.called(locks.process) => match call {
+                Call::You => return,
+                // The one that was called goes first. If it has died, or waits no more, nobody hears of the lock again: so look, unless
+                // it goes on meanwhile.
+                Call::Another if guard("lock_look_after_another") => look = latest.min(clock.now() + AFTER_ANOTHER.delay(0)),
+                Call::Another => {}
             },
-            None => pause.await,
+            () = clock.sleep_until(look) => return,
         }
     }
 }

@@ -254,6 +254,7 @@ impl State {
         if others_waiting > 0 && guard("model_lock_turn") {
             self.note(now, held.fence, Some((call.process, now + TURN_MS)));
         }
+        self.call_one(now, call.process);
         Released::Released { others_waiting }
     }
 
@@ -304,8 +305,23 @@ impl State {
 
     /// How many processes wait besides this one.
     fn others(&self, now: u64, process: Token) -> u64 {
-        let waiting = |(waiter, until): &(&Token, &u64)| **waiter != process && **until > now;
-        self.waiters.iter().filter(waiting).count() as u64
+        self.waiting(now, process).count() as u64
+    }
+
+    /// Whoever asked longest ago is called, once: who does not come has died or waits no more. (In one process all are told.)
+    fn call_one(&mut self, now: u64, process: Token) {
+        let called = self.waiting(now, process).min_by_key(|(waiter, until)| (*until, *waiter.as_bytes()));
+        if let Some((called, _)) = called
+            && guard("model_lock_called_once")
+        {
+            self.waiters.insert(called, now + TURN_MS);
+        }
+    }
+
+    /// The processes that wait besides this one, and until when each counts.
+    fn waiting(&self, now: u64, process: Token) -> impl Iterator<Item = (Token, u64)> {
+        let all = self.waiters.iter().map(|(waiter, until)| (*waiter, *until));
+        all.filter(move |(waiter, until)| *waiter != process && *until > now)
     }
 }
 

@@ -12,6 +12,9 @@ use crate::link::{Heard, Subscription};
 use crate::token::Token;
 use tokio::sync::watch;
 
+/// Bytes of a process's name in a message.
+const PROCESS_BYTES: usize = 16;
+
 /// Where the locks of a keel are. Cheap to clone.
 #[derive(Clone)]
 pub(crate) enum LockStore {
@@ -61,17 +64,34 @@ impl LockStore {
     }
 }
 
+/// Who was told that the lock may be free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// This process, or everybody.
+    You,
+    /// Another process that waits.
+    Another,
+}
+
 impl Ear {
     /// Ready when the lock may be free: it was given back elsewhere, or that may have been missed.
-    pub(super) async fn woken(&mut self, process: Token) {
+    pub(super) async fn called(&mut self, process: Token) -> Call {
         match self {
             // The store lives as long as its locks are waited for.
             Self::Memory(news) => drop(news.changed().await),
-            // What this process gives back its own queue knows of already. `None`: the link is closed; the next attempt says so.
+            // `None`: the link is closed; the next attempt says so.
             Self::Redis(subscription) => {
-                while let Some(Heard::Message(from)) = subscription.next().await
-                    && from == process.as_bytes()[..]
-                {}
+                while let Some(Heard::Message(news)) = subscription.next().await {
+                    let (from, called) = sides(&news);
+                    // What this process gives back its own queue knows of already.
+                    if from != process.as_bytes() {
+                        return if called.is_empty() || called == process.as_bytes() {
+                            Call::You
+                        } else {
+                            Call::Another
+                        };
+                    }
+                }
             }
             #[cfg(feature = "sql")]
             Self::Other(listener) => listener.woken().await,
@@ -84,7 +104,13 @@ impl Ear {
                 {}
             }
         }
+        Call::You
     }
+}
+
+/// Who gave a lock back, and who was called, if not everybody.
+pub(super) fn sides(news: &[u8]) -> (&[u8], &[u8]) {
+    news.split_at_checked(PROCESS_BYTES).unwrap_or((news, &[]))
 }
 
 macro_rules! step {

@@ -141,6 +141,26 @@ pub(super) const ROWS: &[Mutant] = &[
         "lock::side::queue::memory::another_process_is_woken_when_it_is_given_back",
     ),
     mutant(
+        "lock_release_calls_one",
+        "Every release wakes all processes that wait, and all but one of them in vain.",
+        "lock::side::calls::a_release_calls_the_process_that_waits_longest_and_no_other",
+    ),
+    mutant(
+        "lock_called_once",
+        "A process that has died while it waited is called again and again, and nobody else.",
+        "lock::scripts::who_is_called_and_does_not_come_counts_no_more",
+    ),
+    mutant(
+        "model_lock_called_once",
+        "A process that has died while it waited is called again and again, and nobody else.",
+        "hermetic::lock_model::who_is_called_and_does_not_come_counts_no_more",
+    ),
+    mutant(
+        "lock_look_after_another",
+        "A process that was called and is gone keeps the lock from all others for a second.",
+        "lock::side::calls::a_process_that_was_called_and_is_gone_is_not_waited_for",
+    ),
+    mutant(
         "lock_arm_then_attempt",
         "A release between the attempt and the wait is slept through.",
         "lock::side::faults::a_release_before_the_subscription_is_not_slept_through",

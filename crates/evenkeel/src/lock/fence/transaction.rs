@@ -10,19 +10,24 @@ use sqlx::{Pool, Transaction};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 
 /// A transaction whose first statement stored the fence of a guard; made by [`Guard::begin`](crate::lock::Guard::begin). Dropped,
 /// it is rolled back.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct FencedTransaction<DB: Database> {
-    transaction: Transaction<'static, DB>,
+    /// Nothing once it is over.
+    transaction: Option<Transaction<'static, DB>>,
     fence: Fence,
 }
 
 impl<DB: Database> FencedTransaction<DB> {
     /// The connection in its transaction: what a statement is executed on. Do not end the transaction through it.
-    pub fn tx(&mut self) -> &mut DB::Connection {
-        &mut self.transaction
+    ///
+    /// # Errors
+    /// None in practice: [`SqlError::Lost`] if the transaction were over.
+    pub fn tx(&mut self) -> Result<&mut DB::Connection, FenceError> {
+        self.transaction.as_deref_mut().ok_or(FenceError::Sql(SqlError::Lost))
     }
 
     /// The fence it stored.
@@ -36,13 +41,7 @@ impl<DB: Database> FencedTransaction<DB> {
     /// # Errors
     /// [`FenceError::Sql`]: it was not committed, do the work again if it is retryable. [`FenceError::CommitUnknown`]: nobody said.
     pub async fn commit(mut self) -> Result<(), FenceError> {
-        if DB::KIND == Kind::MySql {
-            // Only this transaction is to end when nothing happens, not the connection in its pool.
-            DB::script(&mut self.transaction, "SET SESSION wait_timeout = DEFAULT")
-                .await
-                .map_err(SqlError::of::<DB>)?;
-        }
-        self.transaction.commit().await.map_err(|error| match error {
+        self.ended().await?.commit().await.map_err(|error| match error {
             error @ sqlx::Error::Database(_) => FenceError::Sql(SqlError::of::<DB>(error)),
             error => FenceError::CommitUnknown(Arc::new(error)),
         })
@@ -52,8 +51,33 @@ impl<DB: Database> FencedTransaction<DB> {
     ///
     /// # Errors
     /// [`FenceError::Sql`] if the database did not answer; it rolls back all the same when it notices that nobody is there.
-    pub async fn rollback(self) -> Result<(), FenceError> {
-        Ok(self.transaction.rollback().await.map_err(SqlError::of::<DB>)?)
+    pub async fn rollback(mut self) -> Result<(), FenceError> {
+        Ok(self.ended().await?.rollback().await.map_err(SqlError::of::<DB>)?)
+    }
+
+    /// The transaction without its limit: only this one is to end when nothing happens, not the connection in its pool.
+    async fn ended(&mut self) -> Result<Transaction<'static, DB>, FenceError> {
+        if DB::KIND == Kind::MySql {
+            DB::script(self.tx()?, DEFAULT_MYSQL).await.map_err(SqlError::of::<DB>)?;
+        }
+        self.transaction.take().ok_or(FenceError::Sql(SqlError::Lost))
+    }
+}
+
+impl<DB: Database> Drop for FencedTransaction<DB> {
+    fn drop(&mut self) {
+        // Without a runtime the pool cannot take its connection back either.
+        if let Some(mut transaction) = self.transaction.take()
+            && DB::KIND == Kind::MySql
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(async move {
+                if let Err(error) = DB::script(&mut transaction, DEFAULT_MYSQL).await {
+                    tracing::debug!(%error, "a limit of idle time was not put back");
+                }
+                drop(transaction);
+            });
+        }
     }
 }
 
@@ -63,6 +87,7 @@ impl<DB: Database> fmt::Debug for FencedTransaction<DB> {
     }
 }
 
+const DEFAULT_MYSQL: &str = "SET SESSION wait_timeout = DEFAULT";
 static IDLE_POSTGRES: Statement = Statement::new("SELECT set_config('idle_in_transaction_session_timeout', ?, true)");
 
 /// Opens the transaction; nothing if the row is not there or refuses the fence.
@@ -78,8 +103,8 @@ pub(super) async fn open<DB: Database>(
         transaction.rollback().await.map_err(of)?;
         return Ok(None);
     }
-    let mut fenced = FencedTransaction { transaction, fence };
-    end_when_idle::<DB>(fenced.tx(), lease.length).await.map_err(of)?;
+    let mut fenced = FencedTransaction { transaction: Some(transaction), fence };
+    end_when_idle::<DB>(fenced.tx()?, lease.length).await.map_err(of)?;
     Ok(Some(fenced))
 }
 

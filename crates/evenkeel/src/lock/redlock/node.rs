@@ -7,6 +7,7 @@ use crate::link::Subscription;
 use crate::lock::error::LockError;
 use crate::lock::name::LockName;
 use crate::lock::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed};
+use crate::lock::store::sides;
 use crate::token::Token;
 use tokio::sync::watch;
 
@@ -145,7 +146,8 @@ impl NodeEar {
             Self::Memory(news) => news.changed().await.is_ok(),
             Self::Redis(subscription) => loop {
                 match subscription.next().await {
-                    Some(Heard::Message(from)) if from == process.as_bytes()[..] => {}
+                    // Whom a server calls is for itself to say: others call others.
+                    Some(Heard::Message(news)) if sides(&news).0 == process.as_bytes() => {}
                     Some(Heard::Message(_)) => return true,
                     Some(Heard::Reset) | None => return false,
                 }

@@ -34,8 +34,9 @@ end
 
 -- How many processes wait besides this one.
 local function others(key, process)
-  local mine = call('ZSCORE', key, process)
   local all = call('ZCOUNT', key, '(' .. now, '+inf')
+  if all == 0 then return 0 end
+  local mine = call('ZSCORE', key, process)
   return mine and tonumber(mine) > now and all - 1 or all
 end
 

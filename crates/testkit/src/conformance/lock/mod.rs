@@ -24,8 +24,8 @@ macro_rules! lock_suite {
         $crate::lock_suite!(@common each $world:
             // whose turn it is
             who_gave_it_back_lets_others_go_first, a_turn_that_is_not_taken_ends, nobody_yields_to_nobody,
-            a_waiter_that_falls_silent_is_forgotten, a_release_can_say_that_its_process_goes_on_waiting,
-            who_looks_sees_the_holder,
+            a_waiter_that_falls_silent_is_forgotten, who_is_called_and_does_not_come_counts_no_more,
+            a_release_can_say_that_its_process_goes_on_waiting, who_looks_sees_the_holder,
         );
     };
     ($test:ident in $stand:path) => {

@@ -73,6 +73,21 @@ pub async fn a_turn_that_is_not_taken_ends<L: LockSteps>(world: &World<L>) -> Re
     Ok(())
 }
 
+/// Whoever waits longest is called once. A process that died while it waited, or waits no more, would be called at every release, and
+/// those who do come would have to look for themselves.
+pub async fn who_is_called_and_does_not_come_counts_no_more<L: LockSteps>(world: &World<L>) -> Result<()> {
+    let (ann, bob, eve, dan) = (Party::new(1), Party::new(2), Party::new(3), Party::new(4));
+    world.take(ann).await?;
+    world.taken_for(&bob.waiting_call()).await?;
+    world.time.advance(1).await?;
+    world.taken_for(&eve.waiting_call()).await?;
+    assert_eq!(world.give_back(ann).await?, Released::Released { others_waiting: 2 });
+    world.time.advance(20).await?;
+    world.take(dan).await?;
+    assert_eq!(world.give_back(dan).await?, Released::Released { others_waiting: 1 }, "bob was called");
+    Ok(())
+}
+
 /// Without waiters the lock is free at once, for everybody.
 pub async fn nobody_yields_to_nobody<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));

@@ -72,7 +72,7 @@ impl<S: Shelf> Half<S> {
             Way::Anchor => (lock.acquire_anchored(&pool).await?, S::amount(&mut *pool.acquire().await?).await?),
             Way::Begin => {
                 let guard = lock.acquire().await?;
-                let read = S::amount(work.insert(guard.begin(&pool).await?).tx()).await?;
+                let read = S::amount(work.insert(guard.begin(&pool).await?).tx()?).await?;
                 (guard, read)
             }
         };
@@ -97,11 +97,11 @@ impl<S: Shelf> Half<S> {
             Way::Begin => {
                 let mut work = self.work.context("it has begun")?;
                 // The server may have ended the transaction of somebody who stood still.
-                if S::put(work.tx(), amount).await.is_ok() { Ready::CommitFenced(work) } else { Ready::Refused }
+                if S::put(work.tx()?, amount).await.is_ok() { Ready::CommitFenced(work) } else { Ready::Refused }
             }
             Way::Anchor => match self.guard.begin(&self.pool).await {
                 Ok(mut work) => {
-                    S::put(work.tx(), amount).await?;
+                    S::put(work.tx()?, amount).await?;
                     Ready::CommitFenced(work)
                 }
                 Err(_) => Ready::Refused,

@@ -30,7 +30,7 @@ async fn readers_that_share_a_fence_all_pass<S: Shelf>(stand: Stand<S>) -> Resul
     assert_eq!(first.fence(), second.fence());
     for guard in [&first, &second, &first] {
         let mut work = guard.begin(&stand.pool).await?;
-        assert_eq!(S::amount(work.tx()).await?, 0);
+        assert_eq!(S::amount(work.tx()?).await?, 0);
         work.commit().await?;
     }
     first.release().await?;

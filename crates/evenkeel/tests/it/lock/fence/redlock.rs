@@ -11,8 +11,8 @@ const TTL: Duration = Duration::from_secs(30);
 
 async fn add_one(guard: &Guard, pool: &Pool<Sqlite>) -> Result<()> {
     let mut work = guard.begin(pool).await?;
-    let amount = Sqlite::amount(work.tx()).await?;
-    Sqlite::put(work.tx(), amount + 1).await?;
+    let amount = Sqlite::amount(work.tx()?).await?;
+    Sqlite::put(work.tx()?, amount + 1).await?;
     Ok(work.commit().await?)
 }
 

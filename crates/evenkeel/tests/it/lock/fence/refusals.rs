@@ -6,6 +6,7 @@ use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::lock::{Fence, FenceError, Guard, LockBuilder, LossReason};
 use std::time::Duration;
+use testkit::eventually;
 
 on_databases! {
     a_holder_that_came_too_late_is_refused
@@ -137,13 +138,13 @@ async fn a_unit_of_work_can_begin_with_the_fence<S: Shelf>(stand: Stand<S>) -> R
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;
     let mut work = one.begin(&stand.pool).await?;
-    early.fence_first::<S>(work.tx()).await?;
-    S::put(work.tx(), 5).await?;
+    early.fence_first::<S>(work.tx()?).await?;
+    S::put(work.tx()?, 5).await?;
     work.commit().await?;
     expired(&stand, &early).await;
     let late = lock(&two).acquire_anchored(&stand.pool).await?;
     let mut work = one.begin(&stand.pool).await?;
-    assert!(is_fenced(&early.fence_first::<S>(work.tx()).await));
+    assert!(is_fenced(&early.fence_first::<S>(work.tx()?).await));
     work.rollback().await?;
     assert_eq!(stand.amount().await?, 5);
     late.release().await?;
@@ -168,11 +169,11 @@ async fn an_idle_holder_is_ended<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = one.lock("stock/42").ttl(Duration::from_secs(1)).acquire().await?;
     let mut idle = early.begin(&stand.pool).await?;
-    let read = S::amount(idle.tx()).await?;
+    let read = S::amount(idle.tx()?).await?;
     stand.rig.advance_store(Duration::from_secs(1)).await;
     let late = lock(&two).acquire().await?;
     stand.add_one(&late).await?;
-    assert!(S::put(idle.tx(), read + 1).await.is_err() || idle.commit().await.is_err());
+    assert!(S::put(idle.tx()?, read + 1).await.is_err() || idle.commit().await.is_err());
     assert_eq!(stand.amount().await?, 1);
     Ok(())
 }
@@ -185,4 +186,24 @@ async fn an_idle_holder_is_ended_on_mariadb() -> Result<()> {
 #[tokio::test]
 async fn an_idle_holder_is_ended_on_postgres() -> Result<()> {
     an_idle_holder_is_ended(Stand::postgres().await?).await
+}
+
+/// (MySQL sets it for the session) A transaction that was dropped left the ttl of its lock as the idle time of a connection that went back
+/// to its pool: whoever got that next was ended in the middle of a transaction that computed for as long.
+#[tokio::test]
+async fn an_idle_time_ends_with_its_transaction() -> Result<()> {
+    const IDLE: &str = "SELECT CAST(@@SESSION.wait_timeout AS SIGNED)";
+    let stand = Stand::mariadb().await?;
+    let (one, _) = stand.processes().await;
+    let guard = lock(&one).acquire_anchored(&stand.pool).await?;
+    let pool = stand.alone().await?;
+    let idle = async || sqlx::query_scalar::<_, i64>(IDLE).fetch_one(&pool).await.unwrap();
+    let default = idle().await;
+    guard.begin(&pool).await?.rollback().await?;
+    assert_eq!(idle().await, default, "rolled back");
+    let mut work = guard.begin(&pool).await?;
+    let limit: i64 = sqlx::query_scalar(IDLE).fetch_one(work.tx()?).await?;
+    assert!(limit < default, "{limit}");
+    drop(work);
+    eventually("the idle time is put back", async || (idle().await == default).then_some(())).await
 }

@@ -55,12 +55,18 @@ shelf!(sqlx::Sqlite, "UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 
 pub(super) struct Stand<S: Shelf> {
     pub(super) rig: Rig,
     pub(super) pool: Pool<S>,
-    _database: park::Database,
+    /// Lives as long as its pool.
+    database: park::Database,
 }
 
 impl Stand<sqlx::MySql> {
     pub(super) async fn mariadb() -> Result<Self> {
         Self::with(mariadb_database().await?).await
+    }
+
+    /// A pool of one connection.
+    pub(super) async fn alone(&self) -> Result<Pool<sqlx::MySql>> {
+        Ok(PoolOptions::new().max_connections(1).connect(&self.database.url).await?)
     }
 }
 
@@ -79,7 +85,7 @@ impl Stand<sqlx::Sqlite> {
 impl<S: Shelf> Stand<S> {
     async fn with(database: park::Database) -> Result<Self> {
         let pool = furnished::<S>(&database.url).await?;
-        Ok(Self { rig: Rig::redis().await, pool, _database: database })
+        Ok(Self { rig: Rig::redis().await, pool, database })
     }
 
     pub(super) async fn processes(&self) -> (Keel, Keel) {
@@ -89,8 +95,8 @@ impl<S: Shelf> Stand<S> {
     /// One more, under the fence.
     pub(super) async fn add_one(&self, guard: &Guard) -> Result<()> {
         let mut work = guard.begin(&self.pool).await?;
-        let amount = S::amount(work.tx()).await?;
-        S::put(work.tx(), amount + 1).await?;
+        let amount = S::amount(work.tx()?).await?;
+        S::put(work.tx()?, amount + 1).await?;
         Ok(work.commit().await?)
     }
 

@@ -203,9 +203,10 @@ async fn nothing_is_renewed_after_a_release() {
     }
     let free = async || keel.locks_held().await.unwrap().is_empty().then_some(());
     eventually("all are free", free).await.unwrap();
-    let mut trace = CommandTrace::start(&redis).await.unwrap();
     let long = keel.lock("long").ttl(ttl * 100).acquire().await.unwrap();
     let other = keel.lock("renewed").ttl(ttl).acquire().await.unwrap();
+    // From now on: the acquisition itself must not be taken for a renewal.
+    let mut trace = CommandTrace::start(&redis).await.unwrap();
     told(async {
         // Until a lock that is held was renewed: by then every renewal of the others would have come, too.
         loop {

@@ -21,11 +21,13 @@ macro_rules! on_both {
     };
 }
 
+mod calls;
 pub(super) mod cancel;
 mod faults;
 mod holds;
 mod many;
 mod permits;
+mod pool_faults;
 mod queue;
 mod readers;
 pub(super) mod rig;

@@ -91,7 +91,7 @@ impl Rig {
     /// The store forgets everything about a lock.
     pub(in crate::lock) async fn forget(&self, name: &str) {
         let Store::Redis { server, hand } = &self.store else { panic!("memory forgets nothing") };
-        for ending in ["lock", "fence", "waiters", "rw"] {
+        for ending in ["lock", "fence", "waiters", "rw", "permits"] {
             let key = format!("{}:l:{{{name}}}:{ending}", server.prefix);
             hand.link().unwrap().command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await.unwrap();
         }

@@ -1,0 +1,100 @@
+//! Several processes wait on one Redis: a release calls one of them.
+
+use super::holds::take;
+use super::rig::{Rig, TTL, told, until};
+use evenkeel::Keel;
+use evenkeel::link::{Heard, Subscription};
+use evenkeel::lock::{Guard, LockError, Wait};
+use std::time::Duration;
+use testkit::proxy::{Direction, Proxy};
+use tokio::task::JoinHandle;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A process that waits, and the way it reaches Redis.
+struct Waiter {
+    keel: Keel,
+    acquired: JoinHandle<Result<Guard, LockError>>,
+    _proxy: Proxy,
+}
+
+impl Waiter {
+    /// A process that has listened, has asked once more, and sleeps now; it asked later than all that wait already.
+    async fn asleep(rig: &Rig) -> Self {
+        let proxy = Proxy::start(rig.port(), 1).await.unwrap();
+        let keel = rig.process_through(|url| proxy.url(url)).await;
+        let mut hold = proxy.hold(Direction::ToServer, "SSUBSCRIBE");
+        let acquired = tokio::spawn(keel.lock("stock/42").ttl(TTL).wait(Wait::Forever).acquire());
+        hold.reached().await.unwrap();
+        let before = counted_until(&keel).await;
+        rig.advance(MS).await;
+        drop(hold);
+        until(async || counted_until(&keel).await.last() > before.last()).await;
+        Self { keel, acquired, _proxy: proxy }
+    }
+
+    /// Hears what it hears, after it.
+    async fn ear(&self) -> Subscription {
+        let link = self.keel.link().unwrap();
+        link.subscribe(format!("{}:l:{{stock/42}}:news", link.prefix()).as_bytes()).await.unwrap()
+    }
+}
+
+/// Until when each process that waits counts as waiting, in order.
+async fn counted_until(keel: &Keel) -> Vec<f64> {
+    let link = keel.link().unwrap();
+    let key = format!("{}:l:{{stock/42}}:waiters", link.prefix());
+    let mut all = redis::cmd("ZRANGE");
+    let reply = link.command(key.as_bytes(), all.arg(&key).arg(0).arg(-1).arg("WITHSCORES")).await.unwrap();
+    let pairs: Vec<(Vec<u8>, f64)> = redis::from_redis_value(reply).unwrap();
+    pairs.into_iter().map(|(_, until)| until).collect()
+}
+
+/// Gives the lock back, and waits until `waiter` has heard of it and done what it does then.
+async fn give_back(guard: Guard, waiter: &Waiter) {
+    let mut ear = waiter.ear().await;
+    guard.release().await.unwrap();
+    assert!(matches!(ear.next().await, Some(Heard::Message(_))));
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    // On the way of its attempts, after them.
+    waiter.keel.lock("stock/42").inspect().await.unwrap();
+}
+
+/// With a hundred processes that wait, every release had a hundred attempts, ninety-nine of them in vain.
+#[tokio::test]
+async fn a_release_calls_the_process_that_waits_longest_and_no_other() {
+    told(async {
+        let rig = Rig::redis().await;
+        let one = rig.process().await;
+        let guard = take(&one).await;
+        let (two, three) = (Waiter::asleep(&rig).await, Waiter::asleep(&rig).await);
+        let asked = counted_until(&one).await.pop();
+        // Whoever asks from now on counts for longer.
+        rig.advance(MS).await;
+        give_back(guard, &three).await;
+        let second = two.acquired.await.unwrap().unwrap();
+        assert_eq!(counted_until(&one).await.pop(), asked, "the third has asked again");
+        second.release().await.unwrap();
+        drop(three.acquired.await.unwrap().unwrap());
+    })
+    .await;
+}
+
+/// Whoever is called may have been cancelled, or have died, a moment ago.
+#[tokio::test]
+async fn a_process_that_was_called_and_is_gone_is_not_waited_for() {
+    told(async {
+        let rig = Rig::redis().await;
+        let one = rig.process().await;
+        let guard = take(&one).await;
+        let (two, three) = (Waiter::asleep(&rig).await, Waiter::asleep(&rig).await);
+        two.acquired.abort();
+        assert!(two.acquired.await.unwrap_err().is_cancelled());
+        give_back(guard, &three).await;
+        rig.advance(100 * MS).await;
+        drop(three.acquired.await.unwrap().unwrap());
+    })
+    .await;
+}

@@ -1,0 +1,238 @@
+//! The way to Redis breaks, or Redis forgets, while read/write locks and permits are acquired, held or given back.
+
+use super::rig::{Rig, TTL, told, until};
+use evenkeel::Keel;
+use evenkeel::link::LinkState;
+use evenkeel::lock::{Guard, LossReason, Permits, Release, Wait};
+use std::time::Duration;
+use testkit::proxy::{Direction, Proxy};
+use testkit::servers::{Redis, RedisOptions};
+use testkit::{CommandTrace, eventually};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A rig on Redis, and a process that reaches it over a proxy.
+async fn rig() -> (Rig, Proxy, Keel) {
+    let rig = Rig::redis().await;
+    let proxy = Proxy::start(rig.port(), 1).await.unwrap();
+    let keel = rig.process_through(|url| proxy.url(url)).await;
+    (rig, proxy, keel)
+}
+
+async fn read(keel: &Keel) -> Guard {
+    keel.rw_lock("shelf").read().ttl(TTL).acquire().await.unwrap()
+}
+
+async fn write_at_once(keel: &Keel) -> Option<Guard> {
+    keel.rw_lock("shelf").write().ttl(TTL).try_acquire().await.unwrap()
+}
+
+/// Two of the three there are.
+async fn desks(keel: &Keel) -> Permits {
+    keel.semaphore("desks", 3).take(2).ttl(TTL).acquire().await.unwrap()
+}
+
+async fn desks_at_once(keel: &Keel) -> Option<Permits> {
+    keel.semaphore("desks", 3).take(2).ttl(TTL).try_acquire().await.unwrap()
+}
+
+/// Nobody holds anything, nobody waits.
+async fn is_idle(keel: &Keel) -> bool {
+    let shelf = keel.rw_lock("shelf").inspect().await.unwrap();
+    let desks = keel.semaphore("desks", 3).inspect().await.unwrap();
+    shelf.is_none_or(|state| state.is_idle()) && desks.is_none_or(|state| state.is_idle())
+}
+
+/// (L2) Those who share are cut off alone, and must learn it alone: at their deadline, and not after the next has been let in.
+#[tokio::test]
+async fn those_who_share_lose_at_their_deadline_when_they_are_cut_off() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let two = rig.process().await;
+        let (reader, permits) = (read(&one).await, desks(&one).await);
+        proxy.refuse(true).await.unwrap();
+        proxy.cut();
+        rig.pass(TTL - Duration::from_secs(1)).await;
+        assert!(!reader.is_lost() && !permits.is_lost(), "unknown is not lost");
+        assert!(write_at_once(&two).await.is_none() && desks_at_once(&two).await.is_none());
+        rig.pass(Duration::from_secs(1)).await;
+        assert_eq!([reader.lost().await.reason, permits.lost().await.reason], [LossReason::Expired; 2]);
+        assert!(write_at_once(&two).await.is_some(), "not before the next may have it");
+        assert!(desks_at_once(&two).await.is_some());
+    })
+    .await;
+}
+
+/// An outage shorter than the lease is sat out.
+#[tokio::test]
+async fn those_who_share_sit_a_short_outage_out() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let (reader, permits) = (read(&one).await, desks(&one).await);
+        proxy.refuse(true).await.unwrap();
+        proxy.cut();
+        rig.pass(TTL / 2).await;
+        proxy.refuse(false).await.unwrap();
+        let mut state = one.link().unwrap().state();
+        state.wait_for(|state| matches!(state, LinkState::Up { epoch: 2.. })).await.unwrap();
+        rig.pass(TTL).await;
+        assert!(!reader.is_lost() && !permits.is_lost());
+        assert_eq!(reader.release().await.unwrap(), Release::Released);
+        assert_eq!(permits.release().await.unwrap(), Release::Released);
+    })
+    .await;
+}
+
+/// (gumroad 7226) Leases that were members of a set came back to life with their next renewal after a flush.
+#[tokio::test]
+async fn what_redis_has_forgotten_is_lost_and_no_renewal_brings_it_back() {
+    told(async {
+        let rig = Rig::redis().await;
+        let (one, two) = (rig.process().await, rig.process().await);
+        let (reader, permits) = (read(&one).await, desks(&one).await);
+        rig.forget("shelf").await;
+        rig.forget("desks").await;
+        rig.advance(MS).await;
+        let (writer, others) = (write_at_once(&two).await.unwrap(), desks_at_once(&two).await.unwrap());
+        assert!(writer.fence() > reader.fence(), "by the clock: nobody remembers");
+        rig.pass(TTL / 2).await;
+        assert_eq!([reader.lost().await.reason, permits.lost().await.reason], [LossReason::Gone; 2]);
+        let holders = two.semaphore("desks", 3).inspect().await.unwrap().unwrap().holders;
+        assert_eq!(holders.iter().map(|holder| holder.permits).collect::<Vec<_>>(), [2], "one holder, not two");
+        assert_eq!(reader.release().await.unwrap(), Release::AlreadyLost);
+        assert_eq!(permits.release().await.unwrap(), Release::AlreadyLost);
+        assert!(!writer.is_lost() && !others.is_lost());
+    })
+    .await;
+}
+
+/// (etcd #11456) Redis stands still after it has decided: what it granted is over when its answer comes.
+#[tokio::test]
+async fn permits_that_come_after_their_lease_are_not_handed_out() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        // The first script on this way is sent anew; then it is the acquisition's turn.
+        drop(one.lock("other").acquire().await.unwrap());
+        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let permits = one.semaphore("desks", 3).take(2).ttl(TTL);
+        let asked = tokio::spawn(async move { permits.try_acquire().await });
+        hold.reached().await.unwrap();
+        rig.advance_processes(TTL);
+        drop(hold);
+        assert!(asked.await.unwrap().unwrap().is_none());
+        let two = rig.process().await;
+        until(async || is_idle(&two).await).await;
+    })
+    .await;
+}
+
+/// (L6) The server had taken the command, its answer was on its way, and whoever waited for it went away.
+#[tokio::test]
+async fn a_shared_acquire_that_is_dropped_before_its_answer_leaves_nothing() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let two = rig.process().await;
+        drop(one.lock("other").acquire().await.unwrap());
+        for is_reader in [true, false] {
+            let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+            let keel = one.clone();
+            let asked =
+                tokio::spawn(async move { if is_reader { drop(read(&keel).await) } else { drop(desks(&keel).await) } });
+            hold.reached().await.unwrap();
+            until(async || !is_idle(&two).await).await;
+            asked.abort();
+            assert!(asked.await.unwrap_err().is_cancelled());
+            drop(hold);
+            until(async || is_idle(&two).await).await;
+        }
+    })
+    .await;
+}
+
+/// (L6) Whoever was cut off while he waited has a place in the queue that nobody comes for: it must not keep the others out.
+#[tokio::test]
+async fn the_place_of_a_waiter_that_is_cut_off_ends() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let two = rig.process().await;
+        let reader = read(&two).await;
+        let asked = tokio::spawn(one.rw_lock("shelf").write().ttl(TTL).wait(Wait::Forever).acquire());
+        let waiting = async || two.rw_lock("shelf").inspect().await.unwrap().map_or(0, |state| state.waiting);
+        until(async || waiting().await == 1).await;
+        assert!(two.rw_lock("shelf").read().try_acquire().await.unwrap().is_none(), "a writer waits");
+        proxy.refuse(true).await.unwrap();
+        proxy.cut();
+        rig.advance_store(Duration::from_secs(2)).await;
+        let second = two.rw_lock("shelf").read().ttl(TTL).try_acquire().await.unwrap().expect("it asks no more");
+        assert_eq!(second.fence(), reader.fence());
+        asked.abort();
+        assert!(asked.await.is_err());
+    })
+    .await;
+}
+
+/// A lost answer to a release: whether it was this call cannot be told from an end by itself, and that is what is said.
+#[tokio::test]
+async fn a_release_of_permits_whose_answer_was_lost_is_unconfirmed() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let two = rig.process().await;
+        let permits = desks(&one).await;
+        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let released = tokio::spawn(permits.release());
+        hold.reached().await.unwrap();
+        assert!(is_idle(&two).await);
+        let mut state = one.link().unwrap().state();
+        proxy.cut();
+        drop(hold);
+        // The second try waits for the test's clock, the new connection does not.
+        state.wait_for(|state| matches!(state, LinkState::Up { epoch: 2.. })).await.unwrap();
+        assert_eq!(rig.while_time_passes(released).await.unwrap().unwrap(), Release::Unconfirmed);
+    })
+    .await;
+}
+
+/// (L1) A watchdog outlived what it renewed. Each is given back about when it is renewed, and nothing comes after that.
+#[tokio::test]
+async fn nothing_shared_is_renewed_after_a_release() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    let ttl = Duration::from_millis(60);
+    for round in 0..20 {
+        let reader = keel.rw_lock(&format!("gone/{round}")).read().ttl(ttl).acquire().await.unwrap();
+        let permits = keel.semaphore(&format!("gone/{round}"), 3).take(2).ttl(ttl).acquire().await.unwrap();
+        if round % 2 == 0 {
+            reader.release().await.unwrap();
+            permits.release().await.unwrap();
+        } else {
+            drop((reader, permits));
+        }
+    }
+    let all_free = async || {
+        for round in 0..20 {
+            let name = format!("gone/{round}");
+            let shelf = keel.rw_lock(&name).inspect().await.unwrap();
+            let desks = keel.semaphore(&name, 3).inspect().await.unwrap();
+            if !(shelf.is_none_or(|state| state.is_idle()) && desks.is_none_or(|state| state.is_idle())) {
+                return None;
+            }
+        }
+        Some(())
+    };
+    eventually("all are free", all_free).await.unwrap();
+    let other = keel.rw_lock("renewed").read().ttl(ttl).acquire().await.unwrap();
+    let mut trace = CommandTrace::start(&redis).await.unwrap();
+    told(async {
+        // Until a lease that is held was renewed: by then every renewal of the others would have come, too.
+        loop {
+            let seen = trace.take(&redis).await.unwrap().from_clients();
+            let on = |name: &str| seen.0.iter().any(|command| command.arguments.iter().any(|word| word.contains(name)));
+            assert!(!on("gone/"), "{seen:?}");
+            if on("renewed") {
+                return;
+            }
+        }
+    })
+    .await;
+    drop(other);
+}
