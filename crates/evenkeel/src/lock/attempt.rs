@@ -119,7 +119,8 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     // Who waits in the server's queue listens for itself.
     let own_ear = tokio::sync::Mutex::<Option<Ear>>::default();
     let ear = gate.as_ref().map_or(&own_ear, |gate| &gate.ear);
-    let mut is_armed = false;
+    // Somebody of this process has listened all along: then nothing is missed from here on.
+    let mut is_armed = ear.lock().await.is_some();
     loop {
         let free_in = match attempt.once().await? {
             Outcome::Guard(guard) => return Ok(guard),

@@ -138,13 +138,13 @@ async fn a_unit_of_work_can_begin_with_the_fence<S: Shelf>(stand: Stand<S>) -> R
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;
     let mut work = one.begin(&stand.pool).await?;
-    early.fence_first::<S>(work.tx()?).await?;
-    S::put(work.tx()?, 5).await?;
+    early.fence_first::<S>(work.tx()).await?;
+    S::put(work.tx(), 5).await?;
     work.commit().await?;
     expired(&stand, &early).await;
     let late = lock(&two).acquire_anchored(&stand.pool).await?;
     let mut work = one.begin(&stand.pool).await?;
-    assert!(is_fenced(&early.fence_first::<S>(work.tx()?).await));
+    assert!(is_fenced(&early.fence_first::<S>(work.tx()).await));
     work.rollback().await?;
     assert_eq!(stand.amount().await?, 5);
     late.release().await?;
