@@ -1,16 +1,23 @@
-//! `cargo xtask test --matrix`: what talks to a server, on every server version that `setup --matrix` unpacked.
+//! `cargo xtask test --matrix`: what depends on a server, on every server version that `setup --matrix` unpacked.
+//!
+//! What never talks to the server in question (models, the embedded store, the other databases) runs once, in `cargo xtask test`.
 
 use super::Park;
 use crate::setup;
 use crate::shell::{self, Steps, cargo};
 use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-/// The suites that must pass on each Redis and Valkey, and those that must pass on each database.
-const ON_REDIS: &str = "package(evenkeel) & binary(it) & !test(/^hermetic/)";
-const ON_DATABASE: &str = "((package(shortlink) | package(stockroom)) & test(/(^|::|_)(mariadb|mysql)/)) \
-                           | (package(evenkeel) & test(/^sql::.*mariadb::/))";
+/// Every test of the library that talks to a Redis: link, cache with its near cache and published protocols, queue with its crash
+/// points, locks, Redlock, rights; of the unit of work what SQLite suffices for.
+const ON_REDIS: &str =
+    "package(evenkeel) & binary(it) & !test(/^hermetic::|::memory::|_memory$|mariadb|postgres|nats/)";
+/// Every test whose name says that it is about this kind of database: the unit of work with its kills, relay, inbox, jobs that are kept
+/// in SQL, locks in rows and of the database, fences, contention; the stores of both applications.
+const ON_DATABASE: &str = "(package(evenkeel) & binary(it) & test(/mariadb|mysql/)) \
+                           | ((package(shortlink) | package(stockroom)) & test(/(^|::|_)(mariadb|mysql)/))";
 
 /// One server to run a suite on.
 struct Server {
@@ -50,25 +57,65 @@ const SERVERS: &[Server] = &[
     },
 ];
 
-pub(crate) fn run(steps: &mut Steps, folder: Option<PathBuf>) -> Result<()> {
+/// What a server's suite came to.
+struct Tested {
+    version: String,
+    /// nextest's own words.
+    summary: String,
+    passed: bool,
+}
+
+/// Runs the suites of all servers, or of those whose version's line contains `only`; a failure on one keeps none of the others from
+/// being tested. `filters` are given to nextest as they are.
+pub(crate) fn run(steps: &mut Steps, folder: Option<PathBuf>, only: Option<&str>, filters: &[&str]) -> Result<()> {
     let folder = setup::matrix_folder(folder);
-    let mut tested = Vec::new();
+    let mut all = Vec::new();
     for server in SERVERS {
         let line = server.line(&folder)?;
         let version = version(&line)?;
-        steps.step(&version, || {
+        if only.is_some_and(|only| !version.contains(only)) {
+            continue;
+        }
+        all.push(steps.step(&version, || {
             let park = Park::start(&[(server.variable.to_owned(), line.clone())])?;
             let mut command = cargo(&["nextest", "run", "--workspace", "--filterset", server.suite]);
-            command.envs(park.addresses());
-            shell::run(&mut command)
-        })?;
-        tested.push(version);
+            command.args(filters).envs(park.addresses());
+            let (passed, summary) = suite(&mut command)?;
+            Ok(Tested { version: version.clone(), summary, passed })
+        })?);
     }
-    println!("\nthe suites passed on:");
-    for version in tested {
-        println!("  {version}");
+    println!();
+    for Tested { version, summary, passed } in &all {
+        println!("{} on {version}: {summary}", if *passed { "passed" } else { "FAILED" });
+    }
+    if all.is_empty() {
+        bail!("no server of the matrix is called like {:?}", only.unwrap_or_default());
+    }
+    if all.iter().any(|tested| !tested.passed) {
+        bail!("not all servers of the matrix passed");
     }
     Ok(())
+}
+
+/// Runs a suite and lets its words through; whether it passed, and the line in which nextest sums it up.
+fn suite(command: &mut Command) -> Result<(bool, String)> {
+    println!("$ {}", shell::line(command));
+    let mut run = command.stderr(Stdio::piped()).spawn().context("cargo nextest could not be started")?;
+    let lines = BufReader::new(run.stderr.take().context("its words are piped")?).lines();
+    let mut summary = None;
+    for line in lines {
+        let line = line?;
+        eprintln!("{line}");
+        summary = summed_up(&line).map(str::to_owned).or(summary);
+    }
+    let passed = run.wait()?.success();
+    Ok((passed, summary.unwrap_or_else(|| "no test ran to its end".to_owned())))
+}
+
+/// What stands behind the time in `Summary [  12.3s] 5 tests run: 5 passed, 0 skipped`.
+fn summed_up(line: &str) -> Option<&str> {
+    let (_, summary) = line.trim_start().strip_prefix("Summary [")?.split_once(']')?;
+    Some(summary.trim())
 }
 
 /// The newest MySQL of the matrix, as the test kit is told of it.
@@ -111,6 +158,13 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_summary_is_found_among_other_lines() {
+        let line = "     Summary [ 411.2s] 700 tests run: 699 passed (1 slow), 1 failed, 800 skipped";
+        assert_eq!(summed_up(line), Some("700 tests run: 699 passed (1 slow), 1 failed, 800 skipped"));
+        assert_eq!(summed_up("        PASS [   0.1s] evenkeel::it cache::summary"), None);
+    }
 
     #[test]
     fn servers_tell_their_versions_in_their_own_ways() {

@@ -19,9 +19,12 @@ pub(crate) use suite::Suite;
 /// What `test` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run the conformance suites on each server that `setup --matrix` unpacked
+    /// Run what depends on a server on each one that `setup --matrix` unpacked
     #[arg(long)]
     matrix: bool,
+    /// Of the matrix, only the servers whose name and version contain this, such as `Valkey 9`
+    #[arg(long, value_name = "TEXT", requires = "matrix")]
+    server: Option<String>,
     /// Where those servers are (default: target/matrix)
     #[arg(long, value_name = "DIR", env = "EVENKEEL_MATRIX")]
     matrix_dir: Option<PathBuf>,
@@ -34,13 +37,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     setup::expect_all(arguments.matrix)?;
     let mut steps = Steps::new("test");
     steps.step("build", build)?;
+    let filters: Vec<&str> = arguments.filters.iter().map(String::as_str).collect();
     if arguments.matrix {
-        matrix::run(&mut steps, arguments.matrix_dir.clone())?;
+        matrix::run(&mut steps, arguments.matrix_dir.clone(), arguments.server.as_deref(), &filters)?;
         steps.finish();
         return Ok(());
     }
     let park = steps.step("servers", || Park::start(&[]))?;
-    let filters: Vec<&str> = arguments.filters.iter().map(String::as_str).collect();
     steps.step("tests", || nextest(&park, &filters))?;
     if filters.is_empty() {
         steps.step("documentation tests", || shell::run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"])))?;

@@ -4,10 +4,13 @@ use anyhow::{Context, Result};
 use evenkeel::Keel;
 use evenkeel::link::Heard;
 use evenkeel::queue::{Delivery, Durability, Queue, QueueError};
+use evenkeel::sql::sink::stream::RedisStreams;
+use evenkeel::sql::sink::stream::steps::{Limit, Rule, StreamSteps};
 use std::path::Path;
 use std::time::Duration;
 use testkit::conformance::cache::{OnRedis, fences, leases, lives, schemas, versions, windows};
 use testkit::conformance::queue::{self, World};
+use testkit::conformance::stream_sink::{ordered, unordered};
 use testkit::servers::{Redis, RedisOptions};
 
 /// What stands behind `ACL SETUSER app on >password` on that page.
@@ -121,6 +124,21 @@ async fn the_documented_rights_suffice_for_locks() -> Result<()> {
     drop(stock.acquire(b"42").await?);
     stock.restripe().await?;
     two.shutdown(Duration::from_secs(10)).await;
+    nothing_was_refused(&redis).await
+}
+
+/// The page left out what the stream sink sends: every message was refused, and its key parked.
+#[tokio::test]
+async fn the_documented_rights_suffice_for_a_stream_sink() -> Result<()> {
+    let redis = server().await?;
+    let keel = Keel::connect(&redis.url()).await?;
+    let streams = RedisStreams::new(keel.link().context("a keel on Redis has a link")?.clone());
+    for limit in [Limit::Unlimited, Limit::Refuse(10), Limit::TrimOldest(10)] {
+        let rule = Rule { limit, remember_ms: 60_000 };
+        for message in [unordered("1"), ordered("cup", 1)] {
+            streams.append(rule, &[message]).await?;
+        }
+    }
     nothing_was_refused(&redis).await
 }
 

@@ -7,6 +7,7 @@ mod mysql;
 mod postgres;
 mod redis;
 mod report;
+mod rights;
 mod sqlite;
 
 use address::{Address, Kind};

@@ -2,14 +2,13 @@
 
 use super::address::Address;
 use super::report::Server;
+use super::rights;
 use ::redis::{Cmd, FromRedisValue, cmd};
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkError, LinkOptions};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Written and removed again; lives this long should the removal fail.
-const KEY_LIFE_MS: u64 = 2_000;
 /// Round trips measured.
 const ROUND_TRIPS: usize = 21;
 /// A cache on a slower link costs more than many a database query.
@@ -47,7 +46,7 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     }
     doctor.protocol(server).await;
     doctor.scripts(server).await;
-    doctor.commands(server).await;
+    rights::examine(&doctor.link, server).await;
     doctor.tracking(server).await;
     doctor.times(server).await;
 }
@@ -107,28 +106,6 @@ impl Doctor {
             },
             Err(error) => server.fail("scripts", error.to_string(), remedy),
         }
-    }
-
-    /// Every plain command the library sends, tried on a key of its own: what an ACL forbids shows here.
-    async fn commands(&self, server: &mut Server) {
-        let key = format!("{}:doctor", self.link.prefix());
-        let tries = [
-            cmd("SET").arg(&key).arg("1").arg("PX").arg(KEY_LIFE_MS).to_owned(),
-            cmd("GET").arg(&key).to_owned(),
-            cmd("PEXPIRE").arg(&key).arg(KEY_LIFE_MS).to_owned(),
-            cmd("PTTL").arg(&key).to_owned(),
-            cmd("DEL").arg(&key).to_owned(),
-        ];
-        let mut refused = Vec::new();
-        for command in &tries {
-            if let Err(error) = self.ask::<::redis::Value>(command).await {
-                refused.push(error.to_string());
-            }
-        }
-        let remedy =
-            format!("allow this user what it needs (ACL SETUSER name ~{}:* +@read +@write)", self.link.prefix());
-        let found = if refused.is_empty() { "reads and writes".to_owned() } else { refused.join("; ") };
-        server.judge(refused.is_empty(), "permission", found, &remedy);
     }
 
     async fn tracking(&self, server: &mut Server) {

@@ -37,6 +37,32 @@ async fn a_user_without_scripts_is_told_what_to_allow() {
     insta::assert_snapshot!(ran.out);
 }
 
+/// A user without EXISTS and SCAN passed every check; its first enqueued job, and its first listing of locks, were refused.
+#[tokio::test]
+async fn a_user_is_told_which_capabilities_it_lacks_rights_for() {
+    let options = RedisOptions::new().user("app", "hidden", "~* &* +@all -exists -scan -client|unblock -xadd -config");
+    let redis = Redis::start(options).await.unwrap();
+    let ran = doctor(&redis.url()).await;
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    insta::assert_snapshot!(ran.out);
+}
+
+/// What docs/operations.md tells an operator to allow: nothing is missing but CONFIG.
+#[tokio::test]
+async fn the_documented_rights_are_enough() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md")).unwrap();
+    let rights = page.lines().find_map(|line| line.strip_prefix("ACL SETUSER app on >password ")).unwrap();
+    let redis = Redis::start(RedisOptions::new().user("app", "password", rights)).await.unwrap();
+    let ran = doctor(&redis.url()).await;
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    let complaints: Vec<&str> = ran.out.lines().filter(|line| !line.starts_with("  ok ")).collect();
+    assert!(
+        matches!(complaints.as_slice(), [memory, tracking] if memory.contains("memory") && tracking.contains("CONFIG GET")),
+        "{}",
+        ran.out
+    );
+}
+
 #[tokio::test]
 async fn a_wrong_password_is_exit_1_and_shown_nowhere() {
     let redis = Redis::start(RedisOptions::new().password("right")).await.unwrap();

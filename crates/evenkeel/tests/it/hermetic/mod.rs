@@ -7,3 +7,4 @@ mod lock_protocol;
 mod pool_model;
 mod queue_model;
 mod redlock_protocol;
+mod rw_protocol;

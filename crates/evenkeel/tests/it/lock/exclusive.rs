@@ -1,10 +1,11 @@
 //! The suite of exclusive locks on everything that keeps one.
 
 use sqlx::{MySql, Postgres, Sqlite};
-use testkit::conformance::exclusive::{MemoryFleet, RedisFleet, SqlFleet};
+use testkit::conformance::exclusive::{MemoryFleet, RedisFleet, RedlockFleet, SqlFleet};
 
 testkit::exclusive_suite!(in_memory in MemoryFleet::open);
 testkit::exclusive_suite!(on_redis in RedisFleet::open);
+testkit::exclusive_suite!(on_several_redis in RedlockFleet::open);
 testkit::exclusive_suite!(in_rows_of_mariadb in SqlFleet::<MySql>::rows);
 testkit::exclusive_suite!(in_rows_of_postgres in SqlFleet::<Postgres>::rows);
 testkit::exclusive_suite!(in_rows_of_sqlite in SqlFleet::<Sqlite>::rows);

@@ -6,6 +6,7 @@ mod fleet;
 mod fleets;
 mod hold;
 mod lapse;
+mod redlock;
 mod sql;
 
 pub use cancel::*;
@@ -13,6 +14,7 @@ pub use fleet::{Fleet, LONG, until};
 pub use fleets::{MemoryFleet, RedisFleet};
 pub use hold::*;
 pub use lapse::*;
+pub use redlock::RedlockFleet;
 pub use sql::{Served, SqlFleet};
 
 /// Plays the whole suite on one backend, story after story: `exclusive_suite!(name in fleet)`, where `fleet` is an async function that

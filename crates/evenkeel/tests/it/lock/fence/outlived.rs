@@ -188,7 +188,13 @@ async fn with_the_fence_first_no_update_of_a_cut_off_holder_overwrites_a_later_o
 
 #[tokio::test]
 async fn with_the_fence_first_no_update_is_lost_over_a_failover() -> Result<()> {
-    let mariadb = [(Way::Begin, Fate::FailedOverBack), (Way::Anchor, Fate::FailedOver)];
-    let postgres = [(Way::Anchor, Fate::FailedOverBack), (Way::Begin, Fate::FailedOver)];
-    boxed(all(&mariadb, &postgres, false)).await
+    let both = [(Way::Begin, Fate::FailedOver), (Way::Anchor, Fate::FailedOver)];
+    boxed(all(&both, &both, false)).await
+}
+
+/// (fences are made of the server's time: a new primary whose clock is behind hands out fences that the database has seen)
+#[tokio::test]
+async fn with_the_fence_first_no_update_is_lost_over_a_failover_to_a_clock_that_is_behind() -> Result<()> {
+    let both = [(Way::Begin, Fate::FailedOverBack), (Way::Anchor, Fate::FailedOverBack)];
+    boxed(all(&both, &both, false)).await
 }

@@ -1,0 +1,63 @@
+//! Locks over several servers: three prefixes on the run's Redis, each a server of its own.
+
+use super::fleet::Fleet;
+use crate::park::{self, SharedRedis};
+use anyhow::Result;
+use evenkeel::clock::{Clock, TestClock};
+use evenkeel::link::LinkOptions;
+use evenkeel::lock::{ExclusiveLocks, Redlock};
+use std::time::Duration;
+
+const SERVERS: usize = 3;
+const SHORT: Duration = Duration::from_secs(1);
+/// No server is slow for a clock that moves in leaps, nor for a busy machine.
+const NODE_TIMEOUT: Duration = Duration::from_secs(1_000);
+
+/// A Redlock whose servers' time is their own.
+pub struct RedlockFleet {
+    server: SharedRedis,
+    clock: TestClock,
+}
+
+impl RedlockFleet {
+    /// Under prefixes of its own.
+    pub async fn open() -> Result<Self> {
+        let fleet = Self { server: park::redis().await?, clock: TestClock::default() };
+        // Somebody begins the Redlock; all others find it.
+        fleet.connect(Clock::system()).await?;
+        Ok(fleet)
+    }
+
+    async fn connect(&self, clock: Clock) -> Result<Box<dyn ExclusiveLocks>> {
+        let mut servers = Vec::new();
+        for server in 0..SERVERS {
+            let mut options = LinkOptions::from_url(&self.server.url)?;
+            options.prefix = format!("{}s{server}", self.server.prefix);
+            servers.push(options);
+        }
+        Ok(Box::new(Redlock::builder().clock(clock).node_timeout(NODE_TIMEOUT).connect_with(servers).await?))
+    }
+}
+
+impl Fleet for RedlockFleet {
+    async fn paused(&self) -> Result<Box<dyn ExclusiveLocks>> {
+        self.connect(self.clock.clock()).await
+    }
+
+    async fn running(&self) -> Result<Box<dyn ExclusiveLocks>> {
+        self.connect(Clock::system()).await
+    }
+
+    fn pass(&self, span: Duration) {
+        self.clock.advance(span);
+    }
+
+    fn short(&self) -> Duration {
+        SHORT
+    }
+
+    /// Who waits sees it happen.
+    async fn lapse(&self) -> Result<()> {
+        Ok(())
+    }
+}
