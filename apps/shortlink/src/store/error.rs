@@ -57,6 +57,9 @@ pub enum StoreError {
     /// The outcome of an import could not be noted, so it was not taken.
     #[error("nothing was taken, since what becomes of the rows cannot be noted: {0}")]
     Log(std::io::Error),
+    /// A write that was accepted cannot be read, and could not be kept aside. It waits.
+    #[error("a write in the spool cannot be read, and could not be kept in a file: {0}")]
+    Aside(std::io::Error),
     /// A code is taken. Never leaves the store.
     #[error("a code is taken")]
     Duplicate,

@@ -121,6 +121,12 @@ impl Spool {
         self.0.shared.live().pending(topic, limit)
     }
 
+    /// Its folder. Files of yours may lie in it, unless they end in `.spool`.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.0.dir
+    }
+
     /// The topics of which something waits, and how much of each.
     #[must_use]
     pub fn topics(&self) -> BTreeMap<Arc<str>, usize> {

@@ -4,6 +4,7 @@
 //! `worker` brings the writes to the database in their order. Of two writes of one link the newer version wins; what cannot be done
 //! is kept among the conflicts.
 
+mod aside;
 mod overlay;
 mod record;
 mod worker;

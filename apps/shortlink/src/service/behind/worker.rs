@@ -1,5 +1,6 @@
 //! The worker: brings the writes that wait to the database, in the order they were accepted.
 
+use super::aside::{self, Unreadable};
 use super::{Behind, record};
 use crate::store::{Settled, StoreError, Waiting};
 use evenkeel::spool::Spooled;
@@ -92,7 +93,7 @@ impl Behind {
 
     /// Settles these writes in one transaction, then strikes them off.
     async fn settle(&self, spooled: &[Spooled]) -> Result<(), StoreError> {
-        let writes: Vec<Waiting> = spooled.iter().filter_map(readable).collect();
+        let writes = self.readable(spooled).await?;
         let settled = if writes.is_empty() { Vec::new() } else { self.0.writer.settle(&writes).await? };
         for (waiting, settled) in writes.iter().zip(&settled) {
             self.count(waiting, settled);
@@ -102,12 +103,30 @@ impl Behind {
     }
 
     async fn give_up(&self, spooled: &[Spooled], error: &StoreError) -> Result<(), StoreError> {
-        for waiting in spooled.iter().filter_map(readable) {
+        for waiting in self.readable(spooled).await? {
             let settled = self.0.writer.give_up(&waiting, &error.to_string()).await?;
             self.count(&waiting, &settled);
         }
         self.strike_off(spooled);
         Ok(())
+    }
+
+    /// Those that can be read. The others cannot be done: they are kept aside, and told loudly.
+    async fn readable(&self, spooled: &[Spooled]) -> Result<Vec<Waiting>, StoreError> {
+        let (mut writes, mut unreadable) = (Vec::new(), Vec::<Unreadable>::new());
+        for spooled in spooled {
+            match record::waiting(spooled) {
+                Ok(waiting) => writes.push(waiting),
+                Err(why) => unreadable.push((spooled.clone(), why)),
+            }
+        }
+        let Some((_, why)) = unreadable.first() else { return Ok(writes) };
+        let (why, count, folder) = (why.clone(), unreadable.len(), self.0.spool.dir().to_owned());
+        let kept = tokio::task::spawn_blocking(move || aside::keep(&folder, &unreadable)).await;
+        let file = kept.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(StoreError::Aside)?;
+        let file = file.display();
+        error!(writes = count, why, %file, "writes in the spool cannot be read, and are kept in a file; were they made by a newer version?");
+        Ok(writes)
     }
 
     /// Their effects on the caches have been carried out, or are owed by this process: it may look into its caches again.
@@ -130,14 +149,4 @@ impl Behind {
             }
         }
     }
-}
-
-/// What nobody can read is told loudly; it cannot be done.
-fn readable(spooled: &Spooled) -> Option<Waiting> {
-    let read = record::waiting(spooled);
-    if let Err(why) = &read {
-        let write = String::from_utf8_lossy(&spooled.obligation.body);
-        error!(why, %write, "a write in the spool cannot be read; was it made by a newer version?");
-    }
-    read.ok()
 }

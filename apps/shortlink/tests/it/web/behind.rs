@@ -2,6 +2,7 @@
 
 use super::client::{Answer, Client};
 use super::server::Server;
+use evenkeel::spool::{Obligation, Spool, SpoolOptions};
 use serde_json::{Value, json};
 use testkit::servers::{Postgres, PostgresOptions};
 use testkit::{eventually, park};
@@ -123,6 +124,28 @@ async fn what_was_accepted_survives_a_kill_and_is_written_once() {
     let dismissed = api.form(&format!("/conflicts/{}", conflict["number"]), &[]).await;
     assert_eq!(dismissed.status, 303);
     assert_eq!(api.get("/api/conflicts").await.value(), json!({ "conflicts": [] }));
+}
+
+/// A write of a newer version was logged and thrown away: nobody could do it again.
+#[tokio::test]
+async fn what_nobody_can_read_is_kept_aside() {
+    let mut server = Server::start_with(&BEHIND);
+    noted(&create(&server.client, "before", "https://example.com/").await);
+    settled(&server.client).await;
+    assert!(server.terminate().await.success());
+    let folder = server.data().join("writes");
+    let spool = Spool::open(&folder, SpoolOptions::default()).await.unwrap();
+    spool.append(Obligation::write("shortlink/links", "later", r#"{"write":"fold"}"#)).await.unwrap();
+    spool.close().await.unwrap();
+    let server = server.again(&BEHIND);
+    noted(&create(&server.client, "after", "https://example.com/").await);
+    settled(&server.client).await;
+    assert_eq!(server.client.get("/api/links").await.value()["total"], 2);
+    let kept = std::fs::read_to_string(folder.join("unreadable.jsonl")).unwrap();
+    let line: Value = serde_json::from_str(kept.trim_end()).unwrap();
+    let write: String = r#"{"write":"fold"}"#.bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!((&line["code"], &line["write"]), (&json!("later"), &json!(write)));
+    assert!(server.log().contains("unreadable.jsonl"), "{}", server.log());
 }
 
 /// Killed after the database had a write, and before the spool noted that: the next run must not do it again.

@@ -54,6 +54,11 @@ impl Server {
         self.child.terminate().await.unwrap()
     }
 
+    /// Where it keeps its files.
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
     /// What it logged.
     pub(super) fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
