@@ -92,7 +92,9 @@ async fn main() -> Result<()> {
 }
 
 fn config() -> Arc<OutboxConfig<Sold>> {
-    Arc::new(OutboxConfig { batch_size: BATCH, ..OutboxConfig::default() })
+    let mut config = OutboxConfig::default();
+    config.batch_size = BATCH;
+    Arc::new(config)
 }
 
 async fn commits(pool: &PgPool, asked: &Question) -> Result<f64> {
