@@ -78,7 +78,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         if let Some(found) = self.at_hand(key, freshness) {
             return Ok(found.value);
         }
-        self.find(key, freshness, || loader(load(key))).await.map(|found| found.value)
+        // Boxed, so that a near hit does not carry the room that a wait for the store needs.
+        Box::pin(self.find(key, freshness, || loader(load(key)))).await.map(|found| found.value)
     }
 
     /// Like [`get`](Self::get), with the freshness that this read needs, and with where the value came from.
@@ -97,7 +98,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         if let Some(found) = self.at_hand(key, freshness) {
             return Ok(found);
         }
-        self.find(key, freshness, || loader(load(key))).await
+        Box::pin(self.find(key, freshness, || loader(load(key)))).await
     }
 
     /// Like [`get_with`](Self::get_with), with a loader that is told where it may read: for a cache whose loaders read replicas
@@ -136,7 +137,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         if let Some(found) = self.at_hand(key, freshness) {
             return Ok(found);
         }
-        self.find(key, freshness, || loader_from(load)).await
+        Box::pin(self.find(key, freshness, || loader_from(load))).await
     }
 
     /// What the near cache has under `key`, without waiting for anybody: for a path that would rather take another way than
