@@ -192,11 +192,14 @@ mod tests {
     #[test]
     fn a_number_is_one_key_however_it_is_asked_for() {
         for (text, key) in [("0", 0_u64), ("7", 7), ("18446744073709551615", u64::MAX)] {
-            for slot in [of_text(text), SlotRef::from(text.as_bytes()).into(), SlotRef::with(&key, |slot| slot.into())] {
+            for slot in [of_text(text), SlotRef::from(text.as_bytes()).into(), SlotRef::with(&key, |slot| slot.into())]
+            {
                 assert_eq!(slot, Slot::Number(key), "{text}");
             }
         }
-        for text in ["", "00", "007", "+7", "-7", "7a", "18446744073709551616", "99999999999999999999", "184467440737095516150"] {
+        for text in
+            ["", "00", "007", "+7", "-7", "7a", "18446744073709551616", "99999999999999999999", "184467440737095516150"]
+        {
             assert!(!matches!(of_text(text), Slot::Number(_)), "{text}");
             assert_eq!(of_text(text), SlotRef::from(of_text_bytes(text).as_slice()).into(), "{text}");
         }
