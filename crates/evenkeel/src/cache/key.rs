@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn a_number_is_what_its_digits_say() {
         assert_eq!([0, 7, u64::MAX].map(|key| key.number()), [0, 7, u64::MAX].map(Some));
-        assert_eq!((42_u8.number(), 42_i128.number(), (&42_usize).number()), (Some(42), Some(42), Some(42)));
+        assert_eq!((42_u8.number(), 42_i128.number(), Arc::new(42_usize).number()), (Some(42), Some(42), Some(42)));
         assert_eq!(((-1_i64).number(), u128::MAX.number()), (None, None));
         assert_eq!(("42".number(), (4_u64, 2_u64).number()), (None, None));
     }

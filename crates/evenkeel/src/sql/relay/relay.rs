@@ -120,9 +120,10 @@ impl<DB: Database> Relay<DB> {
 
     async fn look(&self, lane: Lane) -> Result<Looked, SqlError> {
         let core = &self.0.core;
+        // Boxed, so that whoever awaits a look does not carry the room that its statements need.
         let looked = match lane {
-            Lane::Works => self.0.works.lock().await.run_once(core).await,
-            Lane::Keys => self.0.ordered.lock().await.run_once(core).await,
+            Lane::Works => Box::pin(self.0.works.lock().await.run_once(core)).await,
+            Lane::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
         };
         match &looked {
             Ok(_) => core.metrics.success(core.clock().unix_ms()),
