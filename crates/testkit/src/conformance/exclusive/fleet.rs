@@ -1,10 +1,13 @@
 //! What a backend of exclusive locks shows to the suite.
 
 use anyhow::Result;
+use evenkeel::clock::{Clock, TestClock};
 use evenkeel::lock::{ExclusiveGuard, ExclusiveLocks, LockTerms, Wait};
 use std::future::Future;
 use std::time::Duration;
 
+/// A lease that stories wait out: as short as every server's own limits allow, for they count seconds.
+pub(super) const SHORT: Duration = Duration::from_secs(1);
 /// A lease that no story waits out.
 pub const LONG: Duration = Duration::from_secs(60);
 /// Longer than any story takes.
@@ -12,21 +15,32 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Processes that want the same locks.
 pub trait Fleet: Send + Sync {
+    /// The clock of the paused processes.
+    fn clock(&self) -> &TestClock;
+
+    /// One more process, by this clock.
+    fn process(&self, clock: Clock) -> impl Future<Output = Result<Box<dyn ExclusiveLocks>>> + Send;
+
     /// One more process whose clock stands still, but for [`pass`](Self::pass): as if it were paused.
-    fn paused(&self) -> impl Future<Output = Result<Box<dyn ExclusiveLocks>>> + Send;
+    fn paused(&self) -> impl Future<Output = Result<Box<dyn ExclusiveLocks>>> + Send {
+        self.process(self.clock().clock())
+    }
 
     /// One more process that runs.
-    fn running(&self) -> impl Future<Output = Result<Box<dyn ExclusiveLocks>>> + Send;
+    fn running(&self) -> impl Future<Output = Result<Box<dyn ExclusiveLocks>>> + Send {
+        self.process(Clock::system())
+    }
 
     /// Lets time pass for the paused processes.
-    fn pass(&self, span: Duration);
-
-    /// A lease that stories wait out.
-    fn short(&self) -> Duration;
+    fn pass(&self, span: Duration) {
+        self.clock().advance(span);
+    }
 
     /// The short leases that were taken before end about now, for the store: where the store's time is not the test's, it does nothing,
     /// and who waits for the lock sees it happen.
-    fn lapse(&self) -> impl Future<Output = Result<()>> + Send;
+    fn lapse(&self) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
 
     /// Whether there are fences.
     fn has_fences(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The backends that need no database: this process, and one Redis.
 
-use super::fleet::Fleet;
+use super::fleet::{Fleet, SHORT};
 use crate::park::{self, SharedRedis};
 use anyhow::Result;
 use evenkeel::Keel;
@@ -9,7 +9,6 @@ use evenkeel::link::LinkOptions;
 use evenkeel::lock::{Boxed, ExclusiveGuard, ExclusiveLocks, LockError, LockTerms};
 use std::time::Duration;
 
-const SHORT: Duration = Duration::from_secs(1);
 /// So long nothing happens in this process before its clock is moved on.
 const STILL: Duration = Duration::from_millis(2);
 
@@ -29,21 +28,18 @@ impl MemoryFleet {
 }
 
 impl Fleet for MemoryFleet {
-    async fn paused(&self) -> Result<Box<dyn ExclusiveLocks>> {
+    fn clock(&self) -> &TestClock {
+        &self.clock
+    }
+
+    /// All share the store's clock.
+    async fn process(&self, _clock: Clock) -> Result<Box<dyn ExclusiveLocks>> {
         Ok(Box::new(self.keel.another_process()))
     }
 
     /// Its acquisitions move the clock of all on, a little.
     async fn running(&self) -> Result<Box<dyn ExclusiveLocks>> {
         Ok(Box::new(Ticking { keel: self.keel.another_process(), clock: self.clock.clone() }))
-    }
-
-    fn pass(&self, span: Duration) {
-        self.clock.advance(span);
-    }
-
-    fn short(&self) -> Duration {
-        SHORT
     }
 
     async fn lapse(&self) -> Result<()> {
@@ -88,33 +84,16 @@ impl RedisFleet {
     pub async fn open() -> Result<Self> {
         Ok(Self { server: park::redis().await?, clock: TestClock::default() })
     }
-
-    async fn connect(&self, clock: Clock) -> Result<Box<dyn ExclusiveLocks>> {
-        let mut options = LinkOptions::from_url(&self.server.url)?;
-        options.prefix.clone_from(&self.server.prefix);
-        Ok(Box::new(Keel::builder().clock(clock).connect_with(options).await?))
-    }
 }
 
 impl Fleet for RedisFleet {
-    async fn paused(&self) -> Result<Box<dyn ExclusiveLocks>> {
-        self.connect(self.clock.clock()).await
+    fn clock(&self) -> &TestClock {
+        &self.clock
     }
 
-    async fn running(&self) -> Result<Box<dyn ExclusiveLocks>> {
-        self.connect(Clock::system()).await
-    }
-
-    fn pass(&self, span: Duration) {
-        self.clock.advance(span);
-    }
-
-    fn short(&self) -> Duration {
-        SHORT
-    }
-
-    /// Who waits sees it happen.
-    async fn lapse(&self) -> Result<()> {
-        Ok(())
+    async fn process(&self, clock: Clock) -> Result<Box<dyn ExclusiveLocks>> {
+        let mut options = LinkOptions::from_url(&self.server.url)?;
+        options.prefix.clone_from(&self.server.prefix);
+        Ok(Box::new(Keel::builder().clock(clock).connect_with(options).await?))
     }
 }

@@ -1,6 +1,6 @@
 //! One holder at a time, and how others wait.
 
-use super::fleet::{Fleet, LONG, is_free, take, terms, until};
+use super::fleet::{Fleet, LONG, SHORT, is_free, take, terms, until};
 use anyhow::{Context, Result};
 use evenkeel::lock::{ExclusiveLocks, LockError, Release};
 use std::sync::Arc;
@@ -103,7 +103,7 @@ async fn pass_through(locks: Box<dyn ExclusiveLocks>, name: &str) -> Result<()> 
 /// (L2) A lease is kept for as long as its holder lives.
 pub async fn a_guard_is_renewed_while_it_lives(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
-    let ttl = fleet.short() * 6;
+    let ttl = SHORT * 6;
     let guard = take(&*one, name, ttl).await?;
     for _ in 0..6 {
         // A renewal within the millisecond of the last one would find nothing to prolong.

@@ -1,6 +1,6 @@
 //! What becomes of a holder whose lease ended, or whose connection did, while it was paused.
 
-use super::fleet::{Fleet, LONG, is_free, take, terms, until};
+use super::fleet::{Fleet, LONG, SHORT, is_free, take, terms, until};
 use anyhow::{Context, Result};
 use evenkeel::lock::{ExclusiveGuard, ExclusiveLocks, LossReason, Release};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ async fn overtaken(
     next: &dyn ExclusiveLocks,
     name: &str,
 ) -> Result<(Box<dyn ExclusiveGuard>, Box<dyn ExclusiveGuard>)> {
-    let early = take(paused, name, fleet.short()).await?;
+    let early = take(paused, name, SHORT).await?;
     fleet.lapse().await?;
     let late = take(next, name, LONG).await?;
     Ok((early, late))
@@ -24,7 +24,7 @@ async fn overtaken(
 pub async fn a_lapse_is_told_to_its_holder(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
-    fleet.pass(fleet.short());
+    fleet.pass(SHORT);
     let polls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&polls);
     let ran = early.run(std::future::poll_fn(move |_| {
@@ -60,7 +60,7 @@ pub async fn what_was_lost_is_not_renewed_back(fleet: &impl Fleet, name: &str) -
     let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
     late.release().await?;
     // By its own clock the lease goes on, so a renewal is sent.
-    fleet.pass(fleet.short() / 3);
+    fleet.pass(SHORT / 3);
     let lost = early.lost().await;
     assert!(matches!(lost.reason, LossReason::Gone | LossReason::Expired), "{lost:?}");
     for _ in 0..3 {

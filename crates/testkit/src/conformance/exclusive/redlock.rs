@@ -9,7 +9,6 @@ use evenkeel::lock::{ExclusiveLocks, Redlock};
 use std::time::Duration;
 
 const SERVERS: usize = 3;
-const SHORT: Duration = Duration::from_secs(1);
 /// No server is slow for a clock that moves in leaps, nor for a busy machine.
 const NODE_TIMEOUT: Duration = Duration::from_secs(1_000);
 
@@ -24,11 +23,17 @@ impl RedlockFleet {
     pub async fn open() -> Result<Self> {
         let fleet = Self { server: park::redis().await?, clock: TestClock::default() };
         // Somebody begins the Redlock; all others find it.
-        fleet.connect(Clock::system()).await?;
+        fleet.process(Clock::system()).await?;
         Ok(fleet)
     }
+}
 
-    async fn connect(&self, clock: Clock) -> Result<Box<dyn ExclusiveLocks>> {
+impl Fleet for RedlockFleet {
+    fn clock(&self) -> &TestClock {
+        &self.clock
+    }
+
+    async fn process(&self, clock: Clock) -> Result<Box<dyn ExclusiveLocks>> {
         let mut servers = Vec::new();
         for server in 0..SERVERS {
             let mut options = LinkOptions::from_url(&self.server.url)?;
@@ -36,28 +41,5 @@ impl RedlockFleet {
             servers.push(options);
         }
         Ok(Box::new(Redlock::builder().clock(clock).node_timeout(NODE_TIMEOUT).connect_with(servers).await?))
-    }
-}
-
-impl Fleet for RedlockFleet {
-    async fn paused(&self) -> Result<Box<dyn ExclusiveLocks>> {
-        self.connect(self.clock.clock()).await
-    }
-
-    async fn running(&self) -> Result<Box<dyn ExclusiveLocks>> {
-        self.connect(Clock::system()).await
-    }
-
-    fn pass(&self, span: Duration) {
-        self.clock.advance(span);
-    }
-
-    fn short(&self) -> Duration {
-        SHORT
-    }
-
-    /// Who waits sees it happen.
-    async fn lapse(&self) -> Result<()> {
-        Ok(())
     }
 }

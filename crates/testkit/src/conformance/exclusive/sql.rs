@@ -12,8 +12,6 @@ use sqlx::{MySql, Pool, Postgres, Sqlite};
 use std::future::Future;
 use std::time::Duration;
 
-/// As short as every server's own limits allow: they count seconds.
-const SHORT: Duration = Duration::from_secs(1);
 /// What a pool waits for a connection that was killed.
 const ACQUIRE: Duration = Duration::from_secs(20);
 
@@ -99,10 +97,6 @@ impl<DB: Served> SqlFleet<DB> {
     pub async fn pool(&self) -> Result<Pool<DB>> {
         Ok(PoolOptions::new().max_connections(2).acquire_timeout(ACQUIRE).connect(&self.database.url).await?)
     }
-
-    async fn process(&self, clock: Clock) -> Result<Box<dyn ExclusiveLocks>> {
-        Ok((self.locks)(&Keel::builder().clock(clock).memory(), &self.pool().await?))
-    }
 }
 
 impl<DB: Served + AdvisoryDatabase> SqlFleet<DB> {
@@ -117,25 +111,12 @@ impl<DB: Served + AdvisoryDatabase> SqlFleet<DB> {
 }
 
 impl<DB: Served> Fleet for SqlFleet<DB> {
-    async fn paused(&self) -> Result<Box<dyn ExclusiveLocks>> {
-        self.process(self.clock.clock()).await
+    fn clock(&self) -> &TestClock {
+        &self.clock
     }
 
-    async fn running(&self) -> Result<Box<dyn ExclusiveLocks>> {
-        self.process(Clock::system()).await
-    }
-
-    fn pass(&self, span: Duration) {
-        self.clock.advance(span);
-    }
-
-    fn short(&self) -> Duration {
-        SHORT
-    }
-
-    /// Who waits sees it happen.
-    async fn lapse(&self) -> Result<()> {
-        Ok(())
+    async fn process(&self, clock: Clock) -> Result<Box<dyn ExclusiveLocks>> {
+        Ok((self.locks)(&Keel::builder().clock(clock).memory(), &self.pool().await?))
     }
 
     fn has_fences(&self) -> bool {

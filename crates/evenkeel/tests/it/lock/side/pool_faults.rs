@@ -1,6 +1,6 @@
 //! The way to Redis breaks, or Redis forgets, while read/write locks and permits are acquired, held or given back.
 
-use super::rig::{Rig, TTL, told, until};
+use super::rig::{Rig, TTL, renewed_alone, told, until};
 use evenkeel::Keel;
 use evenkeel::link::LinkState;
 use evenkeel::lock::{Guard, LossReason, Permits, Release, Wait};
@@ -228,17 +228,6 @@ async fn nothing_shared_is_renewed_after_a_release() {
     eventually("all are free", all_free).await.unwrap();
     let other = keel.rw_lock("renewed").read().ttl(ttl).acquire().await.unwrap();
     let mut trace = CommandTrace::start(&redis).await.unwrap();
-    told(async {
-        // Until a lease that is held was renewed: by then every renewal of the others would have come, too.
-        loop {
-            let seen = trace.take(&redis).await.unwrap().from_clients();
-            let on = |name: &str| seen.0.iter().any(|command| command.arguments.iter().any(|word| word.contains(name)));
-            assert!(!on("gone/"), "{seen:?}");
-            if on("renewed") {
-                return;
-            }
-        }
-    })
-    .await;
+    renewed_alone(&mut trace, &redis, "renewed", "gone/").await;
     drop(other);
 }

@@ -8,7 +8,9 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use testkit::CommandTrace;
 use testkit::park::{SharedRedis, redis};
+use testkit::servers::Redis;
 
 /// The ttl of the stories.
 pub(in crate::lock) const TTL: Duration = Duration::from_secs(30);
@@ -136,6 +138,21 @@ impl Rig {
 pub(in crate::lock) async fn told(story: impl Future<Output = ()>) {
     let patience = Duration::from_secs(20);
     assert!(tokio::time::timeout(patience, story).await.is_ok(), "the story stands still");
+}
+
+/// Waits until what is held under `renewed` was renewed: by then every renewal of what is over would have come, too. None may.
+pub(in crate::lock) async fn renewed_alone(trace: &mut CommandTrace, redis: &Redis, renewed: &str, over: &str) {
+    told(async {
+        loop {
+            let seen = trace.take(redis).await.unwrap().from_clients();
+            let on = |name: &str| seen.0.iter().any(|command| command.arguments.iter().any(|word| word.contains(name)));
+            assert!(!on(over), "{seen:?}");
+            if on(renewed) {
+                return;
+            }
+        }
+    })
+    .await;
 }
 
 /// Waits, without letting time pass, until `condition` holds.
