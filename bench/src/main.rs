@@ -11,6 +11,7 @@ mod lock;
 mod outbox;
 mod peer;
 mod pin;
+mod python;
 mod queue;
 mod results;
 mod rounds;

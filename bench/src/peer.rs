@@ -48,17 +48,16 @@ impl Peers {
 
     /// cashews, in Python. `None`, and a line that says so, where it is not installed.
     pub(crate) fn python(redis: &str) -> Result<Option<Self>> {
-        let python = std::env::var_os("EVENKEEL_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
-        let probe = Command::new(&python).args(["-c", "import cashews, redis"]).stderr(Stdio::null()).status();
-        if !probe.is_ok_and(|status| status.success()) {
-            eprintln!(
-                "NOT MEASURED: cashews (`pip install {PYTHON_NEEDS}` brings it; EVENKEEL_BENCH_PYTHON names the python)"
-            );
-            return Ok(None);
+        match crate::python::script("cashews_peer.py", "EVENKEEL_BENCH_PYTHON", PYTHON_NEEDS) {
+            Ok(mut command) => {
+                command.arg(redis);
+                Self::start(command).map(Some)
+            }
+            Err(missing) => {
+                eprintln!("NOT MEASURED: cashews ({missing})");
+                Ok(None)
+            }
         }
-        let mut command = Command::new(python);
-        command.arg(Path::new(FOLDER).join("cashews_peer.py")).arg(redis);
-        Self::start(command).map(Some)
     }
 
     /// Operations a second over `span`, as the peer counts them itself.

@@ -1,17 +1,15 @@
 //! Other locks over Redis, each in a process of its own on the client's core, which measures when it is asked to.
 
 use super::BENCH;
-use crate::peer::{FOLDER, Peers, Process, Question, build};
+use crate::peer::{Peers, Process, Question, build};
 use crate::row::Row;
-use anyhow::{Result, bail};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use anyhow::Result;
+use std::process::Command;
 use std::time::Duration;
 
 const RSLOCK: &str = "rslock 0.10.0";
-const REDIS_PY: &str = "redis-py 5.3.1, asyncio";
-/// What redis-py is run with: arq needs the same.
-const PYTHON_NEEDS: &str = "redis==5.3.1 uvloop==0.23.0";
+const REDIS_PY: &str = "redis-py 8.1.0, asyncio";
+const PYTHON_NEEDS: &str = "redis==8.1.0 uvloop==0.23.0";
 
 /// A lock to compare with.
 pub(crate) struct Peer {
@@ -52,12 +50,5 @@ fn rslock() -> Result<Command> {
 }
 
 fn redis_py() -> Result<Command> {
-    let python = std::env::var_os("EVENKEEL_BENCH_ARQ_PYTHON").unwrap_or_else(|| "python3".into());
-    let probe = Command::new(&python).args(["-c", "import redis.asyncio, uvloop"]).stderr(Stdio::null()).status();
-    if !probe.is_ok_and(|status| status.success()) {
-        bail!("`pip install {PYTHON_NEEDS}` brings it; EVENKEEL_BENCH_ARQ_PYTHON names the python that has it");
-    }
-    let mut command = Command::new(python);
-    command.arg(Path::new(FOLDER).join("redis_lock_peer.py"));
-    Ok(command)
+    crate::python::script("redis_lock_peer.py", "EVENKEEL_BENCH_PYTHON", PYTHON_NEEDS)
 }

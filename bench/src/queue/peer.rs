@@ -159,12 +159,7 @@ fn global_modules() -> Option<OsString> {
 }
 
 fn arq() -> Result<Command, String> {
-    let mut command = Command::new(std::env::var_os("EVENKEEL_BENCH_ARQ_PYTHON").unwrap_or_else(|| "python3".into()));
-    let missing =
-        format!("`pip install {PYTHON_NEEDS}` brings it; EVENKEEL_BENCH_ARQ_PYTHON names the python that has it");
-    installed(&command, &["-c", "import arq, uvloop"], missing)?;
-    command.arg(Path::new(FOLDER).join("arq_peer.py"));
-    Ok(command)
+    crate::python::script("arq_peer.py", "EVENKEEL_BENCH_ARQ_PYTHON", PYTHON_NEEDS).map_err(|error| error.to_string())
 }
 
 fn apalis() -> Result<Command, String> {

@@ -21,38 +21,45 @@ const TICK_MS_MAX: u64 = 10;
 
 /// A point on the process's own clock. Only differences mean anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Moment(Duration);
+pub struct Moment {
+    /// Since the clock's own zero; a number, for it is compared at every hit of a near cache. It lasts for 584 years.
+    nanos: u64,
+}
 
 impl Moment {
     /// Time passed since `earlier`, zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Moment) -> Duration {
-        self.0.saturating_sub(earlier.0)
+        Duration::from_nanos(self.nanos.saturating_sub(earlier.nanos))
     }
 
     /// Time since the clock's own zero, which nobody else knows.
     pub(crate) fn on_clock(self) -> Duration {
-        self.0
+        Duration::from_nanos(self.nanos)
     }
 
     /// The way back of [`on_clock`](Self::on_clock).
-    #[cfg(feature = "lock")]
     pub(crate) fn from_clock(time: Duration) -> Self {
-        Self(time)
+        Self { nanos: nanos(time) }
     }
 
     /// The same in microseconds.
     #[inline]
     pub(crate) fn micros(self) -> u64 {
-        self.0.as_secs().saturating_mul(1_000_000).saturating_add(u64::from(self.0.subsec_micros()))
+        self.nanos / 1000
     }
 }
 
 impl Add<Duration> for Moment {
     type Output = Moment;
     fn add(self, span: Duration) -> Moment {
-        Moment(self.0.saturating_add(span))
+        Moment { nanos: self.nanos.saturating_add(nanos(span)) }
     }
+}
+
+/// As many as fit.
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A time on the wall clock, in ms since 1970: when something is due. A time before 1970 counts as 1970.
@@ -102,10 +109,11 @@ impl Clock {
     pub fn now(&self) -> Moment {
         #[cfg(feature = "testing")]
         if let Some(hand) = &self.manual {
-            return Moment(hand.now());
+            return Moment::from_clock(hand.now());
         }
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        Moment(Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0)))
+        let (seconds, nanos) = (u64::try_from(time.tv_sec).unwrap_or(0), u64::try_from(time.tv_nsec).unwrap_or(0));
+        Moment { nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos) }
     }
 
     /// A moment that is not past yet, at most 10 ms ahead of [`now`](Self::now), for a sixth of its price: what ends by now has
@@ -117,7 +125,7 @@ impl Clock {
     #[cfg(feature = "cache")]
     #[inline]
     pub(crate) fn soon(&self) -> Moment {
-        thread_local!(static LAST: Cell<(i64, i64, Moment)> = const { Cell::new((0, 0, Moment(Duration::ZERO))) });
+        thread_local!(static LAST: Cell<(i64, i64, Moment)> = const { Cell::new((0, 0, Moment { nanos: 0 })) });
         #[cfg(feature = "testing")]
         if self.is_manual() {
             return self.now();

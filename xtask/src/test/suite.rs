@@ -30,7 +30,7 @@ impl Suite {
 
     /// The library's, built with optimizations if it is not yet.
     pub(crate) fn optimized(test: &str) -> Result<Self> {
-        let all = Self::list(&["--package", "evenkeel", "--all-features", "--release"])?;
+        let all = Self::list(&["--package", "evenkeel", "--all-features", "--release", "--test", "it"])?;
         Self::find(all, test)
     }
 

@@ -8,7 +8,7 @@ use super::key::{CacheKey, KeyBytes};
 use super::ledger::Demand;
 use super::loader::{Loader, loader, loader_from};
 use super::look::Look;
-use super::near::SlotRef;
+use super::near::{Number, SlotRef};
 use super::registry::Handles;
 use super::steps::Mode;
 use super::want::Want;
@@ -241,7 +241,11 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         if is_traced() || !self.core.has_near() {
             return None;
         }
-        SlotRef::with(key, |slot| self.core.near_hit(slot, Want::new(freshness)))
+        let want = Want::new(freshness);
+        match key.number() {
+            Some(number) => self.core.near_hit(Number(number), want),
+            None => self.core.near_hit(SlotRef::of(&KeyBytes::new(key)), want),
+        }
     }
 
     /// A read that found nothing at hand.

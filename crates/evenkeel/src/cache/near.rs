@@ -19,7 +19,7 @@ mod slot;
 pub(crate) use place::{Filling, Place};
 pub(crate) use reads::Reading;
 pub(crate) use settings::{NearDraft, NearSettings};
-pub(crate) use slot::SlotRef;
+pub(crate) use slot::{Number, SlotRef, Sought};
 
 use super::found::{Found, Tier};
 use super::want::Want;
@@ -108,18 +108,18 @@ impl<V> Near<V> {
 
     /// The value of `key`, if it may be served and will do for this read. `soon` is asked only if there is one.
     #[inline]
-    pub(crate) fn get(&self, key: SlotRef<'_>, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
+    pub(crate) fn get(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
         self.find(key, soon, want).map_err(|miss| self.missed(miss)).ok()
     }
 
     /// The same for one who goes another way if there is none, and will be counted there.
     #[inline]
-    pub(crate) fn peek(&self, key: SlotRef<'_>, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
+    pub(crate) fn peek(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
         self.find(key, soon, want).ok()
     }
 
     #[inline]
-    fn find(&self, key: SlotRef<'_>, soon: impl FnOnce() -> Soon, want: Want) -> Result<Found<V>, Miss> {
+    fn find(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Result<Found<V>, Miss> {
         let Some(entry) = self.entries.get(&key) else { return Err(Miss::Absent) };
         let soon = soon();
         if self.is_over(&entry, soon) {
@@ -169,7 +169,7 @@ impl<V> Near<V> {
     }
 
     #[cold]
-    fn drop_entry(&self, key: SlotRef<'_>, seen: &Entry<V>) {
+    fn drop_entry(&self, key: impl Sought, seen: &Entry<V>) {
         // Not one that came into its place meanwhile.
         let is_it = |entry: &Entry<V>| entry.era == seen.era && entry.until_ms() == seen.until_ms();
         if self.entries.remove_if(&key, is_it).is_some() {

@@ -13,7 +13,7 @@ const DIGITS_MAX: usize = 20;
 
 /// A key in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(crate) enum Slot {
     /// The decimal digits of a number, however they came to be written.
     Number(u64),
     /// The fields of a [`Short`], written out: the room behind its length then serves to tell the two apart.
@@ -24,6 +24,15 @@ pub(super) enum Slot {
     },
     Long(Box<[u8]>),
 }
+
+/// What a key is looked for by.
+pub(crate) trait Sought: Copy + Hash + Equivalent<Slot> {}
+
+impl<Q: Copy + Hash + Equivalent<Slot>> Sought for Q {}
+
+/// A key that is known to be a number: looked for without another question.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Number(pub(crate) u64);
 
 /// A key that is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +121,13 @@ impl From<SlotRef<'_>> for Slot {
     }
 }
 
+impl Equivalent<Slot> for Number {
+    #[inline]
+    fn equivalent(&self, slot: &Slot) -> bool {
+        matches!(slot, Slot::Number(other) if *other == self.0)
+    }
+}
+
 impl Equivalent<Slot> for SlotRef<'_> {
     #[inline]
     fn equivalent(&self, slot: &Slot) -> bool {
@@ -126,7 +142,14 @@ impl Equivalent<Slot> for SlotRef<'_> {
     }
 }
 
-// By hand: what is looked for must hash as what stands in the table.
+// By hand, all of them: what is looked for must hash as what stands in the table.
+impl Hash for Number {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0);
+    }
+}
+
 impl Hash for SlotRef<'_> {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -165,7 +188,7 @@ impl Hash for Short {
 
 #[cfg(test)]
 mod tests {
-    use super::{SHORT_MAX, Slot, SlotRef};
+    use super::{Number, SHORT_MAX, Slot, SlotRef};
     use crate::cache::key::KeyBytes;
     use quick_cache::Equivalent;
     use std::hash::BuildHasher;
@@ -191,10 +214,13 @@ mod tests {
     /// `"42"` and `42` are one entry in the store, and a push names it by its digits.
     #[test]
     fn a_number_is_one_key_however_it_is_asked_for() {
+        let hasher = quick_cache::DefaultHashBuilder::default();
         for (text, key) in [("0", 0_u64), ("7", 7), ("18446744073709551615", u64::MAX)] {
             for slot in [of_text(text), SlotRef::from(text.as_bytes()).into(), SlotRef::with(&key, |slot| slot.into())]
             {
                 assert_eq!(slot, Slot::Number(key), "{text}");
+                assert!(Number(key).equivalent(&slot) && !Number(key ^ 1).equivalent(&slot), "{text}");
+                assert_eq!(hasher.hash_one(Number(key)), hasher.hash_one(&slot), "{text}");
             }
         }
         for text in
