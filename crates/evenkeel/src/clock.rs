@@ -123,7 +123,7 @@ impl Clock {
     /// since this thread last read its clock. After a suspend, or if somebody sets the wall clock, the note is another one, and
     /// the clock is read again.
     #[cfg(feature = "cache")]
-    #[inline]
+    #[inline(always)]
     pub(crate) fn soon(&self) -> Moment {
         thread_local!(static LAST: Cell<(i64, i64, Moment)> = const { Cell::new((0, 0, Moment { nanos: 0 })) });
         #[cfg(feature = "testing")]

@@ -8,7 +8,7 @@ use super::key::{CacheKey, KeyBytes};
 use super::ledger::Demand;
 use super::loader::{Loader, loader, loader_from};
 use super::look::Look;
-use super::near::{Number, SlotRef};
+use super::near::{Hit, Number, SlotRef};
 use super::registry::Handles;
 use super::steps::Mode;
 use super::want::Want;
@@ -75,8 +75,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let freshness = self.core.settings.freshness;
-        if let Some(found) = self.at_hand(key, freshness) {
-            return Ok(found.value);
+        if let Some(value) = self.at_hand(key, freshness, Hit::value) {
+            return Ok(value);
         }
         // Boxed, so that a near hit does not carry the room that a wait for the store needs.
         Box::pin(self.find(key, freshness, || loader(load(key)))).await.map(|found| found.value)
@@ -95,7 +95,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        if let Some(found) = self.at_hand(key, freshness) {
+        if let Some(found) = self.at_hand(key, freshness, Hit::found) {
             return Ok(found);
         }
         Box::pin(self.find(key, freshness, || loader(load(key)))).await
@@ -134,7 +134,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        if let Some(found) = self.at_hand(key, freshness) {
+        if let Some(found) = self.at_hand(key, freshness, Hit::found) {
             return Ok(found);
         }
         Box::pin(self.find(key, freshness, || loader_from(load))).await
@@ -156,7 +156,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
             return None;
         }
         let want = Want::new(self.core.settings.freshness);
-        SlotRef::with(key, |slot| self.core.peek_near(slot, want))
+        SlotRef::with(key, |slot| self.core.peek_near(slot, want)).map(Hit::found)
     }
 
     /// Tells the fleet that the row under `key` has changed: every load that began before loses the right to store its value.
@@ -236,16 +236,20 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
 
     /// What is near, for a read that nobody traces: one that is traced looks inside its span.
     #[inline]
-    fn at_hand<Q: CacheKey + ?Sized>(&self, key: &Q, freshness: Freshness) -> Option<Found<V>> {
+    fn at_hand<Q, R>(&self, key: &Q, freshness: Freshness, take: impl FnOnce(Hit<V>) -> R) -> Option<R>
+    where
+        Q: CacheKey + ?Sized,
+    {
         // A read that goes on writes its key once more, which costs it next to nothing.
         if is_traced() || !self.core.has_near() {
             return None;
         }
         let want = Want::new(freshness);
-        match key.number() {
+        let hit = match key.number() {
             Some(number) => self.core.near_hit(Number(number), want),
             None => self.core.near_hit(SlotRef::of(&KeyBytes::new(key)), want),
-        }
+        };
+        hit.map(take)
     }
 
     /// A read that found nothing at hand.
@@ -262,7 +266,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
         let told = async {
             let found = match self.core.near_hit(SlotRef::of(key), Want::new(freshness)) {
-                Some(found) => found,
+                Some(hit) => hit.found(),
                 None => self.read(key, freshness, loader).await?,
             };
             tracing::Span::current().record("tier", tracing::field::debug(found.tier));

@@ -82,6 +82,29 @@ pub(crate) struct Soon {
     pub(crate) store_ms: u64,
 }
 
+/// An entry that may be served. What is not asked of it is not made.
+pub(crate) struct Hit<V> {
+    entry: Entry<V>,
+    age_ms: u64,
+}
+
+impl<V> Hit<V> {
+    #[inline]
+    pub(crate) fn value(self) -> Option<Arc<V>> {
+        self.entry.row
+    }
+
+    pub(crate) fn found(self) -> Found<V> {
+        let (age, version) = (self.age(), self.entry.version());
+        Found { value: self.entry.row, tier: Tier::Near, age, version, stale: None }
+    }
+
+    #[inline]
+    fn age(&self) -> Duration {
+        Duration::from_millis(self.age_ms)
+    }
+}
+
 impl<V> Near<V> {
     /// `pulse` is that of the link which tells of changes, if it is a link.
     pub(crate) fn new(cache: &Arc<str>, settings: NearSettings, pulse: Option<Arc<Pulse>>) -> Self {
@@ -108,18 +131,18 @@ impl<V> Near<V> {
 
     /// The value of `key`, if it may be served and will do for this read. `soon` is asked only if there is one.
     #[inline]
-    pub(crate) fn get(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
+    pub(crate) fn get(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Option<Hit<V>> {
         self.find(key, soon, want).map_err(|miss| self.missed(miss)).ok()
     }
 
     /// The same for one who goes another way if there is none, and will be counted there.
     #[inline]
-    pub(crate) fn peek(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Option<Found<V>> {
+    pub(crate) fn peek(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Option<Hit<V>> {
         self.find(key, soon, want).ok()
     }
 
     #[inline]
-    fn find(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Result<Found<V>, Miss> {
+    fn find(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Result<Hit<V>, Miss> {
         let Some(entry) = self.entries.get(&key) else { return Err(Miss::Absent) };
         let soon = soon();
         if self.is_over(&entry, soon) {
@@ -129,13 +152,12 @@ impl<V> Near<V> {
         if self.is_silent(&entry, soon) {
             return Err(Miss::Silent);
         }
-        let age = Duration::from_millis(soon.store_ms.saturating_sub(entry.loaded_at_ms));
-        if !want.takes_near(age, entry.version()) {
+        let hit = Hit { age_ms: soon.store_ms.saturating_sub(entry.loaded_at_ms), entry };
+        if !want.takes_near(|| hit.age(), hit.entry.version()) {
             return Err(Miss::Absent);
         }
         self.metrics.hits.increment(1);
-        let version = entry.version();
-        Ok(Found { value: entry.row, tier: Tier::Near, age, version, stale: None })
+        Ok(hit)
     }
 
     /// Drops the entry of `key`, and any read of it that is on its way loses its place.

@@ -117,8 +117,8 @@ impl Store {
         self.link().map_or_else(|| self.clock.unix_ms(), Link::server_now_ms)
     }
 
-    /// What the clocks say very soon.
-    #[inline]
+    /// What the clocks say very soon. Always in line: at a near hit the call itself counts.
+    #[inline(always)]
     pub(crate) fn soon(&self) -> Soon {
         let here = self.clock.soon();
         Soon { here, store_ms: self.link().map_or_else(|| self.clock.soon_unix_ms(), |link| link.server_ms_at(here)) }

@@ -77,7 +77,7 @@ impl Shared {
     }
 
     /// The same at a moment of the program's clock.
-    #[inline]
+    #[inline(always)]
     pub(super) fn server_ms_at(&self, moment: Moment) -> u64 {
         #[cfg(feature = "testing")]
         if self.program_clock.is_manual() {

@@ -1,9 +1,8 @@
 //! How reads meet the near cache: looked at first, and filled by what the store then says.
 
-use super::{Filling, Place, Sought};
+use super::{Filling, Hit, Place, Sought};
 use crate::cache::core::Core;
 use crate::cache::error::CacheError;
-use crate::cache::found::Found;
 use crate::cache::header::{Header, Verdict};
 use crate::cache::store::Told;
 use crate::cache::want::Want;
@@ -30,13 +29,13 @@ impl<V: 'static> Core<V> {
 
     /// What the near cache has that will do for this read. Asks nobody.
     #[inline]
-    pub(crate) fn near_hit(&self, key: impl Sought, want: Want) -> Option<Found<V>> {
+    pub(crate) fn near_hit(&self, key: impl Sought, want: Want) -> Option<Hit<V>> {
         let near = self.tracker.near.as_ref()?;
         if self.bypasses_reads() { None } else { near.get(key, || self.store.soon(), want) }
     }
 
     /// The same, counted only if it hits.
-    pub(crate) fn peek_near(&self, key: impl Sought, want: Want) -> Option<Found<V>> {
+    pub(crate) fn peek_near(&self, key: impl Sought, want: Want) -> Option<Hit<V>> {
         let near = self.tracker.near.as_ref()?;
         if self.bypasses_reads() { None } else { near.peek(key, || self.store.soon(), want) }
     }

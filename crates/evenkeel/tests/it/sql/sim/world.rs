@@ -11,6 +11,7 @@ use evenkeel::sql::sink::{Confirmed, Envelope, NatsSink, Sink, SinkError, Sinks,
 use serde::{Deserialize, Serialize};
 use sqlx::Pool;
 use std::time::{Duration, SystemTime};
+use testkit::eventually;
 use testkit::park;
 use testkit::servers::{Nats, Redis, RedisOptions};
 
@@ -156,14 +157,15 @@ pub(super) struct Shop {
 
 impl Shop {
     pub(super) async fn open(open: &Open) -> Self {
-        let keel = Keel::connect(&open.redis).await.unwrap();
+        // Who takes the place of one that was killed may come while Redis or the broker is started again.
+        let keel = eventually("a Redis to begin with", async || Keel::connect(&open.redis).await.ok()).await.unwrap();
         let cache =
             |name: &str| keel.cache(name).ttl(Duration::from_secs(3_600)).version(|account: &Account| account.1);
         let plain = cache("plain").build().unwrap();
         let strong = cache("strong").strong().build().unwrap();
-        let queue = keel.queue("jobs").shards(1).build().await.unwrap();
+        let queue = eventually("a queue", async || keel.queue("jobs").shards(1).build().await.ok()).await.unwrap();
         let stream = StreamSink::new(&keel);
-        let broker = NatsSink::connect(&open.broker).await.unwrap();
+        let broker = eventually("a broker", async || NatsSink::connect(&open.broker).await.ok()).await.unwrap();
         let process = open.process;
         let sinks = Sinks::to(Signed { sink: stream.clone(), process }).route(BROKER, Signed { sink: broker, process });
         Self { keel, plain, strong, queue, stream, sinks }
