@@ -153,7 +153,7 @@ impl<V> Near<V> {
             return Err(Miss::Silent);
         }
         let hit = Hit { age_ms: soon.store_ms.saturating_sub(entry.loaded_at_ms), entry };
-        if !want.takes_near(|| hit.age(), hit.entry.version()) {
+        if !want.takes_near(hit.age(), hit.entry.version()) {
             return Err(Miss::Absent);
         }
         self.metrics.hits.increment(1);

@@ -45,7 +45,7 @@ impl Want {
 
     /// Whether a near cache may answer with a value that nobody has invalidated there.
     #[inline]
-    pub(super) fn takes_near(self, age: impl FnOnce() -> Duration, version: Option<u64>) -> bool {
+    pub(super) fn takes_near(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
             Freshness::Fresh => !guard("fresh_goes_past_near"),
             _ => self.takes(age, version),
@@ -54,9 +54,9 @@ impl Want {
 
     /// Whether a good value of this age and version would do.
     #[inline]
-    fn takes(self, age: impl FnOnce() -> Duration, version: Option<u64>) -> bool {
+    fn takes(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
-            Freshness::Bounded(age_max) => age() <= age_max || !guard("bounded_age"),
+            Freshness::Bounded(age_max) => age <= age_max || !guard("bounded_age"),
             Freshness::AtLeast(wanted) => {
                 version.is_some_and(|version| version >= wanted) || !guard("at_least_version")
             }
@@ -66,7 +66,7 @@ impl Want {
 
     /// What to do with a stored value that may be served to somebody.
     pub(super) fn judge(self, value: &Value, verdict: Verdict, now_ms: u64) -> Offer {
-        let age = || Duration::from_millis(now_ms.saturating_sub(value.loaded_at_ms));
+        let age = Duration::from_millis(now_ms.saturating_sub(value.loaded_at_ms));
         if !self.takes(age, value.version) {
             return Offer::Load(self.why(Why::Miss));
         }
@@ -114,14 +114,14 @@ impl Want {
         }
         match self.0 {
             Freshness::Fresh => !guard("fresh_joins_nothing_older"),
-            _ => (settled || !guard("flight_rerun")) && self.takes(|| found.age, found.version),
+            _ => (settled || !guard("flight_rerun")) && self.takes(found.age, found.version),
         }
     }
 
     /// Whether a value that was overtaken by an invalidation does after all: for those who would otherwise have to load a key
     /// again and again that is invalidated all the time.
     pub(super) fn settles_for<V>(self, found: &Found<V>) -> bool {
-        self.0 != Freshness::Fresh && self.takes(|| found.age, found.version)
+        self.0 != Freshness::Fresh && self.takes(found.age, found.version)
     }
 
     /// Up to which age a value that did not do is served after all, if loading a better one fails. `fail_safe` is the cache's.
