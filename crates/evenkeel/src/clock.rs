@@ -39,6 +39,7 @@ impl Moment {
     }
 
     /// The way back of [`on_clock`](Self::on_clock).
+    #[cfg(any(feature = "lock", feature = "testing"))]
     pub(crate) fn from_clock(time: Duration) -> Self {
         Self { nanos: nanos(time) }
     }
