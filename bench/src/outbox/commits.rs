@@ -14,21 +14,51 @@ const MICROS_MAX: u64 = 10_000_000;
 
 type Times = Arc<Mutex<Histogram<u64>>>;
 
+/// What a transaction does beside its effect.
+#[derive(Clone, Copy)]
+enum Size {
+    /// Five statements.
+    Booking,
+    /// One.
+    Update,
+}
+
+impl Size {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Booking => "pgbench's transaction",
+            Self::Update => "one UPDATE",
+        }
+    }
+
+    async fn run<DB: Bank>(self, connection: &mut DB::Connection, account: u64) -> Result<()> {
+        let account = i64::try_from(account)?;
+        match self {
+            Self::Booking => DB::book(connection, account).await?,
+            Self::Update => DB::add(connection, account).await?,
+        }
+        Ok(())
+    }
+}
+
 pub(crate) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, database: &str) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for tasks in TASKS {
+    for (size, tasks) in [Size::Booking, Size::Update].into_iter().flat_map(|size| TASKS.map(|tasks| (size, tasks))) {
         let times: Times = Arc::new(Mutex::new(Histogram::new_with_max(MICROS_MAX, 3)?));
         let ours = |span| {
             let (stand, times) = (stand.clone(), Arc::clone(&times));
-            rate(tasks, span, move |random| work(stand.clone(), Arc::clone(&times), random % ACCOUNTS))
+            rate(tasks, span, move |random| work(stand.clone(), size, Arc::clone(&times), random % ACCOUNTS))
         };
         let peer = |span| {
             let stand = stand.clone();
-            rate(tasks, span, move |random| bare(stand.clone(), random % ACCOUNTS))
+            rate(tasks, span, move |random| bare(stand.clone(), size, random % ACCOUNTS))
         };
         let found = compare(plan, ours, peer).await?;
-        let title = format!("commits with one invalidation, {database}, {tasks} at once");
+        let title = format!("{} and one invalidation, {database}, {tasks} at once", size.name());
         rows.push(Row::compared(BENCH, title, "commits/s", PEER, found));
+        if matches!(size, Size::Booking) {
+            continue;
+        }
         let times = times.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
             let title = format!("from the commit to its effect, {name}, {database}, {tasks} at once");
@@ -38,9 +68,9 @@ pub(crate) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, database: &str
     Ok(rows)
 }
 
-async fn work<DB: Bank>(stand: Stand<DB>, times: Times, account: u64) -> Result<()> {
+async fn work<DB: Bank>(stand: Stand<DB>, size: Size, times: Times, account: u64) -> Result<()> {
     let mut work = stand.keel.begin(&stand.pool).await?;
-    DB::add(work.tx(), i64::try_from(account)?).await?;
+    size.run::<DB>(work.tx(), account).await?;
     work.invalidate(&stand.accounts, &account)?;
     let committed = work.commit().await?;
     ensure!(committed.carried_out, "an effect was left to a relay, and there is none");
@@ -49,9 +79,9 @@ async fn work<DB: Bank>(stand: Stand<DB>, times: Times, account: u64) -> Result<
     Ok(())
 }
 
-async fn bare<DB: Bank>(stand: Stand<DB>, account: u64) -> Result<()> {
+async fn bare<DB: Bank>(stand: Stand<DB>, size: Size, account: u64) -> Result<()> {
     let mut transaction = stand.pool.begin().await?;
-    DB::add(&mut transaction, i64::try_from(account)?).await?;
+    size.run::<DB>(&mut transaction, account).await?;
     transaction.commit().await?;
     Ok(())
 }

@@ -17,13 +17,16 @@ use evenkeel::Keel;
 use evenkeel::cache::Cache;
 use evenkeel::sql::{Database, migrate};
 use sqlx::pool::PoolOptions;
-use sqlx::{Connection, Pool};
+use sqlx::Pool;
 use std::time::Duration;
 use testkit::servers::{MariaDb, MariaDbOptions, Postgres, PostgresOptions, Redis, RedisOptions};
 
 const BENCH: &str = "outbox";
 /// Rows of the table that the transactions change.
 const ACCOUNTS: u64 = 10_000;
+/// Rows of the tables beside it; many, so that transactions seldom wait for each other.
+const TELLERS: i64 = 1_000;
+const BRANCHES: i64 = 100;
 /// Transactions at once.
 const TASKS: [usize; 2] = [1, 8];
 /// The outbox that is compared with, and why others are not.
@@ -47,7 +50,7 @@ pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let redis = Redis::start(RedisOptions::new()).await?;
-        pin::process(redis.process_id(), pin::SERVER_CORE)?;
+        pin::process(redis.process_id(), pin::CLIENT_CORE)?;
         {
             let server = MariaDb::start(MariaDbOptions::new().arguments(MARIADB)).await?;
             pin::process(server.process_id(), pin::SERVER_CORE)?;
@@ -90,12 +93,15 @@ impl<DB: Bank> Clone for Stand<DB> {
     }
 }
 
-/// A database of the comparison, with the one statement of a transaction.
+/// A database of the comparison, with the statements of a transaction.
 pub(crate) trait Bank: Database {
-    /// Adds to one account.
+    /// Adds to one account: the smallest transaction that there is.
     fn add(connection: &mut Self::Connection, account: i64) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Makes the table.
+    /// The five statements of the transaction that pgbench measures ("TPC-B (sort of)").
+    fn book(connection: &mut Self::Connection, account: i64) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Makes the tables.
     fn fill(connection: &mut Self::Connection) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Copies the one work that waits so often, as works that wait, too.
@@ -110,21 +116,33 @@ pub(crate) trait Bank: Database {
 }
 
 macro_rules! bank {
-    ($database:ty, $add:literal, $ids:literal, $series:literal) => {
+    ($database:ty, $add:literal, $book:expr, $ids:literal, $series:literal) => {
         impl Bank for $database {
             async fn add(connection: &mut Self::Connection, account: i64) -> Result<(), sqlx::Error> {
                 sqlx::query($add).bind(account).execute(connection).await.map(drop)
             }
 
+            async fn book(connection: &mut Self::Connection, account: i64) -> Result<(), sqlx::Error> {
+                let [read, teller, branch, history] = $book;
+                let (at_teller, at_branch) = (account % TELLERS, account % BRANCHES);
+                Self::add(connection, account).await?;
+                let _: i64 = sqlx::query_scalar(read).bind(account).fetch_one(&mut *connection).await?;
+                sqlx::query(teller).bind(at_teller).execute(&mut *connection).await?;
+                sqlx::query(branch).bind(at_branch).execute(&mut *connection).await?;
+                let noted = sqlx::query(history).bind(at_teller).bind(at_branch).bind(account);
+                noted.execute(connection).await.map(drop)
+            }
+
             async fn fill(connection: &mut Self::Connection) -> Result<(), sqlx::Error> {
-                let table = "CREATE TABLE accounts (id BIGINT NOT NULL PRIMARY KEY, cents BIGINT NOT NULL)";
-                sqlx::raw_sql(table).execute(&mut *connection).await?;
-                let mut transaction = connection.begin().await?;
-                for account in 0..ACCOUNTS {
-                    let row = format!("INSERT INTO accounts (id, cents) VALUES ({account}, 0)");
-                    sqlx::raw_sql(sqlx::AssertSqlSafe(row)).execute(&mut *transaction).await?;
+                for (table, rows) in [("accounts", ACCOUNTS as i64), ("tellers", TELLERS), ("branches", BRANCHES)] {
+                    let make = format!("CREATE TABLE {table} (id BIGINT NOT NULL PRIMARY KEY, cents BIGINT NOT NULL)");
+                    Self::send(connection, make).await?;
+                    let rows: Vec<String> = (0..rows).map(|id| format!("({id}, 0)")).collect();
+                    Self::send(connection, format!("INSERT INTO {table} (id, cents) VALUES {}", rows.join(", "))).await?;
                 }
-                transaction.commit().await
+                let history = "CREATE TABLE history (teller BIGINT NOT NULL, branch BIGINT NOT NULL, \
+                               account BIGINT NOT NULL, cents BIGINT NOT NULL, booked_at TIMESTAMP NOT NULL)";
+                Self::send(connection, history.to_owned()).await
             }
 
             async fn copy_work(connection: &mut Self::Connection, times: u64) -> Result<(), sqlx::Error> {
@@ -154,12 +172,24 @@ macro_rules! bank {
 bank!(
     sqlx::MySql,
     "UPDATE accounts SET cents = cents + 1 WHERE id = ?",
+    [
+        "SELECT cents FROM accounts WHERE id = ?",
+        "UPDATE tellers SET cents = cents + 1 WHERE id = ?",
+        "UPDATE branches SET cents = cents + 1 WHERE id = ?",
+        "INSERT INTO history (teller, branch, account, cents, booked_at) VALUES (?, ?, ?, 1, CURRENT_TIMESTAMP)",
+    ],
     "UNHEX(LPAD(HEX(n.seq), 32, '0'))",
     "seq_1_to_TIMES AS n"
 );
 bank!(
     sqlx::Postgres,
     "UPDATE accounts SET cents = cents + 1 WHERE id = $1",
+    [
+        "SELECT cents FROM accounts WHERE id = $1",
+        "UPDATE tellers SET cents = cents + 1 WHERE id = $1",
+        "UPDATE branches SET cents = cents + 1 WHERE id = $1",
+        "INSERT INTO history (teller, branch, account, cents, booked_at) VALUES ($1, $2, $3, 1, CURRENT_TIMESTAMP)",
+    ],
     "decode(lpad(to_hex(n.n), 32, '0'), 'hex')",
     "generate_series(1, TIMES) AS n(n)"
 );

@@ -40,6 +40,12 @@ pub trait Dialect: sqlx::Database {
     const SKIP_LOCKED: &'static str;
     /// How a transaction begins whose first statement writes.
     const BEGIN: &'static str;
+    /// Follows the words that begin a work's transaction, in the same message: notes the work in the transaction, for as long as that
+    /// lasts. `{work}` stands for its id, in hexadecimal.
+    const MARK: &'static str;
+    /// Stands at the end of an `INSERT .. SELECT` whose first value is the work's id: nothing is inserted if the mark is gone. Empty
+    /// where it cannot be asked in passing.
+    const IF_MARKED: &'static str;
     /// Limits how long the statements of this connection wait for a lock. The connection is not used for anything else after.
     const LOCK_WAIT: &'static str;
     /// Tells every process that [listens](Self::listen); `None` where the database cannot.
@@ -73,6 +79,12 @@ pub trait Dialect: sqlx::Database {
         connection: &mut Self::Connection,
         text: &'static str,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Whether the connection is in the transaction that was [marked](Self::MARK). Asked once: it may take the mark away.
+    fn is_marked(
+        connection: &mut Self::Connection,
+        work: &[u8],
+    ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
 
     /// Column `at` as a number.
     fn int(row: &Self::Row, at: usize) -> Result<Option<i64>, sqlx::Error>;

@@ -1,10 +1,18 @@
 //! MySQL and MariaDB. A deadlock takes the whole transaction back, and what the connection is sent after it is committed
-//! statement by statement: that is why a unit of work looks for its own row before it commits.
+//! statement by statement: that is why a unit of work makes sure of its transaction before it writes its effects.
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Value};
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
+
+/// `ER_SP_DOES_NOT_EXIST`.
+const NO_SAVEPOINT: u16 = 1305;
+
+fn number(error: &sqlx::Error) -> Option<u16> {
+    let error = error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>()?;
+    Some(error.number())
+}
 
 impl Database for sqlx::MySql {}
 
@@ -16,7 +24,19 @@ impl Dialect for sqlx::MySql {
     const BEGIN: &'static str = "BEGIN";
     const LOCK_WAIT: &'static str = "SET innodb_lock_wait_timeout = 1";
 
+    // A savepoint ends with its transaction, whoever ends that: a deadlock, a `ROLLBACK`, the commit that a `CREATE TABLE` implies.
+    const MARK: &'static str = "SAVEPOINT evenkeel_work";
+    const IF_MARKED: &'static str = "";
+
     same_for!(sqlx::MySql);
+
+    async fn is_marked(connection: &mut Self::Connection, _work: &[u8]) -> Result<bool, sqlx::Error> {
+        match Self::script(connection, "RELEASE SAVEPOINT evenkeel_work").await {
+            Ok(()) => Ok(true),
+            Err(error) if number(&error) == Some(NO_SAVEPOINT) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 
     /// Names and keys are `VARBINARY`, because the binary collations of text still ignore spaces at the end.
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {

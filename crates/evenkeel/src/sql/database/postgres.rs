@@ -18,6 +18,10 @@ impl Dialect for sqlx::Postgres {
     const BEGIN: &'static str = "BEGIN";
     const LOCK_WAIT: &'static str = "SET lock_timeout = '1s'";
 
+    // Not a savepoint: that would take a second transaction id for whatever is written after it.
+    const MARK: &'static str = "SET LOCAL evenkeel.work = '{work}'";
+    const IF_MARKED: &'static str = "WHERE current_setting('evenkeel.work', true) = encode($1, 'hex')";
+
     const NOTIFY: Option<&'static str> = Some("SELECT pg_notify('evenkeel/outbox', '')");
 
     async fn listen(pool: &sqlx::PgPool, heard: &(dyn Fn() + Send + Sync)) -> Result<(), sqlx::Error> {
@@ -37,6 +41,11 @@ impl Dialect for sqlx::Postgres {
     }
 
     same_for!(sqlx::Postgres);
+
+    async fn is_marked(connection: &mut Self::Connection, work: &[u8]) -> Result<bool, sqlx::Error> {
+        let ask = "SELECT 1 WHERE current_setting('evenkeel.work', true) = encode($1, 'hex')";
+        Ok(!Self::rows(connection, ask, &[Value::Bytes(work)]).await?.is_empty())
+    }
 
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {
         sqlx::Row::try_get(row, at)

@@ -1,5 +1,5 @@
 //! One statement for all databases: `?` stands for a value, `{now}` for the database's own time, `{skip locked}` for the words
-//! that let claims pass each other, `{greatest}` and `{least}` for functions of several values.
+//! that let claims pass each other, `{if marked}` for those that look for a work's mark, `{greatest}` and `{least}` for functions of several values.
 
 use super::Database;
 use super::dialect::{Dialect, Kind};
@@ -51,7 +51,7 @@ impl Statement {
 fn translate<DB: Dialect>(source: &str) -> String {
     let (greatest, least) = if DB::KIND == Kind::Sqlite { ("MAX", "MIN") } else { ("GREATEST", "LEAST") };
     let text = source.replace("{now}", DB::NOW_MS).replace("{skip locked}", DB::SKIP_LOCKED);
-    let text = text.replace("{greatest}", greatest).replace("{least}", least);
+    let text = text.replace("{greatest}", greatest).replace("{least}", least).replace("{if marked}", DB::IF_MARKED);
     if DB::KIND != Kind::Postgres {
         return text;
     }

@@ -43,6 +43,15 @@ static SEAL: Statement = Statement::new(
 );
 static SEAL_EMPTY: Statement =
     Statement::new("UPDATE evenkeel_outbox SET state = 2, trace = ?, settled_at = {now} WHERE id = ? AND state = 0");
+static INSERT: Statement = Statement::new(
+    "INSERT INTO evenkeel_outbox (id, state, effects, trace, attempts, due_at, created_at) \
+     SELECT ?, 1, ?, ?, 0, {now} + ?, {now} {if marked}",
+);
+static INSERT_EMPTY: Statement = Statement::new(
+    "INSERT INTO evenkeel_outbox (id, state, trace, attempts, created_at, settled_at) \
+     SELECT ?, 2, ?, 0, {now}, {now} {if marked}",
+);
+static LOOK: Statement = Statement::new("SELECT state FROM evenkeel_outbox WHERE 1 = 0");
 static TOMBSTONE: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox (id, state, attempts, created_at, settled_at) VALUES (?, 3, 0, {now}, {now})",
 );
@@ -60,7 +69,35 @@ pub(crate) struct Sealed {
     pub(crate) trace: Option<String>,
 }
 
-/// The first statement of a work: from now on its id is taken, whatever becomes of the transaction.
+/// Fails if the table is not there.
+pub(crate) async fn look<DB: Database>(connection: &mut DB::Connection) -> Result<(), sqlx::Error> {
+    DB::rows(connection, LOOK.text::<DB>(), &[]).await.map(drop)
+}
+
+/// The last statement before the commit of a work that owns its transaction: its row, with the effects. `false` says that the
+/// transaction is not the one that began, where the database can tell here.
+pub(crate) async fn insert<DB: Database>(
+    connection: &mut DB::Connection,
+    work: WorkId,
+    effects: &[u8],
+    trace: Option<&str>,
+    grace_ms: u64,
+) -> Result<bool, sqlx::Error> {
+    let values = [Value::Bytes(&work.0), Value::Bytes(effects), Value::MaybeText(trace), Value::count(grace_ms)];
+    Ok(DB::execute(connection, INSERT.text::<DB>(), &values).await? == 1)
+}
+
+/// The same for a work that has nothing to do after its commit: its row only keeps the verdict.
+pub(crate) async fn insert_empty<DB: Database>(
+    connection: &mut DB::Connection,
+    work: WorkId,
+    trace: Option<&str>,
+) -> Result<bool, sqlx::Error> {
+    let values = [Value::Bytes(&work.0), Value::MaybeText(trace)];
+    Ok(DB::execute(connection, INSERT_EMPTY.text::<DB>(), &values).await? == 1)
+}
+
+/// A row without effects in a transaction that somebody else owns: while it is there, that transaction is the one that was joined.
 pub(crate) async fn open<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<(), sqlx::Error> {
     DB::execute(connection, OPEN.text::<DB>(), &[Value::Bytes(&work.0)]).await.map(drop)
 }
@@ -70,7 +107,7 @@ pub(crate) async fn is_open<DB: Database>(connection: &mut DB::Connection, work:
     Ok(Row::<DB>::first(connection, &IS_OPEN, &[Value::Bytes(&work.0)]).await?.is_some())
 }
 
-/// The last statement before the commit: the row gets the effects. Whether it was still there: `false` says that the
+/// The row of [`open`] gets the effects, before the commit. Whether it was still there: `false` says that the
 /// transaction is not the one that began.
 pub(crate) async fn seal<DB: Database>(
     connection: &mut DB::Connection,
@@ -83,7 +120,7 @@ pub(crate) async fn seal<DB: Database>(
     Ok(DB::execute(connection, SEAL.text::<DB>(), &values).await? == 1)
 }
 
-/// The same for a work that has nothing to do after its commit: its row only keeps the verdict.
+/// The same without effects.
 pub(crate) async fn seal_empty<DB: Database>(
     connection: &mut DB::Connection,
     work: WorkId,

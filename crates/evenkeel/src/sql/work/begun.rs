@@ -7,7 +7,7 @@ use super::commit::{self, Committed};
 use super::effects::Effects;
 use super::notifier::WakeUp;
 use crate::keel::Keel;
-use sqlx::{Pool, SqlSafeStr, Transaction};
+use sqlx::{AssertSqlSafe, Pool, SqlSafeStr, Transaction};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub struct Work<DB: Database> {
 }
 
 impl Keel {
-    /// Begins a unit of work: a transaction on a connection of `pool`, whose first statement inserts the work's row.
+    /// Begins a unit of work: a transaction on a connection of `pool`, marked as this work's in the same round trip.
     ///
-    /// The row is what decides should nobody know later whether the commit happened. [`migrate`](crate::sql::migrate) must have run.
+    /// [`migrate`](crate::sql::migrate) must have run.
     ///
     /// # Errors
     /// [`SqlError::Database`], [`SqlError::NotMigrated`]: nothing was begun.
@@ -52,16 +52,31 @@ impl Keel {
         statement: impl SqlSafeStr,
     ) -> Result<Work<DB>, SqlError> {
         let work = WorkId::new(self.clock().unix_ms());
-        let mut transaction = pool.begin_with(statement).await.map_err(SqlError::of::<DB>)?;
-        rows::open::<DB>(&mut transaction, work).await.map_err(SqlError::of::<DB>)?;
+        // Found out once for each pool: a commit would find it out too, but late.
+        let finisher = self.sql().finisher(pool, self.clock());
+        if !finisher.has_tables() {
+            let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
+            rows::look::<DB>(&mut connection).await.map_err(SqlError::of::<DB>)?;
+            finisher.found_tables();
+        }
+        let transaction = pool.begin_with(marked::<DB>(statement, work)).await.map_err(SqlError::of::<DB>)?;
         Ok(Work { transaction, pool: pool.clone(), effects: Effects::new(self.clone(), work), poison: None })
     }
+}
+
+/// What begins the transaction, and the mark by which its end is noticed, in one message.
+fn marked<DB: Database>(statement: impl SqlSafeStr, work: WorkId) -> AssertSqlSafe<String> {
+    let statement = statement.into_sql_str();
+    let begin = statement.as_str().trim_end_matches(|end: char| end == ';' || end.is_whitespace());
+    let mark = DB::MARK.replace("{work}", &uuid::Uuid::from_bytes(work.0).simple().to_string());
+    // On a line of its own: what begins the transaction may end with a comment.
+    AssertSqlSafe(format!("{begin}\n; {mark}"))
 }
 
 impl<DB: Database> Work<DB> {
     /// The connection in its transaction: what a statement is executed on.
     ///
-    /// Savepoints are made as ever (`work.tx().begin()`). Do not end the transaction through it (`COMMIT`, `ROLLBACK`): the commit
+    /// Savepoints are made as ever (`work.tx().begin()`); the name `evenkeel_work` is taken. Do not end the transaction through it (`COMMIT`, `ROLLBACK`): the commit
     /// finds that out and fails ([`SqlError::Lost`]), and there is nothing that could take back what you committed. (On SQLite a
     /// work that is dropped after that, or was committed so, leaves the pool a connection that begins no more transactions.)
     pub fn tx(&mut self) -> &mut DB::Connection {
@@ -85,7 +100,8 @@ impl<DB: Database> Work<DB> {
     /// Commits, and carries the effects out at once.
     ///
     /// It runs in a task of its own: dropping the returned future does not stop it. Update windows of strong caches are opened
-    /// first; then the work's row gets the effects, in the same transaction, and must still be there; then comes the commit.
+    /// first; then the work's row is inserted with the effects, in the same transaction, which must still be the one that began; then
+    /// comes the commit.
     ///
     /// **Guarantee (U1).** `Ok`: it was committed, and all effects happen, at least once. An error without
     /// [`outcome_unknown`](SqlError::outcome_unknown): it was not, and none ever does. An answer that was lost on the way is not

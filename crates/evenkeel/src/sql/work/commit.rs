@@ -6,7 +6,7 @@ use super::super::outbox::{Carrier, Effect, WorkId};
 use super::effects::Effects;
 use super::outcome::{self, DECISION_MAX, Outcome};
 use super::windows::Windows;
-use super::write;
+use super::write::{self, Place};
 use crate::cache::WindowEnd;
 use crate::crash::crash_point;
 use crate::guard::guard;
@@ -83,7 +83,7 @@ async fn decided<DB: Database>(
         Ok(windows) => windows,
         Err(error) => return Err(roll_back(transaction, None, error).await),
     };
-    if let Err(error) = write::write::<DB>(&mut transaction, &mut effects).await {
+    if let Err(error) = write::write::<DB>(&mut transaction, &mut effects, Place::New).await {
         return Err(roll_back(transaction, Some(windows), error).await);
     }
     if let Err(error) = windows.check().await {

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use sqlx::Pool;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -26,6 +27,8 @@ pub(crate) struct Finisher<DB: Database> {
     #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests wait for the marks"))]
     hurry: Arc<Notify>,
     notifier: Notifier,
+    /// The library's tables have been seen.
+    has_tables: AtomicBool,
     database: PhantomData<fn() -> DB>,
 }
 
@@ -37,7 +40,17 @@ impl<DB: Database> Finisher<DB> {
         let notifier = Notifier::start(pool.clone());
         let gatherer = Gatherer { works, clock, hurry: Arc::clone(&hurry) };
         tokio::spawn(mark(pool, gatherer, waiting.clone()));
-        Self { done, waiting, hurry, notifier, database: PhantomData }
+        Self { done, waiting, hurry, notifier, has_tables: AtomicBool::new(false), database: PhantomData }
+    }
+
+    /// Whether somebody has seen the tables.
+    pub(crate) fn has_tables(&self) -> bool {
+        self.has_tables.load(Ordering::Relaxed)
+    }
+
+    /// The tables are there.
+    pub(crate) fn found_tables(&self) {
+        self.has_tables.store(true, Ordering::Relaxed);
     }
 
     /// The effects of this work have been carried out.

@@ -7,7 +7,7 @@ use super::commit::{After, Committed};
 use super::effects::Effects;
 use super::outcome::{self, Outcome};
 use super::windows::Windows;
-use super::write;
+use super::write::{self, Place};
 use crate::crash::crash_point;
 use crate::keel::Keel;
 use sqlx::{Pool, Transaction};
@@ -56,7 +56,7 @@ impl<DB: Database> Joined<DB> {
     pub async fn seal(mut self, transaction: &mut Transaction<'_, DB>) -> Result<Sealed<DB>, SqlError> {
         let wanted = std::mem::take(&mut self.effects.windows);
         let windows = Windows::open(self.effects.work, wanted).await?;
-        if let Err(error) = write::write::<DB>(transaction, &mut self.effects).await {
+        if let Err(error) = write::write::<DB>(transaction, &mut self.effects, Place::Open).await {
             // Nothing can be committed that its own owner does not commit; until then the windows protect the readers.
             windows.abandon();
             return Err(error);

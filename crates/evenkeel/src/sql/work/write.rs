@@ -44,19 +44,51 @@ static ORDERED: Statement = Statement::new(
      VALUES (?, ?, ?, ?, 1, ?, ?, {now})",
 );
 
+/// Where the work's row is while its transaction is under way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It is inserted now: the work owns its transaction, which is marked.
+    New,
+    /// It has been there since the transaction was joined.
+    Open,
+}
+
+impl Place {
+    /// Whether the connection is still in the transaction that began.
+    async fn is_there<DB: Database>(self, connection: &mut DB::Connection, work: WorkId) -> Result<bool, sqlx::Error> {
+        match self {
+            Self::New => DB::is_marked(connection, &work.0).await,
+            Self::Open => rows::is_open::<DB>(connection, work).await,
+        }
+    }
+
+    /// The row, with the effects; whether that could be written.
+    async fn seal<DB: Database>(self, connection: &mut DB::Connection, effects: &Effects) -> Result<bool, sqlx::Error> {
+        let (work, trace) = (effects.work, effects.trace.as_deref());
+        match (self, effects.is_row_empty()) {
+            (Self::New, false) => rows::insert::<DB>(connection, work, &effects.encoded(), trace, FAST_PATH_MS).await,
+            (Self::New, true) => rows::insert_empty::<DB>(connection, work, trace).await,
+            (Self::Open, false) => rows::seal::<DB>(connection, work, &effects.encoded(), trace, FAST_PATH_MS).await,
+            (Self::Open, true) => rows::seal_empty::<DB>(connection, work, trace).await,
+        }
+    }
+}
+
 /// Writes everything that the effects need into the transaction. After it there is nothing left but the commit.
 pub(super) async fn write<DB: Database>(
     connection: &mut DB::Connection,
     effects: &mut Effects,
+    place: Place,
 ) -> Result<(), SqlError> {
     let of = SqlError::of::<DB>;
     // Without its transaction, each of the statements below would be committed by itself: a message of a work that never happened
     // would be sent, or a sequence be missing for ever.
     let writes_more = !effects.ordered.is_empty() || !effects.puts.is_empty();
-    if writes_more
-        && guard("row_before_sequences")
-        && !rows::is_open::<DB>(connection, effects.work).await.map_err(of)?
-    {
+    // So would a new row be, if the statement that inserts it cannot tell.
+    let inserts_blindly = place == Place::New && DB::IF_MARKED.is_empty();
+    let must_look =
+        writes_more && guard("row_before_sequences") || inserts_blindly && !writes_more && guard("work_row_is_there");
+    if must_look && !place.is_there::<DB>(connection, effects.work).await.map_err(of)? {
         return Err(SqlError::Lost);
     }
     take_versions::<DB>(connection, &mut effects.puts).await.map_err(of)?;
@@ -64,13 +96,8 @@ pub(super) async fn write<DB: Database>(
         upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
     }
     take_sequences::<DB>(connection, effects.work, &effects.ordered).await.map_err(of)?;
-    let trace = effects.trace.as_deref();
-    let is_there = if effects.is_row_empty() {
-        rows::seal_empty::<DB>(connection, effects.work, trace).await
-    } else {
-        rows::seal::<DB>(connection, effects.work, &effects.encoded(), trace, FAST_PATH_MS).await
-    };
-    if !is_there.map_err(of)? && guard("work_row_is_there") {
+    let is_there = place.seal::<DB>(connection, effects).await.map_err(of)?;
+    if !is_there && guard("work_row_is_there") {
         return Err(SqlError::Lost);
     }
     notify::<DB>(connection, effects).await.map_err(of)
