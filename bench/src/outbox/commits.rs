@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const PEER: &str = "bare transaction, no effect";
+const BY_HAND: &str = "one UPDATE and one INSERT by hand, which nobody carries out";
 /// Longer than this an effect does not take; the fast path gives up before.
 const MICROS_MAX: u64 = 10_000_000;
 
@@ -53,12 +54,19 @@ pub(crate) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, database: &str
             let stand = stand.clone();
             rate(tasks, span, move |random| bare(stand.clone(), size, random % ACCOUNTS))
         };
-        let found = compare(plan, ours, peer).await?;
+        let found = compare(plan, &ours, peer).await?;
         let title = format!("{} and one invalidation, {database}, {tasks} at once", size.name());
         rows.push(Row::compared(BENCH, title, "commits/s", PEER, found));
         if matches!(size, Size::Booking) {
             continue;
         }
+        let peer = |span| {
+            let stand = stand.clone();
+            rate(tasks, span, move |random| by_hand(stand.clone(), random))
+        };
+        let by_hand = compare(&plan.shortened(), ours, peer).await?;
+        let title = format!("one UPDATE and one invalidation beside an INSERT by hand, {database}, {tasks} at once");
+        rows.push(Row::compared(BENCH, title, "commits/s", BY_HAND, by_hand));
         let times = times.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
             let title = format!("from the commit to its effect, {name}, {database}, {tasks} at once");
@@ -82,6 +90,16 @@ async fn work<DB: Bank>(stand: Stand<DB>, size: Size, times: Times, account: u64
 async fn bare<DB: Bank>(stand: Stand<DB>, size: Size, account: u64) -> Result<()> {
     let mut transaction = stand.pool.begin().await?;
     size.run::<DB>(&mut transaction, account).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Its ids are in the order of time, as those of works are.
+async fn by_hand<DB: Bank>(stand: Stand<DB>, random: u64) -> Result<()> {
+    let mut transaction = stand.pool.begin().await?;
+    DB::add(&mut transaction, i64::try_from(random % ACCOUNTS)?).await?;
+    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos();
+    DB::note(&mut transaction, (nanos << 64) | u128::from(random)).await?;
     transaction.commit().await?;
     Ok(())
 }

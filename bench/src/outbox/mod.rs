@@ -1,6 +1,6 @@
 //! The unit of work: commits with one effect against the bare transaction, how soon the effect follows the commit, what a
-//! notification costs, and how fast a relay catches up after an outage; beside a published outbox. The database and the Redis are
-//! on one core, the client on another. A commit is on the disk when it is answered, as in production.
+//! notification costs, and how fast a relay catches up after an outage; beside a published outbox. The database has
+//! a core of its own, the client and the Redis share another. A commit is on the disk when it is answered, as in production.
 
 mod catch_up;
 mod commits;
@@ -16,8 +16,8 @@ use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::cache::Cache;
 use evenkeel::sql::{Database, migrate};
-use sqlx::pool::PoolOptions;
 use sqlx::Pool;
+use sqlx::pool::PoolOptions;
 use std::time::Duration;
 use testkit::servers::{MariaDb, MariaDbOptions, Postgres, PostgresOptions, Redis, RedisOptions};
 
@@ -101,6 +101,9 @@ pub(crate) trait Bank: Database {
     /// The five statements of the transaction that pgbench measures ("TPC-B (sort of)").
     fn book(connection: &mut Self::Connection, account: i64) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
+    /// Inserts a row by hand, as large as a work's and with as many indexes: what any outbox costs before somebody reads it.
+    fn note(connection: &mut Self::Connection, id: u128) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
     /// Makes the tables.
     fn fill(connection: &mut Self::Connection) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
@@ -116,7 +119,7 @@ pub(crate) trait Bank: Database {
 }
 
 macro_rules! bank {
-    ($database:ty, $add:literal, $book:expr, $ids:literal, $series:literal) => {
+    ($database:ty, $bytes:literal, $add:literal, $book:expr, $note:literal, $ids:literal, $series:literal) => {
         impl Bank for $database {
             async fn add(connection: &mut Self::Connection, account: i64) -> Result<(), sqlx::Error> {
                 sqlx::query($add).bind(account).execute(connection).await.map(drop)
@@ -133,6 +136,12 @@ macro_rules! bank {
                 noted.execute(connection).await.map(drop)
             }
 
+            async fn note(connection: &mut Self::Connection, id: u128) -> Result<(), sqlx::Error> {
+                let (id, body) = (id.to_be_bytes(), [7_u8; 60]);
+                let note = sqlx::query($note).bind(id.as_slice()).bind(body.as_slice()).bind(1_i64);
+                note.execute(connection).await.map(drop)
+            }
+
             async fn fill(connection: &mut Self::Connection) -> Result<(), sqlx::Error> {
                 for (table, rows) in [("accounts", ACCOUNTS as i64), ("tellers", TELLERS), ("branches", BRANCHES)] {
                     let make = format!("CREATE TABLE {table} (id BIGINT NOT NULL PRIMARY KEY, cents BIGINT NOT NULL)");
@@ -142,7 +151,13 @@ macro_rules! bank {
                 }
                 let history = "CREATE TABLE history (teller BIGINT NOT NULL, branch BIGINT NOT NULL, \
                                account BIGINT NOT NULL, cents BIGINT NOT NULL, booked_at TIMESTAMP NOT NULL)";
-                Self::send(connection, history.to_owned()).await
+                Self::send(connection, history.to_owned()).await?;
+                let notes = format!(
+                    "CREATE TABLE notes (id {0} NOT NULL PRIMARY KEY, body {0} NOT NULL, due_at BIGINT NOT NULL)",
+                    $bytes
+                );
+                Self::send(connection, notes).await?;
+                Self::send(connection, "CREATE INDEX notes_due ON notes (due_at)".to_owned()).await
             }
 
             async fn copy_work(connection: &mut Self::Connection, times: u64) -> Result<(), sqlx::Error> {
@@ -171,6 +186,7 @@ macro_rules! bank {
 
 bank!(
     sqlx::MySql,
+    "VARBINARY(100)",
     "UPDATE accounts SET cents = cents + 1 WHERE id = ?",
     [
         "SELECT cents FROM accounts WHERE id = ?",
@@ -178,11 +194,13 @@ bank!(
         "UPDATE branches SET cents = cents + 1 WHERE id = ?",
         "INSERT INTO history (teller, branch, account, cents, booked_at) VALUES (?, ?, ?, 1, CURRENT_TIMESTAMP)",
     ],
+    "INSERT INTO notes (id, body, due_at) VALUES (?, ?, ?)",
     "UNHEX(LPAD(HEX(n.seq), 32, '0'))",
     "seq_1_to_TIMES AS n"
 );
 bank!(
     sqlx::Postgres,
+    "BYTEA",
     "UPDATE accounts SET cents = cents + 1 WHERE id = $1",
     [
         "SELECT cents FROM accounts WHERE id = $1",
@@ -190,6 +208,7 @@ bank!(
         "UPDATE branches SET cents = cents + 1 WHERE id = $1",
         "INSERT INTO history (teller, branch, account, cents, booked_at) VALUES ($1, $2, $3, 1, CURRENT_TIMESTAMP)",
     ],
+    "INSERT INTO notes (id, body, due_at) VALUES ($1, $2, $3)",
     "decode(lpad(to_hex(n.n), 32, '0'), 'hex')",
     "generate_series(1, TIMES) AS n(n)"
 );
