@@ -41,6 +41,11 @@ pub(super) const ROWS: &[Mutant] = &[
     ),
     mutant(
         "work_row_is_there",
+        "A work whose transaction was ended behind its back tells Redis what never happened, on PostgreSQL.",
+        "sql::work::lost::postgres::a_transaction_ended_behind_the_works_back_is_noticed",
+    ),
+    mutant(
+        "work_row_is_there",
         "The effects of a savepoint that was rolled back are sealed into nothing, and nobody is told.",
         "sql::work::lost::postgres::a_savepoint_that_was_rolled_back_takes_its_effects_along",
     ),

@@ -2,13 +2,15 @@
 
 use crate::sql::rig::{Rig, Sql, pool, told};
 use evenkeel::sql::{Message, SqlError};
-use sqlx::Acquire;
+use sqlx::{Acquire, Connection};
 
 on_each! {
     a_savepoint_that_was_rolled_back_takes_its_effects_along
     effects_sealed_in_a_savepoint_share_its_fate
     a_joined_work_is_carried_out_after_its_commit
     a_transaction_ended_behind_the_works_back_is_noticed
+    a_savepoint_of_the_program_is_not_the_end_of_the_work
+    a_work_begins_as_it_is_told
     nothing_is_written_outside_of_the_transaction
 }
 
@@ -65,6 +67,33 @@ async fn a_transaction_ended_behind_the_works_back_is_noticed<DB: Sql>(rig: Rig<
     let error = work.commit().await.unwrap_err();
     assert!(matches!(error, SqlError::Lost) && error.is_retryable() && !error.outcome_unknown(), "{error}");
     assert_eq!((rig.units().await, rig.cached_units().await), (10, 10));
+}
+
+async fn a_savepoint_of_the_program_is_not_the_end_of_the_work<DB: Sql>(rig: Rig<DB>) {
+    assert_eq!(rig.cached_units().await, 10);
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
+    let mut tried = Connection::begin(work.tx()).await.unwrap();
+    DB::run(&mut tried, "UPDATE stock SET units = 0 WHERE id = 1").await.unwrap();
+    tried.rollback().await.unwrap();
+    let mut kept = Connection::begin(work.tx()).await.unwrap();
+    DB::run(&mut kept, "UPDATE stock SET units = units - 1 WHERE id = 1").await.unwrap();
+    kept.commit().await.unwrap();
+    work.invalidate(&rig.stock, &1).unwrap();
+    assert!(work.commit().await.unwrap().carried_out);
+    assert_eq!((rig.units().await, rig.cached_units().await), (8, 8));
+}
+
+/// With words of the program, a semicolon and a comment included.
+async fn a_work_begins_as_it_is_told<DB: Sql>(rig: Rig<DB>) {
+    assert_eq!(rig.cached_units().await, 10);
+    for begin in ["BEGIN;", "BEGIN ;\n", "BEGIN -- of a sale"] {
+        let mut work = rig.keel.begin_with(&rig.pool, begin).await.unwrap();
+        DB::run(work.tx(), "UPDATE stock SET units = units - 1 WHERE id = 1").await.unwrap();
+        work.invalidate(&rig.stock, &1).unwrap();
+        assert!(work.commit().await.unwrap().carried_out, "{begin}");
+    }
+    assert_eq!((rig.units().await, rig.cached_units().await), (7, 7));
 }
 
 /// Where the transaction is gone, each statement is committed by itself. The sequences and messages of an ordered key came before the
@@ -128,6 +157,24 @@ async fn a_swallowed_deadlock_is_not_committed() {
         let error = work.commit().await.unwrap_err();
         assert!(matches!(error, SqlError::Lost) && error.is_retryable(), "{error}");
         assert_eq!((rig.units().await, rig.cached_units().await), (11, 10), "nobody was told of what did not happen");
+    })
+    .await;
+}
+
+/// MySQL and MariaDB commit before they make a table. What came before is committed, and nothing can take that back; but the program
+/// is told, and Redis is not told of a transaction that was two.
+#[tokio::test]
+async fn a_table_made_on_the_way_is_noticed() {
+    told(async {
+        let rig = Rig::<sqlx::MySql>::open().await;
+        assert_eq!(rig.cached_units().await, 10);
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        sqlx::query("UPDATE stock SET units = 9 WHERE id = 1").execute(work.tx()).await.unwrap();
+        work.invalidate(&rig.stock, &1).unwrap();
+        sqlx::raw_sql("CREATE TABLE made (id BIGINT)").execute(work.tx()).await.unwrap();
+        let error = work.commit().await.unwrap_err();
+        assert!(matches!(error, SqlError::Lost), "{error}");
+        assert_eq!(rig.works(1).await, 0);
     })
     .await;
 }
