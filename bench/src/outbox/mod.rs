@@ -172,8 +172,8 @@ macro_rules! bank {
 
             async fn waiting(connection: &mut Self::Connection) -> Result<i64, sqlx::Error> {
                 let any = "SELECT (SELECT COUNT(*) FROM \
-                           (SELECT 1 FROM evenkeel_outbox WHERE due_at IS NOT NULL LIMIT 1) AS works) + \
-                           (SELECT COUNT(*) FROM (SELECT 1 FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL LIMIT 1) AS lanes)";
+                           (SELECT 1 FROM evenkeel_outbox WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1) AS works) + \
+                           (SELECT COUNT(*) FROM (SELECT 1 FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1) AS lanes)";
                 sqlx::query_scalar(any).fetch_one(connection).await
             }
 

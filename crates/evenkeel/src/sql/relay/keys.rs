@@ -86,7 +86,8 @@ macro_rules! sizes {
 }
 const SIZES: [usize; 3] = [1, 8, KEYS_MAX];
 
-static NEXT: Statement = Statement::new("SELECT MIN(due_at), {now} FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL");
+static NEXT: Statement =
+    Statement::new("SELECT due_at, {now} FROM evenkeel_outbox_keys WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1");
 static DUE: Statement = Statement::new(
     "SELECT topic, message_key, sent_sequence, last_sequence, attempts FROM evenkeel_outbox_keys \
      WHERE due_at <= (SELECT {now}) ORDER BY due_at LIMIT ? {skip locked}",

@@ -34,6 +34,8 @@ mod operate;
 mod order;
 #[path = "outage.rs"]
 mod outage;
+#[path = "reads.rs"]
+mod reads;
 #[path = "stage.rs"]
 mod stage;
 #[path = "trouble.rs"]
