@@ -15,6 +15,8 @@ const LATE_MS: u64 = 1_000;
 /// One message as it was found.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
+    /// When the transaction noted it, before its commit.
+    pub(super) noted_ms: u64,
     pub(super) at_ms: u64,
     /// The process that sent it.
     pub(super) carrier: u64,
@@ -28,7 +30,8 @@ pub(super) struct Copies {
     pub(super) after_a_kill: u64,
     /// A server was away when the one before was sent: the answer was lost, or another effect of the same work had to wait.
     pub(super) after_an_outage: u64,
-    /// Neither, but more than a second lies between: the sender was slower than the relay's patience.
+    /// Neither, but more than a second lies between, or between the transaction and the one before: the sender was slower than the
+    /// relay's patience, which begins with the row.
     pub(super) late: u64,
     pub(super) unexplained: u64,
 }
@@ -56,7 +59,8 @@ impl Copies {
         if run.outages.iter().any(|(from, to)| (from.saturating_sub(BEFORE_MS)..to + AFTER_MS).contains(&at)) {
             return &mut self.after_an_outage;
         }
-        if copy.at_ms - at >= LATE_MS { &mut self.late } else { &mut self.unexplained }
+        let is_late = copy.at_ms - at >= LATE_MS || at.saturating_sub(before.noted_ms) >= LATE_MS;
+        if is_late { &mut self.late } else { &mut self.unexplained }
     }
 }
 
@@ -66,7 +70,12 @@ mod tests {
 
     /// Copies that came `after` ms from one that process 7 sent at 100,000.
     fn explained(after: u64, run: &Run) -> (u64, u64, u64, u64) {
-        let copy = |at_ms| Arrival { at_ms, carrier: 7 };
+        noted(99_950, after, run)
+    }
+
+    /// The same of a message that its transaction noted at this time.
+    fn noted(noted_ms: u64, after: u64, run: &Run) -> (u64, u64, u64, u64) {
+        let copy = |at_ms| Arrival { noted_ms, at_ms, carrier: 7 };
         let sent = BTreeMap::from([(1, vec![copy(100_000 + after), copy(100_000)]), (2, vec![copy(5)])]);
         let copies = Copies::explain(&sent, run);
         assert_eq!(copies.all, 1);
@@ -78,6 +87,11 @@ mod tests {
         let quiet = Run::default();
         assert_eq!(explained(20, &quiet), (0, 0, 0, 1));
         assert_eq!(explained(2_000, &quiet), (0, 0, 1, 0));
+        assert_eq!(
+            noted(98_300, 346, &quiet),
+            (0, 0, 1, 0),
+            "it was sent after the relay's patience had begun to run out"
+        );
         let killed = |process, at| Run { killed: [(process, at)].into(), ..Run::default() };
         assert_eq!(explained(20, &killed(7, 100_010)), (1, 0, 0, 0));
         assert_eq!(explained(20, &killed(8, 100_010)), (0, 0, 0, 1), "somebody else was killed");

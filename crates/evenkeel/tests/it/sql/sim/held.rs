@@ -3,7 +3,7 @@
 use super::super::rig::Sql;
 use super::copies::Arrival;
 use super::worker::load;
-use super::world::{BROKER, BROKER_STREAM, CARRIER, Shop, World, name};
+use super::world::{BROKER, BROKER_STREAM, CARRIER, NOTED, Shop, World, name};
 use async_nats::jetstream;
 use evenkeel::cache::{Freshness, Tier};
 use evenkeel::queue::JobId;
@@ -89,10 +89,10 @@ pub(super) async fn messages<DB: Sql>(world: &World<DB>, shop: &Shop) -> Sent {
             let page = shop.stream.entries(topic, after.as_deref(), PAGE).await.unwrap();
             for entry in &page {
                 let at_ms = entry.entry_id.split_once('-').unwrap().0.parse().unwrap();
-                let carrier =
-                    entry.message.headers.iter().find(|(name, _)| name == CARRIER).unwrap().1.parse().unwrap();
+                let headers = &entry.message.headers;
+                let header = |name: &str| headers.iter().find(|(found, _)| found == name).map(|(_, value)| &**value);
                 let order = entry.message.order.as_ref().map(|order| (order.key.as_str(), order.sequence));
-                sent.take(order, &entry.message.payload, Arrival { at_ms, carrier });
+                sent.take(order, &entry.message.payload, arrival(at_ms, header));
             }
             if page.len() < PAGE {
                 break;
@@ -117,7 +117,13 @@ async fn at_the_broker<DB: Sql>(world: &World<DB>, sent: &mut Sent) {
         let order = header("Evenkeel-Key").zip(header("Evenkeel-Sequence"));
         let order = order.map(|(key, sequence)| (key, sequence.parse().unwrap()));
         let at_ms = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).unwrap();
-        let carrier = header(CARRIER).unwrap().parse().unwrap();
-        sent.take(order, &message.payload, Arrival { at_ms, carrier });
+        sent.take(order, &message.payload, arrival(at_ms, header));
     }
+}
+
+fn arrival<'a>(at_ms: u64, header: impl Fn(&'a str) -> Option<&'a str>) -> Arrival {
+    let carrier = header(CARRIER).unwrap().parse().unwrap();
+    // Ordered messages do not say it: what counts there is their sequence.
+    let noted_ms = header(NOTED).map_or(at_ms, |noted| noted.parse().unwrap());
+    Arrival { noted_ms, at_ms, carrier }
 }

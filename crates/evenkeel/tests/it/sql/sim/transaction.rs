@@ -1,7 +1,7 @@
 //! One random transaction: what it writes, and the effects that say the same.
 
 use super::super::rig::Sql;
-use super::world::{BROKER, Open, Shop, name};
+use super::world::{BROKER, NOTED, Open, Shop, name, now_ms};
 use evenkeel::queue::JobId;
 use evenkeel::sql::{Effects, Message, SqlError};
 use rand::Rng;
@@ -139,7 +139,7 @@ impl Transaction {
             effects.publish(Message::new(topic_of(*lane), number.to_string()).key(name("lanes", *lane)))?;
         }
         if let Some((topic, number)) = self.loose {
-            effects.publish(Message::new(topic, number.to_string()))?;
+            effects.publish(Message::new(topic, number.to_string()).header(NOTED, now_ms().to_string()))?;
         }
         self.nameless.map(|body| effects.enqueue(shop.queue.job(&body).delay(DELAY))).transpose()
     }

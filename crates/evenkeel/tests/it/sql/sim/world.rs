@@ -22,6 +22,9 @@ pub(super) const BROKER_STREAM: &str = "SIM";
 /// The header that says which process sent a message.
 pub(super) const CARRIER: &str = "carrier";
 
+/// The header of an unordered message that says when its transaction noted it.
+pub(super) const NOTED: &str = "noted";
+
 /// The truth: what every transaction writes beside its effects.
 const TABLES: [&str; 7] = [
     "CREATE TABLE ledger (work VARCHAR(40) NOT NULL PRIMARY KEY, process BIGINT NOT NULL)",
