@@ -143,7 +143,7 @@ macro_rules! bank {
             }
 
             async fn fill(connection: &mut Self::Connection) -> Result<(), sqlx::Error> {
-                for (table, rows) in [("accounts", ACCOUNTS as i64), ("tellers", TELLERS), ("branches", BRANCHES)] {
+                for (table, rows) in [("accounts", ACCOUNTS.cast_signed()), ("tellers", TELLERS), ("branches", BRANCHES)] {
                     let make = format!("CREATE TABLE {table} (id BIGINT NOT NULL PRIMARY KEY, cents BIGINT NOT NULL)");
                     Self::send(connection, make).await?;
                     let rows: Vec<String> = (0..rows).map(|id| format!("({id}, 0)")).collect();
