@@ -24,6 +24,8 @@ pub enum Trouble {
     Duplicate,
     /// The table is not there: the migrations have not been run.
     NoTable,
+    /// There is no savepoint of this name: the transaction that had it has ended.
+    NoSavepoint,
     /// The connection went, or nobody knows what became of the statement.
     Connection,
     /// Anything else.
@@ -41,11 +43,12 @@ pub trait Dialect: sqlx::Database {
     /// How a transaction begins whose first statement writes.
     const BEGIN: &'static str;
     /// Follows the words that begin a work's transaction, in the same message: notes the work in the transaction, for as long as that
-    /// lasts. `{work}` stands for its id, in hexadecimal.
-    const MARK: &'static str;
-    /// Stands at the end of an `INSERT .. SELECT` whose first value is the work's id: nothing is inserted if the mark is gone. Empty
-    /// where it cannot be asked in passing.
-    const IF_MARKED: &'static str;
+    /// lasts. `{work}` stands for its id, in hexadecimal. A savepoint ends with its transaction, whoever ends that: a deadlock, a
+    /// `ROLLBACK`, the commit that a `CREATE TABLE` implies.
+    const MARK: &'static str = "SAVEPOINT evenkeel_work";
+    /// Stands at the end of a `SELECT` whose first value is the work's id: nothing is selected if the mark is gone. Empty where it
+    /// cannot be asked in passing.
+    const IF_MARKED: &'static str = "";
     /// Limits how long the statements of this connection wait for a lock. The connection is not used for anything else after.
     const LOCK_WAIT: &'static str;
     /// Tells every process that [listens](Self::listen); `None` where the database cannot.
@@ -83,8 +86,16 @@ pub trait Dialect: sqlx::Database {
     /// Whether the connection is in the transaction that was [marked](Self::MARK). Asked once: it may take the mark away.
     fn is_marked(
         connection: &mut Self::Connection,
-        work: &[u8],
-    ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
+        _work: &[u8],
+    ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send {
+        async {
+            match Self::script(connection, "RELEASE SAVEPOINT evenkeel_work").await {
+                Ok(()) => Ok(true),
+                Err(error) if Self::trouble(&error) == Trouble::NoSavepoint => Ok(false),
+                Err(error) => Err(error),
+            }
+        }
+    }
 
     /// Column `at` as a number.
     fn int(row: &Self::Row, at: usize) -> Result<Option<i64>, sqlx::Error>;

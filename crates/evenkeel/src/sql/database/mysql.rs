@@ -6,14 +6,6 @@ use super::{Database, Value};
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
 
-/// `ER_SP_DOES_NOT_EXIST`.
-const NO_SAVEPOINT: u16 = 1305;
-
-fn number(error: &sqlx::Error) -> Option<u16> {
-    let error = error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>()?;
-    Some(error.number())
-}
-
 impl Database for sqlx::MySql {}
 
 impl Dialect for sqlx::MySql {
@@ -24,19 +16,7 @@ impl Dialect for sqlx::MySql {
     const BEGIN: &'static str = "BEGIN";
     const LOCK_WAIT: &'static str = "SET innodb_lock_wait_timeout = 1";
 
-    // A savepoint ends with its transaction, whoever ends that: a deadlock, a `ROLLBACK`, the commit that a `CREATE TABLE` implies.
-    const MARK: &'static str = "SAVEPOINT evenkeel_work";
-    const IF_MARKED: &'static str = "";
-
     same_for!(sqlx::MySql);
-
-    async fn is_marked(connection: &mut Self::Connection, _work: &[u8]) -> Result<bool, sqlx::Error> {
-        match Self::script(connection, "RELEASE SAVEPOINT evenkeel_work").await {
-            Ok(()) => Ok(true),
-            Err(error) if number(&error) == Some(NO_SAVEPOINT) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
 
     /// Names and keys are `VARBINARY`, because the binary collations of text still ignore spaces at the end.
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {
@@ -50,6 +30,8 @@ impl Dialect for sqlx::MySql {
             Some(1205 | 1213 | 3572 | 3101 | 1020) => Trouble::Contention,
             Some(1062) => Trouble::Duplicate,
             Some(1146) => Trouble::NoTable,
+            // Of whatever is called by name and does not exist: here it is only a savepoint.
+            Some(1305) => Trouble::NoSavepoint,
             // Server shutdown, killed connection, killed query, lost connection.
             Some(1053 | 1077 | 1317 | 1927 | 2006 | 2013) => Trouble::Connection,
             _ => Trouble::Other,

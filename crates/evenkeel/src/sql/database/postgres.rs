@@ -1,7 +1,7 @@
 //! PostgreSQL. After any failed statement its transaction only knows the way back, and says so to the next one.
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
-use super::{Database, Value};
+use super::{Database, Statement, Value};
 use crate::guard::guard;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgListener, PgPoolOptions};
@@ -43,8 +43,8 @@ impl Dialect for sqlx::Postgres {
     same_for!(sqlx::Postgres);
 
     async fn is_marked(connection: &mut Self::Connection, work: &[u8]) -> Result<bool, sqlx::Error> {
-        let ask = "SELECT 1 WHERE current_setting('evenkeel.work', true) = encode($1, 'hex')";
-        Ok(!Self::rows(connection, ask, &[Value::Bytes(work)]).await?.is_empty())
+        static ASK: Statement = Statement::new("SELECT ? {if marked}");
+        Ok(!Self::rows(connection, ASK.text::<Self>(), &[Value::Bytes(work)]).await?.is_empty())
     }
 
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {

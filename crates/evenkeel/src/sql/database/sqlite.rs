@@ -14,19 +14,7 @@ impl Dialect for sqlx::Sqlite {
     // The pool's `busy_timeout` bounds every wait already.
     const LOCK_WAIT: &'static str = "SELECT 1";
 
-    const MARK: &'static str = "SAVEPOINT evenkeel_work";
-    const IF_MARKED: &'static str = "";
-
     same_for!(sqlx::Sqlite);
-
-    async fn is_marked(connection: &mut Self::Connection, _work: &[u8]) -> Result<bool, sqlx::Error> {
-        match Self::script(connection, "RELEASE SAVEPOINT evenkeel_work").await {
-            Ok(()) => Ok(true),
-            // SQLite has no code for it but the general one.
-            Err(sqlx::Error::Database(error)) if error.message().starts_with("no such savepoint") => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
 
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {
         sqlx::Row::try_get(row, at)
@@ -40,6 +28,8 @@ impl Dialect for sqlx::Sqlite {
         let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
         match code & 0xff {
             5 | 6 => Trouble::Contention,
+            // SQLite has no code for either but the general one.
+            1 if error.message().starts_with("no such savepoint") => Trouble::NoSavepoint,
             1 if error.message().contains("no such table: evenkeel_") => Trouble::NoTable,
             _ => Trouble::Other,
         }

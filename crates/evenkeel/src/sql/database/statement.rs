@@ -1,5 +1,6 @@
 //! One statement for all databases: `?` stands for a value, `{now}` for the database's own time, `{skip locked}` for the words
-//! that let claims pass each other, `{if marked}` for those that look for a work's mark, `{greatest}` and `{least}` for functions of several values.
+//! that let claims pass each other, `{if marked}` for those that look for a work's mark, `{greatest}` and `{least}` for functions
+//! of several values.
 
 use super::Database;
 use super::dialect::{Dialect, Kind};

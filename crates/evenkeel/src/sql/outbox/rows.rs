@@ -3,6 +3,9 @@
 use super::WorkId;
 use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
 
+/// How long the relay leaves a committed row to the process that committed it, in ms.
+const FAST_PATH_MS: i64 = 2_000;
+
 /// Where a work is. Its row is the one that knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -38,18 +41,14 @@ impl State {
 
 static OPEN: Statement =
     Statement::new("INSERT INTO evenkeel_outbox (id, state, attempts, created_at) VALUES (?, 0, 0, {now})");
+// A time that is not to be noted is `NULL`, and so is now plus that.
 static SEAL: Statement = Statement::new(
-    "UPDATE evenkeel_outbox SET state = 1, effects = ?, trace = ?, due_at = {now} + ? WHERE id = ? AND state = 0",
+    "UPDATE evenkeel_outbox SET state = ?, effects = ?, trace = ?, due_at = {now} + ?, settled_at = {now} + ? \
+     WHERE id = ? AND state = 0",
 );
-static SEAL_EMPTY: Statement =
-    Statement::new("UPDATE evenkeel_outbox SET state = 2, trace = ?, settled_at = {now} WHERE id = ? AND state = 0");
 static INSERT: Statement = Statement::new(
-    "INSERT INTO evenkeel_outbox (id, state, effects, trace, attempts, due_at, created_at) \
-     SELECT ?, 1, ?, ?, 0, {now} + ?, {now} {if marked}",
-);
-static INSERT_EMPTY: Statement = Statement::new(
-    "INSERT INTO evenkeel_outbox (id, state, trace, attempts, created_at, settled_at) \
-     SELECT ?, 2, ?, 0, {now}, {now} {if marked}",
+    "INSERT INTO evenkeel_outbox (id, state, effects, trace, due_at, settled_at, attempts, created_at) \
+     SELECT ?, ?, ?, ?, {now} + ?, {now} + ?, 0, {now} {if marked}",
 );
 static LOOK: Statement = Statement::new("SELECT state FROM evenkeel_outbox WHERE 1 = 0");
 static TOMBSTONE: Statement = Statement::new(
@@ -74,27 +73,44 @@ pub(crate) async fn look<DB: Database>(connection: &mut DB::Connection) -> Resul
     DB::rows(connection, LOOK.text::<DB>(), &[]).await.map(drop)
 }
 
-/// The last statement before the commit of a work that owns its transaction: its row, with the effects. `false` says that the
-/// transaction is not the one that began, where the database can tell here.
-pub(crate) async fn insert<DB: Database>(
-    connection: &mut DB::Connection,
-    work: WorkId,
-    effects: &[u8],
-    trace: Option<&str>,
-    grace_ms: u64,
-) -> Result<bool, sqlx::Error> {
-    let values = [Value::Bytes(&work.0), Value::Bytes(effects), Value::MaybeText(trace), Value::count(grace_ms)];
-    Ok(DB::execute(connection, INSERT.text::<DB>(), &values).await? == 1)
+/// What a work's row says when the work is committed.
+pub(crate) struct Sealing<'a> {
+    pub(crate) work: WorkId,
+    /// Without any there is nothing to do after the commit: the row only keeps the verdict.
+    pub(crate) effects: Option<&'a [u8]>,
+    pub(crate) trace: Option<&'a str>,
 }
 
-/// The same for a work that has nothing to do after its commit: its row only keeps the verdict.
-pub(crate) async fn insert_empty<DB: Database>(
-    connection: &mut DB::Connection,
-    work: WorkId,
-    trace: Option<&str>,
-) -> Result<bool, sqlx::Error> {
-    let values = [Value::Bytes(&work.0), Value::MaybeText(trace)];
-    Ok(DB::execute(connection, INSERT_EMPTY.text::<DB>(), &values).await? == 1)
+impl Sealing<'_> {
+    /// Of the columns from `state` to `settled_at`.
+    fn values(&self) -> [Value<'_>; 5] {
+        let (state, due_in, settled_in) = match self.effects {
+            Some(_) => (State::Pending, Some(FAST_PATH_MS), None),
+            None => (State::Done, None, Some(0)),
+        };
+        [
+            Value::Int(state as i64),
+            Value::MaybeBytes(self.effects),
+            Value::MaybeText(self.trace),
+            Value::MaybeInt(due_in),
+            Value::MaybeInt(settled_in),
+        ]
+    }
+
+    /// The last statement before the commit of a work that owns its transaction: its row. `false` says that the transaction is not
+    /// the one that began, where the database can tell here.
+    pub(crate) async fn insert<DB: Database>(&self, connection: &mut DB::Connection) -> Result<bool, sqlx::Error> {
+        let [state, effects, trace, due_in, settled_in] = self.values();
+        let values = [Value::Bytes(&self.work.0), state, effects, trace, due_in, settled_in];
+        Ok(DB::execute(connection, INSERT.text::<DB>(), &values).await? == 1)
+    }
+
+    /// The same for the row of [`open`]. `false` says that it is not there any more: the transaction is not the one that was joined.
+    pub(crate) async fn update<DB: Database>(&self, connection: &mut DB::Connection) -> Result<bool, sqlx::Error> {
+        let [state, effects, trace, due_in, settled_in] = self.values();
+        let values = [state, effects, trace, due_in, settled_in, Value::Bytes(&self.work.0)];
+        Ok(DB::execute(connection, SEAL.text::<DB>(), &values).await? == 1)
+    }
 }
 
 /// A row without effects in a transaction that somebody else owns: while it is there, that transaction is the one that was joined.
@@ -105,29 +121,6 @@ pub(crate) async fn open<DB: Database>(connection: &mut DB::Connection, work: Wo
 /// Whether the row is there as `open` left it: the connection is still in the work's transaction.
 pub(crate) async fn is_open<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<bool, sqlx::Error> {
     Ok(Row::<DB>::first(connection, &IS_OPEN, &[Value::Bytes(&work.0)]).await?.is_some())
-}
-
-/// The row of [`open`] gets the effects, before the commit. Whether it was still there: `false` says that the
-/// transaction is not the one that began.
-pub(crate) async fn seal<DB: Database>(
-    connection: &mut DB::Connection,
-    work: WorkId,
-    effects: &[u8],
-    trace: Option<&str>,
-    grace_ms: u64,
-) -> Result<bool, sqlx::Error> {
-    let values = [Value::Bytes(effects), Value::MaybeText(trace), Value::count(grace_ms), Value::Bytes(&work.0)];
-    Ok(DB::execute(connection, SEAL.text::<DB>(), &values).await? == 1)
-}
-
-/// The same without effects.
-pub(crate) async fn seal_empty<DB: Database>(
-    connection: &mut DB::Connection,
-    work: WorkId,
-    trace: Option<&str>,
-) -> Result<bool, sqlx::Error> {
-    let values = [Value::MaybeText(trace), Value::Bytes(&work.0)];
-    Ok(DB::execute(connection, SEAL_EMPTY.text::<DB>(), &values).await? == 1)
 }
 
 /// Takes the id for good, so that a commit that is still on its way fails. An error of the kind `Duplicate` says that there is

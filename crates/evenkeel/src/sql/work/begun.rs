@@ -76,9 +76,10 @@ fn marked<DB: Database>(statement: impl SqlSafeStr, work: WorkId) -> AssertSqlSa
 impl<DB: Database> Work<DB> {
     /// The connection in its transaction: what a statement is executed on.
     ///
-    /// Savepoints are made as ever (`work.tx().begin()`); the name `evenkeel_work` is taken. Do not end the transaction through it (`COMMIT`, `ROLLBACK`): the commit
-    /// finds that out and fails ([`SqlError::Lost`]), and there is nothing that could take back what you committed. (On SQLite a
-    /// work that is dropped after that, or was committed so, leaves the pool a connection that begins no more transactions.)
+    /// Savepoints are made as ever (`work.tx().begin()`); the name `evenkeel_work` is taken. Do not end the transaction through it
+    /// (`COMMIT`, `ROLLBACK`, on MySQL and MariaDB also what commits by itself, such as `CREATE TABLE`): the commit finds that out
+    /// and fails ([`SqlError::Lost`]), and there is nothing that could take back what you committed. (On SQLite a work that is
+    /// dropped after that, or was committed so, leaves the pool a connection that begins no more transactions.)
     pub fn tx(&mut self) -> &mut DB::Connection {
         &mut self.transaction
     }

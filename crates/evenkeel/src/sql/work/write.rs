@@ -7,11 +7,9 @@ use crate::queue::{JobPut, upsert_jobs};
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::effect::Message;
-use crate::sql::outbox::{WorkId, format, rows};
+use crate::sql::outbox::rows::{self, Sealing};
+use crate::sql::outbox::{WorkId, format};
 use std::collections::BTreeMap;
-
-/// How long the relay leaves a committed row to the process that committed it.
-const FAST_PATH_MS: u64 = 2_000;
 
 // A version rises with every work that changes the same job, and across a deletion of its row: one that began again at 1 would
 // lose against what the queue remembers.
@@ -64,12 +62,11 @@ impl Place {
 
     /// The row, with the effects; whether that could be written.
     async fn seal<DB: Database>(self, connection: &mut DB::Connection, effects: &Effects) -> Result<bool, sqlx::Error> {
-        let (work, trace) = (effects.work, effects.trace.as_deref());
-        match (self, effects.is_row_empty()) {
-            (Self::New, false) => rows::insert::<DB>(connection, work, &effects.encoded(), trace, FAST_PATH_MS).await,
-            (Self::New, true) => rows::insert_empty::<DB>(connection, work, trace).await,
-            (Self::Open, false) => rows::seal::<DB>(connection, work, &effects.encoded(), trace, FAST_PATH_MS).await,
-            (Self::Open, true) => rows::seal_empty::<DB>(connection, work, trace).await,
+        let encoded = (!effects.is_row_empty()).then(|| effects.encoded());
+        let sealing = Sealing { work: effects.work, effects: encoded.as_deref(), trace: effects.trace.as_deref() };
+        match self {
+            Self::New => sealing.insert::<DB>(connection).await,
+            Self::Open => sealing.update::<DB>(connection).await,
         }
     }
 }
@@ -87,7 +84,7 @@ pub(super) async fn write<DB: Database>(
     // So would a new row be, if the statement that inserts it cannot tell.
     let inserts_blindly = place == Place::New && DB::IF_MARKED.is_empty();
     let must_look =
-        writes_more && guard("row_before_sequences") || inserts_blindly && !writes_more && guard("work_row_is_there");
+        if writes_more { guard("row_before_sequences") } else { inserts_blindly && guard("work_row_is_there") };
     if must_look && !place.is_there::<DB>(connection, effects.work).await.map_err(of)? {
         return Err(SqlError::Lost);
     }
