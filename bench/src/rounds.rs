@@ -20,6 +20,11 @@ impl Plan {
         Self { rounds: 5, span: Duration::from_millis(500), quick: true }
     }
 
+    /// For measurements whose rounds differ by as much as the sides do: a disk's or a neighbour's pauses are shorter than a round.
+    pub(crate) fn lengthened(&self) -> Self {
+        Self { span: self.span * 3, ..*self }
+    }
+
     /// For measurements that take seconds by themselves.
     pub(crate) fn shortened(&self) -> Self {
         Self { rounds: self.rounds.div_ceil(3), ..*self }

@@ -41,6 +41,11 @@ pub(super) const ROWS: &[Mutant] = &[
     ),
     mutant(
         "work_row_is_there",
+        "The same on MariaDB and MySQL with effects too long for the message that looks.",
+        "sql::work::lost::mariadb::effects_of_any_length_are_noted_with_their_transaction_only",
+    ),
+    mutant(
+        "work_row_is_there",
         "A work whose transaction was ended behind its back tells Redis what never happened, on PostgreSQL.",
         "sql::work::lost::postgres::a_transaction_ended_behind_the_works_back_is_noticed",
     ),

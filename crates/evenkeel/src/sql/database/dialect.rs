@@ -46,8 +46,11 @@ pub trait Dialect: sqlx::Database {
     /// lasts. `{work}` stands for its id, in hexadecimal. A savepoint ends with its transaction, whoever ends that: a deadlock, a
     /// `ROLLBACK`, the commit that a `CREATE TABLE` implies.
     const MARK: &'static str = "SAVEPOINT evenkeel_work";
-    /// Stands at the end of a `SELECT` whose first value is the work's id: nothing is selected if the mark is gone. Empty where it
-    /// cannot be asked in passing.
+    /// Takes the mark away, and fails if it is not there: what follows in the same message is not executed then. Empty where
+    /// [`IF_MARKED`](Self::IF_MARKED) does it.
+    const UNMARK: &'static str = "RELEASE SAVEPOINT evenkeel_work";
+    /// Stands at the end of a `SELECT` whose first value is the work's id: nothing is selected if the mark is gone. Empty where
+    /// [`UNMARK`](Self::UNMARK) does it.
     const IF_MARKED: &'static str = "";
     /// Limits how long the statements of this connection wait for a lock. The connection is not used for anything else after.
     const LOCK_WAIT: &'static str;
@@ -83,17 +86,26 @@ pub trait Dialect: sqlx::Database {
         text: &'static str,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
+    /// The same with text whose values are [spelled](super::Statement::spelled).
+    fn spelled_script(
+        connection: &mut Self::Connection,
+        text: String,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
     /// Whether the connection is in the transaction that was [marked](Self::MARK). Asked once: it may take the mark away.
     fn is_marked(
         connection: &mut Self::Connection,
         _work: &[u8],
     ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send {
-        async {
-            match Self::script(connection, "RELEASE SAVEPOINT evenkeel_work").await {
-                Ok(()) => Ok(true),
-                Err(error) if Self::trouble(&error) == Trouble::NoSavepoint => Ok(false),
-                Err(error) => Err(error),
-            }
+        async { Self::was_marked(Self::script(connection, Self::UNMARK).await) }
+    }
+
+    /// What the answer to [`UNMARK`](Self::UNMARK), and to whatever followed it, says of the mark.
+    fn was_marked(answer: Result<(), sqlx::Error>) -> Result<bool, sqlx::Error> {
+        match answer {
+            Ok(()) => Ok(true),
+            Err(error) if Self::trouble(&error) == Trouble::NoSavepoint => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -159,6 +171,10 @@ macro_rules! same_for {
 
         async fn script(connection: &mut Self::Connection, text: &'static str) -> Result<(), sqlx::Error> {
             sqlx::raw_sql(text).execute(connection).await.map(drop)
+        }
+
+        async fn spelled_script(connection: &mut Self::Connection, text: String) -> Result<(), sqlx::Error> {
+            sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(connection).await.map(drop)
         }
 
         fn int(row: &Self::Row, at: usize) -> Result<Option<i64>, sqlx::Error> {

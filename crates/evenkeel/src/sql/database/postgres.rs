@@ -20,6 +20,7 @@ impl Dialect for sqlx::Postgres {
 
     // Not a savepoint: that would take a second transaction id for whatever is written after it.
     const MARK: &'static str = "SET LOCAL evenkeel.work = '{work}'";
+    const UNMARK: &'static str = "";
     const IF_MARKED: &'static str = "WHERE current_setting('evenkeel.work', true) = encode($1, 'hex')";
 
     const NOTIFY: Option<&'static str> = Some("SELECT pg_notify('evenkeel/outbox', '')");

@@ -1,10 +1,13 @@
 //! The statements on `evenkeel_outbox`: one row per unit of work.
 
 use super::WorkId;
-use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
+use crate::sql::database::{Database, Kind, LIST_MAX, Lists, Row, Statement, Value};
 
 /// How long the relay leaves a committed row to the process that committed it, in ms.
 const FAST_PATH_MS: i64 = 2_000;
+/// Effects of at most so many bytes are spelled in the text of a statement, where that saves a round trip; others would come too near
+/// to the largest message that a server takes.
+const SPELLED_MAX: usize = 16 * 1024;
 
 /// Where a work is. Its row is the one that knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +51,7 @@ static SEAL: Statement = Statement::new(
 );
 static INSERT: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox (id, state, effects, trace, due_at, settled_at, attempts, created_at) \
-     SELECT ?, ?, ?, ?, {now} + ?, {now} + ?, 0, {now} {if marked}",
+     {values} ?, ?, ?, ?, {now} + ?, {now} + ?, 0, {now} {if marked}",
 );
 static LOOK: Statement = Statement::new("SELECT state FROM evenkeel_outbox WHERE 1 = 0");
 static TOMBSTONE: Statement = Statement::new(
@@ -98,10 +101,24 @@ impl Sealing<'_> {
     }
 
     /// The last statement before the commit of a work that owns its transaction: its row. `false` says that the transaction is not
-    /// the one that began, where the database can tell here.
-    pub(crate) async fn insert<DB: Database>(&self, connection: &mut DB::Connection) -> Result<bool, sqlx::Error> {
+    /// the one that began, and that nothing was written; `has_looked` that this is known already.
+    pub(crate) async fn insert<DB: Database>(
+        &self,
+        connection: &mut DB::Connection,
+        has_looked: bool,
+    ) -> Result<bool, sqlx::Error> {
         let [state, effects, trace, due_in, settled_in] = self.values();
         let values = [Value::Bytes(&self.work.0), state, effects, trace, due_in, settled_in];
+        if !has_looked && !DB::UNMARK.is_empty() {
+            let is_short = self.effects.is_none_or(|effects| effects.len() <= SPELLED_MAX);
+            if DB::KIND == Kind::MySql && is_short {
+                let both = format!("{}; {}", DB::UNMARK, INSERT.spelled::<DB>(&values));
+                return DB::was_marked(DB::spelled_script(connection, both).await);
+            }
+            if !DB::is_marked(connection, &self.work.0).await? {
+                return Ok(false);
+            }
+        }
         Ok(DB::execute(connection, INSERT.text::<DB>(), &values).await? == 1)
     }
 

@@ -61,11 +61,16 @@ impl Place {
     }
 
     /// The row, with the effects; whether that could be written.
-    async fn seal<DB: Database>(self, connection: &mut DB::Connection, effects: &Effects) -> Result<bool, sqlx::Error> {
+    async fn seal<DB: Database>(
+        self,
+        connection: &mut DB::Connection,
+        effects: &Effects,
+        has_looked: bool,
+    ) -> Result<bool, sqlx::Error> {
         let encoded = (!effects.is_row_empty()).then(|| effects.encoded());
         let sealing = Sealing { work: effects.work, effects: encoded.as_deref(), trace: effects.trace.as_deref() };
         match self {
-            Self::New => sealing.insert::<DB>(connection).await,
+            Self::New => sealing.insert::<DB>(connection, has_looked).await,
             Self::Open => sealing.update::<DB>(connection).await,
         }
     }
@@ -81,11 +86,8 @@ pub(super) async fn write<DB: Database>(
     // Without its transaction, each of the statements below would be committed by itself: a message of a work that never happened
     // would be sent, or a sequence be missing for ever.
     let writes_more = !effects.ordered.is_empty() || !effects.puts.is_empty();
-    // So would a new row be, if the statement that inserts it cannot tell.
-    let inserts_blindly = place == Place::New && DB::IF_MARKED.is_empty();
-    let must_look =
-        if writes_more { guard("row_before_sequences") } else { inserts_blindly && guard("work_row_is_there") };
-    if must_look && !place.is_there::<DB>(connection, effects.work).await.map_err(of)? {
+    let has_looked = writes_more && guard("row_before_sequences");
+    if has_looked && !place.is_there::<DB>(connection, effects.work).await.map_err(of)? {
         return Err(SqlError::Lost);
     }
     take_versions::<DB>(connection, &mut effects.puts).await.map_err(of)?;
@@ -93,7 +95,7 @@ pub(super) async fn write<DB: Database>(
         upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
     }
     take_sequences::<DB>(connection, effects.work, &effects.ordered).await.map_err(of)?;
-    let is_there = place.seal::<DB>(connection, effects).await.map_err(of)?;
+    let is_there = place.seal::<DB>(connection, effects, has_looked).await.map_err(of)?;
     if !is_there && guard("work_row_is_there") {
         return Err(SqlError::Lost);
     }

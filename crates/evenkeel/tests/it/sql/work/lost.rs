@@ -12,6 +12,7 @@ on_each! {
     a_savepoint_of_the_program_is_not_the_end_of_the_work
     a_work_begins_as_it_is_told
     nothing_is_written_outside_of_the_transaction
+    effects_of_any_length_are_noted_with_their_transaction_only
 }
 
 /// One of ten units is sold, and the cache, which knows of ten, is to hear of it.
@@ -110,6 +111,25 @@ async fn nothing_is_written_outside_of_the_transaction<DB: Sql>(rig: Rig<DB>) {
     assert!(matches!(error, SqlError::Lost), "{error}");
     for table in ["evenkeel_outbox_ordered", "evenkeel_outbox_keys", "evenkeel_job_versions", "evenkeel_outbox"] {
         assert_eq!(rig.number(&format!("SELECT COUNT(*) FROM {table}")).await, 0, "{table}");
+    }
+}
+
+/// Short ones travel to MySQL and MariaDB in the message that looks at the transaction, long ones after it.
+async fn effects_of_any_length_are_noted_with_their_transaction_only<DB: Sql>(rig: Rig<DB>) {
+    for length in [1, 1_000, 20_000] {
+        let mut work = sale(&rig).await;
+        work.publish(Message::new("orders", "'".repeat(length))).unwrap();
+        DB::run(work.tx(), "ROLLBACK").await.unwrap();
+        let error = work.commit().await.unwrap_err();
+        assert!(matches!(error, SqlError::Lost), "{error}");
+        assert_eq!(rig.number("SELECT COUNT(*) FROM evenkeel_outbox").await, 0, "{length}");
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        work.publish(Message::new("orders", "'".repeat(length))).unwrap();
+        assert!(!work.commit().await.unwrap().carried_out, "there is no sink");
+        let noted = format!("SELECT COUNT(*) FROM evenkeel_outbox WHERE LENGTH(effects) > {length}");
+        assert_eq!(rig.number(&noted).await, 1, "{length}");
+        DB::run(&mut rig.pool.acquire().await.unwrap(), "DELETE FROM evenkeel_outbox").await.unwrap();
+        DB::run(&mut rig.pool.acquire().await.unwrap(), "UPDATE stock SET units = 10 WHERE id = 1").await.unwrap();
     }
 }
 
