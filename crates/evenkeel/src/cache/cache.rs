@@ -245,11 +245,10 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
             return None;
         }
         let want = Want::new(freshness);
-        let hit = match key.number() {
-            Some(number) => self.core.near_hit(Number(number), want),
-            None => self.core.near_hit(SlotRef::of(&KeyBytes::new(key)), want),
-        };
-        hit.map(take)
+        match key.number() {
+            Some(number) => self.core.near_hit(Number(number), want, take),
+            None => self.core.near_hit(SlotRef::of(&KeyBytes::new(key)), want, take),
+        }
     }
 
     /// A read that found nothing at hand.
@@ -265,8 +264,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         }
         let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
         let told = async {
-            let found = match self.core.near_hit(SlotRef::of(key), Want::new(freshness)) {
-                Some(hit) => hit.found(),
+            let found = match self.core.near_hit(SlotRef::of(key), Want::new(freshness), Hit::found) {
+                Some(found) => found,
                 None => self.read(key, freshness, loader).await?,
             };
             tracing::Span::current().record("tier", tracing::field::debug(found.tier));

@@ -41,7 +41,7 @@ impl<V: 'static> Core<V> {
                 looks.extend(keys.iter().map(|_| Look::Load(Plan::Alone(Alone::ReadsBypassed), None)));
                 continue;
             }
-            let near: Vec<_> = keys.iter().map(|key| self.near_hit(SlotRef::of(key), want).map(Hit::found)).collect();
+            let near: Vec<_> = keys.iter().map(|key| self.near_hit(SlotRef::of(key), want, Hit::found)).collect();
             let missing = keys.iter().zip(&near).filter(|(_, near)| near.is_none());
             let missing: Vec<&[u8]> = missing.map(|(key, _)| key.as_slice()).collect();
             let mut readings = self.read_entries(&missing).await.into_iter();

@@ -95,13 +95,8 @@ impl<V> Hit<V> {
     }
 
     pub(crate) fn found(self) -> Found<V> {
-        let (age, version) = (self.age(), self.entry.version());
+        let (age, version) = (Duration::from_millis(self.age_ms), self.entry.version());
         Found { value: self.entry.row, tier: Tier::Near, age, version, stale: None }
-    }
-
-    #[inline]
-    fn age(&self) -> Duration {
-        Duration::from_millis(self.age_ms)
     }
 }
 
@@ -129,20 +124,32 @@ impl<V> Near<V> {
         }
     }
 
-    /// The value of `key`, if it may be served and will do for this read. `soon` is asked only if there is one.
+    /// What `take` makes of the value of `key`, if it may be served and will do for this read. `soon` is asked only if there is one.
     #[inline]
-    pub(crate) fn get(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Option<Hit<V>> {
-        self.find(key, soon, want).map_err(|miss| self.missed(miss)).ok()
+    pub(crate) fn get<R>(
+        &self,
+        key: impl Sought,
+        soon: impl FnOnce() -> Soon,
+        want: Want,
+        take: impl FnOnce(Hit<V>) -> R,
+    ) -> Option<R> {
+        self.find(key, soon, want, take).map_err(|miss| self.missed(miss)).ok()
     }
 
     /// The same for one who goes another way if there is none, and will be counted there.
     #[inline]
     pub(crate) fn peek(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Option<Hit<V>> {
-        self.find(key, soon, want).ok()
+        self.find(key, soon, want, |hit| hit).ok()
     }
 
     #[inline]
-    fn find(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Result<Hit<V>, Miss> {
+    fn find<R>(
+        &self,
+        key: impl Sought,
+        soon: impl FnOnce() -> Soon,
+        want: Want,
+        take: impl FnOnce(Hit<V>) -> R,
+    ) -> Result<R, Miss> {
         let Some(entry) = self.entries.get(&key) else { return Err(Miss::Absent) };
         let soon = soon();
         if self.is_over(&entry, soon) {
@@ -152,12 +159,12 @@ impl<V> Near<V> {
         if self.is_silent(&entry, soon) {
             return Err(Miss::Silent);
         }
-        let hit = Hit { age_ms: soon.store_ms.saturating_sub(entry.loaded_at_ms), entry };
-        if !want.takes_near(hit.age(), hit.entry.version()) {
+        let age_ms = soon.store_ms.saturating_sub(entry.loaded_at_ms);
+        if !want.takes_near(Duration::from_millis(age_ms), entry.version()) {
             return Err(Miss::Absent);
         }
         self.metrics.hits.increment(1);
-        Ok(hit)
+        Ok(take(Hit { entry, age_ms }))
     }
 
     /// Drops the entry of `key`, and any read of it that is on its way loses its place.

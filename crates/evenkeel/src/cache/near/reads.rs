@@ -27,11 +27,11 @@ impl<V: 'static> Core<V> {
         self.tracker.near.is_some()
     }
 
-    /// What the near cache has that will do for this read. Asks nobody.
+    /// What `take` makes of what the near cache has that will do for this read. Asks nobody.
     #[inline]
-    pub(crate) fn near_hit(&self, key: impl Sought, want: Want) -> Option<Hit<V>> {
+    pub(crate) fn near_hit<R>(&self, key: impl Sought, want: Want, take: impl FnOnce(Hit<V>) -> R) -> Option<R> {
         let near = self.tracker.near.as_ref()?;
-        if self.bypasses_reads() { None } else { near.get(key, || self.store.soon(), want) }
+        if self.bypasses_reads() { None } else { near.get(key, || self.store.soon(), want, take) }
     }
 
     /// The same, counted only if it hits.
