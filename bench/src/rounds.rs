@@ -22,7 +22,7 @@ impl Plan {
 
     /// For measurements whose rounds differ by as much as the sides do: a disk's or a neighbour's pauses are shorter than a round.
     pub(crate) fn lengthened(&self) -> Self {
-        Self { span: self.span * 3, ..*self }
+        Self { span: if self.quick { self.span } else { self.span * 3 }, ..*self }
     }
 
     /// For measurements that take seconds by themselves.

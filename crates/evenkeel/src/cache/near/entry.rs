@@ -20,15 +20,15 @@ pub(super) struct Entry<V> {
     pub(super) lane: u16,
     /// 1 if there is a version. Not a `bool`: `None` would be kept in one of the values that it does not have, and an entry be copied in
     /// two pieces beside it, which a processor cannot read until they have reached its cache.
-    versions: u16,
+    has_version: u16,
 }
 
 impl<V> Entry<V> {
     /// `until_ms` is when, by the store's clock, the store is asked again; one that is further off than can be noted comes sooner.
     pub(super) fn new(row: Option<Arc<V>>, value: &Value, until_ms: u64, era: Era, lane: u16, weight: u32) -> Self {
         let life_ms = u32::try_from(until_ms.saturating_sub(value.loaded_at_ms)).unwrap_or(u32::MAX);
-        let (version, versions) = (value.version.unwrap_or(0), u16::from(value.version.is_some()));
-        Self { row, version, loaded_at_ms: value.loaded_at_ms, life_ms, era, weight, lane, versions }
+        let (version, has_version) = (value.version.unwrap_or(0), u16::from(value.version.is_some()));
+        Self { row, version, loaded_at_ms: value.loaded_at_ms, life_ms, era, weight, lane, has_version }
     }
 
     #[inline]
@@ -38,7 +38,7 @@ impl<V> Entry<V> {
 
     #[inline]
     pub(super) fn version(&self) -> Option<u64> {
-        (self.versions != 0).then_some(self.version)
+        (self.has_version != 0).then_some(self.version)
     }
 
     /// Whether it came in before `era` began. Eras go round, so the nearer way decides.
