@@ -6,10 +6,8 @@ local function drop_value(e)
   e.codec, e.compression, e.loaded_at, e.soft_until, e.hard_until = 0, 0, 0, 0, 0
 end
 
--- The entry without what time has ended, and its bytes; or nil and why: 'nothing', 'corrupt' or 'newer'.
-local function open_entry(key, now)
-  local stored = redis.call('GET', key)
-  if not stored then return nil, 'nothing' end
+-- The entry in `stored` without what time has ended, and its bytes; or nil and why: 'nothing', 'corrupt' or 'newer'.
+local function open_stored(stored, now)
   local e, why = unpack_entry(stored)
   if not e then return nil, why end
   if e.ends_at <= now then return nil, 'nothing' end
@@ -26,6 +24,13 @@ local function open_entry(key, now)
   if e.suspect_until <= now then e.suspect_until = 0 end
   if e.guard_until <= now then e.guard_until = 0 end
   return e, stored
+end
+
+-- The same of the entry under `key`.
+local function open_entry(key, now)
+  local stored = redis.call('GET', key)
+  if not stored then return nil, 'nothing' end
+  return open_stored(stored, now)
 end
 
 -- An entry without a value. What it knew of older versions, if it existed before, is forgotten. Its ordinals begin at the

@@ -4,7 +4,7 @@
 -- Replies 1 an entry was there · 0 none was
 -- Cost O(size of the entry). A repeat invalidates once more, which harms nobody.
 local now = now_ms()
-local e, why = open_entry(KEYS[1], now)
+local e, why = open_stored(stored, now)
 if e then
   invalidate_entry(e, now, ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]))
   local refused = save_invalidated(KEYS[1], e, now)

@@ -86,18 +86,26 @@ pub trait Dialect: sqlx::Database {
         text: &'static str,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// The same with text whose values are [spelled](super::Statement::spelled).
-    fn spelled_script(
-        connection: &mut Self::Connection,
-        text: String,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
-
     /// Whether the connection is in the transaction that was [marked](Self::MARK). Asked once: it may take the mark away.
     fn is_marked(
         connection: &mut Self::Connection,
         _work: &[u8],
     ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send {
         async { Self::was_marked(Self::script(connection, Self::UNMARK).await) }
+    }
+
+    /// Inserts the row of a work, by a statement that [asks for the mark](Self::IF_MARKED) itself where it can, if the mark is there;
+    /// whether it was.
+    fn insert_marked(
+        connection: &mut Self::Connection,
+        work: &[u8],
+        statement: &'static str,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send {
+        async move {
+            let is_marked = Self::UNMARK.is_empty() || Self::is_marked(connection, work).await?;
+            Ok(is_marked && Self::execute(connection, statement, values).await? == 1)
+        }
     }
 
     /// What the answer to [`UNMARK`](Self::UNMARK), and to whatever followed it, says of the mark.
@@ -171,10 +179,6 @@ macro_rules! same_for {
 
         async fn script(connection: &mut Self::Connection, text: &'static str) -> Result<(), sqlx::Error> {
             sqlx::raw_sql(text).execute(connection).await.map(drop)
-        }
-
-        async fn spelled_script(connection: &mut Self::Connection, text: String) -> Result<(), sqlx::Error> {
-            sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(connection).await.map(drop)
         }
 
         fn int(row: &Self::Row, at: usize) -> Result<Option<i64>, sqlx::Error> {

@@ -3,20 +3,42 @@
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Value};
+use sqlx::AssertSqlSafe;
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
+
+/// Values of at most so many bytes are spelled in the text of a statement, where that saves a round trip; others would come too near
+/// to the largest message that a server takes.
+const SPELLED_MAX: usize = 16 * 1024;
 
 impl Database for sqlx::MySql {}
 
 impl Dialect for sqlx::MySql {
     const KIND: Kind = Kind::MySql;
-    // Not `UNIX_TIMESTAMP(NOW(3))`: that passes through the session's time zone and is ambiguous for an hour each autumn.
-    const NOW_MS: &'static str = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)";
+    // When the statement began, without a detour through dates. (`UNIX_TIMESTAMP(NOW(3))` passes through the session's time zone and
+    // is ambiguous for an hour each autumn.)
+    const NOW_MS: &'static str = "CAST(@@timestamp * 1000 AS SIGNED)";
     const SKIP_LOCKED: &'static str = "FOR UPDATE SKIP LOCKED";
     const BEGIN: &'static str = "BEGIN";
     const LOCK_WAIT: &'static str = "SET innodb_lock_wait_timeout = 1";
 
     same_for!(sqlx::MySql);
+
+    /// Both statements in one message, which cannot be prepared.
+    async fn insert_marked(
+        connection: &mut Self::Connection,
+        work: &[u8],
+        statement: &'static str,
+        values: &[Value<'_>],
+    ) -> Result<bool, sqlx::Error> {
+        if values.iter().map(length).sum::<usize>() > SPELLED_MAX {
+            return Ok(
+                Self::is_marked(connection, work).await? && Self::execute(connection, statement, values).await? == 1
+            );
+        }
+        let both = format!("{}; {}", Self::UNMARK, spelled(statement, values));
+        Self::was_marked(sqlx::raw_sql(AssertSqlSafe(both)).execute(connection).await.map(drop))
+    }
 
     /// Names and keys are `VARBINARY`, because the binary collations of text still ignore spaces at the end.
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {
@@ -36,5 +58,60 @@ impl Dialect for sqlx::MySql {
             Some(1053 | 1077 | 1317 | 1927 | 2006 | 2013) => Trouble::Connection,
             _ => Trouble::Other,
         }
+    }
+}
+
+/// How many bytes or digits it has, at most.
+fn length(value: &Value<'_>) -> usize {
+    bytes(value).map_or(20, <[u8]>::len)
+}
+
+/// Bytes, or the bytes of a text.
+fn bytes<'a>(value: &Value<'a>) -> Option<&'a [u8]> {
+    match value {
+        Value::Bytes(bytes) | Value::MaybeBytes(Some(bytes)) => Some(bytes),
+        Value::Text(text) | Value::MaybeText(Some(text)) => Some(text.as_bytes()),
+        _ => None,
+    }
+}
+
+/// A statement with its values in the text.
+fn spelled(statement: &str, values: &[Value<'_>]) -> String {
+    let mut values = values.iter();
+    let mut text = String::with_capacity(512);
+    for part in statement.split_inclusive('?') {
+        match part.strip_suffix('?') {
+            Some(before) => {
+                text.push_str(before);
+                spell(values.next().unwrap_or(&Value::MaybeInt(None)), &mut text);
+            }
+            None => text.push_str(part),
+        }
+    }
+    text
+}
+
+/// Bytes and text in hexadecimal digits, of which nothing can be taken for a part of the statement.
+fn spell(value: &Value<'_>, text: &mut String) {
+    if let Value::Int(number) | Value::MaybeInt(Some(number)) = value {
+        return text.push_str(&number.to_string());
+    }
+    let Some(bytes) = bytes(value) else { return text.push_str("NULL") };
+    text.push_str("x'");
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    text.extend(halves.filter_map(|half| char::from_digit(half.into(), 16)));
+    text.push('\'');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Value, spelled};
+
+    #[test]
+    fn nothing_in_a_spelled_value_is_a_part_of_the_statement() {
+        let values = [Value::Text("';--"), Value::Bytes(&[0, 0x5c, 0xff]), Value::MaybeText(None), Value::Int(-7)];
+        let values = [&values[..], &[Value::MaybeInt(Some(2))]].concat();
+        let text = spelled("INSERT INTO t SELECT ?, ?, ?, ?, ? + 1", &values);
+        assert_eq!(text, "INSERT INTO t SELECT x'273b2d2d', x'005cff', NULL, -7, 2 + 1");
     }
 }

@@ -46,38 +46,6 @@ impl Statement {
     pub(crate) fn text<DB: Dialect>(&'static self) -> &'static str {
         self.ready[DB::KIND as usize].get_or_init(|| translate::<DB>(self.source).leak())
     }
-
-    /// With its values in the text, for a message of several statements to MySQL or MariaDB: these cannot be prepared.
-    pub(crate) fn spelled<DB: Dialect>(&'static self, values: &[Value<'_>]) -> String {
-        let mut values = values.iter();
-        let mut text = String::with_capacity(512);
-        for part in self.text::<DB>().split_inclusive('?') {
-            match part.strip_suffix('?') {
-                Some(before) => {
-                    text.push_str(before);
-                    spell(values.next().unwrap_or(&Value::MaybeInt(None)), &mut text);
-                }
-                None => text.push_str(part),
-            }
-        }
-        text
-    }
-}
-
-/// A value as MySQL and MariaDB read it in the text of a statement: bytes and text in hexadecimal digits, of which nothing can be
-/// taken for a part of the statement.
-fn spell(value: &Value<'_>, text: &mut String) {
-    let bytes = match value {
-        Value::Int(number) | Value::MaybeInt(Some(number)) => return text.push_str(&number.to_string()),
-        Value::MaybeInt(None) | Value::MaybeBytes(None) | Value::MaybeText(None) => return text.push_str("NULL"),
-        Value::Bytes(bytes) | Value::MaybeBytes(Some(bytes)) => bytes,
-        Value::Text(text) | Value::MaybeText(Some(text)) => text.as_bytes(),
-    };
-    text.push_str("x'");
-    text.extend(
-        bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(|digit| char::from_digit(digit.into(), 16)),
-    );
-    text.push('\'');
 }
 
 /// Written once per statement and database, so it may live as long as the program.
@@ -164,16 +132,6 @@ mod tests {
         let (size, filled) = padded(&[1, 2, 3]).unwrap_or_default();
         assert_eq!((size, filled.len(), filled[15]), (1, 16, 3));
         assert_eq!(padded(&[0; 257]), None, "too long for one statement");
-    }
-
-    #[cfg(feature = "mysql")]
-    #[test]
-    fn nothing_in_a_spelled_value_is_a_part_of_the_statement() {
-        use super::{Statement, Value};
-        static WITH_ALL: Statement = Statement::new("INSERT INTO t SELECT ?, ?, ?, ?, ? + 1");
-        let values = [Value::Text("';--"), Value::Bytes(&[0, 0x5c, 0xff]), Value::MaybeText(None), Value::Int(-7)];
-        let text = WITH_ALL.spelled::<sqlx::MySql>(&[&values[..], &[Value::MaybeInt(Some(2))]].concat());
-        assert_eq!(text, "INSERT INTO t SELECT x'273b2d2d', x'005cff', NULL, -7, 2 + 1");
     }
 
     #[cfg(feature = "postgres")]

@@ -1,13 +1,10 @@
 //! The statements on `evenkeel_outbox`: one row per unit of work.
 
 use super::WorkId;
-use crate::sql::database::{Database, Kind, LIST_MAX, Lists, Row, Statement, Value};
+use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
 
 /// How long the relay leaves a committed row to the process that committed it, in ms.
 const FAST_PATH_MS: i64 = 2_000;
-/// Effects of at most so many bytes are spelled in the text of a statement, where that saves a round trip; others would come too near
-/// to the largest message that a server takes.
-const SPELLED_MAX: usize = 16 * 1024;
 
 /// Where a work is. Its row is the one that knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +46,13 @@ static SEAL: Statement = Statement::new(
     "UPDATE evenkeel_outbox SET state = ?, effects = ?, trace = ?, due_at = {now} + ?, settled_at = {now} + ? \
      WHERE id = ? AND state = 0",
 );
-static INSERT: Statement = Statement::new(
-    "INSERT INTO evenkeel_outbox (id, state, effects, trace, due_at, settled_at, attempts, created_at) \
-     {values} ?, ?, ?, ?, {now} + ?, {now} + ?, 0, {now} {if marked}",
+// What a database parses anew with every work is kept short.
+static PENDING: Statement = Statement::new(
+    "INSERT INTO evenkeel_outbox (id, trace, effects, state, created_at, due_at) \
+     {values} ?, ?, ?, 1, {now}, {now} + ? {if marked}",
+);
+static VERDICT: Statement = Statement::new(
+    "INSERT INTO evenkeel_outbox (id, trace, state, created_at, settled_at) {values} ?, ?, 2, {now}, {now} {if marked}",
 );
 static LOOK: Statement = Statement::new("SELECT state FROM evenkeel_outbox WHERE 1 = 0");
 static TOMBSTONE: Statement = Statement::new(
@@ -85,21 +86,6 @@ pub(crate) struct Sealing<'a> {
 }
 
 impl Sealing<'_> {
-    /// Of the columns from `state` to `settled_at`.
-    fn values(&self) -> [Value<'_>; 5] {
-        let (state, due_in, settled_in) = match self.effects {
-            Some(_) => (State::Pending, Some(FAST_PATH_MS), None),
-            None => (State::Done, None, Some(0)),
-        };
-        [
-            Value::Int(state as i64),
-            Value::MaybeBytes(self.effects),
-            Value::MaybeText(self.trace),
-            Value::MaybeInt(due_in),
-            Value::MaybeInt(settled_in),
-        ]
-    }
-
     /// The last statement before the commit of a work that owns its transaction: its row. `false` says that the transaction is not
     /// the one that began, and that nothing was written; `has_looked` that this is known already.
     pub(crate) async fn insert<DB: Database>(
@@ -107,25 +93,35 @@ impl Sealing<'_> {
         connection: &mut DB::Connection,
         has_looked: bool,
     ) -> Result<bool, sqlx::Error> {
-        let [state, effects, trace, due_in, settled_in] = self.values();
-        let values = [Value::Bytes(&self.work.0), state, effects, trace, due_in, settled_in];
-        if !has_looked && !DB::UNMARK.is_empty() {
-            let is_short = self.effects.is_none_or(|effects| effects.len() <= SPELLED_MAX);
-            if DB::KIND == Kind::MySql && is_short {
-                let both = format!("{}; {}", DB::UNMARK, INSERT.spelled::<DB>(&values));
-                return DB::was_marked(DB::spelled_script(connection, both).await);
-            }
-            if !DB::is_marked(connection, &self.work.0).await? {
-                return Ok(false);
-            }
+        let values = [
+            Value::Bytes(&self.work.0),
+            Value::MaybeText(self.trace),
+            Value::MaybeBytes(self.effects),
+            Value::Int(FAST_PATH_MS),
+        ];
+        let (statement, values) =
+            if self.effects.is_some() { (&PENDING, &values[..]) } else { (&VERDICT, &values[..2]) };
+        let statement = statement.text::<DB>();
+        if has_looked {
+            return Ok(DB::execute(connection, statement, values).await? == 1);
         }
-        Ok(DB::execute(connection, INSERT.text::<DB>(), &values).await? == 1)
+        DB::insert_marked(connection, &self.work.0, statement, values).await
     }
 
     /// The same for the row of [`open`]. `false` says that it is not there any more: the transaction is not the one that was joined.
     pub(crate) async fn update<DB: Database>(&self, connection: &mut DB::Connection) -> Result<bool, sqlx::Error> {
-        let [state, effects, trace, due_in, settled_in] = self.values();
-        let values = [state, effects, trace, due_in, settled_in, Value::Bytes(&self.work.0)];
+        let (state, due_in, settled_in) = match self.effects {
+            Some(_) => (State::Pending, Some(FAST_PATH_MS), None),
+            None => (State::Done, None, Some(0)),
+        };
+        let values = [
+            Value::Int(state as i64),
+            Value::MaybeBytes(self.effects),
+            Value::MaybeText(self.trace),
+            Value::MaybeInt(due_in),
+            Value::MaybeInt(settled_in),
+            Value::Bytes(&self.work.0),
+        ];
         Ok(DB::execute(connection, SEAL.text::<DB>(), &values).await? == 1)
     }
 }
