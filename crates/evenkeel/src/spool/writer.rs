@@ -294,3 +294,31 @@ impl Writer {
         self.shared.figures().file_bytes = self.segments.bytes();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    #[test]
+    fn what_comes_together_shares_one_sync() -> Result<(), SpoolError> {
+        let folder = tempfile::tempdir().map_err(|error| SpoolError::Broken { reason: error.to_string() })?;
+        let (segments, opened) = Segments::open(folder.path())?;
+        let shared = Arc::new(Shared::new(opened.live, Clock::system()));
+        let options = SpoolOptions::default().fsync(Fsync::Always);
+        let writer = Writer::new(segments, Arc::clone(&shared), options);
+        // All of it is there before the thread, which is this one, begins.
+        let (messages, inbox) = unbounded_channel();
+        let (told, answers) = std::sync::mpsc::channel();
+        for key in 0..100_u8 {
+            let (told, shared) = (told.clone(), Arc::clone(&shared));
+            let answer: Answer = Box::new(move |answered| _ = told.send((answered, shared.figures().syncs)));
+            let _ = messages.send(Message::Append(Obligation::write("topic", vec![key], vec![0; 10]), answer));
+        }
+        drop((messages, told));
+        writer.run(inbox);
+        let answers: Vec<_> = answers.into_iter().collect();
+        assert!(answers.len() == 100 && answers.iter().all(|(answered, syncs)| answered.is_ok() && *syncs == 1));
+        Ok(())
+    }
+}

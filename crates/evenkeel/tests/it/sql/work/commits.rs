@@ -15,6 +15,7 @@ on_each! {
     a_commit_survives_its_caller
     the_trace_goes_on_in_every_effect
     the_work_that_commits_last_decides_about_a_job
+    a_version_that_begins_anew_is_above_all_earlier_ones
     an_empty_work_leaves_a_verdict
     what_cannot_be_an_effect_is_refused_at_once
 }
@@ -123,6 +124,19 @@ async fn the_work_that_commits_last_decides_about_a_job<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     let nameless = work.reschedule(rig.mail.job(&"fourth".to_owned())).unwrap_err();
     assert!(matches!(nameless, SqlError::Effect(_)), "{nameless}");
+}
+
+async fn a_version_that_begins_anew_is_above_all_earlier_ones<DB: Sql>(rig: Rig<DB>) {
+    let in_an_hour = Duration::from_secs(3_600);
+    for body in ["first", "second"] {
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        let job = work.reschedule(rig.mail.job(&body.to_owned()).id("order/7").delay(in_an_hour)).unwrap();
+        work.commit().await.unwrap();
+        let Some(Found::Live { job: found, .. }) = rig.mail.find(&job).await.unwrap() else { panic!("the job waits") };
+        assert_eq!(&found.spec.body[..], format!("\"{body}\"").as_bytes(), "it lost against what the queue remembers");
+        // As retention does it.
+        DB::run(&mut rig.pool.acquire().await.unwrap(), "DELETE FROM evenkeel_job_versions").await.unwrap();
+    }
 }
 
 async fn an_empty_work_leaves_a_verdict<DB: Sql>(rig: Rig<DB>) {
