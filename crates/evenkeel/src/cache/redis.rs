@@ -15,15 +15,17 @@ use redis::{FromRedisValue, Pipeline, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What every script begins with.
-const SHARED: &[&str] = &[include_str!("header.lua"), include_str!("entry.lua")];
+/// The functions that all scripts share.
+const SHARED: &[&str] = &[HEADER, ENTRY];
+const HEADER: &str = include_str!("header.lua");
+const ENTRY: &str = include_str!("entry.lua");
 
 static LEASE: Script = Script::with_shared("lease-1", SHARED, include_str!("scripts/lease-1.lua"));
 static FILL: Script = Script::with_shared("fill-1", SHARED, include_str!("scripts/fill-1.lua"));
 static ABANDON: Script = Script::with_shared("abandon-1", SHARED, include_str!("scripts/abandon-1.lua"));
 static INVALIDATE: Script = Script::with_shared(
     "invalidate-1",
-    &[include_str!("unless_absent.lua"), include_str!("header.lua"), include_str!("entry.lua")],
+    &[include_str!("unless_absent.lua"), HEADER, ENTRY],
     include_str!("scripts/invalidate-1.lua"),
 );
 static BEGIN_WRITE: Script = Script::with_shared("begin_write-1", SHARED, include_str!("scripts/begin_write-1.lua"));
