@@ -3,6 +3,8 @@
 //! The guards are switches compiled only for tests (`EVENKEEL_MUTANT`), so the test binaries that are already built are
 //! run again and nothing is compiled. A test must also pass with its guard in place: a test that always fails shows nothing.
 
+mod selection;
+
 use crate::shell;
 use crate::test::{self, Park, Suite};
 use anyhow::{Context, Result, bail};
@@ -23,6 +25,16 @@ const DEADLINE: Duration = Duration::from_secs(90);
 pub(crate) struct Arguments {
     /// Only the guards whose name contains this
     filter: Option<String>,
+    /// Every guard; without it, those near a change and a fifth of the others, as the gate does
+    #[arg(long, conflicts_with = "filter")]
+    all: bool,
+}
+
+/// How much of the table to run.
+pub(crate) enum Share<'a> {
+    All,
+    Gate,
+    Named(&'a str),
 }
 
 /// One row of the test kit's table.
@@ -43,13 +55,26 @@ enum Outcome {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     test::build()?;
     let park = Park::start(&[])?;
-    run_on(&park, arguments.filter.as_deref())
+    let share = match &arguments.filter {
+        Some(filter) => Share::Named(filter),
+        None if arguments.all => Share::All,
+        None => Share::Gate,
+    };
+    run_on(&park, &share)
 }
 
 /// Runs the table on servers that are already there.
-pub(crate) fn run_on(park: &Park, filter: Option<&str>) -> Result<()> {
+pub(crate) fn run_on(park: &Park, share: &Share<'_>) -> Result<()> {
     let mut table = table()?;
-    table.retain(|mutant| filter.is_none_or(|filter| mutant.name.contains(filter)));
+    match share {
+        Share::All => {}
+        Share::Named(filter) => table.retain(|mutant| mutant.name.contains(filter)),
+        Share::Gate => {
+            let (chosen, sentence) = selection::for_the_gate(table)?;
+            table = chosen;
+            println!("{sentence}");
+        }
+    }
     let suites = Suite::all()?;
     let verdicts: Mutex<BTreeMap<usize, Result<(), String>>> = Mutex::default();
     let next = AtomicUsize::new(0);
