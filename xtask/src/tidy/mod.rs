@@ -15,6 +15,7 @@ mod manifests;
 mod markdown;
 mod metrics;
 mod panics;
+mod sentences;
 mod sizes;
 mod source;
 mod text;
@@ -58,6 +59,7 @@ const RULES: &[Rule] = &[
     guards::RULE,
     guarantees::RULE,
     hazards::RULE,
+    sentences::RULE,
     keyspace::RULE,
     metrics::RULE,
     links::RULE,

@@ -65,7 +65,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     ///
     /// # Errors
     /// The loader's own ([`CacheError::Loader`]), its panic or time-out; [`CacheError::Overloaded`] if too many loads were in
-    /// the way; [`CacheError::Failing`] if somebody else's load of this key kept failing. Never Redis's.
+    /// the way, [`CacheError::Busy`] if too many readers were; [`CacheError::Failing`] if another reader's load of this key kept
+    /// failing; [`CacheError::WaitedTooLong`] and [`CacheError::Writing`] if the cache was built so. Never Redis's.
     pub async fn get<Q, F, Load, E>(&self, key: &Q, load: F) -> Result<Option<Arc<V>>, CacheError>
     where
         K: Borrow<Q>,
@@ -85,8 +86,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// Like [`get`](Self::get), with the freshness that this read needs, and with where the value came from.
     ///
     /// # Errors
-    /// As [`get`](Self::get); [`CacheError::Writing`] if the cache was built so;
-    /// [`CacheError::Unsupported`] for a freshness that this cache cannot give.
+    /// As [`get`](Self::get); [`CacheError::Unsupported`] for a freshness that this cache cannot give.
     pub async fn get_with<Q, F, Load, E>(&self, key: &Q, freshness: Freshness, load: F) -> Result<Found<V>, CacheError>
     where
         K: Borrow<Q>,

@@ -37,13 +37,15 @@ pub enum Freshness {
     /// Whatever the store still has, at once: a value that was invalidated or has outlived its ttl too, for as long as the cache
     /// keeps such values (`keep` and the fail-safe of the builder), while somebody loads the new one.
     ///
-    /// **Guarantee.** Nobody waits for a load as long as there is a value.
+    /// **Guarantee.** A read that finds such a value in the store does not wait for a load. (It does not look there while the store
+    /// is away, while reads are bypassed, or while this process has an invalidation of the key to repeat.)
     /// **Not guaranteed.** One's own writes.
     StaleWhileRevalidate,
     /// A value that nobody has invalidated and that has not outlived its ttl; if there is none, and loading one fails, then an
     /// older one that was read from the database at most so long ago.
     ///
-    /// **Guarantee.** A stale value is served only after a load has failed, and never one older than this bound.
+    /// **Guarantee.** A stale value is served only after a load has failed, or has taken longer than `load_soft_timeout` if the cache
+    /// has one; and never one older than this bound.
     /// **Not guaranteed.** That there is such a value: the store keeps it for as long as `keep` and the fail-safe of the builder say.
     StaleIfError(Duration),
     /// A value of at least this version: how a reader in another process sees the write that its user has just made. The writer

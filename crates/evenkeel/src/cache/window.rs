@@ -90,7 +90,8 @@ impl WriteWindow {
     /// Keeps the window open for another `write_window` from now.
     ///
     /// # Errors
-    /// [`CacheError::WindowLost`]: roll back. [`CacheError::Link`]: the store did not answer; the window is as it was before.
+    /// [`CacheError::WindowLost`]: roll back. [`CacheError::Link`]: the store did not answer; the window lasts at least as long as
+    /// [`remaining`](Self::remaining) says.
     pub async fn renew(&self) -> Result<Duration, CacheError> {
         self.0.renew().await
     }
@@ -144,7 +145,8 @@ impl OpenWindow {
     /// Asks whether it is safe to commit: renews the window, and says how long the commit may take. Call it right before the
     /// commit.
     ///
-    /// **Guarantee.** If the commit is over before the time is up, no reader was given an older value after it.
+    /// **Guarantee (C2).** If the commit is over before the time is up, no [`Fresh`](super::Freshness::Fresh) read that begins after
+    /// it returns an older value.
     /// **Not guaranteed.** That the commit is over in time: nothing here can end it. The window's end says whether it was.
     ///
     /// # Errors

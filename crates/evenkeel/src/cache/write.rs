@@ -119,7 +119,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// only after this has answered. [`WriteWindow`] says what comes then.
     ///
     /// # Errors
-    /// [`CacheError::WritersBusy`] for a fifth writer, [`CacheError::Link`] if the store is away: nothing may be written then.
+    /// [`CacheError::WritersBusy`] for a fifth writer, [`CacheError::Link`] if the store is away, [`CacheError::WindowNotReplicated`]
+    /// if too few replicas had the window in time: nothing may be written then.
     /// [`CacheError::Unsupported`] under another protocol than [`Protocol::Fenced`](super::Protocol::Fenced).
     pub async fn begin_write<Q>(&self, key: &Q) -> Result<WriteWindow, CacheError>
     where

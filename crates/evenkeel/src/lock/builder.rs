@@ -95,8 +95,8 @@ impl LockBuilder {
     /// Tasks of this process get it in the order in which they asked, and other processes in between. Needs a tokio runtime.
     ///
     /// # Errors
-    /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Link`] if Redis did not answer three times in a row;
-    /// [`LockError::Invalid`] if it cannot work like this.
+    /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Link`] if Redis did not answer three times in a row (`LockError::Sql`
+    /// of a database, [`LockError::NoQuorum`] of a Redlock); [`LockError::Invalid`] if it cannot work like this.
     pub async fn acquire(self) -> Result<Guard, LockError> {
         self.check_stripes().await?;
         acquire(&self.locks, self.wanted()?).await

@@ -103,8 +103,8 @@ impl Guard {
 
     /// Gives the lock back and says what is known about it.
     ///
-    /// Guaranteed: after this returned no renewal is sent any more, and the next in the queue has been told. If the future is
-    /// dropped before, the lock is given back as if the guard had been dropped.
+    /// Guaranteed: after this returned no renewal is sent any more, and if it is no error, the next in the queue has been notified. If
+    /// the future is dropped before, the lock is given back as if the guard had been dropped.
     ///
     /// # Errors
     /// [`LockError::Link`]: Redis did not answer; the lock ends with its lease, nothing is to be done.

@@ -76,7 +76,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// # Errors
     /// [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent. [`QueueError::Full`]: it was not taken.
     /// [`QueueError::Link`] with `outcome_unknown`: it may have been taken, and sending it again may duplicate it; a job with
-    /// an id of yours ([`Order::id`]) may be sent again without harm.
+    /// an id of yours ([`Order::id`]) may be sent again without harm. [`QueueError::NotDurable`]: it was taken, with fewer copies
+    /// than asked for.
     pub async fn now(&self, body: &T) -> Result<JobId, QueueError> {
         self.job(body).enqueue().await.map(|sent| sent.id)
     }

@@ -13,7 +13,8 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
     /// not current any more. The limits of the queue do not apply, nor does its durability.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`] without an id, with a unique key, or with version 0; [`QueueError::Link`]: put it again.
+    /// [`QueueError::Invalid`] without an id, with a unique key, with version 0, or for a queue with `Durability::Sql`;
+    /// [`QueueError::TooLarge`], [`QueueError::Codec`]: nothing was sent; [`QueueError::Link`]: put it again.
     pub async fn put(self, version: u64) -> Result<PutAnswer, QueueError> {
         let queue = self.queue();
         if !self.has_id() {

@@ -85,7 +85,7 @@ impl Spool {
     ///
     /// # Errors
     /// [`SpoolError::Full`] (after waiting for room, if the options say so), [`SpoolError::TooLarge`], [`SpoolError::Io`]: it is
-    /// not kept. [`SpoolError::Broken`]: nothing is kept any more, and whether this is, nobody knows.
+    /// not kept; nor after [`SpoolError::Closed`]. [`SpoolError::Broken`]: nothing is kept any more, and whether this is, nobody knows.
     pub async fn append(&self, obligation: Obligation) -> Result<u64, SpoolError> {
         let mut room = self.0.shared.room.subscribe();
         let WhenFull::Block(patience) = self.0.options.when_full else { return self.try_append(obligation).await };

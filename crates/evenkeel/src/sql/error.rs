@@ -66,6 +66,10 @@ pub enum SqlError {
     /// The task of the commit was ended with its runtime. As [`SqlError::OutcomeUnknown`].
     #[error("the runtime ended during the commit; its effects follow whatever the database decides")]
     Interrupted,
+    /// The commit of a transaction without effects was sent, and its answer was lost: it may have been committed or not. Read what it
+    /// changed, later, to know which.
+    #[error("nobody can say whether the transaction was committed ({0}); read what it changed before doing it again")]
+    CommitUnknown(Arc<sqlx::Error>),
 }
 
 impl SqlError {
@@ -96,7 +100,7 @@ impl SqlError {
     /// Whether the transaction may have been committed although the call failed.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
-        matches!(self, Self::OutcomeUnknown { .. } | Self::Interrupted)
+        matches!(self, Self::OutcomeUnknown { .. } | Self::Interrupted | Self::CommitUnknown(_))
     }
 }
 

@@ -61,6 +61,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::contention::retry::retries_are_bounded_and_the_error_says_so",
     ),
     mutant(
+        "locking_commit_may_have_happened",
+        "A locking transaction whose commit was not answered is said to be retryable, and is done twice.",
+        "sql::contention::sentences::a_locking_commit_without_an_answer_is_not_retryable_on_mariadb",
+    ),
+    mutant(
         "conflicts_then_lock",
         "Work that meets one conflict after the other never locks its rows.",
         "sql::contention::retry::sqlite::who_met_too_many_conflicts_locks",

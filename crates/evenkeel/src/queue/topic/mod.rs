@@ -75,10 +75,10 @@ impl Keel {
         }
     }
 
-    /// Every topic that a program has opened, by name.
+    /// Every topic that a program has opened, by name; none if no program has.
     ///
     /// # Errors
-    /// As [`topic`](Self::topic).
+    /// [`QueueError::Link`].
     pub async fn topics(&self) -> Result<Vec<Topic>, QueueError> {
         let store = self.queue_store();
         let mut topics = Vec::new();

@@ -1,10 +1,12 @@
 //! Rows that are locked while they are read.
 
+use crate::guard::guard;
 use crate::keel::Keel;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
 use sqlx::{AssertSqlSafe, Pool, Transaction};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -118,10 +120,14 @@ impl<DB: Database> LockingTransaction<DB> {
     /// Commits.
     ///
     /// # Errors
-    /// [`SqlError::Database`]: what the database said; after a lost connection nobody knows whether it was committed.
+    /// [`SqlError::Database`]: what the database said; it was not committed. [`SqlError::CommitUnknown`]: the connection was lost.
     pub async fn commit(mut self) -> Result<(), SqlError> {
         let transaction = self.ended().await?;
-        transaction.commit().await.map_err(SqlError::of::<DB>)
+        transaction.commit().await.map_err(|error| match error {
+            error @ sqlx::Error::Database(_) => SqlError::of::<DB>(error),
+            error if guard("locking_commit_may_have_happened") => SqlError::CommitUnknown(Arc::new(error)),
+            error => SqlError::of::<DB>(error),
+        })
     }
 
     /// Rolls back.

@@ -27,7 +27,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// **Guarantee (U7).** Of all deliveries of one message to one group, the SQL effect of one transaction is committed that was
 /// told [`Once::Fresh`], if each handler asks [`once`](Self::once) in the transaction of its effect and does nothing unless it is
 /// told so. **Not guaranteed.** Anything about effects outside that transaction; a message whose name does not know its time and
-/// that comes back after the retention.
+/// that comes back after the retention; a [parked](Once::Parked) message that a person lets run, which may have run before.
 pub struct Inbox<DB: Database> {
     pub(super) pool: Pool<DB>,
     pub(super) clock: Clock,

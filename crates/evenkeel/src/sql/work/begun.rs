@@ -112,7 +112,8 @@ impl<DB: Database> Work<DB> {
     ///
     /// # Errors
     /// [`SqlError::Lost`], [`SqlError::Database`], [`SqlError::Poisoned`], [`SqlError::Window`]: rolled back; see
-    /// [`is_retryable`](SqlError::is_retryable). [`SqlError::OutcomeUnknown`]: nobody could say within a minute.
+    /// [`is_retryable`](SqlError::is_retryable). [`SqlError::OutcomeUnknown`]: nobody could say within a minute;
+    /// [`SqlError::Interrupted`]: the runtime ended during the commit.
     pub async fn commit(self) -> Result<Committed, SqlError> {
         if let Some(poison) = self.poison {
             let _ = self.transaction.rollback().await;

@@ -7,5 +7,6 @@ mod pools_side_by_side;
 mod redlock;
 mod rows;
 mod scripts;
+mod sentences;
 mod side;
 mod side_by_side;

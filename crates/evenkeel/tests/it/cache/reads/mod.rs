@@ -41,6 +41,7 @@ mod refresh;
 mod refusals;
 mod replicas;
 mod rig;
+mod sentences;
 mod switches;
 mod values;
 mod waiting;

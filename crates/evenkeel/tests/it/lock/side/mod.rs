@@ -31,3 +31,4 @@ mod pool_faults;
 mod queue;
 mod readers;
 pub(super) mod rig;
+mod sentences;

@@ -37,4 +37,5 @@ mod openings;
 mod periods;
 mod rig;
 mod sends;
+mod sentences;
 mod troubles;

@@ -2,3 +2,4 @@
 
 mod locking;
 mod retry;
+mod sentences;

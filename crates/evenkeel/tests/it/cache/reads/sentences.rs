@@ -1,0 +1,30 @@
+//! Sentences of the documentation that no other story shows.
+
+use super::db::Db;
+use super::rig::{Rig, get, some};
+use evenkeel::cache::{Freshness, Stale};
+use std::time::Duration;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+on_both! {
+    stale_if_error_is_served_stale_after_the_soft_time_out
+}
+
+/// A load that is slow is no error, but the cache was told not to wait for it.
+async fn stale_if_error_is_served_stale_after_the_soft_time_out(rig: Rig) {
+    let soft = Duration::from_millis(100);
+    let rows = rig.rows_with(|builder| builder.fail_safe(HOUR).load_soft_timeout(soft)).await;
+    let db = Db::with("a");
+    get(&rows, &db).await;
+    rig.advance(Duration::from_secs(600)).await;
+    db.write(1, "b");
+    let mut load = db.hold();
+    let read = rows.get_with(&1, Freshness::StaleIfError(HOUR), |key| db.find(*key));
+    let found = rig.while_time_passes(read).await.unwrap();
+    assert_eq!((found.value.as_deref(), found.stale), (some("a").as_ref(), Some(Stale::LoaderSlow)));
+    load.reached().await;
+    load.release();
+    rows.until_idle().await;
+    assert_eq!(get(&rows, &db).await, some("b"));
+}

@@ -1,0 +1,25 @@
+//! Sentences of the documentation that no other story shows.
+
+use super::rig::{Rig, TTL};
+use evenkeel::lock::LockError;
+use std::time::Duration;
+
+on_both! {
+    lock_many_waits_once_for_all_names
+}
+
+/// With a wait for each name, a call over ten names takes ten times as long as its caller said.
+async fn lock_many_waits_once_for_all_names(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let first = one.lock("a").ttl(TTL).acquire().await.unwrap();
+    let _second = one.lock("b").ttl(TTL).acquire().await.unwrap();
+    let waiter = tokio::spawn(async move {
+        two.lock_many(&["a", "b"], |lock| lock.ttl(TTL).wait(Duration::from_secs(10))).await.map(drop)
+    });
+    rig.pass(Duration::from_secs(6)).await;
+    first.release().await.unwrap();
+    rig.pass(Duration::from_secs(5)).await;
+    // Time stands still from here on: a second wait would not end.
+    let refused = waiter.await.unwrap();
+    assert!(matches!(refused, Err(LockError::Busy { ref name, .. }) if name == "b"), "{refused:?}");
+}

@@ -1,0 +1,58 @@
+//! What the documentation of a call says it refuses.
+
+use super::desk::Desk;
+use super::rig::{Rig, state, told};
+use evenkeel::queue::topic::Place;
+use evenkeel::queue::{Cron, Durability, JobId, Queue, QueueError};
+use std::time::Duration;
+
+on_both! {
+    queue_calls_refuse_what_their_docs_name
+    a_tick_whose_body_is_too_large_is_an_error
+}
+
+async fn queue_calls_refuse_what_their_docs_name(rig: Rig) {
+    let mail = rig.mail_with(|builder| builder.body_bytes_max(10)).await;
+    let (body, minute) = ("a".to_owned(), Duration::from_secs(60));
+    let without_a_version = mail.job(&body).id("x").put(0).await;
+    let with_a_unique_key = mail.job(&body).id("x").unique("key", minute).put(1).await;
+    let withdrawn_without_a_version = mail.withdraw(&JobId::named(b"x"), 0).await;
+    for refused in [without_a_version, with_a_unique_key, withdrawn_without_a_version] {
+        assert!(matches!(refused, Err(QueueError::Invalid(_))), "{refused:?}");
+    }
+    let waiting = mail.delay(minute, &body).await.unwrap();
+    let edited = mail.edit(&waiting, &"123456789".to_owned()).await;
+    assert!(matches!(edited, Err(QueueError::TooLarge { bytes: 11, limit: 10 })), "{edited:?}");
+    let page = mail.topic().list(Place::Waiting, None, 501).await;
+    assert!(matches!(page, Err(QueueError::TooMany { items: 501, limit: 500 })), "{page:?}");
+    let without_a_database = mail.with_durability(Durability::Sql).await.err().unwrap();
+    assert!(matches!(without_a_database, QueueError::Settings { .. }), "{without_a_database}");
+    let daily: Cron = "0 0 * * *".parse().unwrap();
+    assert!(daily.in_zone("Mars/Olympus").unwrap_err().to_string().contains("Mars/Olympus"));
+}
+
+async fn a_tick_whose_body_is_too_large_is_an_error(rig: Rig) {
+    let mail = rig.mail_with(|builder| builder.body_bytes_max(10)).await;
+    let schedule = mail.periodic("minutely", "* * * * *".parse().unwrap(), |_| "much too long".to_owned());
+    let ended = schedule.run(std::future::pending()).await;
+    assert!(matches!(ended, Err(QueueError::TooLarge { .. })), "{ended:?}");
+}
+
+/// A program that closes its keel first must not wait for ever for its consumers.
+#[tokio::test]
+async fn a_consumer_ends_with_an_error_when_its_keel_is_shut_down() {
+    told(async {
+        let rig = Rig::redis().await;
+        let keel = rig.process().await;
+        let mail: Queue<String> = keel.queue("mail").build().await.unwrap();
+        let (desk, elsewhere) = (Desk::new(), rig.mail().await);
+        let consuming = tokio::spawn(desk.consumer(&mail).run(std::future::pending()));
+        let id = mail.now(&"a".to_owned()).await.unwrap();
+        assert_eq!(desk.done().await, "a");
+        while state(&elsewhere, &id).await.is_some() {}
+        keel.shutdown(Duration::ZERO).await;
+        let ended = consuming.await.unwrap();
+        assert!(matches!(ended, Err(QueueError::Link(_))), "{ended:?}");
+    })
+    .await;
+}

@@ -1,0 +1,28 @@
+//! Sentences of the documentation that no other story shows.
+
+use crate::sql::rig::{Rig, Sql, pool, told};
+use testkit::proxy::{Direction, Proxy};
+
+#[tokio::test]
+async fn a_locking_commit_without_an_answer_is_not_retryable_on_mariadb() {
+    told(a_locking_commit_without_an_answer_is_not_retryable(Rig::<sqlx::MySql>::open().await)).await;
+}
+
+#[tokio::test]
+async fn a_locking_commit_without_an_answer_is_not_retryable_on_postgres() {
+    told(a_locking_commit_without_an_answer_is_not_retryable(Rig::<sqlx::Postgres>::open().await)).await;
+}
+
+/// The commit has happened and its answer is lost. A caller that is told to try again does the work twice.
+async fn a_locking_commit_without_an_answer_is_not_retryable<DB: Sql>(rig: Rig<DB>) {
+    let port = url::Url::parse(&rig.database.url).unwrap().port().unwrap();
+    let proxy = Proxy::start(port, 1).await.unwrap();
+    let pool = pool::<DB>(&proxy.url(&rig.database.url), 1).await;
+    let mut locking = rig.keel.begin_locking(&pool, None).await.unwrap();
+    DB::run(locking.tx().unwrap(), "UPDATE stock SET units = units - 1 WHERE id = 1").await.unwrap();
+    proxy.cut_after_bytes(Direction::ToClient, 1);
+    let error = locking.commit().await.unwrap_err();
+    assert_eq!(proxy.counters().cut, 1, "the connection was cut");
+    assert!(error.outcome_unknown() && !error.is_retryable(), "{error}");
+    assert_eq!(rig.units().await, 9, "it was committed");
+}
