@@ -243,7 +243,7 @@ mod manual {
             if self.simulated_since.is_some() {
                 return tokio::time::sleep(span).await;
             }
-            let until = self.now() + span;
+            let until = self.now().saturating_add(span);
             // The sender lives in `self`, so waiting cannot fail.
             let _ = self.passed.subscribe().wait_for(|passed| *passed >= until).await;
         }

@@ -11,7 +11,7 @@ pub struct Integer;
 macro_rules! integers {
     ($($int:ty),*) => {$(
         impl Codec<$int> for Integer {
-            fn id(&self) -> u8 { 3 }
+            fn id(&self) -> u8 { super::INTEGER }
 
             fn encode(&self, value: &$int, out: &mut Vec<u8>) -> Result<(), CodecError> {
                 write!(out, "{value}").map_err(|error| CodecError::encode("Integer", error))
@@ -20,6 +20,10 @@ macro_rules! integers {
             fn decode(&self, bytes: Bytes) -> Result<$int, CodecError> {
                 let text = std::str::from_utf8(&bytes).map_err(|error| CodecError::decode("Integer", error))?;
                 text.parse().map_err(|error| CodecError::decode("Integer", error))
+            }
+
+            fn decode_of(&self, codec: u8, bytes: &Bytes) -> Option<Result<$int, CodecError>> {
+                super::decode_serde(codec, bytes)
             }
         }
     )*};

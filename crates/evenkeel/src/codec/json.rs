@@ -14,7 +14,7 @@ pub struct Json;
 
 impl<V: Serialize + DeserializeOwned> Codec<V> for Json {
     fn id(&self) -> u8 {
-        1
+        super::JSON
     }
 
     fn encode(&self, value: &V, out: &mut Vec<u8>) -> Result<(), CodecError> {
@@ -22,6 +22,14 @@ impl<V: Serialize + DeserializeOwned> Codec<V> for Json {
     }
 
     fn decode(&self, bytes: Bytes) -> Result<V, CodecError> {
-        serde_json::from_slice(&bytes).map_err(|error| CodecError::decode("JSON", error))
+        read(&bytes)
     }
+
+    fn decode_of(&self, codec: u8, bytes: &Bytes) -> Option<Result<V, CodecError>> {
+        super::decode_serde(codec, bytes)
+    }
+}
+
+pub(super) fn read<V: DeserializeOwned>(bytes: &[u8]) -> Result<V, CodecError> {
+    serde_json::from_slice(bytes).map_err(|error| CodecError::decode("JSON", error))
 }

@@ -1,9 +1,13 @@
 //! MessagePack: smaller than JSON, and still by field name.
 
 use super::{Codec, CodecError};
+use crate::guard::guard;
 use bytes::Bytes;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use rmp_serde::Deserializer;
+use rmp_serde::decode::Error;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 
 /// MessagePack through serde, structs as maps of field names, so that adding, removing or moving a field does not break a fleet in
 /// which two versions of the program run at once (mark what is new with `#[serde(default)]`).
@@ -12,7 +16,7 @@ pub struct MessagePack;
 
 impl<V: Serialize + DeserializeOwned> Codec<V> for MessagePack {
     fn id(&self) -> u8 {
-        2
+        super::MESSAGE_PACK
     }
 
     fn encode(&self, value: &V, out: &mut Vec<u8>) -> Result<(), CodecError> {
@@ -20,6 +24,21 @@ impl<V: Serialize + DeserializeOwned> Codec<V> for MessagePack {
     }
 
     fn decode(&self, bytes: Bytes) -> Result<V, CodecError> {
-        rmp_serde::from_slice(&bytes).map_err(|error| CodecError::decode("MessagePack", error))
+        read(&bytes)
+    }
+
+    fn decode_of(&self, codec: u8, bytes: &Bytes) -> Option<Result<V, CodecError>> {
+        super::decode_serde(codec, bytes)
+    }
+}
+
+pub(super) fn read<V: DeserializeOwned>(bytes: &[u8]) -> Result<V, CodecError> {
+    let failed = |error| CodecError::decode("MessagePack", error);
+    let mut values = Deserializer::from_read_ref(bytes);
+    let value = V::deserialize(&mut values).map_err(failed)?;
+    match IgnoredAny::deserialize(&mut values) {
+        Err(Error::InvalidMarkerRead(error)) if error.kind() == ErrorKind::UnexpectedEof => Ok(value),
+        _ if !guard("codec_trailing_bytes") => Ok(value),
+        _ => Err(CodecError::decode("MessagePack", "more bytes follow the value")),
     }
 }

@@ -2,19 +2,19 @@
 
 use super::error::QueueError;
 use super::job::Retries;
-use super::metrics::QueueMetrics;
+use super::metrics::{QueueMetrics, conflict};
 use super::queue::{Core, Queue};
 use super::register::TopicRecord;
+use super::registration::{Registration, set_limits};
 use super::retry_delay::{RetryDelay, ms};
 use super::router::Router;
 use super::server;
 use super::settings::{Durability, Settings, WhenFull};
 #[cfg(feature = "sql")]
 use super::sql::{JobTable, Judge, SqlTable, keep_sweeping};
-use super::steps::{Limits, QueueSteps};
 #[cfg(feature = "sql")]
 use crate::background::Background;
-use crate::codec::{Codec, Json};
+use crate::codec::{Codec, Json, check_id};
 use crate::keel::Keel;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -153,6 +153,10 @@ impl<T, C> QueueBuilder<T, C> {
     }
 
     /// How bodies become bytes. Default [`Json`].
+    ///
+    /// Each job says which codec wrote it, so the codec of a queue may change: what Evenkeel's other codecs wrote is read as such, as far
+    /// as the type allows it; what cannot be read is a dead letter that names the codec. Opening a topic with another codec than before
+    /// is logged and counted (`evenkeel_queue_conflicts_total`). A codec of your own has an id from 64 to 127.
     pub fn codec<D: Codec<T>>(self, codec: D) -> QueueBuilder<T, D> {
         QueueBuilder {
             keel: self.keel,
@@ -180,6 +184,9 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
         settings.check(&self.name)?;
         #[cfg(feature = "sql")]
         check_sql(&self.name, &settings, self.table.is_some(), self.horizon)?;
+        if let Err(reason) = check_id(&self.codec) {
+            return Err(QueueError::Settings { queue: self.name, reason });
+        }
         let store = self.keel.queue_store();
         server::check(&store, &self.name, &settings).await?;
         let wanted = TopicRecord {
@@ -192,6 +199,17 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             discard_exhausted: settings.discard_exhausted,
             id_window_ms: ms(settings.id_window),
         };
+        if let Some(held) = store.topic(&self.name).await?
+            && held.codec != wanted.codec
+        {
+            tracing::warn!(
+                queue = self.name,
+                was = held.codec,
+                is = wanted.codec,
+                "the topic is opened with another codec than before; bodies of both codecs wait in it until all programs use one"
+            );
+            conflict(&self.name, "codec");
+        }
         let held = store.register(&self.name, &wanted).await?;
         let router = Arc::new(Router::open(&store, &self.name, held.shards, self.keel.clock()).await?);
         let shards = router.shards();
@@ -204,12 +222,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             );
             return Err(QueueError::Settings { queue: self.name, reason });
         }
-        if settings.limits != Limits::default() {
-            let limits = settings.limits_of_a_shard(shards.count());
-            for shard in shards.iter() {
-                store.set_limits(shard, limits).await?;
-            }
-        }
+        set_limits(&store, &settings, &shards).await?;
         let name: Arc<str> = self.name.into();
         #[cfg(feature = "sql")]
         let judge = self.table.map(|table| {
@@ -224,6 +237,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             }),
             #[cfg(feature = "sql")]
             judge,
+            registration: Registration::new(self.keel.clock()),
             store,
             router,
             record: held,

@@ -56,12 +56,16 @@ pub(super) fn settle_and_claim(call: &SettleAndClaim) -> Checked {
     items(call.settlements.len() + call.want)?;
     ensure(call.sequence > 0, "sequences begin at 1")?;
     span(call.lease_ms)?;
-    call.settlements.iter().try_for_each(|(_, outcome)| match outcome {
+    call.settlements.iter().try_for_each(|(_, outcome)| settlement(outcome))
+}
+
+pub(super) fn settlement(outcome: &Outcome) -> Checked {
+    match outcome {
         Outcome::Failed { retry_ms, error } => span(*retry_ms).and_then(|()| text(error)),
         Outcome::Snoozed { after_ms } => span(*after_ms),
         Outcome::Dead { reason } => text(reason),
         Outcome::Done | Outcome::Released => Ok(()),
-    })
+    }
 }
 
 pub(super) fn beat(beat: &Beat) -> Checked {

@@ -33,6 +33,8 @@ pub struct Cron {
     /// Both days are restricted, so either is enough.
     either_day: bool,
     zone: TimeZone,
+    /// The five fields, as they were written.
+    text: String,
 }
 
 /// A text that is not a cron expression, or a time zone nobody knows.
@@ -64,6 +66,7 @@ impl FromStr for Cron {
             weekdays,
             either_day: !day.starts_with('*') && !weekday.starts_with('*'),
             zone: TimeZone::UTC,
+            text: fields.join(" "),
         };
         let comes = cron.after(Timestamp::UNIX_EPOCH).next().is_some();
         match comes {
@@ -83,6 +86,12 @@ impl Cron {
         let zone =
             TimeZone::get(name).map_err(|error| NotCron(format!("the time zone `{name}` is not known: {error}")))?;
         Ok(Self { zone, ..self })
+    }
+
+    /// The five fields, one space between them.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The time zone it is meant in.

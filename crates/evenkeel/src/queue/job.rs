@@ -165,6 +165,8 @@ pub struct JobSpec {
     pub version: Option<u64>,
     /// The encoded message.
     pub body: Bytes,
+    /// The codec that wrote it ([`Codec::id`](crate::codec::Codec::id)); `None` in records of older programs.
+    pub codec: Option<u8>,
     /// What travels beside the body.
     pub notes: Vec<Note>,
 }
@@ -182,6 +184,7 @@ impl JobSpec {
             unique: None,
             version: None,
             body,
+            codec: None,
             notes: Vec::new(),
         }
     }

@@ -41,6 +41,11 @@ impl QueueMetrics {
     }
 }
 
+/// Two programs say different things about one queue.
+pub(crate) fn conflict(queue: &str, about: &'static str) {
+    counter!("evenkeel_queue_conflicts_total", "queue" => queue.to_owned(), "about" => about).increment(1);
+}
+
 /// The handles of one consumer.
 pub(crate) struct ConsumerMetrics {
     queue: Arc<str>,

@@ -65,6 +65,7 @@ mod queues;
 pub mod record;
 mod redis;
 mod register;
+mod registration;
 mod retry_delay;
 mod router;
 mod send;

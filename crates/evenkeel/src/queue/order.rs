@@ -1,5 +1,6 @@
 //! [`Order`]: a job about which there is more to say than its body.
 
+use super::check;
 use super::error::QueueError;
 use super::job::{JobId, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
 use super::queue::Queue;
@@ -46,6 +47,7 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         let spec = core.encode(body).map(|body| JobSpec {
             retries: core.settings.retries,
             discard_exhausted: core.settings.discard_exhausted,
+            codec: Some(core.codec.id()),
             ..JobSpec::new(body)
         });
         Self { queue, spec, when: When::In(0), id: None, name: None, unique: None, headers: BTreeMap::new() }
@@ -193,6 +195,9 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
                 id
             }
         };
-        Ok(NewJob { id, when: self.when, spec })
+        let job = NewJob { id, when: self.when, spec };
+        // Before a row or an outbox takes what the store would refuse for ever.
+        check::new_jobs(std::slice::from_ref(&job))?;
+        Ok(job)
     }
 }

@@ -3,13 +3,17 @@
 //! The next tick always waits in the queue already, so that it starts on time whoever is alive then. The store keeps the last
 //! tick that was taken in; who moves it on takes in what comes next, in the same step.
 
+use super::consume::caught_call;
 use super::cron::Cron;
 use super::error::QueueError;
 use super::job::{JobId, Note};
+use super::metrics::conflict;
 use super::queue::Queue;
+use super::register::ScheduleRecord;
 use super::router::no_shard;
 use super::steps::{ITEMS_MAX, NewJob, QueueSteps, Shard, Tick, Ticked, When};
 use crate::clock::{Clock, UnixMs};
+use crate::guard::guard;
 use crate::retry::Backoff;
 use bytes::Bytes;
 use jiff::{Timestamp, Zoned};
@@ -54,6 +58,10 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// that `body` makes of that time. Its first tick is the first one after the schedule was first run.
     ///
     /// The next tick waits in the queue ahead of its time: if the expression changes, one tick of the old one still comes.
+    ///
+    /// A name has one definition (expression, time zone, what becomes of missed ticks): the one that was registered last, which a
+    /// program does when it begins to run the schedule. Programs that say otherwise follow it within a minute, with bodies of their
+    /// own; both definitions are logged, and counted as `evenkeel_queue_conflicts_total`. No tick of the definition that counts is lost.
     pub fn periodic(
         &self,
         name: impl Into<String>,
@@ -75,7 +83,7 @@ impl<T: Send + Sync + 'static> Periodic<T> {
     ///
     /// # Errors
     /// [`QueueError::Codec`], [`QueueError::TooLarge`]: a body cannot be sent. [`QueueError::Invalid`]: the expression has no
-    /// time left.
+    /// time left, or making a body panicked. The tick in question was not taken in, and counts as missed when the schedule runs again.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
         tokio::select! {
             () = shutdown => Ok(()),
@@ -86,10 +94,10 @@ impl<T: Send + Sync + 'static> Periodic<T> {
     /// Ends only with an error that lasts.
     async fn keep_ticking(&self) -> QueueError {
         let core = self.queue.core();
-        let mut last = None;
+        let mut plan = Plan::new(self.cron.clone(), self.missed);
         let mut failures = 0;
         loop {
-            match self.run_once(&mut last).await {
+            match self.run_once(&mut plan).await {
                 Ok(pause) => {
                     failures = 0;
                     core.clock.sleep(pause.min(SLEEP_MAX)).await;
@@ -105,16 +113,81 @@ impl<T: Send + Sync + 'static> Periodic<T> {
     }
 
     /// Moves the schedule on if its last tick has come. Answers how long to wait until it is time again.
-    async fn run_once(&self, last: &mut Option<u64>) -> Result<Duration, QueueError> {
+    async fn run_once(&self, plan: &mut Plan) -> Result<Duration, QueueError> {
+        self.agree(plan).await?;
+        let Some(cron) = plan.cron.clone() else { return Ok(SLEEP_MAX) };
         let core = self.queue.core();
         let now = core.store.now_ms();
-        if let Some(next) = last.filter(|last| *last > now) {
-            return Ok(Duration::from_millis(next - now));
+        if let Some(last) = plan.last.filter(|last| *last > now) {
+            // The tick that waits was planned by another definition: what comes before it by this one shall not be lost.
+            let earlier = if plan.replan { next_after(&cron, now)?.filter(|next| unix_ms(*next) < last) } else { None };
+            if let Some(next) = earlier {
+                self.take_in(plan, Some(last), vec![next], unix_ms(next)).await?;
+                return Ok(Duration::ZERO);
+            }
+            plan.replan = false;
+            if plan.define {
+                core.store.define(&core.name, &self.name, &record_of(&self.cron, self.missed)).await?;
+                // Another program may have moved the schedule on meanwhile.
+                (plan.define, plan.replan) = (false, true);
+                return Ok(Duration::ZERO);
+            }
+            return Ok(Duration::from_millis(last - now));
         }
+        let (ticks, last) = self.plan(&cron, plan.missed, plan.last, now)?;
+        let seen = plan.last;
+        self.take_in(plan, seen, ticks, last).await?;
+        Ok(Duration::ZERO)
+    }
+
+    /// Learns which definition counts: the one that was registered last. What this program says itself is registered when it begins.
+    async fn agree(&self, plan: &mut Plan) -> Result<(), QueueError> {
+        let core = self.queue.core();
+        if plan.define || !guard("queue_schedule_agreed") {
+            return Ok(());
+        }
+        let own = record_of(&self.cron, self.missed);
+        let held = core.store.schedule(&core.name, &self.name).await?;
+        let is_new = plan.follows.is_none();
+        if held.is_some() && held == plan.follows {
+            return Ok(());
+        }
+        match held {
+            // Nobody has run it yet, or the store was flushed, and the tick that waited is gone, too.
+            None => (plan.define, plan.last) = (true, None),
+            Some(held) if is_new && held == own => {}
+            Some(held) => {
+                let (counts, other) = if is_new { (&own, &held) } else { (&held, &own) };
+                tracing::warn!(
+                    queue = %core.name, schedule = self.name, ?counts, ?other,
+                    "two programs define one schedule; the definition that was registered last counts"
+                );
+                conflict(&core.name, "schedule");
+                plan.replan = true;
+                if !is_new {
+                    plan.follow(&held);
+                    return Ok(());
+                }
+                plan.define = true;
+            }
+        }
+        plan.replan |= plan.define;
+        (plan.cron, plan.missed, plan.follows) = (Some(self.cron.clone()), self.missed, Some(own));
+        Ok(())
+    }
+
+    /// Takes ticks in, unless another program was faster; learns the schedule's last tick either way.
+    async fn take_in(
+        &self,
+        plan: &mut Plan,
+        seen: Option<u64>,
+        ticks: Vec<Timestamp>,
+        last: u64,
+    ) -> Result<(), QueueError> {
+        let core = self.queue.core();
         let schedule = schedule_id(&self.name);
-        let (ticks, new_last) = self.plan(*last, now)?;
-        let jobs = ticks.into_iter().map(|tick| self.job(tick)).collect::<Result<_, _>>()?;
-        let tick = Tick { schedule: schedule.0, seen: *last, last: new_last, jobs };
+        let jobs = ticks.into_iter().map(|tick| self.job(tick, plan)).collect::<Result<_, _>>()?;
+        let tick = Tick { schedule: schedule.0, seen, last, jobs };
         let store = &core.store;
         let ask = |shard: Shard, ticks: Vec<Tick>| async move {
             let mut answers = Vec::new();
@@ -124,20 +197,26 @@ impl<T: Send + Sync + 'static> Periodic<T> {
             Ok(answers)
         };
         let not_here = |answer: &Ticked| *answer == Ticked::OtherShard;
-        *last = match core.router.route(&[tick], |_| schedule, ask, not_here).await?.first() {
-            Some(Ticked::Moved) => Some(new_last),
+        plan.last = match core.router.route(&[tick], |_| schedule, ask, not_here).await?.first() {
+            Some(Ticked::Moved) => Some(last),
             Some(Ticked::Elsewhere(other)) => *other,
             Some(Ticked::OtherShard) | None => return Err(no_shard(&core.name)),
         };
-        Ok(Duration::ZERO)
+        Ok(())
     }
 
     /// The ticks to take in, and the last of them: what was missed, as far as it is made up for, and the next one.
-    fn plan(&self, last: Option<u64>, now: u64) -> Result<(Vec<Timestamp>, u64), QueueError> {
+    fn plan(
+        &self,
+        cron: &Cron,
+        missed: Missed,
+        last: Option<u64>,
+        now: u64,
+    ) -> Result<(Vec<Timestamp>, u64), QueueError> {
         let mut ticks = Vec::new();
-        for time in self.cron.after(timestamp(last.unwrap_or(now))?) {
+        for time in cron.after(timestamp(last.unwrap_or(now))?) {
             let is_next = UnixMs::from(time).0 > now;
-            match self.missed {
+            match missed {
                 _ if is_next => {}
                 Missed::Skip => continue,
                 Missed::One => ticks.clear(),
@@ -161,13 +240,71 @@ impl<T: Send + Sync + 'static> Periodic<T> {
         id
     }
 
-    fn job(&self, time: Timestamp) -> Result<NewJob, QueueError> {
+    fn job(&self, time: Timestamp, plan: &Plan) -> Result<NewJob, QueueError> {
         let at = UnixMs::from(time).0;
-        let body = (self.body)(&time.to_zoned(self.cron.zone().clone()));
+        let zone = plan.cron.as_ref().map_or_else(|| self.cron.zone(), Cron::zone).clone();
+        let body = caught_call(|| (self.body)(&time.to_zoned(zone)));
+        let body = body.map_err(|words| {
+            QueueError::Invalid(format!("the body of the schedule {} panicked for {time}: {words}", self.name))
+        })?;
         let mut spec = self.queue.job(&body).into_job(&self.queue)?.spec;
         spec.notes.push(Note::Name(Bytes::from(format!("{}/{time}", self.name))));
         Ok(NewJob { id: Self::tick_id(&self.name, time), when: When::At(at), spec })
     }
+}
+
+/// What one program knows of a schedule that it runs.
+struct Plan {
+    /// By which expression it goes; nothing if this program cannot read the one that counts.
+    cron: Option<Cron>,
+    missed: Missed,
+    /// The last tick that was taken in.
+    last: Option<u64>,
+    /// The definition that it follows.
+    follows: Option<ScheduleRecord>,
+    /// The tick that waits may have been planned by another definition.
+    replan: bool,
+    /// The program's own definition is to be registered, once the schedule goes by it.
+    define: bool,
+}
+
+impl Plan {
+    fn new(cron: Cron, missed: Missed) -> Self {
+        Self { cron: Some(cron), missed, last: None, follows: None, replan: false, define: false }
+    }
+
+    /// Goes by the definition of another program from now on.
+    fn follow(&mut self, held: &ScheduleRecord) {
+        let cron = held.cron.parse::<Cron>().and_then(|cron| cron.in_zone(&held.zone));
+        if let Err(error) = &cron {
+            tracing::error!(%error, "cannot read the definition that counts; this program leaves the schedule to others");
+        }
+        self.cron = cron.ok();
+        self.missed = match held.missed.as_str() {
+            "skip" => Missed::Skip,
+            "all" => Missed::All,
+            _ => Missed::One,
+        };
+        self.follows = Some(held.clone());
+    }
+}
+
+fn record_of(cron: &Cron, missed: Missed) -> ScheduleRecord {
+    let missed = match missed {
+        Missed::Skip => "skip",
+        Missed::One => "one",
+        Missed::All => "all",
+    };
+    let zone = cron.zone().iana_name().unwrap_or("UTC");
+    ScheduleRecord { cron: cron.text().to_owned(), zone: zone.to_owned(), missed: missed.to_owned() }
+}
+
+fn next_after(cron: &Cron, now: u64) -> Result<Option<Timestamp>, QueueError> {
+    Ok(cron.after(timestamp(now)?).find(|time| unix_ms(*time) > now))
+}
+
+fn unix_ms(time: Timestamp) -> u64 {
+    UnixMs::from(time).0
 }
 
 fn schedule_id(name: &str) -> JobId {

@@ -7,6 +7,7 @@ use super::job::JobId;
 use super::metrics::QueueMetrics;
 use super::order::{Order, Sent};
 use super::register::TopicRecord;
+use super::registration::Registration;
 use super::retry_delay::ms;
 use super::router::Router;
 use super::send;
@@ -41,6 +42,7 @@ pub(crate) struct Core<T> {
     pub(super) clock: Clock,
     pub(super) record: TopicRecord,
     pub(super) keel: Keel,
+    pub(super) registration: Registration,
     /// The rows that judge the jobs, under `Durability::Sql`.
     #[cfg(feature = "sql")]
     pub(super) judge: Option<Arc<super::sql::Judge>>,
@@ -196,7 +198,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
     }
 
     async fn change(&self, id: JobId, when: Option<When>, body: Option<Bytes>) -> Result<Rescheduled, QueueError> {
-        let change = Reschedule { id, when, body };
+        let codec = body.as_ref().map(|_| self.core.codec.id());
+        let change = Reschedule { id, when, body, codec };
         #[cfg(feature = "sql")]
         if let Some(judge) = &self.core.judge {
             return judge.reschedule(change).await;

@@ -6,6 +6,8 @@ use super::job::{
     End, ErrorClass, ErrorNote, FORGET_MS, Job, JobSpec, Keep, Note, Priority, Retries, Stamp, Unique, UniqueKey,
 };
 use super::retry_delay::RetryDelay;
+use crate::codec::{JSON, MESSAGE_PACK};
+use crate::guard::guard;
 use crate::token::Token;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -22,6 +24,10 @@ const FLAG_STARTED: u8 = 0b0000_0100;
 const FLAG_DISCARD: u8 = 0b0000_1000;
 const FLAG_NOTES: u8 = 0b0001_0000;
 const FLAG_LAPSED: u8 = 0b0010_0000;
+/// Which codec wrote the body. None of them: a record of an older program. Both: the byte before the body says it.
+const FLAGS_CODEC: u8 = 0b1100_0000;
+const FLAG_JSON: u8 = 0b0100_0000;
+const FLAG_MESSAGE_PACK: u8 = 0b1000_0000;
 
 const HAS_EXPIRY: u8 = 0b0001;
 const HAS_VERSION: u8 = 0b0010;
@@ -104,6 +110,9 @@ pub fn encode_job(job: &Job) -> Bytes {
         out.put_slice(&unique.key.0);
         put_u48(&mut out, unique.window_ms);
     }
+    if let Some(codec) = named_codec(spec.codec) {
+        out.put_u8(codec);
+    }
     out.put_slice(&spec.body);
     if !spec.notes.is_empty() {
         let start = out.len();
@@ -123,7 +132,8 @@ pub fn encoded_len(job: &Job) -> usize {
         + window_ms(spec.keep).map_or(0, |_| 6)
         + spec.unique.map_or(0, |_| 22);
     let notes: usize = spec.notes.iter().map(|note| 3 + note_len(note)).sum();
-    HEADER_BYTES + optional + spec.body.len() + if spec.notes.is_empty() { 0 } else { notes + 4 }
+    let codec = usize::from(named_codec(spec.codec).is_some());
+    HEADER_BYTES + optional + codec + spec.body.len() + if spec.notes.is_empty() { 0 } else { notes + 4 }
 }
 
 fn put_header(out: &mut BytesMut, job: &Job) {
@@ -135,7 +145,8 @@ fn put_header(out: &mut BytesMut, job: &Job) {
             | flag(job.started, FLAG_STARTED)
             | flag(spec.discard_exhausted, FLAG_DISCARD)
             | flag(!spec.notes.is_empty(), FLAG_NOTES)
-            | flag(job.lapsed, FLAG_LAPSED),
+            | flag(job.lapsed, FLAG_LAPSED)
+            | codec_flags(spec.codec),
     );
     out.put_u8(
         flag(spec.late_ms_max.is_some(), HAS_EXPIRY)
@@ -159,6 +170,22 @@ fn put_header(out: &mut BytesMut, job: &Job) {
     put_u48(out, job.enqueued_at);
     out.put_u64(job.fence);
     out.put_slice(job.token.as_ref().map_or(&[0; 16], Token::as_bytes).as_slice());
+}
+
+/// How the header names a codec.
+pub(super) fn codec_flags(codec: Option<u8>) -> u8 {
+    match codec {
+        None => 0,
+        Some(_) if !guard("queue_codec_recorded") => 0,
+        Some(JSON) => FLAG_JSON,
+        Some(MESSAGE_PACK) => FLAG_MESSAGE_PACK,
+        Some(_) => FLAGS_CODEC,
+    }
+}
+
+/// The codec whose id is the byte before the body, if it is one of those.
+pub(super) fn named_codec(codec: Option<u8>) -> Option<u8> {
+    codec.filter(|codec| codec_flags(Some(*codec)) == FLAGS_CODEC)
 }
 
 fn window_ms(keep: Keep) -> Option<u64> {
@@ -243,6 +270,13 @@ fn decode_job(mut raw: Bytes) -> Result<Job, Unreadable> {
         unique = Some(Unique { key: UniqueKey(get_16(&mut raw)?), window_ms: get_u48(&mut raw)? });
     }
     let notes = if flags & FLAG_NOTES == 0 { Vec::new() } else { split_notes(&mut raw)? };
+    let codec = match flags & FLAGS_CODEC {
+        0 => None,
+        FLAG_JSON => Some(JSON),
+        FLAG_MESSAGE_PACK => Some(MESSAGE_PACK),
+        // Of a head alone the body is not there.
+        _ => raw.try_get_u8().ok(),
+    };
     Ok(Job {
         spec: JobSpec {
             priority: Priority::ALL[usize::from(flags & FLAG_PRIORITY)],
@@ -259,6 +293,7 @@ fn decode_job(mut raw: Bytes) -> Result<Job, Unreadable> {
             unique,
             version,
             body: raw,
+            codec,
             notes,
         },
         enqueued_at,

@@ -23,17 +23,31 @@ pub(crate) struct TopicRecord {
     pub(crate) id_window_ms: u64,
 }
 
+/// How a schedule is defined. Whoever runs it follows the definition that was registered last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ScheduleRecord {
+    /// The cron expression.
+    pub(super) cron: String,
+    /// The time zone it is meant in, by its IANA name.
+    pub(super) zone: String,
+    /// What becomes of missed ticks: `skip`, `one` or `all`.
+    pub(super) missed: String,
+}
+
 /// The register in Redis: one hash, topic → record.
 pub(super) struct RedisTopics<'a> {
     link: &'a Link,
     key: String,
     /// Of topics that have grown: one hash, topic → its numbers of shards.
     grown: String,
+    /// One hash, topic and schedule → its definition.
+    schedules: String,
 }
 
 impl<'a> RedisTopics<'a> {
     pub(super) fn new(link: &'a Link) -> Self {
-        Self { link, key: format!("{}:q:topics", link.prefix()), grown: format!("{}:q:grown", link.prefix()) }
+        let key = |name: &str| format!("{}:q:{name}", link.prefix());
+        Self { link, key: key("topics"), grown: key("grown"), schedules: key("schedules") }
     }
 
     /// Enters a topic unless it is there. Two that enter it at once agree on what the first one wrote.
@@ -61,6 +75,25 @@ impl<'a> RedisTopics<'a> {
         let rows: BTreeMap<String, Vec<u8>> =
             redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("HGETALL: {error}")))?;
         rows.into_iter().map(|(topic, text)| read(&topic, &text).map(|record| (topic, record))).collect()
+    }
+
+    /// How a schedule is defined.
+    pub(super) async fn schedule(&self, topic: &str, name: &str) -> Result<Option<ScheduleRecord>, QueueError> {
+        let cmd = redis::cmd("HGET").arg(&self.schedules).arg(format!("{topic}/{name}")).clone();
+        match self.link.command(self.schedules.as_bytes(), &cmd).await? {
+            Value::Nil => Ok(None),
+            // What cannot be read is defined anew.
+            Value::BulkString(text) => Ok(serde_json::from_slice(&text).ok()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Defines a schedule anew.
+    pub(super) async fn define(&self, topic: &str, name: &str, record: &ScheduleRecord) -> Result<(), QueueError> {
+        let text = serde_json::to_string(record).map_err(|error| QueueError::Invalid(error.to_string()))?;
+        let cmd = redis::cmd("HSET").arg(&self.schedules).arg(format!("{topic}/{name}")).arg(text).clone();
+        self.link.command(self.schedules.as_bytes(), &cmd).await?;
+        Ok(())
     }
 
     /// The entry of a topic that has grown.
@@ -108,6 +141,7 @@ fn unexpected(value: &Value) -> QueueError {
 pub(super) struct MemoryTopics {
     topics: Mutex<BTreeMap<String, TopicRecord>>,
     grown: Mutex<BTreeMap<String, String>>,
+    schedules: Mutex<BTreeMap<(String, String), ScheduleRecord>>,
 }
 
 impl MemoryTopics {
@@ -125,6 +159,16 @@ impl MemoryTopics {
 
     pub(super) fn all(&self) -> Vec<(String, TopicRecord)> {
         self.topics().iter().map(|(topic, record)| (topic.clone(), record.clone())).collect()
+    }
+
+    pub(super) fn schedule(&self, topic: &str, name: &str) -> Option<ScheduleRecord> {
+        let schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        schedules.get(&(topic.to_owned(), name.to_owned())).cloned()
+    }
+
+    pub(super) fn define(&self, topic: &str, name: &str, record: &ScheduleRecord) {
+        let mut schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        schedules.insert((topic.to_owned(), name.to_owned()), record.clone());
     }
 
     /// The entry of a topic that has grown.

@@ -21,6 +21,7 @@ pub(super) async fn send<T: Send + Sync + 'static>(
     jobs: Vec<NewJob>,
 ) -> Result<Vec<Sent>, QueueError> {
     let core = queue.core();
+    core.keep_registered_now_and_then();
     let patience = match core.settings.when_full {
         WhenFull::Reject => Duration::ZERO,
         WhenFull::Wait(patience) => patience,

@@ -7,6 +7,9 @@ use super::shards::SHARDS_MAX;
 use super::steps::Limits;
 use std::time::Duration;
 
+/// How long copies may be waited for.
+const CONFIRM_MAX: Duration = Duration::from_secs(3_600);
+
 /// What happens to a job that finds its queue full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
@@ -27,12 +30,12 @@ pub enum Durability {
     Replicas {
         /// How many replicas.
         count: u32,
-        /// For how long to wait for them.
+        /// For how long to wait for them; at most an hour.
         timeout: Duration,
     },
     /// The primary's append-only file, after an fsync (`WAITAOF`, from Redis 7.2).
     Disk {
-        /// For how long to wait for it.
+        /// For how long to wait for it; at most an hour.
         timeout: Duration,
     },
     /// A row in the SQL database that [`QueueBuilder::sql`](super::QueueBuilder::sql) named. It lives until the job is done and decides
@@ -101,6 +104,13 @@ impl Settings {
         }
         if matches!(self.durability, Durability::Replicas { count: 0, .. }) {
             return refuse("`Replicas` needs at least one; without copies say `Durability::Memory`");
+        }
+        if let Durability::Replicas { timeout, .. } | Durability::Disk { timeout } = self.durability
+            && timeout > CONFIRM_MAX
+        {
+            return refuse(
+                "the `timeout` of `Replicas` and `Disk` must be at most an hour: one connection waits for all of them",
+            );
         }
         Ok(())
     }

@@ -299,6 +299,8 @@ pub struct Reschedule {
     pub when: Option<When>,
     /// The new body.
     pub body: Option<Bytes>,
+    /// The codec that wrote the new body, if that is known.
+    pub codec: Option<u8>,
 }
 
 /// What a `reschedule` found.

@@ -5,7 +5,7 @@ use super::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
 use super::job::JobId;
 use super::memory::MemoryQueue;
 use super::redis::RedisQueue;
-use super::register::{MemoryTopics, RedisTopics, TopicRecord};
+use super::register::{MemoryTopics, RedisTopics, ScheduleRecord, TopicRecord};
 use super::shards::Shards;
 use super::steps::{
     Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive, Redriven,
@@ -105,6 +105,25 @@ impl QueueStore {
         match self {
             Self::Memory(embedded) => Ok(embedded.topics.get(topic)),
             Self::Redis(redis) => RedisTopics::new(redis.link()).get(topic).await,
+        }
+    }
+
+    /// How a schedule of a topic is defined, if any program has run it.
+    pub(super) async fn schedule(&self, topic: &str, name: &str) -> Result<Option<ScheduleRecord>, QueueError> {
+        match self {
+            Self::Memory(embedded) => Ok(embedded.topics.schedule(topic, name)),
+            Self::Redis(redis) => RedisTopics::new(redis.link()).schedule(topic, name).await,
+        }
+    }
+
+    /// Defines a schedule anew.
+    pub(super) async fn define(&self, topic: &str, name: &str, record: &ScheduleRecord) -> Result<(), QueueError> {
+        match self {
+            Self::Memory(embedded) => {
+                embedded.topics.define(topic, name, record);
+                Ok(())
+            }
+            Self::Redis(redis) => RedisTopics::new(redis.link()).define(topic, name, record).await,
         }
     }
 

@@ -81,7 +81,7 @@ pub(super) async fn reschedule(keel: &Keel, arguments: RescheduleArguments, outp
     }
     let topic = super::topic(keel, &arguments.topic).await?;
     let body = arguments.body.map(|body| body.into_bytes().into());
-    let change = Reschedule { id: super::job_id(&arguments.id), when, body };
+    let change = Reschedule { id: super::job_id(&arguments.id), when, body, codec: Some(topic.codec()) };
     let answer = topic.change(change).await?;
     report(&[arguments.id], [moved(answer, "changed")].into_iter(), output)
 }

@@ -191,6 +191,56 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::side::failures::memory::a_panic_is_an_error",
     ),
     mutant(
+        "queue_delay_clamped",
+        "A delay without end is no delay but a dead letter.",
+        "queue::side::answers::memory::an_endless_delay_does_not_wedge_the_consumer",
+    ),
+    mutant(
+        "queue_fence_bounded",
+        "A fence that no delivery had leaves no room for later ones.",
+        "queue::side::answers::memory::a_fence_of_nobody_does_not_spoil_later_fences",
+    ),
+    mutant(
+        "queue_attempt_caught",
+        "A job whose body panics when it is dropped keeps its lease for ever.",
+        "queue::side::hostile::memory::misbehaving_user_code_ends_only_its_own_attempt",
+    ),
+    mutant(
+        "queue_decode_caught",
+        "A body that panics when it is read is tried again and again.",
+        "queue::side::hostile::memory::misbehaving_user_code_ends_only_its_own_attempt",
+    ),
+    mutant(
+        "queue_codec_recorded",
+        "A body of another codec is read as another value.",
+        "queue::side::codecs::redis::a_body_of_another_codec_is_read_by_that_codec",
+    ),
+    mutant(
+        "queue_edit_names_codec",
+        "An edited body is read by the codec of the one before it.",
+        "queue::side::codecs::redis::an_edited_body_names_its_own_codec",
+    ),
+    mutant(
+        "codec_trailing_bytes",
+        "Bytes of another codec are read as the value they begin with.",
+        "codec::tests::bytes_behind_a_value_are_refused",
+    ),
+    mutant(
+        "queue_codec_id_checked",
+        "A codec of the user's passes for one of Evenkeel's.",
+        "queue::side::codecs::codec_ids_of_others_are_refused_in_memory",
+    ),
+    mutant(
+        "queue_registers_again",
+        "After a flush nobody knows of the topics that programs use.",
+        "queue::side::registered::a_consumer_registers_its_topic_again_after_a_flush",
+    ),
+    mutant(
+        "queue_schedule_agreed",
+        "Each program moves a schedule on by its own expression.",
+        "queue::side::periods::memory::the_newest_definition_of_a_schedule_counts_and_loses_no_tick",
+    ),
+    mutant(
         "queue_undecodable_is_dead",
         "A body that nobody can read is tried again and again.",
         "queue::side::failures::memory::an_undecodable_body_is_dead_at_once",

@@ -1,15 +1,16 @@
 //! One run of the handler, from delivery to outcome.
 
 use super::delivery::{Cancellation, Delivery, Held, trace_of};
-use super::handled::{Handled, Reaction, outcome, words_of};
+use super::handled::{Handled, Reaction, delay_ms, is_fence, outcome, words_of};
 use super::judged::Judged;
 use super::lane::{Answer, Handling, Lane};
 use super::phase::{Phase, reached};
 use crate::clock::{Clock, Moment};
+use crate::codec::CodecError;
 use crate::guard::guard;
 use crate::queue::error::QueueError;
 use crate::queue::job::{Job, Note};
-use crate::queue::retry_delay::ms;
+use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::steps::{Beat, Delivered, Outcome, QueueSteps, Receipt};
 use crate::retry::Backoff;
 use std::any::Any;
@@ -29,17 +30,29 @@ pub(super) fn start<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, delivered: De
     let receipt = delivered.receipt;
     let cancellation = Cancellation::default();
     lane.running.add(receipt, cancellation.clone());
-    lane.run.metrics.running.increment(1.0);
     let trace = delivered.job.as_ref().ok().and_then(|job| trace_of(&job.spec.notes)).map(str::to_owned);
     let span = tracing::info_span!("queue_job", queue = %lane.run.core.name, id = %receipt.id, trace);
     let its_lane = Arc::clone(lane);
     let run = async move {
-        let outcome = tokio::select! {
-            biased;
-            () = cancellation.cancelled() => None,
-            outcome = perform(&its_lane, delivered, slot, cancellation.clone()) => outcome,
+        let running = IsRunning::new(&its_lane.run.metrics);
+        let delay = its_lane.run.core.settings.retry_delay;
+        let attempt = async {
+            tokio::select! {
+                biased;
+                () = cancellation.cancelled() => None,
+                outcome = perform(&its_lane, delivered, slot, cancellation.clone()) => outcome,
+            }
         };
-        its_lane.run.metrics.running.decrement(1.0);
+        // The user's types are decoded, judged and dropped in there, and each of these may panic. An attempt that came to no outcome
+        // would keep its lease for as long as the process lives.
+        let ended = if guard("queue_attempt_caught") { caught(attempt).await } else { Ok(attempt.await) };
+        let outcome = ended.unwrap_or_else(|words| {
+            tracing::error!(error = %words, "an attempt panicked outside its handler");
+            // A lost delivery has nothing to settle: its settlement is answered `Lost`.
+            let error = words_of(&format!("the attempt panicked: {words}"));
+            Some(Outcome::Failed { retry_ms: delay.after(1), error })
+        });
+        drop(running);
         its_lane.ended(&receipt, outcome);
     };
     let task = tokio::spawn(run.instrument(span));
@@ -56,7 +69,7 @@ async fn perform<T: Send + Sync + 'static>(
     let run = &lane.run;
     let receipt = delivered.receipt;
     let read = delivered.job.map_err(|error| error.to_string()).and_then(|job| {
-        let body = run.core.codec.decode(job.spec.body.clone()).map_err(|error| error.to_string())?;
+        let body = decode(lane, &job)?;
         Ok((job, body))
     });
     let (job, body) = match read {
@@ -98,6 +111,22 @@ async fn perform<T: Send + Sync + 'static>(
     Some(outcome)
 }
 
+/// The body of a job. A panic of the codec, or of the type's own deserialization, is an error like any other.
+fn decode<T: Send + Sync + 'static>(lane: &Lane<T>, job: &Job) -> Result<T, String> {
+    let (codec, spec) = (&lane.run.core.codec, &job.spec);
+    let decode = || match spec.codec {
+        Some(other) if other != codec.id() => codec
+            .decode_of(other, &spec.body)
+            .unwrap_or_else(|| Err(CodecError::decode("this queue's codec", format!("they are of the codec {other}")))),
+        _ => codec.decode(spec.body.clone()),
+    };
+    let decode = || decode().map_err(|error| error.to_string());
+    if !guard("queue_decode_caught") {
+        return decode();
+    }
+    caught_call(decode).unwrap_or_else(|words| Err(format!("decoding panicked: {words}")))
+}
+
 /// Gives the delivery to the handler, and says when that began. Of a panic, its words.
 async fn handle<T: Send + Sync + 'static>(
     lane: &Lane<T>,
@@ -126,7 +155,7 @@ async fn pause_topic<T>(lane: &Lane<T>, span: Duration) {
     for shard in core.router.shards().iter() {
         let paused = async {
             if core.store.stats(shard).await?.paused_until.is_none() && guard("queue_pause_topic") {
-                core.store.pause(shard, Some(core.store.now_ms() + ms(span))).await?;
+                core.store.pause(shard, Some(core.store.now_ms().saturating_add(delay_ms(span)))).await?;
             }
             Ok::<_, QueueError>(())
         };
@@ -142,7 +171,9 @@ fn judge<T>(lane: &Lane<T>, began: Moment, answer: Answer, outcome: impl FnOnce(
     if let Err((_, words)) = &answer {
         tracing::warn!(error = %words, "the handler failed");
     }
-    if let Ok(Handled::FenceSeen(fence)) = &answer {
+    if let Ok(Handled::FenceSeen(fence)) = &answer
+        && is_fence(*fence)
+    {
         lane.fence_floor.fetch_max(*fence, SeqCst);
     }
     let outcome = outcome(answer);
@@ -226,12 +257,36 @@ pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
         Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
         Ok(Poll::Pending) => Poll::Pending,
-        Err(panic) => Poll::Ready(Err(words(panic.as_ref()))),
+        Err(panic) => Poll::Ready(Err(words(panic))),
     })
     .await
 }
 
-fn words(panic: &(dyn Any + Send)) -> String {
+/// Runs a callback of the user's; a panic in it is an error with its message.
+pub(in crate::queue) fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(words)
+}
+
+fn words(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("no words were left").to_owned()
+    let text = text.unwrap_or("the panic left no message").to_owned();
+    // The payload is the user's, too, and may panic when it is dropped.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+    text
+}
+
+/// Counts an attempt as running for as long as it lives, also if its task is aborted.
+struct IsRunning<'a>(&'a ConsumerMetrics);
+
+impl<'a> IsRunning<'a> {
+    fn new(metrics: &'a ConsumerMetrics) -> Self {
+        metrics.running.increment(1.0);
+        Self(metrics)
+    }
+}
+
+impl Drop for IsRunning<'_> {
+    fn drop(&mut self) {
+        self.0.running.decrement(1.0);
+    }
 }

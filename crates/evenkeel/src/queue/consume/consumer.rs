@@ -1,5 +1,6 @@
 //! [`Consumer`]: a handler and how it is run.
 
+use super::attempt::caught_call;
 use super::batch::{Batch, BatchHandled};
 use super::delivery::Delivery;
 use super::gather::{BatchHandler, Gatherer};
@@ -15,6 +16,7 @@ use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::{Core, Queue};
 use crate::queue::retry_delay::ms;
 use crate::queue::shards::Shards;
+use crate::queue::steps::CRASH_DELAY_MS_MAX;
 use crate::queue::store::QueueStore;
 use crate::queue::topic::carry_left_behind;
 use std::fmt::Display;
@@ -227,7 +229,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             handling: handling(self.work, self.reaction, &core.clock, &phases),
             phases,
             crash_max: self.crash_max,
-            crash_delay_ms: ms(self.crash_delay),
+            crash_delay_ms: ms(self.crash_delay).min(CRASH_DELAY_MS_MAX),
             core,
         })
     }
@@ -254,7 +256,7 @@ fn judged<T: 'static, E: Display + Send + 'static>(handler: Arc<Handle<T, E>>, j
     Arc::new(move |delivery| {
         let handled = handler(delivery);
         let judge = Arc::clone(&judge);
-        Box::pin(async move { handled.await.map_err(|error| (judge(&error), error.to_string())) })
+        Box::pin(async move { handled.await.map_err(|error| reaction(&judge, &error)) })
     })
 }
 
@@ -268,7 +270,7 @@ fn each_judged<T: 'static, E: Display + Send + 'static>(
         let handled = handler(batch);
         let judge = Arc::clone(&judge);
         Box::pin(async move {
-            let judged = |error: E| (judge(&error), error.to_string());
+            let judged = |error: E| reaction(&judge, &error);
             match handled.await {
                 Ok(BatchHandled::All(handled)) => vec![Ok(handled); size],
                 Ok(BatchHandled::Each(each)) => {
@@ -280,6 +282,17 @@ fn each_judged<T: 'static, E: Display + Send + 'static>(
             }
         })
     })
+}
+
+/// What follows an error, and its text. If the user's judgement or the error's own text panics, another attempt follows: in a batch only
+/// for the delivery that it concerns.
+fn reaction<E: Display>(judge: &Judge<E>, error: &E) -> (Reaction, String) {
+    let text =
+        caught_call(|| error.to_string()).unwrap_or_else(|words| format!("the text of the error panicked: {words}"));
+    match caught_call(|| judge(error)) {
+        Ok(reaction) => (reaction, text),
+        Err(words) => (Reaction::Retry, format!("{text} (judging it panicked: {words})")),
+    }
 }
 
 /// The loops of one lane, each started again if it panics.
@@ -312,6 +325,7 @@ async fn keep_up<T: Send + Sync + 'static>(core: Arc<Core<T>>) {
 }
 
 async fn keep_up_once<T: Send + Sync + 'static>(core: &Core<T>) -> Result<(), QueueError> {
+    core.keep_registered().await?;
     let shards = core.router.look().await?;
     for number in 0..shards.before().unwrap_or(0) {
         carry_left_behind(&core.store, &shards, shards.at(number)).await?;

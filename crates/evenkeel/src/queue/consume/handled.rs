@@ -1,14 +1,21 @@
 //! What a handler says about a job.
 
+use crate::guard::guard;
 use crate::queue::retry_delay::{RetryDelay, ms};
 use crate::queue::steps::Outcome;
 use bytes::Bytes;
 use std::time::Duration;
 
+/// The longest delay that a handler may ask for, in ms: a hundred years.
+const DELAY_MS_MAX: u64 = 36_525 * 24 * 3_600_000;
+
+/// The highest fence that a handler may have met: the microseconds of the year 2112.
+const FENCE_MAX: u64 = 1 << 52;
+
 /// Of a handler's words about an error, at most so many bytes are kept.
 const WORDS_BYTES_MAX: usize = 2_048;
 
-/// How an attempt ended, in the handler's own judgement.
+/// How an attempt ended, in the handler's own judgement. A delay above a hundred years is shortened to a hundred years.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Handled {
@@ -21,7 +28,8 @@ pub enum Handled {
     /// It is no use to try again: a dead letter, for this reason.
     Dead(String),
     /// SQL refused the delivery's fence because it had seen this one, which is as high or higher: Redis has lost fences (a
-    /// failover, a flush). The job comes again at once, with a fence above it, and without using an attempt.
+    /// failover, a flush). The job comes again at once, with a fence above it, and without using an attempt. A fence above 2^52 was
+    /// written by something else, and the job is dead: fences are microseconds.
     FenceSeen(u64),
 }
 
@@ -31,7 +39,7 @@ impl From<()> for Handled {
     }
 }
 
-/// What follows an error of a handler, by its kind.
+/// What follows an error of a handler, by its kind. A delay above a hundred years is shortened to a hundred years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reaction {
@@ -54,15 +62,28 @@ pub(super) fn outcome(answer: Result<Handled, (Reaction, String)>, delay: RetryD
     let failed = |retry_ms, words: &str| Outcome::Failed { retry_ms, error: words_of(words) };
     match answer {
         Ok(Handled::Done) => Outcome::Done,
-        Ok(Handled::Retry(after)) => failed(ms(after), "the handler asked for another attempt"),
+        Ok(Handled::Retry(after)) => failed(delay_ms(after), "the handler asked for another attempt"),
         Ok(Handled::Snooze(after)) | Err((Reaction::Snooze(after) | Reaction::PauseTopic(after), _)) => {
-            Outcome::Snoozed { after_ms: ms(after) }
+            Outcome::Snoozed { after_ms: delay_ms(after) }
         }
+        Ok(Handled::FenceSeen(seen)) if !is_fence(seen) => Outcome::Dead {
+            reason: words_of(&format!("SQL has seen the fence {seen}, which is above any that a delivery can have")),
+        },
         Ok(Handled::FenceSeen(_)) => Outcome::Released,
         Ok(Handled::Dead(reason)) | Err((Reaction::Dead, reason)) => Outcome::Dead { reason: words_of(&reason) },
         Err((Reaction::Retry, words)) => failed(delay.after(failures), &words),
-        Err((Reaction::RetryAfter(after), words)) => failed(ms(after), &words),
+        Err((Reaction::RetryAfter(after), words)) => failed(delay_ms(after), &words),
     }
+}
+
+/// Whether a delivery may have had this fence, so that later ones can be above it. Scripts count in doubles.
+pub(super) fn is_fence(fence: u64) -> bool {
+    fence <= FENCE_MAX || !guard("queue_fence_bounded")
+}
+
+/// A delay that a handler asked for, in ms. Steps refuse longer ones, and a refused settlement would end nothing.
+pub(super) fn delay_ms(after: Duration) -> u64 {
+    if guard("queue_delay_clamped") { ms(after).min(DELAY_MS_MAX) } else { ms(after) }
 }
 
 /// The words that go into the job's history.

@@ -3,10 +3,11 @@
 use super::delivery::Delivery;
 use super::ear::Ear;
 use super::gather::Gatherer;
-use super::handled::{Handled, Reaction};
+use super::handled::{Handled, Reaction, words_of};
 use super::phase::Phase;
 use super::running::Running;
 use crate::guard::guard;
+use crate::queue::check;
 use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::Core;
 use crate::queue::steps::{ITEMS_MAX, Outcome, Receipt, Shard, Worker};
@@ -104,7 +105,7 @@ impl<T> Lane<T> {
             Some(outcome) => {
                 self.running.ended(receipt);
                 // The receiver lives in `self`.
-                let _ = self.ended.send(Some((*receipt, outcome)));
+                let _ = self.ended.send(Some((*receipt, settleable(outcome))));
             }
             None => {
                 self.running.remove(receipt);
@@ -152,6 +153,34 @@ impl<T> Lane<T> {
     }
 }
 
+/// A settlement that the steps would refuse takes all others of its call with it: the job is dead instead, with the reason.
+fn settleable(outcome: Outcome) -> Outcome {
+    match check::settlement(&outcome) {
+        Err(error) => Outcome::Dead { reason: words_of(&format!("its answer cannot be settled: {error}")) },
+        Ok(()) => outcome,
+    }
+}
+
 fn new_worker() -> Worker {
     Worker(*Token::random().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::settleable;
+    use crate::queue::steps::Outcome;
+    use bytes::Bytes;
+
+    #[test]
+    fn an_answer_that_steps_refuse_is_dead_with_the_reason() {
+        let endless = Outcome::Snoozed { after_ms: u64::MAX };
+        let failed = Outcome::Failed { retry_ms: 0, error: Bytes::from(vec![b'x'; 60_001]) };
+        for refused in [endless, failed] {
+            let settled = settleable(refused);
+            let is_told =
+                matches!(&settled, Outcome::Dead { reason } if reason.starts_with(b"its answer cannot be settled"));
+            assert!(is_told, "{settled:?}");
+        }
+        assert_eq!(settleable(Outcome::Snoozed { after_ms: 5 }), Outcome::Snoozed { after_ms: 5 });
+    }
 }

@@ -22,6 +22,7 @@ mod rescue;
 mod running;
 mod work;
 
+pub(super) use attempt::caught_call;
 pub use batch::{Batch, BatchHandled};
 pub use consumer::Consumer;
 pub use delivery::{Cancellation, Delivery};

@@ -48,6 +48,12 @@ impl Running {
         }
     }
 
+    /// Lets go of those whose handlers have ended: the loop that was to settle them is a new one and does not know them. What still
+    /// reaches it is settled; the leases of the others end.
+    pub(super) fn forget_ended(&self) {
+        self.held().retain(|_, held| !held.ended);
+    }
+
     pub(super) fn remove(&self, receipt: &Receipt) {
         self.held().remove(&key(receipt));
     }

@@ -5,7 +5,8 @@ use super::lane::{Handling, Inbox, Lane};
 use super::phase::{Phase, reached};
 use crate::clock::{Clock, Moment};
 use crate::guard::guard;
-use crate::link::Link;
+use crate::link::{Link, LinkError};
+use crate::queue::error::QueueError;
 use crate::queue::steps::{Claimed, ITEMS_MAX, Next, Outcome, QueueSteps, Receipt, SettleAndClaim, Settled, Verdict};
 use crate::retry::Backoff;
 use crate::token::Token;
@@ -20,6 +21,8 @@ const SETTLEMENTS_MAX: usize = 250;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Between repetitions of a call that has no answer.
 const REPEAT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
+/// An answer of another shape than expected is asked for so often again.
+const UNEXPECTED_MAX: u32 = 10;
 /// How long a handler that was told to stop may take to come to an end before its job is left to its lease.
 const STOP: Duration = Duration::from_secs(1);
 /// How long the last call may take.
@@ -36,6 +39,7 @@ pub(super) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
     let mut look_at = lane.run.core.clock.now();
     // Started again after a panic, it does not know what its last call was.
     lane.rename();
+    lane.running.forget_ended();
     loop {
         let phase = *phases.borrow_and_update();
         let is_idle = settlements.is_empty() && lane.running.is_empty() && inbox.is_empty();
@@ -100,11 +104,19 @@ async fn turn<T: Send + Sync + 'static>(
         () = async { reached(&mut run.phases.clone(), Phase::Over).await } => return None,
     };
     let answered = run.core.clock.now();
-    let Settled::Done(claimed) = settled else {
-        tracing::error!(shard = ?lane.shard, "another worker calls under this one's name; taking another one");
-        lane.rename();
-        *sequence = 0;
-        return Some(answered);
+    let claimed = match settled {
+        Ok(Settled::Done(claimed)) => claimed,
+        Ok(Settled::Stale) => {
+            tracing::error!(shard = ?lane.shard, "another worker calls under this one's name; taking another one");
+            lane.rename();
+            *sequence = 0;
+            return Some(answered);
+        }
+        Err(error) => {
+            give_up(lane, settlements, &error);
+            *sequence = 0;
+            return Some(answered + LOOK_AGAIN);
+        }
     };
     run.metrics.success(run.core.clock.unix_ms());
     record_verdicts(lane, settlements, &claimed.verdicts);
@@ -127,12 +139,18 @@ fn call<T>(lane: &Lane<T>, sequence: u64, settlements: Settlements, want: usize)
     }
 }
 
-/// Sends the call until it is answered: a lost reply is asked for again, under the same sequence.
-async fn until_answered<T>(lane: &Lane<T>, mut call: SettleAndClaim, sequence: &mut u64) -> Settled {
+/// Sends the call until it is answered: a lost reply is asked for again, under the same sequence. An error that no repetition
+/// changes ends it.
+async fn until_answered<T>(
+    lane: &Lane<T>,
+    mut call: SettleAndClaim,
+    sequence: &mut u64,
+) -> Result<Settled, QueueError> {
     let run = &lane.run;
     for attempt in 0.. {
         match run.core.store.settle_and_claim(&lane.shard, &call).await {
-            Ok(settled) => return settled,
+            Ok(settled) => return Ok(settled),
+            Err(error) if is_lasting(&error, attempt) => return Err(error),
             Err(error) => run.metrics.failed("settle_and_claim", &error),
         }
         if !guard("queue_lost_reply_asked_again") {
@@ -141,7 +159,28 @@ async fn until_answered<T>(lane: &Lane<T>, mut call: SettleAndClaim, sequence: &
         }
         pause(lane, attempt).await;
     }
-    Settled::Stale
+    Ok(Settled::Stale)
+}
+
+/// Whether the same call will be refused for ever. What a server refuses, an operator may allow; what is refused here, or cannot be
+/// read again and again, stays so.
+fn is_lasting(error: &QueueError, attempt: u32) -> bool {
+    match error {
+        QueueError::Link(LinkError::Unexpected(_)) => attempt >= UNEXPECTED_MAX,
+        QueueError::Link(_) | QueueError::Database { .. } => false,
+        _ => true,
+    }
+}
+
+/// Leaves what the call was to settle to its leases, and begins anew under another name.
+fn give_up<T>(lane: &Lane<T>, settlements: &mut Settlements, error: &QueueError) {
+    tracing::error!(
+        queue = %lane.run.core.name, shard = ?lane.shard, %error, jobs = settlements.len(),
+        "a call of the consumer can never succeed; the jobs it was to settle come again when their leases end"
+    );
+    lane.run.metrics.failed("settle_and_claim", error);
+    settlements.drain(..).for_each(|(receipt, _)| lane.running.remove(&receipt));
+    lane.rename();
 }
 
 /// Waits a little, or until the link is up again.
@@ -235,12 +274,31 @@ async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settle
         for (turn, part) in (1..).zip(settlements.chunks(ITEMS_MAX)) {
             let mut sequence = sequence + turn;
             let last = call(lane, sequence, part.to_vec(), 0);
-            if let Settled::Done(claimed) = until_answered(lane, last, &mut sequence).await {
+            if let Ok(Settled::Done(claimed)) = until_answered(lane, last, &mut sequence).await {
                 record_verdicts(lane, &part.to_vec(), &claimed.verdicts);
             }
         }
     };
     if clock.timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!(shard = ?lane.shard, "the store did not answer; jobs that ran come back when their leases end");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UNEXPECTED_MAX, is_lasting};
+    use crate::link::LinkError;
+    use crate::queue::error::QueueError;
+
+    #[test]
+    fn only_an_error_that_repeating_cannot_mend_ends_a_call() {
+        let refused = |code: &str| LinkError::Refused { code: code.to_owned(), message: String::new() };
+        for passing in [LinkError::EpochOver, LinkError::Busy { limit: 1 }, refused("OOM"), refused("NOPERM")] {
+            assert!(!is_lasting(&QueueError::Link(passing), u32::MAX));
+        }
+        let unexpected = QueueError::Link(LinkError::Unexpected(String::new()));
+        assert!(!is_lasting(&unexpected, UNEXPECTED_MAX - 1) && is_lasting(&unexpected, UNEXPECTED_MAX));
+        assert!(is_lasting(&QueueError::Invalid(String::new()), 0));
+        assert!(is_lasting(&QueueError::TooMany { items: 501, limit: 500 }, 0));
     }
 }

@@ -65,7 +65,7 @@ impl ShardState {
             job.expires_at = job.spec.late_ms_max.map(|late| due + late);
         }
         if let Some(body) = &change.body {
-            job.spec.body = body.clone();
+            (job.spec.body, job.spec.codec) = (body.clone(), change.codec);
         }
         let lapsed = job.lapsed;
         self.wait(change.id, job, due);

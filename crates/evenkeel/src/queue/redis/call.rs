@@ -1,7 +1,7 @@
 //! The arguments of the scripts.
 
 use crate::queue::job::{FORGET_MS, Job, JobId, JobSpec, Keep};
-use crate::queue::record::encode_job;
+use crate::queue::record::{codec_flags, encode_job, named_codec};
 use crate::queue::steps::{
     Beat, CRASH_DELAY_MS_MAX, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule, Rescue,
     SettleAndClaim, State, Tick, WORKER_SILENT_MS, When,
@@ -136,7 +136,11 @@ pub(super) fn reschedule(changes: &[Reschedule]) -> Args {
             None => args.bytes(""),
         };
         match &change.body {
-            Some(body) => args.bytes("1").bytes(body),
+            Some(body) => {
+                let codec = named_codec(change.codec);
+                let body = [codec.as_slice(), body].concat();
+                args.number(codec_flags(change.codec).into()).bytes(body)
+            }
             None => args.bytes("").bytes(""),
         }
     })

@@ -1,5 +1,5 @@
 -- Gives waiting jobs another due time, another body, or both.
--- KEYS 1 shard    ARGV for each: id, when ("" keeps it), "1" with a new body or "", body
+-- KEYS 1 shard    ARGV for each: id, when ("" keeps it), the flags of its codec with a new body or "", body
 -- Replies a byte for each: 0 unknown · 1 changed · 2 changed after a lapse · 3 running · 4 dead · 16 + how it ended
 -- Cost O(log n) each, and O(body) for a new one
 local lease_now, before = lease_clock(), earliest()
@@ -14,7 +14,7 @@ local function replace_body(id, j, body)
   add('bytes', #record - size)
 end
 
-local function reschedule(id, when, with_body, body)
+local function reschedule(id, when, codec, body)
   local j, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
   local index, due = nil, nil
   if j then index, due = where(id, j) end
@@ -24,7 +24,10 @@ local function reschedule(id, when, with_body, body)
   call('ZREM', index, id)
   if index == LEASED then j.flags, due = bit.bor(j.flags, LAPSED), NOW end
   if when ~= '' then due = due_at(when) end
-  if with_body == '1' then replace_body(id, j, body) end
+  if codec ~= '' then
+    j.flags = bit.bor(bit.band(j.flags, 63), tonumber(codec)) -- guard: queue_edit_names_codec
+    replace_body(id, j, body)
+  end
   if j.expires and when ~= '' then call('SETRANGE', JOB .. id, 40, struct.pack('>I6', due + j.late)) end
   wait(id, j, due)
   return has(j.flags, LAPSED) and 2 or 1

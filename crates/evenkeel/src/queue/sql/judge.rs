@@ -110,7 +110,7 @@ impl Judge {
         }
         let mut job = self.job_of(&row)?;
         if let Some(body) = change.body {
-            job.spec.body = body;
+            (job.spec.body, job.spec.codec) = (body, change.codec);
         }
         let due_at = match change.when {
             Some(When::At(due)) => due,

@@ -38,6 +38,7 @@ impl Topic {
             discard_exhausted: self.record.discard_exhausted,
             keep: if new.name.is_some() { Keep::AfterEnd(self.record.id_window_ms) } else { Keep::Nothing },
             notes: new.name.map(|name| Note::Name(name.into_bytes().into())).into_iter().collect(),
+            codec: Some(self.record.codec),
             ..JobSpec::new(new.body)
         };
         let ask = |shard: Shard, jobs: Vec<NewJob>| async move { self.store.enqueue(&shard, &jobs).await };

@@ -21,7 +21,7 @@ impl Topic {
     /// # Errors
     /// [`QueueError::Link`]; repeat the call: unless the job was claimed in between it gives the same answer.
     pub async fn reschedule(&self, id: JobId, when: When) -> Result<Rescheduled, QueueError> {
-        self.change(Reschedule { id, when: Some(when), body: None }).await
+        self.change(Reschedule { id, when: Some(when), body: None, codec: None }).await
     }
 
     /// Gives a waiting job another body, as its codec writes it; its due time stays.
@@ -29,7 +29,7 @@ impl Topic {
     /// # Errors
     /// As [`reschedule`](Self::reschedule).
     pub async fn edit(&self, id: JobId, body: Bytes) -> Result<Rescheduled, QueueError> {
-        self.change(Reschedule { id, when: None, body: Some(body) }).await
+        self.change(Reschedule { id, when: None, body: Some(body), codec: Some(self.record.codec) }).await
     }
 
     /// Due time, body or both in one step.
@@ -46,7 +46,7 @@ impl Topic {
     /// # Errors
     /// As [`reschedule`](Self::reschedule).
     pub async fn run_now(&self, ids: &[JobId]) -> Result<Vec<Rescheduled>, QueueError> {
-        let now = |id: &JobId| Reschedule { id: *id, when: Some(When::In(0)), body: None };
+        let now = |id: &JobId| Reschedule { id: *id, when: Some(When::In(0)), body: None, codec: None };
         let changes: Vec<Reschedule> = ids.iter().map(now).collect();
         self.changes(&changes).await
     }

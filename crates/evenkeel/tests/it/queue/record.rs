@@ -50,9 +50,10 @@ fn spec() -> impl Strategy<Value = JobSpec> {
     ];
     let retries = prop_oneof![(0..u16::MAX).prop_map(Retries::Limited), Just(Retries::Unlimited)];
     let unique = (any::<[u8; 16]>(), TIME).prop_map(|(key, window_ms)| Unique { key: UniqueKey(key), window_ms });
-    let optional = (option::of(TIME), option::of(unique), option::of(any::<u64>()));
+    let codec = prop_oneof![Just(None), Just(Some(1)), Just(Some(2)), any::<u8>().prop_map(Some)];
+    let optional = (option::of(TIME), option::of(unique), option::of(any::<u64>()), codec);
     (0..4_usize, retries, any::<bool>(), keep, optional, bytes(200), vec(note(), 0..5)).prop_map(
-        |(priority, retries, discard_exhausted, keep, (late_ms_max, unique, version), body, notes)| JobSpec {
+        |(priority, retries, discard_exhausted, keep, (late_ms_max, unique, version, codec), body, notes)| JobSpec {
             priority: Priority::ALL[priority],
             retries,
             discard_exhausted,
@@ -61,6 +62,7 @@ fn spec() -> impl Strategy<Value = JobSpec> {
             unique,
             version,
             body,
+            codec,
             notes,
         },
     )

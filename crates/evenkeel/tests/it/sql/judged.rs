@@ -139,7 +139,12 @@ async fn a_revoked_job_never_runs_whatever_the_store_says<DB: Tested>(place: Pla
     let other = opened(&place).await;
     assert_eq!(other.revoke(&id).await.unwrap(), Revoked::Revoked);
     let (steps, shard) = old.steps(&id);
-    let early = evenkeel::queue::steps::Reschedule { id, when: Some(evenkeel::queue::steps::When::In(0)), body: None };
+    let early = evenkeel::queue::steps::Reschedule {
+        id,
+        when: Some(evenkeel::queue::steps::When::In(0)),
+        body: None,
+        codec: None,
+    };
     steps.reschedule(&shard, &[early]).await.unwrap();
     let (task, mut runs) = consuming(&old);
     old.now(&2).await.unwrap();

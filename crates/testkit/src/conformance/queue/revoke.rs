@@ -18,7 +18,7 @@ async fn reschedule<Q: QueueSteps>(
     when: Option<When>,
     body: Option<&'static [u8]>,
 ) -> Result<Rescheduled> {
-    let change = Reschedule { id, when, body: body.map(Bytes::from_static) };
+    let change = Reschedule { id, when, body: body.map(Bytes::from_static), codec: Some(77) };
     Ok(world.queue.reschedule(&world.shard, &[change]).await?[0])
 }
 

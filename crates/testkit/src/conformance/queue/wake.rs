@@ -35,7 +35,7 @@ pub async fn an_earlier_job_leaves_one_marker<Q: QueueSteps>(world: &World<Q>) -
     assert_eq!(world.markers().await?, 0, "nobody need wake for what is later");
     world.given(&[after("eleven", 11_000)]).await?;
     assert_eq!(world.markers().await?, 1);
-    let change = Reschedule { id: job("one").id, when: Some(When::In(10_000)), body: None };
+    let change = Reschedule { id: job("one").id, when: Some(When::In(10_000)), body: None, codec: None };
     world.queue.reschedule(&world.shard, &[change]).await?;
     assert_eq!(world.markers().await?, 1);
     let mut consumer = Consumer::default();

@@ -87,7 +87,7 @@ pub(super) fn open(consumer: Consumer<String, String>) -> Office {
 }
 
 /// Runs a consumer, whatever its handler's errors are.
-pub(super) fn open_any<E: Display + Send + 'static>(consumer: Consumer<String, E>) -> Office {
+pub(super) fn open_any<T: Send + Sync + 'static, E: Display + Send + 'static>(consumer: Consumer<T, E>) -> Office {
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(consumer.run(async {
         // Dropped or told: both mean the end.

@@ -21,20 +21,25 @@ macro_rules! on_both {
     };
 }
 
+mod answers;
 mod batches;
 mod claims;
+mod codecs;
 mod desk;
 mod durable;
 mod ends;
+mod extremes;
 mod failures;
 mod faults;
 mod grows;
+mod hostile;
 mod killed;
 mod layers;
 mod leases;
 mod log;
 mod openings;
 mod periods;
+mod registered;
 mod rig;
 mod sends;
 mod sentences;

@@ -12,6 +12,7 @@ on_both! {
     each_tick_runs_once_whoever_enqueues_it
     ticks_that_nobody_enqueued_are_left_out_or_made_up_for
     a_tick_waits_in_the_queue_ahead_of_its_time
+    the_newest_definition_of_a_schedule_counts_and_loses_no_tick
 }
 
 fn schedule(mail: &Mail, missed: Missed) -> Periodic<String> {
@@ -92,5 +93,28 @@ async fn a_tick_waits_in_the_queue_ahead_of_its_time(rig: Rig) {
     assert_eq!(case.delivery.body, "22:14");
     assert!(case.delivery.name().is_some_and(|name| name.starts_with(b"minutely/")));
     case.answer(Ok(Handled::Done));
+    office.close().await;
+}
+
+/// Whoever was faster moved the schedule on by its own expression: the minutes between two ticks of a daily one were lost.
+async fn the_newest_definition_of_a_schedule_counts_and_loses_no_tick(rig: Rig) {
+    let mail = rig.mail().await;
+    let time = |time: &jiff::Zoned| time.strftime("%H:%M").to_string();
+    let daily = run(mail.periodic("minutely", "0 3 * * *".parse().unwrap(), time));
+    while waiting(&mail).await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let minutely = run(schedule(&rig.mail().await, Missed::One));
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    for wanted in ["22:14", "22:15", "22:16"] {
+        assert_eq!(rig.while_time_passes(desk.done()).await, wanted);
+    }
+    // Programs that define it otherwise follow the newest definition, also when its program is gone.
+    minutely.abort();
+    for wanted in ["22:17", "22:18"] {
+        assert_eq!(rig.while_time_passes(desk.done()).await, wanted);
+    }
+    daily.abort();
     office.close().await;
 }

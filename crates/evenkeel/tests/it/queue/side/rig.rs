@@ -62,6 +62,14 @@ impl Rig {
         }
     }
 
+    /// What all keys of the store begin with.
+    pub(super) fn prefix(&self) -> &str {
+        match &self.store {
+            Store::Memory(_) => panic!("memory has no keys"),
+            Store::Redis { server, .. } => &server.prefix,
+        }
+    }
+
     /// The queue `mail`, in a process of its own.
     pub(super) async fn mail(&self) -> Mail {
         self.mail_with(|builder| builder).await

@@ -163,7 +163,7 @@ impl<'a> Process<'a> {
         facts.bodies.extend(body.clone());
         let due = when.map(|when| due_at(when, now));
         facts.due = due.map_or(facts.due, |due| facts.due.min(due));
-        let change = Reschedule { id, when, body };
+        let change = Reschedule { id, when, body, codec: None };
         let answer =
             self.ask(async |queue, shard| queue.reschedule(shard, std::slice::from_ref(&change)).await).await?;
         if let (Some(due), Rescheduled::Changed) = (due, answer[0]) {

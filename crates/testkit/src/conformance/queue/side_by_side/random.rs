@@ -166,6 +166,7 @@ impl Generator {
             unique: None,
             version: None,
             body: self.bytes(60),
+            codec: self.codec(),
             notes: notes[..noted].to_vec(),
         }
     }
@@ -222,7 +223,12 @@ impl Generator {
 
     fn reschedule(&mut self) -> Reschedule {
         let (with_when, with_body) = (self.rng.random_bool(0.8), self.rng.random_bool(0.4));
-        Reschedule { id: self.id(), when: with_when.then(|| self.when()), body: with_body.then(|| self.bytes(80)) }
+        Reschedule {
+            id: self.id(),
+            when: with_when.then(|| self.when()),
+            body: with_body.then(|| self.bytes(80)),
+            codec: self.codec(),
+        }
     }
 
     fn rescue(&mut self) -> Rescue {
@@ -285,6 +291,10 @@ impl Generator {
             1 => Receipt { fence: receipt.fence + 1, ..receipt },
             _ => receipt,
         })
+    }
+
+    fn codec(&mut self) -> Option<u8> {
+        *self.pick(&[None, Some(1), Some(2), Some(4), Some(77)])
     }
 
     fn bytes(&mut self, most: usize) -> Bytes {

@@ -1,0 +1,216 @@
+//! Every public parameter at zero, one, its bounds, just above them, and at its largest: it is taken, shortened as documented, or refused in
+//! a sentence. Nothing wedges, panics or overflows, and the next job runs.
+
+use super::desk::{Desk, open};
+use super::rig::{Rig, state};
+use evenkeel::clock::UnixMs;
+use evenkeel::queue::steps::{Limits, State};
+use evenkeel::queue::{Durability, Handled, Order, QueueBuilder, QueueError, Retries, RetryDelay, WhenFull};
+use std::time::Duration;
+
+on_both! {
+    a_job_with_extreme_settings_is_taken_or_refused
+    a_job_changed_to_an_extreme_is_taken_or_refused
+    a_queue_with_extreme_settings_works_or_is_refused
+    a_consumer_with_extreme_settings_works_or_is_refused
+    a_schedule_with_an_extreme_name_ends_with_an_error
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// A thousand years are taken, more is refused.
+const LONGEST: Duration = Duration::from_millis((1 << 45) - 1);
+
+fn spans() -> Vec<Duration> {
+    let ms = Duration::from_millis(1);
+    vec![
+        Duration::ZERO,
+        Duration::from_nanos(1),
+        ms,
+        Duration::from_secs(1),
+        365 * DAY,
+        365 * DAY + ms,
+        LONGEST,
+        LONGEST + ms,
+        LONGEST + 2 * ms,
+        Duration::MAX,
+    ]
+}
+
+const TIMES: [u64; 7] = [0, 1, 1 << 41, (1 << 45) - 1, 1 << 45, 1 << 48, u64::MAX];
+const SIZES: [usize; 5] = [0, 1, 60_000, 60_001, 1 << 20];
+
+type Change = Box<dyn for<'a> Fn(Order<'a, String>) -> Order<'a, String>>;
+
+fn changes() -> Vec<(String, Change)> {
+    let mut all: Vec<(String, Change)> = Vec::new();
+    for span in spans() {
+        all.push((format!("delay {span:?}"), Box::new(move |order| order.delay(span))));
+        all.push((format!("lateness {span:?}"), Box::new(move |order| order.drop_if_later_than(span))));
+        all.push((format!("both {span:?}"), Box::new(move |order| order.delay(span).drop_if_later_than(span))));
+        all.push((format!("window {span:?}"), Box::new(move |order| order.unique(format!("{span:?}"), span))));
+        let id = format!("id {span:?}");
+        all.push((format!("id and {span:?}"), Box::new(move |order| order.id(&id).unique(&id, span))));
+        for delay in [RetryDelay::fixed(span), RetryDelay::exponential(span, Duration::MAX)] {
+            all.push((format!("{delay:?}"), Box::new(move |order| order.retry_delay(delay))));
+        }
+    }
+    for time in TIMES {
+        all.push((format!("at {time}"), Box::new(move |order| order.at(UnixMs(time)))));
+    }
+    for size in SIZES {
+        all.push((format!("id of {size}"), Box::new(move |order| order.id(vec![b'x'; size]))));
+        all.push((format!("trace of {size}"), Box::new(move |order| order.trace(&"x".repeat(size)))));
+        all.push((format!("header of {size}"), Box::new(move |order| order.header("x".repeat(size), ""))));
+        let second = Duration::from_secs(1);
+        all.push((format!("key of {size}"), Box::new(move |order| order.unique(vec![b'y'; size], second))));
+    }
+    for retries in [0, 1, u16::MAX - 1, u16::MAX] {
+        all.push((format!("retries {retries}"), Box::new(move |order| order.retries(retries))));
+    }
+    all.push(("unlimited".to_owned(), Box::new(|order| order.retries(Retries::Unlimited))));
+    all
+}
+
+async fn a_job_with_extreme_settings_is_taken_or_refused(rig: Rig) {
+    let mail = rig.mail().await;
+    for (what, change) in changes() {
+        let sent = change(mail.job(&"extreme".to_owned())).enqueue().await;
+        match sent {
+            Ok(sent) => drop(mail.find(&sent.id).await.unwrap()),
+            Err(QueueError::Invalid(_) | QueueError::TooLarge { .. }) => {}
+            Err(error) => panic!("{what}: {error}"),
+        }
+    }
+    let topic = mail.topic();
+    topic.stats().await.unwrap();
+    mail.job(&"fine".to_owned()).priority(evenkeel::queue::Priority::Urgent).enqueue().await.unwrap();
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail).concurrency(1));
+    while desk.done().await != "fine" {}
+    office.close().await;
+}
+
+async fn a_job_changed_to_an_extreme_is_taken_or_refused(rig: Rig) {
+    let mail = rig.mail().await;
+    let topic = mail.topic();
+    let id = mail.delay(DAY, &"a".to_owned()).await.unwrap();
+    for span in spans() {
+        let answer = mail.reschedule_in(&id, span).await;
+        assert_eq!(answer.is_ok(), span < LONGEST + Duration::from_millis(2), "{span:?}: {answer:?}");
+    }
+    for time in TIMES {
+        let answer = mail.reschedule(&id, time).await;
+        assert_eq!(answer.is_ok(), time <= 1 << 45, "{time}: {answer:?}");
+        topic.pause(Some(time)).await.unwrap();
+        topic.set_limits(Limits { jobs_max: Some(time), bytes_max: Some(time) }).await.unwrap();
+        topic.stats().await.unwrap();
+    }
+    topic.set_limits(Limits::default()).await.unwrap();
+    topic.resume().await.unwrap();
+    mail.now(&"fine".to_owned()).await.unwrap();
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    while desk.done().await != "fine" {}
+    office.close().await;
+}
+
+type Settings = Box<dyn Fn(QueueBuilder<String>) -> QueueBuilder<String>>;
+
+fn settings() -> Vec<(String, Settings)> {
+    let mut all: Vec<(String, Settings)> = Vec::new();
+    let mut spans = spans();
+    spans.extend([12 * DAY / 24, 12 * DAY / 24 + Duration::from_millis(1), 400 * DAY, 401 * DAY]);
+    for span in spans {
+        all.push((format!("visibility {span:?}"), Box::new(move |queue| queue.visibility(span))));
+        all.push((format!("id_window {span:?}"), Box::new(move |queue| queue.id_window(span))));
+        all.push((format!("when_full {span:?}"), Box::new(move |queue| queue.when_full(WhenFull::Wait(span)))));
+        for delay in [RetryDelay::fixed(span), RetryDelay::exponential(span, span)] {
+            all.push((format!("{delay:?}"), Box::new(move |queue| queue.retry_delay(delay))));
+        }
+        for durability in [Durability::Replicas { count: u32::MAX, timeout: span }, Durability::Disk { timeout: span }]
+        {
+            all.push((format!("{durability:?}"), Box::new(move |queue| queue.durability(durability))));
+        }
+    }
+    for limit in [0, 1, 1 << 20, u64::MAX - 1, u64::MAX] {
+        all.push((format!("jobs_max {limit}"), Box::new(move |queue| queue.jobs_max(limit))));
+        all.push((format!("bytes_max {limit}"), Box::new(move |queue| queue.bytes_max(limit))));
+        let bytes = usize::try_from(limit).unwrap();
+        all.push((format!("body_bytes_max {bytes}"), Box::new(move |queue| queue.body_bytes_max(bytes))));
+    }
+    for shards in [0, 1, 1024, 1025, u16::MAX] {
+        all.push((format!("shards {shards}"), Box::new(move |queue| queue.shards(shards))));
+    }
+    for retries in [0, 1, u16::MAX - 1, u16::MAX] {
+        all.push((format!("retries {retries}"), Box::new(move |queue| queue.retries(retries))));
+    }
+    all
+}
+
+async fn a_queue_with_extreme_settings_works_or_is_refused(rig: Rig) {
+    let keel = rig.process().await;
+    for (number, (what, set)) in settings().into_iter().enumerate() {
+        let queue = match set(keel.queue(&format!("queue-{number}"))).build().await {
+            Ok(queue) => queue,
+            Err(QueueError::Settings { .. }) => continue,
+            Err(error) => panic!("{what}: {error}"),
+        };
+        // How long copies are waited for is the server's time, not the test's.
+        if what.contains("timeout") {
+            continue;
+        }
+        match queue.job(&"a".to_owned()).id("a").enqueue().await {
+            Ok(_) if what.contains("shards") => {}
+            Ok(_) => {
+                let desk = Desk::new();
+                let office = open(desk.consumer(&queue).drain(Duration::ZERO));
+                desk.next().await.answer(Ok(Handled::Done));
+                office.close().await;
+            }
+            Err(QueueError::TooLarge { .. } | QueueError::Full { .. }) => {}
+            Err(error) => panic!("{what}: {error}"),
+        }
+    }
+}
+
+async fn a_consumer_with_extreme_settings_works_or_is_refused(rig: Rig) {
+    let mail = rig.mail().await;
+    for concurrency in [0, 10_001, usize::MAX] {
+        let refused = Desk::new().consumer(&mail).concurrency(concurrency).run(async {}).await;
+        assert!(matches!(refused, Err(QueueError::Settings { .. })), "{concurrency}");
+    }
+    for size in [0, 10_001, usize::MAX] {
+        let refused = mail.consume_batch(size, |_| async { Ok::<_, String>(()) }).run(async {}).await;
+        assert!(matches!(refused, Err(QueueError::Settings { .. })), "{size}");
+    }
+    for span in spans() {
+        let desk = Desk::new();
+        let consumer = desk.consumer(&mail).concurrency(10_000).drain(span).crash_delay(span).crashes_max(0).fill(span);
+        let office = open(consumer);
+        let id = mail.now(&"a".to_owned()).await.unwrap();
+        desk.next().await.answer(Ok(Handled::Done));
+        super::rig::ended(&mail, &id).await;
+        office.close().await;
+    }
+    // A batch that would wait for ever for others starts when it is full.
+    let full = mail.consume_batch(1, |_| async { Ok::<_, String>(()) }).fill(Duration::MAX).drain(Duration::MAX);
+    let office = super::desk::open_any(full);
+    let id = mail.now(&"a".to_owned()).await.unwrap();
+    super::rig::ended(&mail, &id).await;
+    office.close().await;
+    assert_eq!(state(&mail, &id).await, None::<State>);
+}
+
+async fn a_schedule_with_an_extreme_name_ends_with_an_error(rig: Rig) {
+    let mail = rig.mail().await;
+    let minutely = || "* * * * *".parse().unwrap();
+    for size in [60_000, 1 << 20] {
+        let long = mail.periodic("x".repeat(size), minutely(), |_| "tick".to_owned());
+        let error = long.run(std::future::pending()).await.unwrap_err();
+        assert!(matches!(error, QueueError::Invalid(_)), "{error}");
+    }
+    let panics = mail.periodic("panics", minutely(), |_| panic!("as told"));
+    let error = panics.run(std::future::pending()).await.unwrap_err();
+    assert!(error.to_string().contains("as told"), "{error}");
+    assert_eq!(mail.topic().stats().await.unwrap().total.waiting(), 0);
+}

@@ -1,0 +1,271 @@
+//! User code that misbehaves: codec, handler, policy, error text, layer and batch handler each panic, hang, block their thread, panic
+//! while they are dropped, or answer an extreme. Whatever one job does, its neighbors run, and the shutdown ends.
+
+use super::desk::open_any;
+use super::rig::{Mail, Rig, state};
+use evenkeel::queue::steps::{Found, State};
+use evenkeel::queue::{Batch, BatchHandled, Delivery, Handled, HandlerService, JobId, Priority, Queue, Reaction};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::{Condvar, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tower::{Layer, Service};
+
+mod memory {
+    use crate::queue::side::rig::{Rig, told};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_user_code_ends_only_its_own_attempt() {
+        told(super::misbehaving_user_code_ends_only_its_own_attempt(Rig::memory())).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehavior_in_a_batch_ends_only_its_own_delivery() {
+        told(super::misbehavior_in_a_batch_ends_only_its_own_delivery(Rig::memory())).await;
+    }
+}
+
+mod redis {
+    use crate::queue::side::rig::{Rig, told};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehaving_user_code_ends_only_its_own_attempt() {
+        told(super::misbehaving_user_code_ends_only_its_own_attempt(Rig::redis().await)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn misbehavior_in_a_batch_ends_only_its_own_delivery() {
+        told(super::misbehavior_in_a_batch_ends_only_its_own_delivery(Rig::redis().await)).await;
+    }
+}
+
+const WAITING: Option<State> = Some(State::Waiting(Priority::Normal));
+const DEAD: Option<State> = Some(State::Dead);
+/// The job has ended.
+const DONE: Option<State> = None;
+
+/// What a job's body makes user code do, where the job is at the end, and what its history then says.
+const TABLE: [(&str, Option<State>, &str); 19] = [
+    ("fine", DONE, ""),
+    ("decode panics", DEAD, "undecodable: decoding panicked"),
+    ("decode blocks", DONE, ""),
+    ("handler panics", DEAD, "the handler panicked: handler panics"),
+    ("handler panics at once", DEAD, "handler panics at once"),
+    ("handler hangs", WAITING, ""),
+    ("handler blocks", DONE, ""),
+    ("handler fails and the body panics when dropped", DEAD, "panicked"),
+    ("body panics when dropped", DEAD, "panicked: body panics when dropped"),
+    ("handler hangs and the body panics when dropped", WAITING, ""),
+    ("policy panics", DEAD, "policy panics (judging it panicked: as told)"),
+    ("policy blocks", DEAD, "policy blocks"),
+    ("text panics", DEAD, "the text of the error panicked"),
+    ("layer panics", DEAD, "layer panics"),
+    ("layer hangs", WAITING, ""),
+    ("snooze for ever", WAITING, ""),
+    ("retry much later", DEAD, "asked for another attempt"),
+    ("long reason", DEAD, "rrrr"),
+    ("fence of nobody", DEAD, "above any that a delivery can have"),
+];
+
+/// A body that may panic or block where it is decoded, and panic where it is dropped.
+#[derive(Serialize)]
+struct Body(String);
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        assert_ne!(text, "decode panics", "decode panics");
+        if text == "decode blocks" {
+            block();
+        }
+        Ok(Self(text))
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        if self.0.contains("body panics when dropped") && !std::thread::panicking() {
+            panic!("body panics when dropped");
+        }
+    }
+}
+
+/// An error whose text may panic.
+#[derive(Debug)]
+struct Oops(String);
+
+impl Display for Oops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        assert_ne!(self.0, "text panics", "as told");
+        f.write_str(&self.0)
+    }
+}
+
+/// Opened by the job `fine`: what blocks its thread has no other way on.
+static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+fn block() {
+    let closed = GATE.0.lock().unwrap();
+    drop(GATE.1.wait_while(closed, |open| !*open).unwrap());
+}
+
+fn unblock() {
+    *GATE.0.lock().unwrap() = true;
+    GATE.1.notify_all();
+}
+
+fn judge(error: &Oops) -> Reaction {
+    match error.0.as_str() {
+        "policy panics" => panic!("as told"),
+        "policy blocks" => block(),
+        _ => {}
+    }
+    Reaction::Retry
+}
+
+async fn handle(delivery: Delivery<Body>) -> Result<Handled, Oops> {
+    let text = delivery.body.0.clone();
+    match text.as_str() {
+        "handler panics" => panic!("{text}"),
+        "handler blocks" => block(),
+        "fine" => unblock(),
+        "snooze for ever" => return Ok(Handled::Snooze(Duration::MAX)),
+        "retry much later" => return Ok(Handled::Retry(Duration::MAX)),
+        "long reason" => return Ok(Handled::Dead("r".repeat(1 << 20))),
+        "fence of nobody" => return Ok(Handled::FenceSeen(u64::MAX)),
+        text if text.starts_with("handler hangs") => pending().await,
+        text if text.starts_with("policy") || text.starts_with("text") || text.starts_with("handler fails") => {
+            return Err(Oops(text.to_owned()));
+        }
+        _ => {}
+    }
+    Ok(Handled::Done)
+}
+
+/// A layer that panics or hangs.
+struct Hostile;
+
+#[derive(Clone)]
+struct HostileService(HandlerService<Body, Oops>);
+
+impl Layer<HandlerService<Body, Oops>> for Hostile {
+    type Service = HostileService;
+
+    fn layer(&self, inner: HandlerService<Body, Oops>) -> HostileService {
+        HostileService(inner)
+    }
+}
+
+impl Service<Delivery<Body>> for HostileService {
+    type Response = Handled;
+    type Error = Oops;
+    type Future = Pin<Box<dyn Future<Output = Result<Handled, Oops>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Oops>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, delivery: Delivery<Body>) -> Self::Future {
+        assert_ne!(delivery.body.0, "layer panics", "layer panics");
+        if delivery.body.0 == "layer hangs" { Box::pin(pending()) } else { self.0.call(delivery) }
+    }
+}
+
+/// Sends a job of each row, and answers which is which.
+async fn send(mail: &Mail) -> BTreeMap<&'static str, JobId> {
+    let mut ids = BTreeMap::new();
+    for (body, ..) in TABLE {
+        ids.insert(body, mail.now(&body.to_owned()).await.unwrap());
+    }
+    ids
+}
+
+async fn history(mail: &Mail, id: &JobId) -> String {
+    match mail.find(id).await.unwrap() {
+        Some(Found::Live { job, .. }) => {
+            job.error_notes().map(|note| String::from_utf8_lossy(&note.text).into_owned()).collect()
+        }
+        _ => String::new(),
+    }
+}
+
+/// Waits until the jobs have ended that can, so that only those run which hang.
+async fn until_settled(mail: &Mail, ids: &BTreeMap<&'static str, JobId>) {
+    for (body, wanted, _) in TABLE {
+        while !body.contains("hangs") && state(mail, &ids[body]).await != wanted {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+async fn check(mail: &Mail, ids: &BTreeMap<&'static str, JobId>) {
+    for (body, wanted, words) in TABLE {
+        let history = history(mail, &ids[body]).await;
+        assert_eq!(state(mail, &ids[body]).await, wanted, "{body}: {history}");
+        assert!(history.contains(words), "{body}: {history}");
+    }
+}
+
+async fn misbehaving_user_code_ends_only_its_own_attempt(rig: Rig) {
+    let mail = rig.mail_with(|builder| builder.retries(0)).await;
+    let ids = send(&mail).await;
+    let hostile: Queue<Body> = rig.process().await.queue("mail").build().await.unwrap();
+    let consumer = hostile.consume(|delivery: Delivery<Body>| {
+        assert_ne!(delivery.body.0, "handler panics at once", "handler panics at once");
+        handle(delivery)
+    });
+    let consumer = consumer.concurrency(TABLE.len()).layer(Hostile).on_error(judge).drain(Duration::from_secs(1));
+    let office = open_any(consumer);
+    until_settled(&mail, &ids).await;
+    rig.while_time_passes(office.close()).await;
+    check(&mail, &ids).await;
+}
+
+async fn misbehavior_in_a_batch_ends_only_its_own_delivery(rig: Rig) {
+    let mail = rig.mail_with(|builder| builder.retries(0)).await;
+    let texts = ["text panics", "policy panics", "no answer", "fine"];
+    let mut ids = Vec::new();
+    for text in texts {
+        ids.push(mail.now(&text.to_owned()).await.unwrap());
+    }
+    let hostile: Queue<Body> = rig.process().await.queue("mail").build().await.unwrap();
+    let consumer = hostile.consume_batch(texts.len(), |batch: Batch<Body>| async move {
+        let bodies = batch.deliveries.iter().map(|delivery| delivery.body.0.clone());
+        Ok::<_, Oops>(BatchHandled::Each(
+            bodies.map(|text| if text == "fine" { Ok(Handled::Done) } else { Err(Oops(text)) }).collect(),
+        ))
+    });
+    let office = open_any(consumer.on_error(judge).drain(Duration::from_secs(1)));
+    rig.while_time_passes(async {
+        while state(&mail, &ids[3]).await.is_some() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    rig.while_time_passes(office.close()).await;
+    for (text, id) in texts.iter().zip(&ids).take(3) {
+        assert_eq!(state(&mail, id).await, DEAD, "{text}");
+    }
+
+    // A handler that panics takes its batch with it, and nothing else.
+    let panics = hostile.consume_batch(1, |batch: Batch<Body>| async move {
+        let text = batch.deliveries[0].body.0.clone();
+        assert_eq!(text, "fine", "as told");
+        Ok::<_, Oops>(Handled::Done)
+    });
+    let office = open_any(panics.drain(Duration::from_secs(1)));
+    let bad = mail.now(&"bad".to_owned()).await.unwrap();
+    let fine = mail.now(&"fine".to_owned()).await.unwrap();
+    rig.while_time_passes(async {
+        while state(&mail, &fine).await.is_some() || state(&mail, &bad).await != DEAD {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    rig.while_time_passes(office.close()).await;
+    assert!(history(&mail, &bad).await.contains("as told"));
+}

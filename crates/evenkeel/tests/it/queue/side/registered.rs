@@ -1,0 +1,48 @@
+//! Topics in the register, also after a flush.
+
+use super::desk::{Desk, open};
+use super::rig::{Rig, told};
+use evenkeel::Keel;
+use std::time::Duration;
+
+/// Takes the topics out of the register, as a flush does.
+async fn forget_topics(rig: &Rig) -> Keel {
+    let keel = rig.process().await;
+    let key = format!("{}:q:topics", rig.prefix());
+    keel.link().unwrap().command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await.unwrap();
+    assert!(keel.topics().await.unwrap().is_empty());
+    keel
+}
+
+async fn is_registered(keel: &Keel) {
+    while keel.topics().await.unwrap().iter().all(|topic| topic.name() != "mail") {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_consumer_registers_its_topic_again_after_a_flush() {
+    let story = async {
+        let rig = Rig::redis().await;
+        let mail = rig.mail_with(|builder| builder.jobs_max(1)).await;
+        let desk = Desk::new();
+        let office = open(desk.consumer(&mail));
+        let keel = forget_topics(&rig).await;
+        rig.while_time_passes(is_registered(&keel)).await;
+        office.close().await;
+    };
+    told(story).await;
+}
+
+#[tokio::test]
+async fn a_sender_registers_its_topic_again_after_a_flush() {
+    let story = async {
+        let rig = Rig::redis().await;
+        let mail = rig.mail().await;
+        let keel = forget_topics(&rig).await;
+        rig.advance(Duration::from_secs(31)).await;
+        mail.now(&"a".to_owned()).await.unwrap();
+        is_registered(&keel).await;
+    };
+    told(story).await;
+}
