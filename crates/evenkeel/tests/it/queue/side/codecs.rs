@@ -112,12 +112,12 @@ async fn an_edited_body_names_its_own_codec(rig: Rig) {
     let packed = numbers(&rig, MessagePack).await;
     let (consumer, mut given) = teller(&json);
     let office = super::desk::open_any(consumer);
-    let id = json.delay(Duration::from_secs(60), &5).await.unwrap();
+    let id = json.delay(Duration::from_secs(1), &5).await.unwrap();
     for changed in [own.edit(&id, &8).await, packed.edit(&id, &6).await] {
         assert_eq!(changed.unwrap(), Rescheduled::Changed);
     }
     assert_eq!(rig.while_time_passes(given.recv()).await, Some(6));
-    let id = own.delay(Duration::from_secs(60), &5).await.unwrap();
+    let id = own.delay(Duration::from_secs(1), &5).await.unwrap();
     json.topic().edit(id, Bytes::from_static(b"9")).await.unwrap();
     assert_eq!(rig.while_time_passes(given.recv()).await, Some(9));
     office.close().await;

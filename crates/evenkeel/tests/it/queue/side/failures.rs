@@ -157,7 +157,7 @@ async fn an_error_is_judged_by_its_kind(rig: Rig) {
 async fn an_undecodable_body_is_dead_at_once(rig: Rig) {
     let mail = rig.mail().await;
     let raw: Queue<Bytes> = rig.process().await.queue("mail").codec(Raw).build().await.unwrap();
-    let id = raw.now(&Bytes::from_static(b"not JSON")).await.unwrap();
+    let id = raw.now(&Bytes::from_static(b"\xff, not text")).await.unwrap();
     mail.now(&"readable".to_owned()).await.unwrap();
     let desk = Desk::new();
     let office = open(desk.consumer(&mail).concurrency(1));

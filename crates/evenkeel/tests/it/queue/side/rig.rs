@@ -94,12 +94,17 @@ impl Rig {
 
     /// Lets time pass in small steps until `future` is ready: for those who wait on timers.
     pub(super) async fn while_time_passes<F: Future>(&self, future: F) -> F::Output {
+        self.while_time_passes_by(Duration::from_millis(100), future).await
+    }
+
+    /// The same in steps of another length: for those who wait for minutes.
+    pub(super) async fn while_time_passes_by<F: Future>(&self, step: Duration, future: F) -> F::Output {
         let mut future = std::pin::pin!(future);
         loop {
             // The pause is real, so that a server has time to answer before the clock moves on.
             match tokio::time::timeout(Duration::from_millis(2), &mut future).await {
                 Ok(output) => return output,
-                Err(_) => self.advance(Duration::from_millis(100)).await,
+                Err(_) => self.advance(step).await,
             }
         }
     }
