@@ -54,7 +54,7 @@ pub trait Codec<V>: Send + Sync + 'static {
     /// Reads a value back. `bytes` is shared, so a codec that keeps bytes as they are need not copy them.
     ///
     /// # Errors
-    /// [`CodecError`] if `encode` could not have written this.
+    /// [`CodecError`] if the bytes are no value of this type in this codec, or more than one.
     fn decode(&self, bytes: Bytes) -> Result<V, CodecError>;
 
     /// Reads what the codec of this [`id`](Self::id) wrote, where this one knows how: while a queue changes its codec, bodies of both
