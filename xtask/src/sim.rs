@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 const CACHE: &str = "cache::histories::long_run";
+const EVENTUAL: &str = "cache::histories::eventual::long_run";
 const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
 const QUEUE: &str = "queue::side::killed::long_run";
 const JOBS: &str = "EVENKEEL_SIM_JOBS";
@@ -27,7 +28,8 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Name {
-    /// Fresh reads and writes of three processes while connections are cut and processes are paused and killed: linearizable?
+    /// Fresh reads and writes of three processes while connections are cut and processes are paused and killed: linearizable? And
+    /// eventual reads while loads exceed their budget and entries are deleted or overwritten: none older than what was acknowledged?
     Cache {
         /// One seed, to play it again
         #[arg(conflicts_with = "seeds", required_unless_present = "seeds")]
@@ -107,7 +109,27 @@ fn cache(seed: Option<u64>, seeds: Option<&str>, json: bool) -> Result<()> {
         bail!("the range {seeds} is empty; the first seed must not be above the last");
     }
     test::build()?;
+    play(&Suite::with(EVENTUAL)?, EVENTUAL, (SEEDS, &seeds), json, eventual_words)?;
     play(&Suite::with(CACHE)?, CACHE, (SEEDS, &seeds), json, words)
+}
+
+/// What the eventual reads of one seed, or of all, came to.
+fn eventual_words(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    format!(
+        "{} histories up to seed {}: {} eventual reads, {} stale after an acknowledged invalidation, {} failed; {} invalidations \
+         acknowledged, {} of unknown outcome; {} entries deleted and {} overwritten, {} connections made again",
+        number("eventual_histories"),
+        number("eventual_seed"),
+        number("reads"),
+        number("stale"),
+        number("failed_reads"),
+        number("writes"),
+        number("unknown_writes"),
+        number("deleted"),
+        number("overwritten"),
+        number("cut_connections"),
+    )
 }
 
 /// Runs the test, and tells what it says while it says it.

@@ -11,7 +11,7 @@ use super::flight::{Boarding, Landing, Outcome, Ticket};
 use super::found::{Found, Stale};
 use super::freshness::Source;
 use super::key::KeyBytes;
-use super::load::{Alone, Asked, Leasehold, Loaded, Plan};
+use super::load::{Alone, Asked, For, JOINS_MAX, Leasehold, Loaded, Plan};
 use super::loader::{self, BatchLoader, Rows};
 use super::look::Look;
 use super::news::Wait;
@@ -30,7 +30,8 @@ pub(super) type LoadMany<'a, V> = dyn Fn(&[usize], Source) -> BatchLoader<V> + S
 struct Open {
     at: usize,
     plan: Plan,
-    reruns: u32,
+    /// Loads of others that it was refused.
+    refused: u32,
 }
 
 /// A key whose flight this batch leads.
@@ -87,7 +88,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                     Some(Ok(found))
                 }
                 Look::Load(plan, rescue) => {
-                    open.push(Open { at, plan, reruns: 0 });
+                    open.push(Open { at, plan, refused: 0 });
                     rescues.extend(rescue.map(|found| (at, found)));
                     None
                 }
@@ -122,10 +123,8 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         while !open.is_empty() {
             let (mut joined, mut led) = (Vec::new(), Vec::new());
             for key in open {
-                if key.reruns > 1 || !guard("batch_joins_flights") {
-                    self.core.flights.cut(self.keys[key.at].as_slice());
-                }
-                match self.core.flights.board(self.keys[key.at].as_slice()) {
+                let insists = key.refused >= JOINS_MAX || !guard("batch_joins_flights");
+                match self.core.flights.board(self.keys[key.at].as_slice(), insists) {
                     Boarding::Join(ticket) => joined.push((key, ticket)),
                     Boarding::Lead(landing, ticket) => led.push(Led { key, landing, ticket }),
                 }
@@ -171,13 +170,10 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
 
     fn joined(&mut self, key: Open, outcome: Outcome<V>) -> Option<Open> {
         match outcome {
-            Outcome::Found { found, settled, known_at }
-                if self.want.joins(&found, settled, known_at, self.began_at)
-                    || (key.reruns > 0 && self.want.settles_for(&found)) =>
-            {
+            Outcome::Found { found, known } if self.want.joins(&found, known, self.began_at) => {
                 self.answer(key.at, Ok(found))
             }
-            Outcome::Found { .. } => Some(Open { reruns: key.reruns + 1, ..key }),
+            Outcome::Found { .. } => Some(Open { refused: key.refused + 1, ..key }),
             Outcome::Failed(error) => self.answer(key.at, Err(error)),
             Outcome::Nothing => Some(key),
         }
@@ -239,7 +235,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
             }
         };
         let asked_at = self.core.flights.tick();
-        let asked = in_groups(led.iter().map(|led| self.ask(led.key.plan, &led.landing))).await;
+        let asked = in_groups(led.iter().map(|led| self.ask(&led.key, &led.landing))).await;
         let (mut own, mut tickets, mut again) = (Vec::new(), Vec::new(), Vec::new());
         let mut pause: Option<Duration> = None;
         for (Led { key, landing, ticket }, asked) in led.into_iter().zip(asked) {
@@ -250,14 +246,14 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                     }
                     let needs_primary = past_the_store.is_some_and(|reason| reason != Alone::StoreAway);
                     let source = lease.as_ref().map_or_else(
-                        || self.core.settings.source(self.want.source(), needs_primary),
+                        || self.core.settings.source(self.reader(&key).source(), needs_primary),
                         |lease| lease.source,
                     );
                     own.push(Own { landing, lease, source });
                     tickets.push((key.at, ticket));
                 }
                 Decided::Landed(found) => {
-                    landing.land(Outcome::Found { found: found.clone(), settled: true, known_at: asked_at });
+                    landing.land(Outcome::landed(found.clone(), asked_at));
                     self.answer(key.at, Ok(found));
                 }
                 Decided::StandBack(error) => {
@@ -331,10 +327,15 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
     }
 
-    async fn ask(&self, plan: Plan, landing: &Landing<V>) -> Asked<V> {
-        match plan {
+    /// What the load of a key is run for.
+    fn reader(&self, key: &Open) -> For {
+        For { want: self.want, began: self.began, refused: key.refused }
+    }
+
+    async fn ask(&self, key: &Open, landing: &Landing<V>) -> Asked<V> {
+        match key.plan {
             Plan::Fill(why) | Plan::FillOrServe(why) | Plan::Ahead(why) => {
-                self.core.ask(landing.key(), why, self.want).await
+                self.core.ask(landing.key(), why, self.reader(key)).await
             }
             Plan::Alone(reason) => Asked::Alone(reason),
         }
@@ -359,7 +360,7 @@ impl<V: Send + Sync + 'static> Core<V> {
             async move {
                 let outcome = match (lease, loaded) {
                     (Some(lease), loaded) => self.settle(&lease, &landing, loaded).await,
-                    (None, Ok(Loaded { found, known_at })) => Outcome::Found { found, settled: true, known_at },
+                    (None, Ok(Loaded { found, known })) => Outcome::Found { found, known },
                     (None, Err(error)) => Outcome::Failed(error),
                 };
                 landing.land(outcome);

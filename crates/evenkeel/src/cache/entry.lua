@@ -8,6 +8,10 @@ end
 
 -- The entry in `stored` without what time has ended, and its bytes; or nil and why: 'nothing', 'corrupt' or 'newer'.
 local function open_stored(stored, now)
+  if type(stored) == 'table' then -- GET was refused: the key holds another type, which the next write replaces
+    if not string.find(stored.err, 'WRONGTYPE', 1, true) then error(stored) end
+    return nil, 'corrupt' -- guard: foreign_type
+  end
   local e, why = unpack_entry(stored)
   if not e then return nil, why end
   if e.ends_at <= now then return nil, 'nothing' end
@@ -28,7 +32,7 @@ end
 
 -- The same of the entry under `key`.
 local function open_entry(key, now)
-  local stored = redis.call('GET', key)
+  local stored = redis.pcall('GET', key)
   if not stored then return nil, 'nothing' end
   return open_stored(stored, now)
 end

@@ -1,11 +1,14 @@
 //! One load per key and process: whoever finds a load of the same key under way waits for it instead of asking the database again.
 //!
-//! An invalidation *cuts* the flights of its key: they go on for those who are on board, but nobody who comes later may
-//! join, because what they bring was read before. (A library that joined them served rows older than its own writes; see H1
-//! in the tests.)
+//! An invalidation *cuts* the flight of its key: it goes on for those who are on board, and a reader that comes later begins
+//! another one instead of waiting for a load that it could not take. At most two loads of a key run at once; while both are cut,
+//! further readers wait for the end of the older. What a reader may take of a load that it joined is decided when the load has
+//! ended ([`Want::joins`](super::want::Want::joins)).
 
 use super::error::CacheError;
 use super::found::Found;
+use super::freshness::Source;
+use crate::guard::guard;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,27 +17,25 @@ use tokio::sync::watch;
 /// How a load ended, for all who waited for it.
 pub(crate) enum Outcome<V> {
     /// A value.
-    Found {
-        found: Found<V>,
-        /// Whether the store took it, or somebody's, for the newest. If not, an invalidation came during the load: those
-        /// who joined the flight later than the invalidation need another one.
-        settled: bool,
-        /// After this it was the newest value at some moment: the row was read from the primary then, or the store confirmed it.
-        known_at: Tick,
-    },
+    Found { found: Found<V>, known: Known },
     /// It failed, for everybody.
     Failed(CacheError),
     /// The load gave up, or went away with its runtime or its caller. Whoever needs the value loads it.
     Nothing,
 }
 
+impl<V> Outcome<V> {
+    /// A value of which the store said, when it was asked then, that it may be served.
+    pub(crate) fn landed(found: Found<V>, asked_at: Tick) -> Self {
+        Self::Found { found, known: Known { at: asked_at, read_at: Tick::NEVER, source: Source::Primary } }
+    }
+}
+
 // By hand: a value need not be `Clone` to be shared.
 impl<V> Clone for Outcome<V> {
     fn clone(&self) -> Self {
         match self {
-            Self::Found { found, settled, known_at } => {
-                Self::Found { found: found.clone(), settled: *settled, known_at: *known_at }
-            }
+            Self::Found { found, known } => Self::Found { found: found.clone(), known: *known },
             Self::Failed(error) => Self::Failed(error.clone()),
             Self::Nothing => Self::Nothing,
         }
@@ -50,6 +51,17 @@ impl Tick {
     pub(crate) const NEVER: Self = Self(0);
 }
 
+/// What is known about a loaded value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// It reflects every invalidation that was acknowledged anywhere before this.
+    pub(crate) at: Tick,
+    /// The load of it began, at the primary; [`Tick::NEVER`] if it was read elsewhere.
+    pub(crate) read_at: Tick,
+    /// Where it was read. A replica's value proves nothing to a read that must see every write.
+    pub(crate) source: Source,
+}
+
 /// The loads of one cache that are under way in this process.
 pub(crate) struct Flights<V> {
     table: Mutex<Table<V>>,
@@ -59,7 +71,18 @@ pub(crate) struct Flights<V> {
     in_the_air: watch::Sender<usize>,
 }
 
-type Table<V> = HashMap<Box<[u8]>, Arc<Flight<V>>>;
+type Table<V> = HashMap<Box<[u8]>, Loads<V>>;
+
+/// Most loads of one key that run at once in this process.
+const LOADS_PER_KEY_MAX: usize = 2;
+
+/// The loads of one key.
+struct Loads<V> {
+    /// The older first.
+    running: Vec<Arc<Flight<V>>>,
+    /// Whether readers may join the last of them, or an invalidation has come since it began.
+    is_open: bool,
+}
 
 struct Flight<V> {
     outcome: watch::Sender<Option<Outcome<V>>>,
@@ -99,23 +122,35 @@ impl<V> Flights<V> {
         Tick(self.ticks.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
-    /// Joins the flight of `key`, or starts one.
-    pub(crate) fn board(self: &Arc<Self>, key: &[u8]) -> Boarding<V> {
+    /// Joins the flight of `key`, or starts one. `insists`: no flight of others will do, so one is started if there may be
+    /// another.
+    pub(crate) fn board(self: &Arc<Self>, key: &[u8], insists: bool) -> Boarding<V> {
         let mut table = self.table();
-        if let Some(flight) = table.get(key) {
-            return Boarding::Join(Ticket(flight.outcome.subscribe()));
-        }
         let flight = Arc::new(Flight { outcome: watch::Sender::new(None) });
-        table.insert(key.into(), Arc::clone(&flight));
+        if let Some(loads) = table.get_mut(key) {
+            let is_full = loads.running.len() >= LOADS_PER_KEY_MAX && guard("two_loads_of_a_key");
+            let joined = match &loads.running[..] {
+                [.., last] if loads.is_open && !insists => Some(last),
+                [older, ..] if is_full => Some(older),
+                _ => None,
+            };
+            if let Some(joined) = joined {
+                return Boarding::Join(Ticket(joined.outcome.subscribe()));
+            }
+            loads.running.push(Arc::clone(&flight));
+            loads.is_open = true;
+        } else {
+            table.insert(key.into(), Loads { running: vec![Arc::clone(&flight)], is_open: true });
+        }
         #[cfg(feature = "testing")]
         self.in_the_air.send_modify(|flights| *flights += 1);
         let ticket = Ticket(flight.outcome.subscribe());
         Boarding::Lead(Landing { flights: Arc::clone(self), flight, key: key.into(), has_landed: false }, ticket)
     }
 
-    /// Starts a flight unless one is under way.
+    /// Starts a flight unless there is one to join.
     pub(crate) fn lead(self: &Arc<Self>, key: &[u8]) -> Option<Landing<V>> {
-        match self.board(key) {
+        match self.board(key, false) {
             Boarding::Lead(landing, _) => Some(landing),
             Boarding::Join(_) => None,
         }
@@ -123,7 +158,9 @@ impl<V> Flights<V> {
 
     /// Lets nobody join the flight of `key` any more. Whether what it brings may be stored, the store judges.
     pub(crate) fn cut(&self, key: &[u8]) {
-        self.table().remove(key);
+        if let Some(loads) = self.table().get_mut(key) {
+            loads.is_open = false;
+        }
     }
 
     /// Waits until every flight has landed.
@@ -160,9 +197,14 @@ impl<V> Landing<V> {
     fn end(&mut self, outcome: Outcome<V>) {
         self.has_landed = true;
         let mut table = self.flights.table();
-        // After a cut there may be another flight in its place.
-        if table.get(&self.key).is_some_and(|flight| Arc::ptr_eq(flight, &self.flight)) {
-            table.remove(&self.key);
+        if let Some(loads) = table.get_mut(&self.key) {
+            // A younger one may be open still; if this was the youngest, nobody may join the older one in its place.
+            let was_last = loads.running.last().is_some_and(|last| Arc::ptr_eq(last, &self.flight));
+            loads.is_open &= !was_last;
+            loads.running.retain(|flight| !Arc::ptr_eq(flight, &self.flight));
+            if loads.running.is_empty() {
+                table.remove(&self.key);
+            }
         }
         drop(table);
         self.flight.outcome.send_replace(Some(outcome));

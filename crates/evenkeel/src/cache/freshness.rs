@@ -23,15 +23,15 @@ pub enum Freshness {
     /// **Guarantee (C2).** With all writes of the row going through [`Cache::write`](super::Cache::write) or a
     /// [`WriteWindow`](super::WriteWindow), `Fresh` reads of a key are linearizable: once a write has been acknowledged, or its
     /// value has been read by anybody, nobody reads an older one. Never answered by a near cache, never with a stale value, and
-    /// never by a load that began before this read, unless the store has confirmed since that its value is the newest. With
+    /// never by another reader's load that began before this read, unless the store has confirmed since that its value is the newest. With
     /// Redis away it reads the primary.
     /// **Not guaranteed.** Anything about writes that went past the windows (C1 is what holds then), and the cases that
     /// docs/guarantees.md lists under C2, of which a commit acknowledged after its window had lapsed is the one to know.
     Fresh,
     /// A value that was read from the database at most so long ago, otherwise like [`Eventual`](Self::Eventual).
     ///
-    /// **Guarantee.** The age of what is served, counted from before its load, is at most this, by the store's clock; a load of
-    /// this read's own may take longer.
+    /// **Guarantee.** The age of what is served, counted from before its load, is at most this, by the store's clock; a load
+    /// that began after this read did may take longer.
     /// **Not guaranteed.** That nothing was written since.
     Bounded(Duration),
     /// Whatever the store still has, at once: a value that was invalidated or has outlived its ttl too, for as long as the cache

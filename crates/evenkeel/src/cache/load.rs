@@ -6,7 +6,7 @@
 use super::core::Core;
 use super::error::CacheError;
 use super::fill::Fate;
-use super::flight::{Boarding, Landing, Outcome, Tick, Ticket};
+use super::flight::{Boarding, Known, Landing, Outcome, Tick, Ticket};
 use super::found::{Found, Stale, Tier};
 use super::freshness::{Source, WhileWriting};
 use super::loader::{self, Loader};
@@ -64,6 +64,32 @@ pub(crate) enum Alone {
     Writing,
 }
 
+/// How often a reader joins the load of another before it insists on its own.
+pub(super) const JOINS_MAX: u32 = 2;
+
+/// The read that a load is run for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct For {
+    pub(super) want: Want,
+    /// When it began to wait: what it waits for others is counted from there.
+    pub(super) began: Moment,
+    /// Loads of others that it was refused.
+    pub(super) refused: u32,
+}
+
+impl For {
+    /// A reader that has just begun.
+    pub(super) fn new(want: Want, began: Moment) -> Self {
+        Self { want, began, refused: 0 }
+    }
+
+    /// Where its load may read. A replica's value that is not stored proves nothing to those who wait for it; once that has
+    /// cost a reader a round, the next load is one that does.
+    pub(super) fn source(self) -> Source {
+        if self.refused > 0 && guard("refused_reader_reads_primary") { Source::Primary } else { self.want.source() }
+    }
+}
+
 /// A lease that was granted, and what its load must be measured by.
 pub(super) struct Leasehold {
     pub(super) grant: Grant,
@@ -94,8 +120,7 @@ pub(super) enum Asked<V> {
 /// What a load brought, and what is known about it before the store has judged it.
 pub(super) struct Loaded<V> {
     pub(super) found: Found<V>,
-    /// As in [`Outcome::Found`], of the load alone.
-    pub(super) known_at: Tick,
+    pub(super) known: Known,
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
@@ -108,16 +133,13 @@ impl<V: Send + Sync + 'static> Core<V> {
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
         let (began, began_at) = (self.clock.now(), self.flights.tick());
-        let mut reruns = 0;
+        let mut reader = For::new(want, began);
         loop {
-            if reruns > 1 {
-                // Twice somebody else's load did not do for this read. Its own will, for all who come later, too.
-                self.flights.cut(key);
-            }
-            let ticket = match self.flights.board(key) {
+            // Twice another reader's load was refused. Its own load will do, for all who come later, too.
+            let ticket = match self.flights.board(key, reader.refused >= JOINS_MAX) {
                 Boarding::Join(ticket) => ticket,
                 Boarding::Lead(landing, ticket) => {
-                    self.take_off(landing, plan, want, loader());
+                    self.take_off(landing, plan, reader, loader());
                     // What a reader's own load brings was read after the reader began: good enough for it in any case.
                     return match ticket.outcome().await {
                         Outcome::Found { found, .. } => Ok(found),
@@ -131,16 +153,13 @@ impl<V: Send + Sync + 'static> Core<V> {
             };
             self.metrics.joined.increment(1);
             let Some(outcome) = self.wait_for(ticket, began).await? else {
-                return self.after_waiting(began, want, loader()).await;
+                return self.after_waiting(reader, loader()).await;
             };
             match outcome {
-                Outcome::Found { found, settled, known_at } if want.joins(&found, settled, known_at, began_at) => {
-                    return Ok(found);
-                }
-                // An invalidation, perhaps from before this reader began, came after that load had begun. Once more, and
-                // then what there is: a key that is invalidated all the time would otherwise never be read.
-                Outcome::Found { found, .. } if reruns > 0 && want.settles_for(&found) => return Ok(found),
-                Outcome::Found { .. } => reruns += 1,
+                Outcome::Found { found, known } if want.joins(&found, known, began_at) => return Ok(found),
+                // An invalidation that was acknowledged before this reader began may be missing in it. Once more, with all
+                // others who were refused: that load begins after them.
+                Outcome::Found { .. } => reader.refused += 1,
                 Outcome::Failed(error) => return Err(error),
                 Outcome::Nothing => {}
             }
@@ -159,15 +178,10 @@ impl<V: Send + Sync + 'static> Core<V> {
 
     /// Loads for one reader that has waited long enough, or turns it away. In a task of its own, so that its turn ends with
     /// its load and not with its caller.
-    async fn after_waiting(
-        self: &Arc<Self>,
-        began: Moment,
-        want: Want,
-        loader: Loader<V>,
-    ) -> Result<Found<V>, CacheError> {
-        self.may_load_after_waiting(began)?;
+    async fn after_waiting(self: &Arc<Self>, reader: For, loader: Loader<V>) -> Result<Found<V>, CacheError> {
+        self.may_load_after_waiting(reader.began)?;
         let core = Arc::clone(self);
-        let alone = async move { core.fly_alone(Alone::WaitedTooLong, began, want, loader).await };
+        let alone = async move { core.fly_alone(Alone::WaitedTooLong, reader, loader).await };
         match tokio::spawn(alone.in_current_span()).await {
             Ok(Outcome::Found { found, .. }) => Ok(found),
             Ok(Outcome::Failed(error)) => Err(error),
@@ -239,18 +253,18 @@ impl<V: Send + Sync + 'static> Core<V> {
     /// Starts a load that nobody waits for, unless one of this key is under way.
     pub(super) fn load_ahead(self: &Arc<Self>, key: &[u8], why: Why, want: Want, loader: impl FnOnce() -> Loader<V>) {
         if let Some(landing) = self.flights.lead(key) {
-            self.take_off(landing, Plan::Ahead(why), want, loader());
+            self.take_off(landing, Plan::Ahead(why), For::new(want, self.clock.now()), loader());
         }
     }
 
-    fn take_off(self: &Arc<Self>, landing: Landing<V>, plan: Plan, want: Want, loader: Loader<V>) {
+    fn take_off(self: &Arc<Self>, landing: Landing<V>, plan: Plan, reader: For, loader: Loader<V>) {
         let core = Arc::clone(self);
         let flight = async move {
             let outcome = match plan {
-                Plan::Fill(why) => core.fly(&landing, why, true, want, loader).await,
-                Plan::FillOrServe(why) => core.fly(&landing, why, false, want, loader).await,
-                Plan::Ahead(why) => core.fly_ahead(&landing, why, want, loader).await,
-                Plan::Alone(reason) => core.fly_alone(reason, core.clock.now(), want, loader).await,
+                Plan::Fill(why) => core.fly(&landing, why, true, reader, loader).await,
+                Plan::FillOrServe(why) => core.fly(&landing, why, false, reader, loader).await,
+                Plan::Ahead(why) => core.fly_ahead(&landing, why, reader, loader).await,
+                Plan::Alone(reason) => core.fly_alone(reason, reader, loader).await,
             };
             landing.land(outcome);
         };
@@ -258,8 +272,15 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 
     /// `is_patient` says whether to wait for the end of somebody's patience after a failure. If not, others who are shall load.
-    async fn fly(&self, landing: &Landing<V>, why: Why, is_patient: bool, want: Want, loader: Loader<V>) -> Outcome<V> {
-        let began = self.clock.now();
+    async fn fly(
+        &self,
+        landing: &Landing<V>,
+        why: Why,
+        is_patient: bool,
+        reader: For,
+        loader: Loader<V>,
+    ) -> Outcome<V> {
+        let began = reader.began;
         let mut attempt = 0;
         loop {
             // The turn comes first, so that no lease runs while its holder waits for one.
@@ -268,10 +289,10 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Err(error) => return Outcome::Failed(error),
             };
             let asked_at = self.flights.tick();
-            let (retry_after, is_failing) = match self.ask(landing.key(), why, want).await {
+            let (retry_after, is_failing) = match self.ask(landing.key(), why, reader).await {
                 Asked::Granted(lease) => return self.load_under(&lease, landing, loader).await,
-                Asked::Landed(found) => return Outcome::Found { found, settled: true, known_at: asked_at },
-                Asked::Alone(reason) => return self.load_alone(reason, want, loader).await,
+                Asked::Landed(found) => return Outcome::landed(found, asked_at),
+                Asked::Alone(reason) => return self.load_alone(reason, reader, loader).await,
                 Asked::Failed(error) => return Outcome::Failed(error),
                 Asked::Later { is_failing: true, .. } if !is_patient && guard("rescued_do_not_wait") => {
                     return Outcome::Nothing;
@@ -285,7 +306,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                     return Outcome::Failed(CacheError::Failing { waited });
                 }
                 return match self.may_load_after_waiting(began) {
-                    Ok(()) => self.load_alone(Alone::WaitedTooLong, want, loader).await,
+                    Ok(()) => self.load_alone(Alone::WaitedTooLong, reader, loader).await,
                     Err(error) => Outcome::Failed(error),
                 };
             }
@@ -299,29 +320,28 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    async fn fly_ahead(&self, landing: &Landing<V>, why: Why, want: Want, loader: Loader<V>) -> Outcome<V> {
+    async fn fly_ahead(&self, landing: &Landing<V>, why: Why, reader: For, loader: Loader<V>) -> Outcome<V> {
         // A database that is busy with readers who wait is not asked for those who do not.
         let Some(_turn) = self.admission.try_enter() else { return Outcome::Nothing };
         let asked_at = self.flights.tick();
-        match self.ask(landing.key(), why, want).await {
+        match self.ask(landing.key(), why, reader).await {
             Asked::Granted(lease) => {
                 self.metrics.refreshes.increment(1);
                 self.load_under(&lease, landing, loader).await
             }
-            Asked::Landed(found) => Outcome::Found { found, settled: true, known_at: asked_at },
+            Asked::Landed(found) => Outcome::landed(found, asked_at),
             Asked::Later { .. } | Asked::Alone(_) | Asked::Failed(_) => Outcome::Nothing,
         }
     }
 
-    /// `began` is when the reader began to wait.
-    async fn fly_alone(&self, reason: Alone, began: Moment, want: Want, loader: Loader<V>) -> Outcome<V> {
-        match self.admission.enter(began).await {
-            Ok(_turn) => self.load_alone(reason, want, loader).await,
+    async fn fly_alone(&self, reason: Alone, reader: For, loader: Loader<V>) -> Outcome<V> {
+        match self.admission.enter(reader.began).await {
+            Ok(_turn) => self.load_alone(reason, reader, loader).await,
             Err(error) => Outcome::Failed(error),
         }
     }
 
-    pub(super) async fn ask(&self, key: &[u8], why: Why, want: Want) -> Asked<V> {
+    pub(super) async fn ask(&self, key: &[u8], why: Why, reader: For) -> Asked<V> {
         if self.switches.bypass_fills() {
             return Asked::Alone(Alone::FillsBypassed); // who may not store needs no lease
         }
@@ -339,7 +359,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         let later = |ms, is_failing| Asked::Later { retry_after: Duration::from_millis(ms), is_failing };
         match self.store.lease(key, &lease).await {
             Ok(Leased::Granted(grant)) => {
-                let source = self.settings.source(want.source(), grant.primary_required);
+                let source = self.settings.source(reader.source(), grant.primary_required);
                 Asked::Granted(Leasehold { grant, source, token, epoch, sent })
             }
             Ok(Leased::Landed(bytes)) => self.landed(bytes).map_or(Asked::Alone(Alone::Undecodable), Asked::Landed),
@@ -370,7 +390,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         loaded: Result<Loaded<V>, CacheError>,
     ) -> Outcome<V> {
         match loaded {
-            Ok(Loaded { found, known_at }) => {
+            Ok(Loaded { found, known }) => {
                 let mut sent_at = self.flights.tick();
                 let fate = self.fill(lease, landing, &found).await;
                 if !guard("confirmed_since_the_read_began") {
@@ -380,10 +400,9 @@ impl<V: Send + Sync + 'static> Core<V> {
                     // Nobody needs to wait for what will not come.
                     self.give_back(lease, landing, Duration::ZERO).await;
                 }
-                // The store takes nothing that a write may have overtaken: what it took was the newest when it did.
-                let is_confirmed = fate == Fate::Stored && lease.source == Source::Primary;
-                let known_at = if is_confirmed { sent_at } else { known_at };
-                Outcome::Found { found, settled: matches!(fate, Fate::Stored | Fate::Dropped), known_at }
+                // The store takes nothing that an invalidation has overtaken: none came before this was sent.
+                let at = if fate == Fate::Stored { sent_at } else { known.at };
+                Outcome::Found { found, known: Known { at, ..known } }
             }
             Err(error) => {
                 let patience =
@@ -402,12 +421,12 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    async fn load_alone(&self, reason: Alone, want: Want, loader: Loader<V>) -> Outcome<V> {
+    async fn load_alone(&self, reason: Alone, reader: For, loader: Loader<V>) -> Outcome<V> {
         self.metrics.bypassed(reason.as_str());
         // Past the store nobody knows what a replica would have to have.
         let needs_primary = reason != Alone::StoreAway;
-        match self.run(loader, self.settings.source(want.source(), needs_primary)).await {
-            Ok(Loaded { found, known_at }) => Outcome::Found { found, settled: true, known_at },
+        match self.run(loader, self.settings.source(reader.source(), needs_primary)).await {
+            Ok(Loaded { found, known }) => Outcome::Found { found, known },
             Err(error) => Outcome::Failed(error),
         }
     }
@@ -425,8 +444,8 @@ impl<V: Send + Sync + 'static> Core<V> {
         let version = row.as_ref().zip(self.version.as_ref()).map(|(row, version)| version(row));
         let age = self.clock.now().since(began);
         let found = Found { value: row.map(Arc::new), tier: Tier::Loader, age, version, stale: None };
-        let known_at = if source == Source::Primary { began_at } else { Tick::NEVER };
-        Loaded { found, known_at }
+        let at = if source == Source::Primary { began_at } else { Tick::NEVER };
+        Loaded { found, known: Known { at, read_at: at, source } }
     }
 
     /// Measures a run of the loader, and counts it if it failed.

@@ -8,6 +8,7 @@ use super::steps::{
     SPAN_MS_MAX, Why,
 };
 use super::store::Told;
+use crate::guard::guard;
 use crate::link::{Blocking, Epoch, Link, LinkError, Script, Tracked};
 use crate::token::Token;
 use bytes::Bytes;
@@ -73,7 +74,7 @@ impl RedisCache {
             pipeline.cmd("GET").arg(key);
         }
         let answers = self.quick.pipeline(full.first().map_or(&[], Vec::as_slice), &pipeline).await?;
-        Ok(answers.into_iter().map(entry_of).collect())
+        Ok(answers.into_iter().map(entry_of).map(or_foreign).collect())
     }
 
     /// [`read`](CacheSteps::read) for several keys in one write, and the next change of each is told on the connection that
@@ -86,7 +87,7 @@ impl RedisCache {
             .into_iter()
             .map(|answer| match answer {
                 Ok(Tracked { value, told_on }) => Told { answer: Ok(value), told_on },
-                Err(error) => Told { answer: Err(error.into()), told_on: None },
+                Err(error) => Told { answer: or_foreign(Err(error.into())), told_on: None },
             })
             .collect())
     }
@@ -189,7 +190,7 @@ impl RedisCache {
 
 impl CacheSteps for RedisCache {
     async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
-        Ok(self.quick.get(&self.keys.key(key)).await?)
+        or_foreign(self.quick.get(&self.keys.key(key)).await.map_err(CacheError::from))
     }
 
     async fn lease(&self, key: &[u8], ask: &Lease) -> Result<Leased, CacheError> {
@@ -313,7 +314,18 @@ fn entry_of(answer: Value) -> Result<Option<Bytes>, CacheError> {
     match answer {
         Value::BulkString(bytes) => Ok(Some(bytes.into())),
         Value::Nil => Ok(None),
+        Value::ServerError(error) => Err(LinkError::from(error).into()),
         other => Err(unexpected("read", &[other])),
+    }
+}
+
+/// A key of another type, written by another program, is read as bytes that are no entry: a lease replaces it.
+fn or_foreign(answer: Result<Option<Bytes>, CacheError>) -> Result<Option<Bytes>, CacheError> {
+    match answer {
+        Err(CacheError::Link(LinkError::Refused { code, .. })) if code == "WRONGTYPE" && guard("foreign_type_read") => {
+            Ok(Some(Bytes::new()))
+        }
+        answer => answer,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What one read demands, in one small value: it decides what may answer, from the near cache to somebody else's load.
 
 use super::error::CacheError;
-use super::flight::Tick;
+use super::flight::{Known, Tick};
 use super::found::{Found, Stale};
 use super::freshness::{Freshness, Source};
 use super::header::{Value, Verdict};
@@ -104,24 +104,17 @@ impl Want {
         }
     }
 
-    /// Whether a value that somebody else's load brought will do for a read that began at `began`.
-    ///
-    /// `known_at` is when the value is known to have been the newest: at a moment after that tick. `settled` says that no
-    /// invalidation is known to have come during the load.
-    pub(super) fn joins<V>(self, found: &Found<V>, settled: bool, known_at: Tick, began: Tick) -> bool {
-        if known_at > began {
-            return true;
-        }
-        match self.0 {
-            Freshness::Fresh => !guard("fresh_joins_nothing_older"),
-            _ => (settled || !guard("flight_rerun")) && self.takes(found.age, found.version),
-        }
-    }
-
-    /// Whether a value that was overtaken by an invalidation does after all: for those who would otherwise have to load a key
-    /// again and again that is invalidated all the time.
-    pub(super) fn settles_for<V>(self, found: &Found<V>) -> bool {
-        self.0 != Freshness::Fresh && self.takes(found.age, found.version)
+    /// Whether a value that somebody else's load brought will do for a read that began at `began`: only if every invalidation
+    /// acknowledged before that is in it. A load that began at the primary after the read did is as good as the read's own,
+    /// whatever its age and version are.
+    pub(super) fn joins<V>(self, found: &Found<V>, known: Known, began: Tick) -> bool {
+        let is_vouched_for = match self.0 {
+            Freshness::Fresh => {
+                (known.at > began && known.source == Source::Primary) || !guard("fresh_joins_nothing_older")
+            }
+            _ => known.at > began || !guard("joins_nothing_older"),
+        };
+        is_vouched_for && (known.read_at > began || self.takes(found.age, found.version))
     }
 
     /// Up to which age a value that did not do is served after all, if loading a better one fails. `fail_safe` is the cache's.

@@ -345,9 +345,29 @@ pub(super) const ROWS: &[Mutant] = &[
         "cache::reads::flights::memory::a_reader_after_an_invalidation_joins_no_load_that_was_told_of_an_older_value",
     ),
     mutant(
-        "flight_rerun",
-        "It is given what a load brought that another process's invalidation overtook.",
-        "cache::reads::flights::memory::a_reader_that_joined_a_load_overtaken_by_another_process_loads_again",
+        "joins_nothing_older",
+        "A reader takes the load of another, read before an invalidation that was acknowledged before the reader began.",
+        "cache::reads::joining::memory::reader_after_invalidation_refuses_load_past_the_store",
+    ),
+    mutant(
+        "two_loads_of_a_key",
+        "Each invalidation of a key starts one more load of it, however many are running.",
+        "cache::reads::joining::memory::at_most_two_loads_of_a_key_run_in_a_process",
+    ),
+    mutant(
+        "refused_reader_reads_primary",
+        "Readers without a store refuse each other's loads from replicas, and each asks the database for itself.",
+        "cache::reads::joining::memory::reader_refused_by_a_replica_load_reads_the_primary",
+    ),
+    mutant(
+        "foreign_type",
+        "A step that finds a value of another type under its key fails, and the key never heals.",
+        "cache::reads::foreign::invalidation_deletes_a_foreign_type",
+    ),
+    mutant(
+        "foreign_type_read",
+        "A reader that finds a value of another type under its key asks the database, as all that come after it.",
+        "cache::reads::foreign::read_replaces_a_foreign_type",
     ),
     mutant(
         "load_budget",

@@ -4,6 +4,7 @@
 //! A history is linearizable, or it is one in which a commit was acknowledged after its window had lapsed (a pause was longer
 //! than a window): those are counted apart, with the staleness that came of it.
 
+mod eventual;
 mod faults;
 mod fleet;
 mod tally;

@@ -176,8 +176,9 @@ async fn an_invalidation_that_redis_refuses_keeps_nobody_else_away() {
     let db = Db::with("old");
     get(&rows, &db).await;
     let before = epoch(&keel);
-    redis.command::<()>(&["DEL", "evenkeel:c:row:{1}"]).await.unwrap();
-    redis.command::<()>(&["LPUSH", "evenkeel:c:row:{1}", "a list, where an entry should be"]).await.unwrap();
+    // This user may read the entry of row 1, and change any other one.
+    let others = ["%R~*", "~evenkeel:[^c]*", "~evenkeel:c:row:{[^1]}"];
+    redis.command::<()>(&[&["ACL", "SETUSER", "default", "resetkeys"][..], &others[..]].concat()).await.unwrap();
     db.write(1, "new");
     let refused = rows.invalidate(&1).await.unwrap_err();
     assert!(!refused.is_retryable(), "{refused}");

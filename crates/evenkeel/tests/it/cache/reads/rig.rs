@@ -103,6 +103,12 @@ impl Rig {
         }
     }
 
+    /// Lets another program write under the key of row `key`: a command, and what follows the key. Redis only.
+    pub(super) async fn trespass(&self, key: u64, command: &str, arguments: &[&str]) {
+        self.evict(key).await;
+        self.command(redis::cmd(command).arg(self.entry(key)).arg(arguments)).await;
+    }
+
     /// Where row `key` lies in the store.
     fn entry(&self, key: u64) -> Vec<u8> {
         let prefix = match &self.store {

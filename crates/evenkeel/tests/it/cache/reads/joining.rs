@@ -1,0 +1,166 @@
+//! When a reader may take another reader's load: never, if an invalidation that was acknowledged before the reader began may be
+//! missing in it. In each story a load has read the old row; another process writes, and its invalidation is acknowledged; two
+//! readers (one of them a batch) begin after that and join the load; and the fill tells nothing about the reader's own time.
+
+use super::db::Db;
+use super::rig::{Rig, Rows, get, reader, row, some};
+use evenkeel::cache::{Freshness, Invalidated, Side, Source, Step, StepGate};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+on_both! {
+    reader_after_invalidation_refuses_load_past_the_store
+    readers_refused_once_share_the_next_load
+    at_most_two_loads_of_a_key_run_in_a_process
+    reader_refused_by_a_replica_load_reads_the_primary
+}
+
+/// The load of one process, with the old row in its hand.
+struct Scene {
+    gate: StepGate,
+    rows: Rows,
+    writing: Rows,
+    db: Db,
+}
+
+type Reader = JoinHandle<Option<String>>;
+
+impl Scene {
+    async fn new(rig: &Rig) -> Self {
+        let gate = StepGate::default();
+        let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
+        Self { gate, rows, writing: rig.rows().await, db: Db::with("old") }
+    }
+
+    /// A commit whose invalidation another process has had acknowledged.
+    async fn write_elsewhere(&self) {
+        self.db.write(1, "new");
+        assert_eq!(self.writing.invalidate(&1).await.unwrap(), Invalidated::Done);
+    }
+
+    /// A reader and a batch that ask no store and join the load.
+    async fn join(&self) -> [Reader; 2] {
+        let (rows, db) = (self.rows.clone(), self.db.clone());
+        let single = async move { get(&rows, &db).await };
+        let (rows, db) = (self.rows.clone(), self.db.clone());
+        let batch = async move {
+            let found = rows.get_many(&[1], |missing| db.find_many(missing)).await.unwrap();
+            found[&1].as_deref().cloned()
+        };
+        [start(single).await, start(batch).await]
+    }
+}
+
+async fn start(read: impl Future<Output = Option<String>> + Send + 'static) -> Reader {
+    let reader = tokio::spawn(read);
+    settle().await;
+    reader
+}
+
+/// Lets every task that can go on do so; all of them run on this thread.
+async fn settle() {
+    for _ in 0..16 {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn see_the_new_row(readers: [Reader; 2]) {
+    for reader in readers {
+        assert_eq!(reader.await.unwrap(), some("new"));
+    }
+}
+
+async fn reader_after_invalidation_refuses_load_past_the_store(rig: Rig) {
+    let scene = Scene::new(&rig).await;
+    scene.rows.bypass_reads(true);
+    let (mut load, before) = (scene.db.hold(), reader(&scene.rows, &scene.db));
+    load.reached().await;
+    scene.write_elsewhere().await;
+    let after = scene.join().await;
+    load.release();
+    row(before).await;
+    see_the_new_row(after).await;
+}
+
+/// However often the key is invalidated: the load after the first one began after all who were refused.
+async fn readers_refused_once_share_the_next_load(rig: Rig) {
+    let scene = Scene::new(&rig).await;
+    scene.rows.bypass_reads(true);
+    let (mut first, _before) = (scene.db.hold(), reader(&scene.rows, &scene.db));
+    first.reached().await;
+    scene.write_elsewhere().await;
+    let [single, batch] = scene.join().await;
+    let mut second = scene.db.hold();
+    first.release();
+    second.reached().await;
+    let third = scene.db.hold();
+    second.release();
+    // The second load began after both readers, so neither needs the third.
+    see_the_new_row([single, batch]).await;
+    drop(third);
+    assert_eq!(scene.db.loads(), 2);
+}
+
+/// An invalidation lets nobody join the loads under way; however often that happens, no third load of the key is begun.
+async fn at_most_two_loads_of_a_key_run_in_a_process(rig: Rig) {
+    let scene = Scene::new(&rig).await;
+    let held: Vec<_> = (0..2).map(|_| scene.db.hold()).collect();
+    let mut readers = Vec::new();
+    for number in 0..6 {
+        let mut looked = scene.gate.hold(Step::Read, Side::BeforeAnswer);
+        readers.push(reader(&scene.rows, &scene.db));
+        looked.reached().await;
+        looked.release();
+        scene.db.until_loads(number.min(1) + 1).await;
+        scene.rows.invalidate(&1).await.unwrap();
+    }
+    settle().await;
+    assert_eq!((scene.db.loads(), scene.db.peak()), (2, 2));
+    scene.db.write(1, "new");
+    for mut load in held {
+        load.reached().await;
+        load.release();
+    }
+    for (number, reader) in readers.into_iter().enumerate() {
+        let expected = if number < 2 { "old" } else { "new" };
+        assert_eq!(row(reader).await, some(expected), "reader {number}");
+    }
+    assert_eq!(scene.db.peak(), 2);
+}
+
+/// Without the store a load reads a replica, and that proves nothing to anybody but its own reader.
+async fn reader_refused_by_a_replica_load_reads_the_primary(rig: Rig) {
+    let gate = StepGate::default();
+    let rows = rig.rows_with(|builder| builder.gate(&gate).reads_replicas(Duration::from_secs(5))).await;
+    let (db, from_primary) = (Db::with("old"), Arc::new(AtomicUsize::new(0)));
+    let read = || {
+        let (rows, db, from_primary) = (rows.clone(), db.clone(), Arc::clone(&from_primary));
+        tokio::spawn(async move {
+            let load = move |source| {
+                from_primary.fetch_add(usize::from(source == Source::Primary), Ordering::SeqCst);
+                db.find(1)
+            };
+            rows.get_from(&1, Freshness::Eventual, load).await.unwrap().value.as_deref().cloned()
+        })
+    };
+    let mut load = db.hold();
+    let mut readers = Vec::new();
+    for number in 0..3 {
+        let mut looks = gate.hold(Step::Read, Side::BeforeSend);
+        readers.push(read());
+        looks.reached().await;
+        looks.fail(super::rig::no_answer());
+        if number == 0 {
+            load.reached().await;
+        }
+        settle().await;
+    }
+    assert_eq!(from_primary.load(Ordering::SeqCst), 0);
+    load.release();
+    for reader in readers {
+        assert_eq!(reader.await.unwrap(), some("old"));
+    }
+    assert_eq!((db.loads(), from_primary.load(Ordering::SeqCst)), (2, 1));
+}
