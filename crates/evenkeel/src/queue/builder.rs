@@ -198,6 +198,10 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             },
             discard_exhausted: settings.discard_exhausted,
             id_window_ms: ms(settings.id_window),
+            #[cfg(feature = "sql")]
+            is_judged: self.table.is_some(),
+            #[cfg(not(feature = "sql"))]
+            is_judged: false,
         };
         if let Some(held) = store.topic(&self.name).await?
             && held.codec != wanted.codec
@@ -211,6 +215,12 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             conflict(&self.name, "codec");
         }
         let held = store.register(&self.name, &wanted).await?;
+        if held.is_judged && !wanted.is_judged {
+            let reason = "its jobs are rows in a SQL database, which decides about them; say `sql(&pool)` with that database, as its \
+                          other programs do"
+                .to_owned();
+            return Err(QueueError::Settings { queue: self.name, reason });
+        }
         let router = Arc::new(Router::open(&store, &self.name, held.shards, self.keel.clock()).await?);
         let shards = router.shards();
         if let Some(wanted) = settings.shards

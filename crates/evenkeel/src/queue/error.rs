@@ -58,6 +58,16 @@ pub enum QueueError {
         /// Whether the same call may succeed later.
         is_retryable: bool,
     },
+    /// Rows in a SQL database decide about the jobs of this topic ([`Durability::Sql`](super::Durability)), and the database was not
+    /// given. Nothing was changed, and nothing was looked for: what Redis alone says of such a job may be wrong.
+    #[error(
+        "the jobs of {topic} are rows in a SQL database, which decides about them; say which: `--database URL` on the command line, \
+         `Topic::sql(&pool)` in a program"
+    )]
+    NeedsDatabase {
+        /// The topic.
+        topic: String,
+    },
     /// The call has more items than a step takes. Nothing was sent.
     #[error("{items} items in one call, at most {limit} are taken; split the call")]
     TooMany {

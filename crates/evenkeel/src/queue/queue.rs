@@ -185,7 +185,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         let found = looked.transpose()?.flatten();
         #[cfg(feature = "sql")]
         if let (None, Some(judge)) = (&found, &self.core.judge) {
-            return judge.find(*id).await;
+            return judge.find(*id, None).await;
         }
         Ok(found)
     }
@@ -216,9 +216,10 @@ impl<T: Send + Sync + 'static> Queue<T> {
     pub async fn sweep_once(&self) -> Result<super::Swept, QueueError> {
         let mut all = super::Swept::default();
         let Some(judge) = &self.core.judge else { return Ok(all) };
+        judge.restore_pause().await?;
         let mut after = None;
         loop {
-            let page = judge.sweep(after).await?;
+            let page = judge.sweep(super::sql::Cursor::after(after)).await?;
             all.rows += page.rows;
             all.put_back += page.put_back;
             all.ended += page.ended;
@@ -241,6 +242,13 @@ impl<T: Send + Sync + 'static> Queue<T> {
 
     pub(super) fn durability_wanted(&self) -> Durability {
         self.durability
+    }
+}
+
+impl<T> Core<T> {
+    /// Whether rows judge the topic's jobs.
+    pub(super) fn is_judged(&self) -> bool {
+        self.record.is_judged
     }
 }
 

@@ -13,8 +13,9 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive, Redriven,
-    Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
+    Beat, Enqueued, Found, Head, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive,
+    Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick,
+    Ticked,
 };
 use crate::link::{Blocking, Link, Script};
 use bytes::Bytes;
@@ -64,6 +65,15 @@ impl RedisQueue {
 
     async fn run(&self, script: &'static Script, shard: &Shard, args: Args) -> Result<Value, QueueError> {
         Ok(self.link.run(script, &[shard.tag().as_bytes()], &args.slices()).await?)
+    }
+
+    /// Takes or extends the lease of the sweep. `None`: another process has it; else whether it was free.
+    #[cfg(feature = "sql")]
+    pub(super) async fn sweep_lease(&self, shard: &Shard, caller: &[u8], ms: u64) -> Result<Option<bool>, QueueError> {
+        let key = format!("{}:sweep", shard.tag());
+        let answer: i64 =
+            self.link.run(&scripts::SWEEP, &[key.as_bytes()], &[caller, ms.to_string().as_bytes()]).await?;
+        Ok((answer > 0).then_some(answer == 2))
     }
 
     async fn set(&self, shard: &Shard, fields: &[(&str, Option<u64>)]) -> Result<(), QueueError> {
@@ -168,6 +178,11 @@ impl QueueSteps for RedisQueue {
     async fn jobs(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
         check::items(ids.len())?;
         reply::jobs(self.run(&scripts::JOB, shard, call::ids(ids)).await?)
+    }
+
+    async fn heads(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Option<Head>>, QueueError> {
+        check::items(ids.len())?;
+        reply::heads(self.run(&scripts::HEADS, shard, call::ids(ids)).await?)
     }
 
     async fn list(

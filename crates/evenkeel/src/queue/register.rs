@@ -2,6 +2,7 @@
 
 use super::error::QueueError;
 use super::redis::GROWN;
+use crate::guard::guard;
 use crate::link::{Link, LinkError};
 use redis::Value;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,18 @@ pub(crate) struct TopicRecord {
     pub(crate) discard_exhausted: bool,
     /// For how long a job with a caller's id is remembered after its end.
     pub(crate) id_window_ms: u64,
+    /// Rows in a SQL database decide about its jobs (`Durability::Sql`), so nobody may change them in the store alone. Once so, for
+    /// good: a program that does not know of it must not hide it from others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_judged: bool,
+}
+
+impl TopicRecord {
+    /// What the register says once a program that wants this has opened the topic.
+    fn over(&self, held: &Self) -> Self {
+        let is_judged = self.is_judged || held.is_judged && guard("sql_register_judged");
+        Self { shards: held.shards, is_judged, ..self.clone() }
+    }
 }
 
 /// How a schedule is defined. Whoever runs it follows the definition that was registered last.
@@ -55,7 +68,7 @@ impl<'a> RedisTopics<'a> {
         let text = write(record)?;
         self.command(redis::cmd("HSETNX").arg(&self.key).arg(topic).arg(&text)).await?;
         let held = self.get(topic).await?.unwrap_or_else(|| record.clone());
-        let wanted = TopicRecord { shards: held.shards, ..record.clone() };
+        let wanted = record.over(&held);
         if wanted != held {
             self.command(redis::cmd("HSET").arg(&self.key).arg(topic).arg(write(&wanted)?)).await?;
         }
@@ -147,8 +160,7 @@ pub(super) struct MemoryTopics {
 impl MemoryTopics {
     pub(super) fn register(&self, topic: &str, record: &TopicRecord) -> TopicRecord {
         let mut topics = self.topics();
-        let shards = topics.get(topic).map_or(record.shards, |held| held.shards);
-        let record = TopicRecord { shards, ..record.clone() };
+        let record = topics.get(topic).map_or_else(|| record.clone(), |held| record.over(held));
         topics.insert(topic.to_owned(), record.clone());
         record
     }

@@ -329,6 +329,9 @@ pub struct Rescue {
     pub crash_max: u8,
     /// Wait after the first crash; doubles with each, up to [`CRASH_DELAY_MS_MAX`].
     pub crash_delay_ms: u64,
+    /// Rows decide about the topic's jobs: one with a version is never buried here, because its row may say that it is done. It waits, and
+    /// its next begin decides.
+    pub is_judged: bool,
 }
 
 /// What a `rescue` did.
@@ -426,6 +429,31 @@ pub enum Found {
     },
     /// It ended, and that is still remembered.
     Ended(Stamp),
+}
+
+/// Where a job is, without its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// It lives.
+    Live {
+        /// Where.
+        state: State,
+        /// Due time, deadline on the lease clock, or time of death.
+        score: u64,
+        /// The version of its latest `put`; 0 where there was none.
+        version: u64,
+        /// Whether a worker fell silent over it.
+        lapsed: bool,
+    },
+    /// It ended, and that is still remembered.
+    Ended {
+        /// How.
+        end: End,
+        /// The version of its latest `put`; 0 where there was none.
+        version: u64,
+    },
+    /// Its record was written by a program that this one does not understand.
+    Unreadable,
 }
 
 /// What `jobs` found of one id.
@@ -549,6 +577,22 @@ pub trait QueueSteps: Send + Sync {
                 });
             }
             Ok(looked)
+        }
+    }
+    /// Where some jobs are and in which version, without their bodies; `None` of one that is not known.
+    fn heads(&self, shard: &Shard, ids: &[JobId]) -> impl Future<Output = Reply<Vec<Option<Head>>>> + Send {
+        async move {
+            let head = |looked: Looked| match looked {
+                Ok(found) => found.map(|found| match found {
+                    Found::Live { state, score, job } => {
+                        let lapsed = job.lapsed || state == State::Leased;
+                        Head::Live { state, score, version: job.spec.version.unwrap_or(0), lapsed }
+                    }
+                    Found::Ended(stamp) => Head::Ended { end: stamp.end, version: stamp.version },
+                }),
+                Err(_) => Some(Head::Unreadable),
+            };
+            Ok(self.jobs(shard, ids).await?.into_iter().map(head).collect())
         }
     }
     /// Up to `limit` ids of a state, by score, then id, after a cursor.

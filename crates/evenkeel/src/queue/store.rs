@@ -8,8 +8,9 @@ use super::redis::RedisQueue;
 use super::register::{MemoryTopics, RedisTopics, ScheduleRecord, TopicRecord};
 use super::shards::Shards;
 use super::steps::{
-    Beat, Enqueued, Found, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive, Redriven,
-    Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
+    Beat, Enqueued, Found, Head, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive,
+    Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick,
+    Ticked,
 };
 use super::topology::Topology;
 use crate::clock::Clock;
@@ -127,6 +128,16 @@ impl QueueStore {
         }
     }
 
+    /// Takes or extends the lease under which one process compares the rows of a topic with the store. `None`: another process has
+    /// it; else whether it was free. An embedded store has one process.
+    #[cfg(feature = "sql")]
+    pub(crate) async fn sweep_lease(&self, shard: &Shard, caller: &[u8], ms: u64) -> Result<Option<bool>, QueueError> {
+        match self {
+            Self::Memory(_) => Ok(Some(false)),
+            Self::Redis(redis) => redis.sweep_lease(shard, caller, ms).await,
+        }
+    }
+
     /// Every topic that was ever opened, by name.
     pub(crate) async fn topics(&self) -> Result<Vec<(String, TopicRecord)>, QueueError> {
         match self {
@@ -227,6 +238,10 @@ impl QueueSteps for QueueStore {
 
     async fn jobs(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
         step!(self, steps => steps.jobs(shard, ids))
+    }
+
+    async fn heads(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Option<Head>>, QueueError> {
+        step!(self, steps => steps.heads(shard, ids))
     }
 
     async fn list(

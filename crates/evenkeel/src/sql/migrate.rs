@@ -35,6 +35,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(4, "0004_jobs"),
     migration!(5, "0005_guards"),
     migration!(6, "0006_locks"),
+    migration!(7, "0007_topics"),
 ];
 
 static RUN: Statement = Statement::new("SELECT COALESCE(MAX(version), 0) FROM evenkeel_migrations");

@@ -1,9 +1,9 @@
 //! `add`: a job by hand.
 
+use super::Desk;
 use super::output::Output;
 use super::time;
 use anyhow::{Result, bail};
-use evenkeel::Keel;
 use evenkeel::queue::job::{Priority, Retries};
 use evenkeel::queue::steps::{Enqueued, When};
 use evenkeel::queue::topic::NewTopicJob;
@@ -56,8 +56,8 @@ impl From<PriorityName> for Priority {
     }
 }
 
-pub(super) async fn run(keel: &Keel, arguments: Arguments, output: Output) -> Result<bool> {
-    let topic = super::topic(keel, &arguments.topic).await?;
+pub(super) async fn run(desk: &Desk<'_>, arguments: Arguments, output: Output) -> Result<bool> {
+    let topic = super::topic(desk, &arguments.topic).await?;
     if topic.codec() == JSON
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&arguments.body)
     {

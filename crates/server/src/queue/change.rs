@@ -1,9 +1,9 @@
 //! `revoke`, `reschedule`, `run`, `pause`, `resume`.
 
+use super::Desk;
 use super::output::Output;
 use super::time;
 use anyhow::{Result, bail};
-use evenkeel::Keel;
 use evenkeel::queue::steps::{Reschedule, Rescheduled, Revoked};
 use serde_json::{Value, json};
 
@@ -52,8 +52,8 @@ pub(super) struct RescheduleArguments {
     body: Option<String>,
 }
 
-pub(super) async fn revoke(keel: &Keel, arguments: &Ids, output: Output) -> Result<bool> {
-    let topic = super::topic(keel, &arguments.topic).await?;
+pub(super) async fn revoke(desk: &Desk<'_>, arguments: &Ids, output: Output) -> Result<bool> {
+    let topic = super::topic(desk, &arguments.topic).await?;
     let ids: Vec<_> = arguments.ids.iter().map(|id| super::job_id(id)).collect();
     let answers = topic.revoke(&ids).await?;
     let said = |answer: &Revoked| match answer {
@@ -67,27 +67,27 @@ pub(super) async fn revoke(keel: &Keel, arguments: &Ids, output: Output) -> Resu
     report(&arguments.ids, answers.iter().map(said), output)
 }
 
-pub(super) async fn run_now(keel: &Keel, arguments: &Ids, output: Output) -> Result<bool> {
-    let topic = super::topic(keel, &arguments.topic).await?;
+pub(super) async fn run_now(desk: &Desk<'_>, arguments: &Ids, output: Output) -> Result<bool> {
+    let topic = super::topic(desk, &arguments.topic).await?;
     let ids: Vec<_> = arguments.ids.iter().map(|id| super::job_id(id)).collect();
     let answers = topic.run_now(&ids).await?;
     report(&arguments.ids, answers.iter().map(|answer| moved(*answer, "due now")), output)
 }
 
-pub(super) async fn reschedule(keel: &Keel, arguments: RescheduleArguments, output: Output) -> Result<bool> {
+pub(super) async fn reschedule(desk: &Desk<'_>, arguments: RescheduleArguments, output: Output) -> Result<bool> {
     let when = time::when(arguments.at, arguments.after);
     if when.is_none() && arguments.body.is_none() {
         bail!("say what shall change: --at TIME, --in SPAN or --body BODY");
     }
-    let topic = super::topic(keel, &arguments.topic).await?;
+    let topic = super::topic(desk, &arguments.topic).await?;
     let body = arguments.body.map(|body| body.into_bytes().into());
     let change = Reschedule { id: super::job_id(&arguments.id), when, body, codec: Some(topic.codec()) };
     let answer = topic.change(change).await?;
     report(&[arguments.id], [moved(answer, "changed")].into_iter(), output)
 }
 
-pub(super) async fn pause(keel: &Keel, arguments: &PauseArguments, output: Output) -> Result<bool> {
-    let topic = super::topic(keel, &arguments.topic).await?;
+pub(super) async fn pause(desk: &Desk<'_>, arguments: &PauseArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(desk, &arguments.topic).await?;
     let until = arguments.span.map(|span| topic.now_ms() + span);
     topic.pause(until).await?;
     let sentence = match until {
@@ -98,8 +98,8 @@ pub(super) async fn pause(keel: &Keel, arguments: &PauseArguments, output: Outpu
     Ok(true)
 }
 
-pub(super) async fn resume(keel: &Keel, arguments: &TopicArgument, output: Output) -> Result<bool> {
-    let topic = super::topic(keel, &arguments.topic).await?;
+pub(super) async fn resume(desk: &Desk<'_>, arguments: &TopicArgument, output: Output) -> Result<bool> {
+    let topic = super::topic(desk, &arguments.topic).await?;
     topic.resume().await?;
     output.print(&json!({ "topic": topic.name(), "paused": false }), &format!("{}: resumed\n", topic.name()))?;
     Ok(true)

@@ -1,10 +1,10 @@
 //! `dead ls|redrive|rm`: dead letters.
 
+use super::Desk;
 use super::jobs::{self, PageArguments};
 use super::output::Output;
 use super::{change, time};
 use anyhow::{Result, bail};
-use evenkeel::Keel;
 use evenkeel::queue::topic::{DryRun, Filter, Place, RedriveReport, TopicRedrive};
 use serde_json::json;
 use std::io::{IsTerminal, Write, stderr};
@@ -82,16 +82,16 @@ pub(super) struct RemoveArguments {
     confirm: Option<String>,
 }
 
-pub(super) async fn run(keel: &Keel, command: Command, output: Output) -> Result<bool> {
+pub(super) async fn run(desk: &Desk<'_>, command: Command, output: Output) -> Result<bool> {
     match command {
-        Command::Ls(arguments) => jobs::page(keel, &arguments.topic, Place::Dead, &arguments.page, output).await,
-        Command::Redrive(arguments) => redrive(keel, arguments, output).await,
-        Command::Rm(arguments) => remove(keel, &arguments, output).await,
+        Command::Ls(arguments) => jobs::page(desk, &arguments.topic, Place::Dead, &arguments.page, output).await,
+        Command::Redrive(arguments) => redrive(desk, arguments, output).await,
+        Command::Rm(arguments) => remove(desk, &arguments, output).await,
     }
 }
 
-async fn redrive(keel: &Keel, arguments: RedriveArguments, output: Output) -> Result<bool> {
-    let topic = super::topic(keel, &arguments.topic).await?;
+async fn redrive(desk: &Desk<'_>, arguments: RedriveArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(desk, &arguments.topic).await?;
     let name = arguments.name.clone().unwrap_or_else(|| time::text(topic.now_ms()));
     let redrive = of(topic.redrive(&name), &arguments);
     if arguments.dry_run {
@@ -166,8 +166,8 @@ fn progress(report: &RedriveReport) {
     let _ = write!(stderr(), "\r{} seen, {} sent back", report.seen, report.taken).and_then(|()| stderr().flush());
 }
 
-async fn remove(keel: &Keel, arguments: &RemoveArguments, output: Output) -> Result<bool> {
-    let topic = super::topic(keel, &arguments.topic).await?;
+async fn remove(desk: &Desk<'_>, arguments: &RemoveArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(desk, &arguments.topic).await?;
     if arguments.all {
         let Some(again) = &arguments.confirm else {
             bail!("this deletes every dead letter of {0} for good; to confirm: --all --confirm {0}", topic.name());

@@ -1,9 +1,9 @@
 //! `ls` and `stats`: how the topics are.
 
+use super::Desk;
 use super::output::{Output, table};
 use super::time;
 use anyhow::Result;
-use evenkeel::Keel;
 use evenkeel::queue::topic::{Topic, TopicStats};
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ pub(super) struct Arguments {
     topic: String,
 }
 
-pub(super) async fn list(keel: &Keel, output: Output) -> Result<bool> {
-    let topics = keel.topics().await?;
+pub(super) async fn list(desk: &Desk<'_>, output: Output) -> Result<bool> {
+    let topics = super::topics(desk, &[]).await?;
     let (rows, values) = look(&topics).await?;
     let text = if rows.is_empty() {
         "no program has opened a queue here (is the prefix right?)\n".to_owned()
@@ -26,10 +26,10 @@ pub(super) async fn list(keel: &Keel, output: Output) -> Result<bool> {
     Ok(true)
 }
 
-pub(super) async fn stats(keel: &Keel, arguments: &Arguments, output: Output) -> Result<bool> {
-    let topic = super::topic(keel, &arguments.topic).await?;
+pub(super) async fn stats(desk: &Desk<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
+    let topic = super::topic(desk, &arguments.topic).await?;
     let stats = topic.stats().await?;
-    output.print(&json(&topic, &stats), &text(&topic, &stats))?;
+    output.print(&json(&topic, &stats), &(text(&topic, &stats) + super::redis_only(&topic)))?;
     Ok(true)
 }
 
@@ -75,6 +75,7 @@ fn text(topic: &Topic, stats: &TopicStats) -> String {
         ("state", state(stats)),
         ("shards", topic.shards().to_string()),
         ("waiting", format!("{} (urgent {urgent}, high {high}, normal {normal}, low {low})", total.waiting())),
+        ("rows in SQL", stats.rows.map_or_else(|| "-".to_owned(), |rows| rows.to_string())),
         ("due now", total.ready.to_string()),
         ("oldest due", oldest),
         ("running", format!("{} ({} silent past their lease)", total.leased, total.lapsed)),
@@ -103,6 +104,8 @@ fn json(topic: &Topic, stats: &TopicStats) -> Value {
         "topic": topic.name(),
         "shards": topic.shards(),
         "now_ms": total.now,
+        "rows": stats.rows,
+        "redis_only": topic.needs_database(),
         "waiting": total.waiting(),
         "waiting_by_priority": { "urgent": urgent, "high": high, "normal": normal, "low": low },
         "due": total.ready,

@@ -1,8 +1,8 @@
 //! `grow`: a topic over more shards.
 
+use super::Desk;
 use super::output::Output;
 use anyhow::Result;
-use evenkeel::Keel;
 use serde_json::json;
 use std::io::IsTerminal;
 
@@ -16,8 +16,8 @@ pub(super) struct Arguments {
     shards: u16,
 }
 
-pub(super) async fn run(keel: &Keel, arguments: &Arguments, output: Output) -> Result<bool> {
-    let topic = super::topic(keel, &arguments.topic).await?;
+pub(super) async fn run(desk: &Desk<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
+    let topic = super::topic(desk, &arguments.topic).await?;
     let before = topic.shards();
     let shows = std::io::stderr().is_terminal();
     let grown = topic

@@ -1,9 +1,9 @@
 //! `peek` and `job`: single jobs and their history.
 
+use super::Desk;
 use super::output::{Output, body_json, readable, short, table};
 use super::time;
 use anyhow::{Result, bail};
-use evenkeel::Keel;
 use evenkeel::queue::RetryDelay;
 use evenkeel::queue::job::{ErrorClass, Job, JobId, Note, Retries, Stamp};
 use evenkeel::queue::steps::{Found, Listed, State};
@@ -64,24 +64,24 @@ fn read_cursor(text: &str) -> Result<Listed, String> {
     read().ok_or_else(|| "write what the page before said at its end: TIME:ID".to_owned())
 }
 
-pub(super) async fn peek(keel: &Keel, arguments: &PeekArguments, output: Output) -> Result<bool> {
+pub(super) async fn peek(desk: &Desk<'_>, arguments: &PeekArguments, output: Output) -> Result<bool> {
     let place = match arguments.state {
         StateName::Waiting => Place::Waiting,
         StateName::Running => Place::Leased,
         StateName::Dead => Place::Dead,
     };
-    page(keel, &arguments.topic, place, &arguments.page, output).await
+    page(desk, &arguments.topic, place, &arguments.page, output).await
 }
 
 /// One page of a place.
 pub(super) async fn page(
-    keel: &Keel,
+    desk: &Desk<'_>,
     topic: &str,
     place: Place,
     arguments: &PageArguments,
     output: Output,
 ) -> Result<bool> {
-    let topic = super::topic(keel, topic).await?;
+    let topic = super::topic(desk, topic).await?;
     let page = topic.peek(place, arguments.after, usize::from(arguments.limit)).await?;
     let now = topic.now_ms();
     let next = page.next.map(|next| format!("{}:{}", next.score, next.id));
@@ -96,7 +96,8 @@ pub(super) async fn page(
     if let Some(next) = &next {
         text.push_str(&format!("more: --after {next}\n"));
     }
-    output.print(&json!({ "jobs": jobs, "next": next }), &text)?;
+    text.push_str(super::redis_only(&topic));
+    output.print(&json!({ "jobs": jobs, "next": next, "redis_only": topic.needs_database() }), &text)?;
     Ok(true)
 }
 
@@ -124,8 +125,8 @@ fn seen_json(seen: &Seen) -> Value {
     }
 }
 
-pub(super) async fn job(keel: &Keel, arguments: &JobArguments, output: Output) -> Result<bool> {
-    let topic = super::topic(keel, &arguments.topic).await?;
+pub(super) async fn job(desk: &Desk<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(desk, &arguments.topic).await?;
     let id = super::job_id(&arguments.id);
     let now = topic.now_ms();
     match topic.job(id).await? {

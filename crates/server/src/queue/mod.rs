@@ -16,6 +16,7 @@ mod watch;
 mod webhook;
 
 use crate::doctor::address::{Address, Kind};
+use crate::outbox;
 use anyhow::{Context, Result, bail};
 use evenkeel::Keel;
 use evenkeel::queue::JobId;
@@ -32,6 +33,9 @@ pub(crate) struct Arguments {
     /// The Redis: redis://, rediss:// or unix://, with `?prefix=` if the service names one
     #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", global = true, hide_env_values = true)]
     redis: Option<String>,
+    /// The database whose rows decide about the jobs, for queues that say `sql(&pool)`: mysql://, postgres:// or sqlite:
+    #[arg(long, env = "EVENKEEL_DATABASE", value_name = "URL", global = true, hide_env_values = true)]
+    database: Option<String>,
     /// Print JSON instead of tables
     #[arg(long, global = true)]
     json: bool,
@@ -78,10 +82,49 @@ pub(crate) async fn run(arguments: Arguments) -> ExitCode {
         Ok(address) => address,
         Err(error) => return not_done(&format!("{error:#}")),
     };
-    match operate(&address, arguments.command, output).await {
+    let database = match arguments.database.as_deref().map(|url| outbox::address(Some(url))).transpose() {
+        Ok(database) => database,
+        Err(error) => return not_done(&format!("{error:#}")),
+    };
+    let ran = match Keel::connect(&address.url).await {
+        Ok(keel) => operate(&Desk { keel, database: database.as_ref() }, arguments.command, output).await,
+        Err(error) => Err(error.into()),
+    };
+    match ran {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(error) => not_done(&address.without_secrets(&format!("{error:#}"))),
+        Err(error) => {
+            let sentence = address.without_secrets(&format!("{error:#}"));
+            not_done(&database.map_or_else(|| sentence.clone(), |database| database.without_secrets(&sentence)))
+        }
+    }
+}
+
+/// What an operator works with.
+struct Desk<'a> {
+    keel: Keel,
+    /// For topics whose jobs are rows. Connected to only if there is one.
+    database: Option<&'a Address>,
+}
+
+impl Desk<'_> {
+    /// With the database, if the topic needs it.
+    async fn with_rows(&self, topic: Topic) -> Result<Topic> {
+        let Some(database) = self.database.filter(|_| topic.needs_database()) else { return Ok(topic) };
+        Ok(match database.kind {
+            Kind::MySql => topic.sql(&outbox::connected::<sqlx::MySql>(database).await?),
+            Kind::Postgres => topic.sql(&outbox::connected::<sqlx::Postgres>(database).await?),
+            _ => topic.sql(&outbox::connected::<sqlx::Sqlite>(database).await?),
+        })
+    }
+}
+
+/// What stands below figures and lists that may not tell everything.
+fn redis_only(topic: &Topic) -> &'static str {
+    if topic.needs_database() {
+        "Redis only: the jobs are rows in a SQL database, which decides about them; say which with --database URL\n"
+    } else {
+        ""
     }
 }
 
@@ -99,38 +142,39 @@ pub(crate) fn address(url: Option<&str>) -> Result<Address> {
 }
 
 /// Whether the answer is yes.
-async fn operate(address: &Address, command: Command, output: Output) -> Result<bool> {
-    let keel = Keel::connect(&address.url).await?;
+async fn operate(desk: &Desk<'_>, command: Command, output: Output) -> Result<bool> {
     match command {
-        Command::Ls => figures::list(&keel, output).await,
-        Command::Stats(arguments) => figures::stats(&keel, &arguments, output).await,
-        Command::Peek(arguments) => jobs::peek(&keel, &arguments, output).await,
-        Command::Job(arguments) => jobs::job(&keel, &arguments, output).await,
-        Command::Add(arguments) => add::run(&keel, arguments, output).await,
-        Command::Revoke(arguments) => change::revoke(&keel, &arguments, output).await,
-        Command::Reschedule(arguments) => change::reschedule(&keel, arguments, output).await,
-        Command::Run(arguments) => change::run_now(&keel, &arguments, output).await,
-        Command::Pause(arguments) => change::pause(&keel, &arguments, output).await,
-        Command::Resume(arguments) => change::resume(&keel, &arguments, output).await,
-        Command::Grow(arguments) => grow::run(&keel, &arguments, output).await,
-        Command::Dead(command) => dead::run(&keel, command, output).await,
-        Command::Top(arguments) => top::run(&keel, &arguments, output).await,
-        Command::Watch(arguments) => watch::run(&keel, &arguments, output).await,
+        Command::Ls => figures::list(desk, output).await,
+        Command::Stats(arguments) => figures::stats(desk, &arguments, output).await,
+        Command::Peek(arguments) => jobs::peek(desk, &arguments, output).await,
+        Command::Job(arguments) => jobs::job(desk, &arguments, output).await,
+        Command::Add(arguments) => add::run(desk, arguments, output).await,
+        Command::Revoke(arguments) => change::revoke(desk, &arguments, output).await,
+        Command::Reschedule(arguments) => change::reschedule(desk, arguments, output).await,
+        Command::Run(arguments) => change::run_now(desk, &arguments, output).await,
+        Command::Pause(arguments) => change::pause(desk, &arguments, output).await,
+        Command::Resume(arguments) => change::resume(desk, &arguments, output).await,
+        Command::Grow(arguments) => grow::run(desk, &arguments, output).await,
+        Command::Dead(command) => dead::run(desk, command, output).await,
+        Command::Top(arguments) => top::run(desk, &arguments, output).await,
+        Command::Watch(arguments) => watch::run(desk, &arguments, output).await,
     }
 }
 
-async fn topic(keel: &Keel, name: &str) -> Result<Topic> {
-    Ok(keel.topic(name).await?)
+async fn topic(desk: &Desk<'_>, name: &str) -> Result<Topic> {
+    desk.with_rows(desk.keel.topic(name).await?).await
 }
 
 /// The topics that were named, or all there are.
-async fn topics(keel: &Keel, names: &[String]) -> Result<Vec<Topic>> {
-    if names.is_empty() {
-        return Ok(keel.topics().await?);
-    }
+async fn topics(desk: &Desk<'_>, names: &[String]) -> Result<Vec<Topic>> {
     let mut topics = Vec::with_capacity(names.len());
+    if names.is_empty() {
+        for topic in desk.keel.topics().await? {
+            topics.push(desk.with_rows(topic).await?);
+        }
+    }
     for name in names {
-        topics.push(topic(keel, name).await?);
+        topics.push(topic(desk, name).await?);
     }
     Ok(topics)
 }

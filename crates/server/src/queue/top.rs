@@ -1,10 +1,10 @@
 //! `top`: all topics in a table that renews itself.
 
+use super::Desk;
 use super::figures::{HEADINGS, look};
 use super::output::{Output, table, write};
 use super::time;
 use anyhow::Result;
-use evenkeel::Keel;
 use evenkeel::queue::topic::Topic;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -28,9 +28,9 @@ const END_OF_SCREEN: &str = "\x1b[J";
 const CLEAR: &str = "\x1b[2J";
 
 /// On a terminal it goes on until it is interrupted; otherwise it prints once.
-pub(super) async fn run(keel: &Keel, arguments: &Arguments, output: Output) -> Result<bool> {
+pub(super) async fn run(desk: &Desk<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
     if !output.is_live() {
-        let topics = super::topics(keel, &arguments.topics).await?;
+        let topics = super::topics(desk, &arguments.topics).await?;
         let (rows, values) = look(&topics).await?;
         output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
         return Ok(true);
@@ -38,7 +38,7 @@ pub(super) async fn run(keel: &Keel, arguments: &Arguments, output: Output) -> R
     let mut done_before = HashMap::new();
     write(CLEAR)?;
     loop {
-        let topics = super::topics(keel, &arguments.topics).await?;
+        let topics = super::topics(desk, &arguments.topics).await?;
         let picture = match picture(&topics, &mut done_before).await {
             Ok(picture) => picture,
             Err(error) => format!("{error:#}; trying again\n"),

@@ -1,10 +1,10 @@
 //! `watch`: alerts, printed and sent to a webhook.
 
+use super::Desk;
 use super::output::{Output, write};
 use super::time;
 use super::webhook::Webhook;
 use anyhow::{Result, bail};
-use evenkeel::Keel;
 use evenkeel::queue::topic::alert::{Alert, AlertLimits, Watch};
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     once: bool,
 }
 
-pub(super) async fn run(keel: &Keel, arguments: &Arguments, output: Output) -> Result<bool> {
+pub(super) async fn run(desk: &Desk<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
     let limits = AlertLimits {
         backlog_max: arguments.backlog,
         late_ms_max: arguments.late,
@@ -52,7 +52,7 @@ pub(super) async fn run(keel: &Keel, arguments: &Arguments, output: Output) -> R
         bail!("say what to watch: --backlog, --late, --dead, --idle or --running");
     }
     let webhook = arguments.webhook.as_deref().map(Webhook::to).transpose()?;
-    let topics = super::topics(keel, &arguments.topics).await?;
+    let topics = super::topics(desk, &arguments.topics).await?;
     let mut watches: Vec<Watch> = topics.into_iter().map(|topic| Watch::new(topic, limits)).collect();
     loop {
         for watch in &mut watches {

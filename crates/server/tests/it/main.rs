@@ -8,3 +8,4 @@ mod lock;
 mod outbox;
 mod program;
 mod queue;
+mod queue_rows;

@@ -31,8 +31,49 @@ pub(super) const ROWS: &[Mutant] = &[
     ),
     mutant(
         "sql_sweep_ended",
-        "A job that an operator ended in the store comes back.",
+        "A job that was not worth keeping comes back.",
         "sql::judged::sqlite::what_has_ended_does_not_come_back",
+    ),
+    mutant(
+        "sql_sweep_row_decides",
+        "A job that only the store says is done is lost.",
+        "sql::sweeps::sqlite::done_in_store_alone_does_not_end_live_row",
+    ),
+    mutant(
+        "sql_sweep_row_decides",
+        "A withdrawal that only the store knows ends a live job.",
+        "sql::sweeps::sqlite::withdrawal_in_store_alone_does_not_end_live_row",
+    ),
+    mutant(
+        "sql_sweep_halves",
+        "One job that cannot be put back keeps all others of its page from coming back.",
+        "sql::sweeps::sqlite::page_that_fails_is_halved_down_to_one_job",
+    ),
+    mutant(
+        "queue_rescue_judged",
+        "A job that was done in SQL when its worker died becomes a dead letter.",
+        "sql::sweeps::sqlite::rescue_does_not_bury_a_job_whose_row_ended",
+    ),
+    mutant(
+        "sql_operator_row",
+        "A job that an operator revoked runs after a flush.",
+        "sql::operators::sqlite::revoked_job_never_runs_after_flush",
+    ),
+    mutant(
+        "sql_needs_database",
+        "An operator without the database changes what SQL does not hear of.",
+        "sql::operators::sqlite::topic_without_its_database_refuses_every_change",
+    ),
+    mutant(
+        "sql_register_judged",
+        "A program that does not know of the rows hides them from operators.",
+        "sql::operators::sqlite::rows_are_for_every_process_of_the_queue",
+    ),
+    mutant("sql_pause", "A flush ends an operator's pause.", "sql::operators::sqlite::pause_survives_flush"),
+    mutant(
+        "sql_redrive_asks_row",
+        "An operator is told that a job was sent back which never runs.",
+        "sql::operators::sqlite::redriven_dead_letter_runs_after_flush",
     ),
     mutant(
         "sql_horizon",

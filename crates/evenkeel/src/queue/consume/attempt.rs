@@ -96,10 +96,14 @@ async fn perform<T: Send + Sync + 'static>(
         run.metrics.lateness_seconds.record(Duration::from_millis(late_ms));
     }
     let judged = Judged::of(lane, receipt, &job);
+    let exhausted = judged.buried(&job);
     let held = Held { store: run.core.store.clone(), shard: lane.shard.clone(), receipt };
     let delivery = Delivery::new(body, held, delivered.due_at, *job, cancellation);
     if let Err(ended) = judged.may_start().await {
         return ended;
+    }
+    if let Some(buried) = exhausted {
+        return Some(buried);
     }
     let (began, answer) = handle(lane, delivery, is_suspect).await;
     let answer = answer.unwrap_or_else(|words| panicked(&words));
@@ -107,8 +111,7 @@ async fn perform<T: Send + Sync + 'static>(
         pause_topic(lane, *span).await;
     }
     let outcome = judge(lane, began, answer, |answer| outcome(answer, delay, failures));
-    judged.ended(&outcome).await;
-    Some(outcome)
+    Some(judged.ended(outcome).await)
 }
 
 /// The body of a job. A panic of the codec, or of the type's own deserialization, is an error like any other.

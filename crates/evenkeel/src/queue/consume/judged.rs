@@ -2,6 +2,8 @@
 
 use super::lane::Lane;
 use crate::queue::job::Job;
+#[cfg(feature = "sql")]
+use crate::queue::job::Retries;
 use crate::queue::steps::{Outcome, Receipt};
 
 /// One delivery before its judge. Without one everything may run.
@@ -36,10 +38,26 @@ impl<'a, T> Judged<'a, T> {
         }
     }
 
-    /// Tells the row of an end before the store hears of it.
-    pub(super) async fn ended(&self, outcome: &Outcome) {
-        if let (Some((_, judge, receipt, version)), Outcome::Done) = (&self.case, outcome) {
-            judge.done(receipt, *version).await;
+    /// What a job ends with that has crashed too often. `rescue` leaves that to its next begin, because only the row knows whether it was
+    /// done when its worker fell silent.
+    pub(super) fn buried(&self, job: &Job) -> Option<Outcome> {
+        let (lane, ..) = self.case.as_ref()?;
+        let Retries::Limited(retries) = job.spec.retries else { return None };
+        let is_over = job.crashes > 0 && (job.errors > retries || job.crashes >= lane.run.crash_max);
+        let words = "it crashed once too often";
+        is_over.then(|| match job.spec.discard_exhausted && job.errors > retries {
+            true => Outcome::Failed { retry_ms: 0, error: words.into() },
+            false => Outcome::Dead { reason: words.into() },
+        })
+    }
+
+    /// Tells the row of an end before the store hears of it, and says what the store shall hear.
+    pub(super) async fn ended(&self, outcome: Outcome) -> Outcome {
+        match (&self.case, &outcome) {
+            (Some((_, judge, receipt, version)), Outcome::Done) => {
+                judge.done(receipt, *version).await.unwrap_or(outcome)
+            }
+            _ => outcome,
         }
     }
 }
@@ -54,7 +72,11 @@ impl<'a, T> Judged<'a, T> {
         std::future::ready(Ok(())).await
     }
 
-    pub(super) async fn ended(&self, _outcome: &Outcome) {
-        std::future::ready(()).await;
+    pub(super) fn buried(&self, _job: &Job) -> Option<Outcome> {
+        None
+    }
+
+    pub(super) async fn ended(&self, outcome: Outcome) -> Outcome {
+        std::future::ready(outcome).await
     }
 }

@@ -25,7 +25,12 @@ async fn run_once<T: Send + Sync + 'static>(lane: &Lane<T>) -> Duration {
     let core = &lane.run.core;
     // A lease that begins after this look does not end before this.
     let pause_max = PAUSE_MAX.min(core.settings.visibility);
-    let rescue = Rescue { limit: LIMIT, crash_max: lane.run.crash_max, crash_delay_ms: lane.run.crash_delay_ms };
+    let rescue = Rescue {
+        limit: LIMIT,
+        crash_max: lane.run.crash_max,
+        crash_delay_ms: lane.run.crash_delay_ms,
+        is_judged: core.is_judged(),
+    };
     match core.store.rescue(&lane.shard, rescue).await {
         Ok(rescued) => {
             for (id, fate) in &rescued.jobs {

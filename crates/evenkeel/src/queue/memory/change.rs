@@ -103,7 +103,8 @@ impl ShardState {
         note_error(&mut job, now, ErrorClass::Crashed, &Bytes::new());
         self.totals.crashed += 1;
         let exhausted = matches!(job.spec.retries, Retries::Limited(retries) if job.errors > retries || job.crashes >= rescue.crash_max);
-        if exhausted {
+        let is_judged = rescue.is_judged && job.spec.version.is_some();
+        if exhausted && !is_judged {
             let discard = job.spec.discard_exhausted;
             return match self.bury(id, job, discard, now) {
                 Verdict::Discarded => Fate::Discarded,

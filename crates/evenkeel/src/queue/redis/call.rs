@@ -153,6 +153,7 @@ pub(super) fn rescue(rescue: Rescue) -> Args {
         .number(rescue.crash_delay_ms)
         .number(CRASH_DELAY_MS_MAX)
         .number(WORKER_SILENT_MS)
+        .number(rescue.is_judged.into())
 }
 
 pub(super) fn redrive(call: &Redrive) -> Args {

@@ -5,8 +5,8 @@ use crate::queue::error::QueueError;
 use crate::queue::job::{End, JobId, Priority};
 use crate::queue::record::{Record, Unreadable};
 use crate::queue::steps::{
-    Claimed, Delivered, Enqueued, Fate, Found, Listed, Looked, Next, PutAnswer, Receipt, RedriveVerdict, Redriven,
-    Rescheduled, Rescued, Revoked, Settled, State, Stats, Ticked, Totals, Verdict,
+    Claimed, Delivered, Enqueued, Fate, Found, Head, Listed, Looked, Next, PutAnswer, Receipt, RedriveVerdict,
+    Redriven, Rescheduled, Rescued, Revoked, Settled, State, Stats, Ticked, Totals, Verdict,
 };
 use crate::token::Token;
 use bytes::Bytes;
@@ -191,6 +191,28 @@ fn looked(reply: Value) -> Parsed<Looked> {
             Ok(Some(Found::Live { state: state(integer(&index)?)?, score: unsigned(&score)?, job }))
         }
     })
+}
+
+pub(super) fn heads(reply: Value) -> Parsed<Vec<Option<Head>>> {
+    array(reply)?.into_iter().map(head).collect()
+}
+
+fn head(reply: Value) -> Parsed<Option<Head>> {
+    if reply == Value::Nil {
+        return Ok(None);
+    }
+    let [index, score, version, lapsed] = parts(reply)?;
+    let lapsed = integer(&lapsed)? == 1;
+    let (index, score, version) = (integer(&index)?, unsigned(&score)?, bulk(version)?);
+    let version = version.as_ref().try_into().map(u64::from_be_bytes).map_err(|_| unexpected("heads"))?;
+    Ok(Some(match index {
+        -1 => {
+            let end = u8::try_from(score).ok().and_then(End::from_code).ok_or_else(|| unexpected("heads"))?;
+            Head::Ended { end, version }
+        }
+        -2 => Head::Unreadable,
+        index => Head::Live { state: state(index)?, score, version, lapsed },
+    }))
 }
 
 pub(super) fn list(reply: Value) -> Parsed<Vec<Listed>> {

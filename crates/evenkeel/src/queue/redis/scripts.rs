@@ -32,6 +32,7 @@ pub(super) static RESCHEDULE: Script =
     script!("reschedule-1", "", [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, ACCEPT]);
 pub(super) static REDRIVE: Script = script!("redrive-1", "", [SHARD, RECORD, PLACE, END, NOTES, WAKE]);
 pub(super) static ADOPT: Script = script!("adopt-1", "", [SHARD, RECORD, WAKE]);
+pub(super) static SWEEP: Script = Script::with("sweep-1", "", &[], include_str!("../scripts/sweep-1.lua"));
 pub(crate) static GROWN: Script = Script::with("grown-1", "", &[], include_str!("../scripts/grown-1.lua"));
 
 // A queue must be drained when Redis is full.
@@ -54,12 +55,13 @@ pub(super) static GIVE: Script = script!("give-1", "allow-oom", [SHARD, RECORD, 
 pub(super) static GONE: Script = script!("gone-1", "allow-oom", [SHARD]);
 
 pub(super) static JOB: Script = script!("job-1", "no-writes", [SHARD, RECORD, PLACE]);
+pub(super) static HEADS: Script = script!("heads-1", "no-writes", [SHARD, RECORD, PLACE]);
 pub(super) static LIST: Script = script!("list-1", "no-writes", [SHARD]);
 pub(super) static STATS: Script = script!("stats-1", "no-writes", [SHARD, WAKE]);
 pub(super) static LEAVING: Script = script!("leaving-1", "no-writes", [SHARD]);
 
 /// All of them, to be loaded on every epoch.
-pub(crate) const ALL: [&Script; 23] = [
+pub(crate) const ALL: [&Script; 25] = [
     &ENQUEUE,
     &PUT,
     &TICK,
@@ -75,6 +77,7 @@ pub(crate) const ALL: [&Script; 23] = [
     &PURGE,
     &RESUME,
     &JOB,
+    &HEADS,
     &LIST,
     &STATS,
     &CLOSE,
@@ -83,4 +86,5 @@ pub(crate) const ALL: [&Script; 23] = [
     &ADOPT,
     &GONE,
     &GROWN,
+    &SWEEP,
 ];

@@ -1,10 +1,13 @@
 -- Takes back leases whose deadline has passed, and forgets workers that are silent.
--- KEYS 1 shard    ARGV 1 limit, 2 crashes at which a job is dead, 3 wait after the first crash, 4 its bound, 5 worker silence ms
+-- KEYS 1 shard    ARGV 1 limit, 2 crashes at which a job is dead, 3 wait after the first crash, 4 its bound, 5 worker silence ms,
+-- 6 1: rows decide, and a job with a version is not buried
 -- Replies the rescued (id 16, fate 1: 1 lapsed, 2 crashed, 3 died, 4 discarded), and in how many ms the next lease lapses (-1 none)
 -- Cost O(limit log n). A repeat takes the next ones.
 local crash_max, delay, delay_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local lease_now, before = lease_clock(), earliest()
 local fates, deadline = {}, '+inf'
+local judged = false
+judged = ARGV[6] == '1' -- guard: queue_rescue_judged
 deadline = lease_now -- guard: queue_rescue_deadline
 
 local function rescue(id, j)
@@ -21,6 +24,7 @@ local function rescue(id, j)
   annotate(id, j, ERROR, struct.pack('>I6BH', NOW, 2, j.errors))
   add('crashed', 1)
   local exhausted = j.retries < 65535 and (j.errors > j.retries or j.crashes >= crash_max)
+  if judged and j.version then exhausted = false end
   if exhausted then return bury(id, j, has(j.flags, DISCARD)) + 1 end -- guard: queue_rescue_exhausted
   wait(id, j, NOW + math.min(delay * 2 ^ math.min(j.crashes - 1, 30), delay_max))
   return 2

@@ -6,14 +6,12 @@ use crate::clock::Clock;
 use crate::crash::crash_point;
 use crate::guard::guard;
 use crate::queue::error::QueueError;
-use crate::queue::for_work::{JobPut, JobWish, job_record};
+use crate::queue::for_work::{JobPut, JobWish};
 use crate::queue::job::{End, FORGET_MS, Job, JobId, Keep, Stamp};
 use crate::queue::record::Record;
 use crate::queue::retry_delay::ms;
 use crate::queue::router::Router;
-use crate::queue::steps::{
-    Enqueued, Found, NewJob, Put, PutChange, QueueSteps, Reschedule, Rescheduled, Revoked, Shard, State, When,
-};
+use crate::queue::steps::{Enqueued, Found, NewJob, Put, PutChange, State, When};
 use crate::queue::store::QueueStore;
 use crate::sql::SqlError;
 use std::sync::Arc;
@@ -62,88 +60,19 @@ impl Judge {
         Ok(held.iter().map(answer).collect())
     }
 
-    /// Takes a job back. The store is asked first, because it alone knows what is running; the answer is given once the row has
-    /// it.
-    pub(crate) async fn revoke(&self, id: JobId) -> Result<Revoked, QueueError> {
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.revoke(&shard, &ids).await };
-        let found = self.router.route(&[id], |id| *id, ask, |answer| *answer == Revoked::Unknown).await?;
-        let found = found.first().copied().unwrap_or(Revoked::Unknown);
-        let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(found) };
-        if row.is_live && matches!(found, Revoked::Running | Revoked::Dead) {
-            return Ok(found);
-        }
-        let end = match found {
-            Revoked::RevokedAfterLapse => End::RevokedAfterLapse,
-            // The store had lost it (or not got it yet), so nobody knows of a worker that may have begun it.
-            Revoked::Unknown if row.fence > 0 => End::RevokedAfterLapse,
-            Revoked::Ended(end) => end,
-            _ => End::Revoked,
-        };
-        if !row.is_live || !self.ask(self.table.revoke(&self.topic, id, end)).await? {
-            return Ok(row.ended_as.map_or(found, revoked_as));
-        }
-        if found != Revoked::Unknown {
-            return Ok(found);
-        }
-        // Whoever is about to put it back comes too late from now on.
-        let put = Put { id, version: row.version + 1, change: PutChange::Withdraw(Keep::AfterEnd(FORGET_MS)) };
-        if let Err(error) = self.router.put(&[put]).await {
-            tracing::debug!(queue = %self.topic, %error, "a revocation is in its row and not in the store; the row decides");
-        }
-        Ok(revoked_as(end))
-    }
-
-    /// Moves or edits a waiting job: its row gets a new version, and then the store.
-    pub(crate) async fn reschedule(&self, change: Reschedule) -> Result<Rescheduled, QueueError> {
-        let id = change.id;
-        let now = self.store.now_ms();
-        let ask = |shard: Shard, changes: Vec<Reschedule>| async move { self.store.reschedule(&shard, &changes).await };
-        let not_here = |answer: &Rescheduled| *answer == Rescheduled::Unknown;
-        let found = self.router.route(std::slice::from_ref(&change), |change| change.id, ask, not_here).await?;
-        let found = found.first().copied().unwrap_or(Rescheduled::Unknown);
-        let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(found) };
-        if !row.is_live {
-            return Ok(row.ended_as.map_or(found, Rescheduled::Ended));
-        }
-        if matches!(found, Rescheduled::Running | Rescheduled::Dead) {
-            return Ok(found);
-        }
-        let mut job = self.job_of(&row)?;
-        if let Some(body) = change.body {
-            (job.spec.body, job.spec.codec) = (body, change.codec);
-        }
-        let due_at = match change.when {
-            Some(When::At(due)) => due,
-            Some(When::In(delay)) => now.saturating_add(delay),
-            None => row.due_at,
-        };
-        let version = row.version + 1;
-        let changed = JobRow { version, due_at, record: job_record(&job.spec, version), ..row };
-        if !self.ask(self.table.change(&self.topic, id, version - 1, &changed)).await? {
-            return Err(QueueError::Database {
-                reason: format!("job {id} was changed by somebody else at the same time; look at it and try again"),
-                is_retryable: true,
-            });
-        }
-        let put = JobPut { version, ..self.put_with(id, due_at, job) };
-        let near: Vec<Put> = step_of(&put, self.horizon_ms(now)).into_iter().collect();
-        if let Err(error) = self.router.put(&near).await {
-            tracing::warn!(queue = %self.topic, %error, "a job was changed in its row and not in the store yet; it is not begun as it was");
-        }
-        Ok(match found {
-            Rescheduled::ChangedAfterLapse => Rescheduled::ChangedAfterLapse,
-            Rescheduled::Unknown if changed.fence > 0 => Rescheduled::ChangedAfterLapse,
-            _ => Rescheduled::Changed,
-        })
-    }
-
-    /// What the row knows of a job that the store does not have.
-    pub(crate) async fn find(&self, id: JobId) -> Result<Option<Found>, QueueError> {
-        let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(None) };
+    /// What is known of a job, given what the store says of it: the store alone knows where a job of the row's version is and what went
+    /// wrong with it; otherwise the row's word counts.
+    pub(crate) async fn find(&self, id: JobId, in_store: Option<Found>) -> Result<Option<Found>, QueueError> {
+        let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else { return Ok(in_store) };
         if !row.is_live {
             let stamp =
                 Stamp { end: row.ended_as.unwrap_or(End::Done), until: None, version: row.version, ended_at: 0 };
             return Ok(Some(Found::Ended(stamp)));
+        }
+        if let Some(Found::Live { job, .. }) = &in_store
+            && job.spec.version == Some(row.version)
+        {
+            return Ok(in_store);
         }
         let job = self.job_of(&row)?;
         Ok(Some(Found::Live { state: State::Waiting(job.spec.priority), score: row.due_at, job: Box::new(job) }))
@@ -205,15 +134,6 @@ impl Judge {
         }
         spec.version = Some(u64::from(!is_named));
         Ok(self.put_with(job.id, due_at, Job::accepted(spec, now, due_at)))
-    }
-}
-
-/// What a revocation says of a job that has ended.
-fn revoked_as(end: End) -> Revoked {
-    match end {
-        End::Revoked => Revoked::Revoked,
-        End::RevokedAfterLapse => Revoked::RevokedAfterLapse,
-        end => Revoked::Ended(end),
     }
 }
 

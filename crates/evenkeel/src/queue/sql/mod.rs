@@ -5,17 +5,20 @@
 //! lost (a flush, a failover, a restart of the embedded store) is put back from the rows by themselves. docs/spec/queue.md has
 //! the steps.
 //!
-//! `judge` is what the queue asks; `table` the statements behind it; `start` the question before a handler runs; `sweep` the
+//! `judge` is what the queue asks; `operate` what operators do to jobs; `table` the statements behind it; `start` the question before a handler runs; `sweep` the
 //! loop that puts back.
 
 mod judge;
 mod metrics;
+mod operate;
 mod start;
 mod sweep;
 mod table;
 
 pub(crate) use judge::Judge;
 pub(super) use start::Start;
+#[cfg(feature = "testing")]
+pub(super) use sweep::Cursor;
 pub use sweep::Swept;
 pub(super) use sweep::keep_sweeping;
 pub(crate) use table::upsert_jobs;

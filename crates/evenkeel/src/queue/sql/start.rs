@@ -1,6 +1,7 @@
 //! Before a handler runs: whether the row lets it. After it has done its job: the row goes first.
 
 use super::judge::{Judge, step_of};
+use super::table::Begin;
 use crate::clock::Clock;
 use crate::crash::crash_point;
 use crate::guard::guard;
@@ -42,7 +43,8 @@ impl Judge {
 
     async fn try_start(&self, shard: &Shard, receipt: &Receipt, version: u64) -> Result<Start, QueueError> {
         let (id, fence) = (receipt.id, receipt.fence);
-        if self.ask(self.table.start(&self.topic, id, version, fence)).await? || !guard("sql_start") {
+        let begin = Begin { id, version, fence, now: self.store.now_ms() };
+        if self.ask(self.table.start(&self.topic, begin)).await? || !guard("sql_start") {
             return Ok(Start::Run);
         }
         let Some(row) = self.ask(self.table.row(&self.topic, id)).await?.filter(|row| row.is_live) else {
@@ -62,24 +64,36 @@ impl Judge {
             // Its own: the answer to the first statement was lost.
             return Ok(Start::Run);
         }
-        self.metrics.refused("fence");
-        Ok(Start::Behind(row.fence))
+        if row.fence > fence {
+            self.metrics.refused("fence");
+            return Ok(Start::Behind(row.fence));
+        }
+        // The row agrees with everything: the topic is paused there, and the store has lost that.
+        self.metrics.refused("paused");
+        self.restore_pause().await?;
+        Ok(Start::Not(Outcome::Released))
     }
 
-    /// The handler has done the job. If the row cannot be told, the store is all the same: the sweep finds the end there.
-    pub(crate) async fn done(&self, receipt: &Receipt, version: u64) {
-        for attempt in 0..END_TRIES {
-            match self.ask(self.table.end(&self.topic, receipt.id, version, Some(receipt.fence))).await {
+    /// The handler has done the job, and the row is told so before the store. While the database is away that goes on, with the lease
+    /// held: an end that only the store knows could be lost with it. `None`: told; else what the delivery ends with instead.
+    pub(crate) async fn done(&self, receipt: &Receipt, version: u64) -> Option<Outcome> {
+        for attempt in 0.. {
+            match self.ask(self.table.done(&self.topic, receipt.id, version, receipt.fence)).await {
                 Ok(_) => {
                     crash_point("job_row_ended");
-                    return;
+                    return None;
                 }
                 Err(error) => {
                     tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job that is done could not be ended");
+                    if !error.is_retryable() && attempt >= END_TRIES {
+                        break;
+                    }
                 }
             }
             Clock::system().sleep(END.delay(attempt)).await;
         }
+        // Its next begin finds out whether the row has ended after all.
+        Some(Outcome::Snoozed { after_ms: ASK_AGAIN_MS })
     }
 
     /// What a delivery is given back with whose fence the row refuses.

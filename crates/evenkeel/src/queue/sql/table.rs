@@ -1,14 +1,16 @@
 //! The statements on `evenkeel_jobs`: one row per job that SQL judges.
 
+use crate::guard::guard;
 use crate::queue::for_work::{JobPut, JobWish, job_record};
 use crate::queue::job::{End, FORGET_MS, JobId, Keep};
 use crate::sql::SqlError;
-use crate::sql::database::{Database, Kind, Row, Statement, Trouble, Value};
+use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value};
 use crate::sql::take_versions;
 use bytes::Bytes;
 use sqlx::Pool;
 use std::pin::Pin;
 
+pub(super) use crate::sql::database::LIST_MAX;
 /// Rows of one page of the sweep, and of one deletion.
 pub(super) const PAGE: usize = 500;
 /// How often a transaction is tried that met a deadlock.
@@ -22,18 +24,32 @@ pub(super) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, SqlError>>
 pub(crate) trait JobTable: Send + Sync {
     /// Makes a row for each job whose id has none. Answers what each job is in by now: its new version, or the row that was there.
     fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> Answer<'a, Vec<Option<JobRow>>>;
-    /// Lets a delivery begin; false: the row does not match.
-    fn start<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool>;
-    /// The job is done: under this fence, or (by what the store says) under whichever.
-    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: Option<u64>) -> Answer<'a, bool>;
+    /// Lets a delivery begin, unless the topic is paused beyond `now`; false: the row does not match.
+    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> Answer<'a, bool>;
+    /// The job is done, by the delivery that began under this fence.
+    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool>;
+    /// The store has ended a job of this version in a way that is for the store to decide.
+    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> Answer<'a, bool>;
     /// The row of a job.
     fn row<'a>(&'a self, topic: &'a str, id: JobId) -> Answer<'a, Option<JobRow>>;
-    /// Takes a live job back, under the next version.
-    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, end: End) -> Answer<'a, bool>;
-    /// Gives a live job of this version another time and record, under a new version.
-    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: u64, row: &'a JobRow) -> Answer<'a, bool>;
-    /// The live jobs that are due before then, in the order of their ids, after one of them; with their records or without.
+    /// Ends a live job by hand, under the next version, unless it was changed or begun since it was seen.
+    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> Answer<'a, bool>;
+    /// Gives a live job another time and record, under a new version, unless it was changed or begun since it was seen.
+    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> Answer<'a, bool>;
+    /// The live jobs that are due before then, in the order of their ids, after one of them; without their records.
     fn page<'a>(&'a self, topic: &'a str, page: Page) -> Answer<'a, Vec<(JobId, JobRow)>>;
+    /// The rows of some jobs (at most `LIST_MAX`), without their records.
+    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>>;
+    /// How many bytes the records of some live jobs have (at most `LIST_MAX`).
+    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, u64)>>;
+    /// Some live jobs (at most `LIST_MAX`) with their records.
+    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>>;
+    /// How many jobs live.
+    fn count<'a>(&'a self, topic: &'a str) -> Answer<'a, u64>;
+    /// Until when the topic is paused.
+    fn paused<'a>(&'a self, topic: &'a str) -> Answer<'a, Option<u64>>;
+    /// Pauses the topic until then, or ends its pause.
+    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> Answer<'a, ()>;
     /// Deletes rows of jobs that have ended and need not be remembered any more; how many.
     fn forget(&self) -> Answer<'_, u64>;
 }
@@ -50,12 +66,21 @@ pub(crate) struct JobRow {
     pub(super) record: Bytes,
 }
 
+/// A delivery that wants to begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begin {
+    pub(super) id: JobId,
+    pub(super) version: u64,
+    pub(super) fence: u64,
+    pub(super) now: u64,
+}
+
 /// Which rows of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
     pub(super) after: Option<JobId>,
     pub(super) due_before: u64,
-    pub(super) with_records: bool,
+    pub(super) limit: usize,
 }
 
 /// The table in the database of one pool.
@@ -81,35 +106,50 @@ static WITHDRAW: Statement = Statement::new(
 );
 static START: Statement = Statement::new(
     "UPDATE evenkeel_jobs SET fence = ?, changed_at = {now} \
-     WHERE topic = ? AND job = ? AND version = ? AND state = 1 AND fence < ?",
+     WHERE topic = ? AND job = ? AND version = ? AND state = 1 AND fence < ? \
+     AND NOT EXISTS (SELECT 1 FROM evenkeel_topics WHERE topic = ? AND paused_until > ?)",
 );
 static DONE_DELETE: Statement = Statement::new(
-    "DELETE FROM evenkeel_jobs WHERE topic = ? AND job = ? AND version = ? AND state = 1 AND fence >= ? AND fence <= ? \
-     AND keep_ms <= ?",
+    "DELETE FROM evenkeel_jobs WHERE topic = ? AND job = ? AND version = ? AND state = 1 AND fence = ? AND keep_ms <= ?",
 );
 static DONE_KEEP: Statement = Statement::new(
     "UPDATE evenkeel_jobs SET state = 2, ended_as = 1, changed_at = {now}, forget_at = {now} + keep_ms \
-     WHERE topic = ? AND job = ? AND version = ? AND state = 1 AND fence >= ? AND fence <= ? AND keep_ms > ?",
+     WHERE topic = ? AND job = ? AND version = ? AND state = 1 AND fence = ? AND keep_ms > ?",
 );
 static ROW: Statement = Statement::new(
     "SELECT version, state, fence, due_at, ended_as, record FROM evenkeel_jobs WHERE topic = ? AND job = ?",
 );
+static ENDED: Statement = Statement::new(
+    "UPDATE evenkeel_jobs SET state = 2, ended_as = ?, changed_at = {now}, forget_at = {now} + keep_ms \
+     WHERE topic = ? AND job = ? AND version = ? AND state = 1",
+);
 static REVOKE: Statement = Statement::new(
     "UPDATE evenkeel_jobs SET version = version + 1, state = 2, ended_as = ?, changed_at = {now}, forget_at = {now} + keep_ms + ? \
-     WHERE topic = ? AND job = ? AND state = 1",
+     WHERE topic = ? AND job = ? AND version = ? AND fence = ? AND state = 1",
 );
 static CHANGE: Statement = Statement::new(
     "UPDATE evenkeel_jobs SET version = ?, due_at = ?, record = ?, changed_at = {now} \
-     WHERE topic = ? AND job = ? AND version = ? AND state = 1",
+     WHERE topic = ? AND job = ? AND version = ? AND fence = ? AND state = 1",
 );
-static PAGE_BRIEF: Statement = Statement::new(
+static PAGE_OF_HEADS: Statement = Statement::new(
     "SELECT job, version, state, fence, due_at, ended_as FROM evenkeel_jobs \
      WHERE topic = ? AND state = 1 AND job > ? AND due_at < ? ORDER BY job LIMIT ?",
 );
-static PAGE_WHOLE: Statement = Statement::new(
-    "SELECT job, version, state, fence, due_at, ended_as, record FROM evenkeel_jobs \
-     WHERE topic = ? AND state = 1 AND job > ? AND due_at < ? ORDER BY job LIMIT ?",
+static HEADS: Lists = Lists::new(
+    "SELECT job, version, state, fence, due_at, ended_as FROM evenkeel_jobs WHERE topic = ? AND job IN (..)",
 );
+/// With `state` (1) the sum is as wide a number as that column in every database.
+static SIZES: Lists =
+    Lists::new("SELECT job, LENGTH(record) + state FROM evenkeel_jobs WHERE topic = ? AND state = 1 AND job IN (..)");
+static BODIES: Lists = Lists::new(
+    "SELECT job, version, state, fence, due_at, ended_as, record FROM evenkeel_jobs \
+     WHERE topic = ? AND state = 1 AND job IN (..)",
+);
+static COUNT: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_jobs WHERE topic = ? AND state = 1");
+static PAUSED: Statement = Statement::new("SELECT paused_until FROM evenkeel_topics WHERE topic = ?");
+static PAUSE: Statement =
+    Statement::new("INSERT INTO evenkeel_topics (topic, paused_until, changed_at) VALUES (?, ?, {now})");
+static RESUME: Statement = Statement::new("DELETE FROM evenkeel_topics WHERE topic = ?");
 static FORGET_MYSQL: Statement =
     Statement::new("DELETE FROM evenkeel_jobs WHERE state = 2 AND forget_at < {now} LIMIT ?");
 static FORGET_OTHERS: Statement = Statement::new(
@@ -122,6 +162,13 @@ impl<DB: Database> SqlTable<DB> {
     async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
         let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
         DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
+    }
+
+    /// The rows of some jobs.
+    async fn listed(&self, list: &'static Lists, topic: &str, ids: &[JobId]) -> Result<Vec<Row<DB>>, SqlError> {
+        let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
+        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        list.rows::<DB>(&mut connection, &[Value::Text(topic)], &ids).await.map_err(SqlError::of::<DB>)
     }
 
     async fn insert_all(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, sqlx::Error> {
@@ -190,6 +237,12 @@ fn job_row<DB: Database>(row: &Row<DB>, at: usize) -> Result<JobRow, sqlx::Error
     })
 }
 
+fn job_rows<DB: Database>(rows: Vec<Row<DB>>) -> Result<Vec<(JobId, JobRow)>, sqlx::Error> {
+    let read = |row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(job_row(&row, 1)?)));
+    let read = rows.into_iter().map(read).collect::<Result<Vec<_>, sqlx::Error>>()?;
+    Ok(read.into_iter().flatten().collect())
+}
+
 fn record_of(job: &JobPut) -> Bytes {
     match &job.wish {
         JobWish::Run { spec, .. } => job_record(spec, job.version),
@@ -244,20 +297,29 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn start<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool> {
+    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> Answer<'a, bool> {
         Box::pin(async move {
-            let fence = Value::count(fence);
-            let values = [fence, Value::Text(topic), Value::Bytes(&id.0), Value::count(version), fence];
+            let (name, fence) = (Value::Text(topic), Value::count(begin.fence));
+            // Without the guard no pause is late enough.
+            let now = if guard("sql_pause") { begin.now } else { u64::MAX };
+            let (version, now) = (Value::count(begin.version), Value::count(now));
+            let values = [fence, name, Value::Bytes(&begin.id.0), version, fence, name, now];
             Ok(self.run(&START, &values).await? == 1)
         })
     }
 
-    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: Option<u64>) -> Answer<'a, bool> {
+    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool> {
         Box::pin(async move {
-            let (lowest, highest) = (Value::count(fence.unwrap_or(0)), Value::count(fence.unwrap_or(u64::MAX)));
-            let kept = Value::count(FORGET_MS);
-            let values = [Value::Text(topic), Value::Bytes(&id.0), Value::count(version), lowest, highest, kept];
+            let (version, fence, kept) = (Value::count(version), Value::count(fence), Value::count(FORGET_MS));
+            let values = [Value::Text(topic), Value::Bytes(&id.0), version, fence, kept];
             Ok(self.run(&DONE_DELETE, &values).await? == 1 || self.run(&DONE_KEEP, &values).await? == 1)
+        })
+    }
+
+    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> Answer<'a, bool> {
+        Box::pin(async move {
+            let values = [Value::Int(end as i64), Value::Text(topic), Value::Bytes(&id.0), Value::count(version)];
+            Ok(self.run(&ENDED, &values).await? == 1)
         })
     }
 
@@ -268,14 +330,16 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         })
     }
 
-    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, end: End) -> Answer<'a, bool> {
+    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> Answer<'a, bool> {
         Box::pin(async move {
-            let values = [Value::Int(end as i64), Value::count(FORGET_MS), Value::Text(topic), Value::Bytes(&id.0)];
+            let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
+            let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
+            let values = [Value::Int(end as i64), Value::count(FORGET_MS), name, job, version, fence];
             Ok(self.run(&REVOKE, &values).await? == 1)
         })
     }
 
-    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: u64, row: &'a JobRow) -> Answer<'a, bool> {
+    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> Answer<'a, bool> {
         Box::pin(async move {
             let values = [
                 Value::count(row.version),
@@ -283,7 +347,8 @@ impl<DB: Database> JobTable for SqlTable<DB> {
                 Value::Bytes(&row.record),
                 Value::Text(topic),
                 Value::Bytes(&id.0),
-                Value::count(seen),
+                Value::count(seen.version),
+                Value::count(seen.fence),
             ];
             Ok(self.run(&CHANGE, &values).await? == 1)
         })
@@ -293,14 +358,61 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         Box::pin(async move {
             let after = page.after.map(|id| id.0);
             let after = after.as_ref().map_or(&[][..], |id| &id[..]);
-            let limit = Value::count(PAGE as u64);
+            let limit = Value::count(page.limit as u64);
             let values = [Value::Text(topic), Value::Bytes(after), Value::count(page.due_before), limit];
-            let statement = if page.with_records { &PAGE_WHOLE } else { &PAGE_BRIEF };
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let rows = Row::<DB>::all(&mut connection, statement, &values).await;
-            let read = |row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(job_row(&row, 1)?)));
-            let read = rows.and_then(|rows| rows.into_iter().map(read).collect::<Result<Vec<_>, _>>());
-            Ok(read.map_err(SqlError::of::<DB>)?.into_iter().flatten().collect())
+            let rows = Row::<DB>::all(&mut connection, &PAGE_OF_HEADS, &values).await;
+            rows.and_then(job_rows).map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>> {
+        Box::pin(async move { job_rows(self.listed(&HEADS, topic, ids).await?).map_err(SqlError::of::<DB>) })
+    }
+
+    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, u64)>> {
+        Box::pin(async move {
+            let rows = self.listed(&SIZES, topic, ids).await?;
+            let read = rows.into_iter().map(|row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
+            let read: Vec<_> = read.collect::<Result<_, sqlx::Error>>().map_err(SqlError::of::<DB>)?;
+            Ok(read.into_iter().flatten().collect())
+        })
+    }
+
+    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>> {
+        Box::pin(async move { job_rows(self.listed(&BODIES, topic, ids).await?).map_err(SqlError::of::<DB>) })
+    }
+
+    fn count<'a>(&'a self, topic: &'a str) -> Answer<'a, u64> {
+        Box::pin(async move {
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let row = Row::<DB>::first(&mut connection, &COUNT, &[Value::Text(topic)]).await;
+            row.and_then(|row| row.map_or(Ok(0), |row| row.count(0))).map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn paused<'a>(&'a self, topic: &'a str) -> Answer<'a, Option<u64>> {
+        Box::pin(async move {
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let row = Row::<DB>::first(&mut connection, &PAUSED, &[Value::Text(topic)]).await;
+            row.and_then(|row| row.map(|row| row.count(0)).transpose()).map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> Answer<'a, ()> {
+        Box::pin(async move {
+            for _ in 0..TRIES {
+                self.run(&RESUME, &[Value::Text(topic)]).await?;
+                let Some(until) = until else { return Ok(()) };
+                let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+                let values = [Value::Text(topic), Value::count(until)];
+                match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
+                    // Somebody else paused it in between.
+                    Err(error) if DB::trouble(&error) == Trouble::Duplicate => {}
+                    answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
+                }
+            }
+            Err(SqlError::Busy("others pause and resume the topic at the same time; try again"))
         })
     }
 

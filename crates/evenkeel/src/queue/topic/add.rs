@@ -25,7 +25,7 @@ impl Topic {
     /// Adds a job, and says under which id and what became of it.
     ///
     /// # Errors
-    /// [`QueueError::Link`]. With a name of its own, repeat it; without, the job may be there although the call failed.
+    /// [`QueueError::NeedsDatabase`]: nothing was added. [`QueueError::Link`], [`QueueError::Database`]. With a name of its own, repeat it; without, the job may be there although the call failed.
     pub async fn add(&self, new: NewTopicJob) -> Result<(JobId, Enqueued), QueueError> {
         let id = match &new.name {
             Some(name) => JobId::named(name.as_bytes()),
@@ -41,11 +41,22 @@ impl Topic {
             codec: Some(self.record.codec),
             ..JobSpec::new(new.body)
         };
+        self.check_rows()?;
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.judge {
+            let answers = judge.enqueue(&[NewJob { id, when: new.when, spec }]).await?;
+            let answer = answers.first().copied();
+            return answer.map(|answer| (id, answer)).ok_or_else(no_answer);
+        }
         let ask = |shard: Shard, jobs: Vec<NewJob>| async move { self.store.enqueue(&shard, &jobs).await };
         let elsewhere = |answer: &Enqueued| *answer == Enqueued::Elsewhere;
         let job = NewJob { id, when: new.when, spec };
         let answers = self.router.route(&[job], |job| job.id, ask, elsewhere).await?;
         let answer = answers.first().copied();
-        answer.map(|answer| (id, answer)).ok_or_else(|| QueueError::Invalid("the store gave no answer".to_owned()))
+        answer.map(|answer| (id, answer)).ok_or_else(no_answer)
     }
+}
+
+fn no_answer() -> QueueError {
+    QueueError::Invalid("the store gave no answer".to_owned())
 }

@@ -119,7 +119,7 @@ impl Watch {
     /// # Errors
     /// [`QueueError::Link`]: nothing could be seen, and nothing is said; a queue whose Redis is away needs another alarm.
     pub async fn look(&mut self) -> Result<Vec<Alert>, QueueError> {
-        let stats = self.topic.stats().await?;
+        let stats = self.topic.stats_of_store().await?;
         let longest = match self.limits.running_ms_max {
             Some(_) => self.longest_run(stats.total.now).await?,
             None => None,

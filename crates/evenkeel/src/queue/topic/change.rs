@@ -1,4 +1,4 @@
-//! Taking jobs back, moving and editing them.
+//! Taking jobs back, moving and editing them. Where rows decide about the jobs, the row goes first and the answer is what it says.
 
 use super::Topic;
 use crate::queue::error::QueueError;
@@ -10,8 +10,18 @@ impl Topic {
     /// Takes jobs back that are not running, and says of each what happened; see [`Revoked`].
     ///
     /// # Errors
-    /// [`QueueError::Link`]; repeat the call: it gives the same answers (for ten minutes at least).
+    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: it gives the same answers (for ten minutes at least).
+    /// [`QueueError::NeedsDatabase`]: nothing was changed.
     pub async fn revoke(&self, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
+        self.check_rows()?;
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.judge {
+            let mut answers = Vec::with_capacity(ids.len());
+            for id in ids {
+                answers.push(judge.revoke(*id).await?);
+            }
+            return Ok(answers);
+        }
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.revoke(&shard, &ids).await };
         self.router.route(ids, |id| *id, ask, |answer| *answer == Revoked::Unknown).await
     }
@@ -19,7 +29,8 @@ impl Topic {
     /// Gives a waiting job another due time; see [`Rescheduled`].
     ///
     /// # Errors
-    /// [`QueueError::Link`]; repeat the call: unless the job was claimed in between it gives the same answer.
+    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: unless the job was claimed in between it gives the same answer.
+    /// [`QueueError::NeedsDatabase`]: nothing was changed.
     pub async fn reschedule(&self, id: JobId, when: When) -> Result<Rescheduled, QueueError> {
         self.change(Reschedule { id, when: Some(when), body: None, codec: None }).await
     }
@@ -54,13 +65,32 @@ impl Topic {
     /// Deletes dead letters; says of each id whether it was one. Nobody can bring them back.
     ///
     /// # Errors
-    /// [`QueueError::Link`]; repeat the call: what it deleted before is answered `false`.
+    /// [`QueueError::Link`], [`QueueError::Database`]; repeat the call: what it deleted before is answered `false`.
+    /// [`QueueError::NeedsDatabase`]: nothing was changed.
     pub async fn delete_dead(&self, ids: &[JobId]) -> Result<Vec<bool>, QueueError> {
+        self.check_rows()?;
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.judge {
+            let mut answers = Vec::with_capacity(ids.len());
+            for id in ids {
+                answers.push(judge.delete_dead(*id).await?);
+            }
+            return Ok(answers);
+        }
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.delete(&shard, &ids).await };
         self.router.route(ids, |id| *id, ask, |was_dead| !was_dead).await
     }
 
     async fn changes(&self, changes: &[Reschedule]) -> Result<Vec<Rescheduled>, QueueError> {
+        self.check_rows()?;
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.judge {
+            let mut answers = Vec::with_capacity(changes.len());
+            for change in changes {
+                answers.push(judge.reschedule(change.clone()).await?);
+            }
+            return Ok(answers);
+        }
         let ask = |shard: Shard, changes: Vec<Reschedule>| async move { self.store.reschedule(&shard, &changes).await };
         self.router.route(changes, |change| change.id, ask, |answer| *answer == Rescheduled::Unknown).await
     }

@@ -39,6 +39,7 @@ use super::router::Router;
 use super::steps::{Found, Limits, QueueSteps, Shard};
 use super::store::QueueStore;
 use crate::clock::Clock;
+use crate::guard::guard;
 use crate::keel::Keel;
 use std::fmt;
 use std::sync::Arc;
@@ -54,6 +55,9 @@ pub struct Topic {
     router: Arc<Router>,
     record: TopicRecord,
     clock: Clock,
+    /// The rows that decide about its jobs.
+    #[cfg(feature = "sql")]
+    judge: Option<Arc<super::sql::Judge>>,
 }
 
 impl fmt::Debug for Topic {
@@ -92,7 +96,15 @@ impl Keel {
 impl Topic {
     async fn open(keel: &Keel, store: QueueStore, name: &str, record: TopicRecord) -> Result<Self, QueueError> {
         let router = Arc::new(Router::open(&store, name, record.shards, keel.clock()).await?);
-        Ok(Self { store, name: name.into(), router, record, clock: keel.clock().clone() })
+        Ok(Self {
+            store,
+            name: name.into(),
+            router,
+            record,
+            clock: keel.clock().clone(),
+            #[cfg(feature = "sql")]
+            judge: None,
+        })
     }
 
     /// The topic of a queue that is open.
@@ -103,7 +115,42 @@ impl Topic {
             router: Arc::clone(&core.router),
             record: core.record.clone(),
             clock: core.clock.clone(),
+            #[cfg(feature = "sql")]
+            judge: core.judge.clone(),
         }
+    }
+
+    /// The same topic with the database whose rows decide about its jobs ([`Durability::Sql`](super::Durability)). Without it whatever
+    /// changes such a topic fails with [`QueueError::NeedsDatabase`], and lists say what Redis knows. Of a topic without rows it
+    /// changes nothing.
+    #[cfg(feature = "sql")]
+    #[must_use]
+    pub fn sql<DB: crate::sql::Database>(mut self, pool: &sqlx::Pool<DB>) -> Self {
+        if self.record.is_judged && self.judge.is_none() {
+            let table = Arc::new(super::sql::SqlTable(pool.clone()));
+            let (name, store, router) = (Arc::clone(&self.name), self.store.clone(), Arc::clone(&self.router));
+            self.judge = Some(Arc::new(super::sql::Judge::new(table, name, store, router, None)));
+        }
+        self
+    }
+
+    /// Whether rows in a SQL database decide about its jobs, and this handle does not have that database ([`sql`](Self::sql)): what it lists and
+    /// counts is what Redis knows, and it changes nothing.
+    #[must_use]
+    pub fn needs_database(&self) -> bool {
+        #[cfg(feature = "sql")]
+        if self.judge.is_some() {
+            return false;
+        }
+        self.record.is_judged && guard("sql_needs_database")
+    }
+
+    /// Refuses to change in the store alone what rows decide about.
+    fn check_rows(&self) -> Result<(), QueueError> {
+        if self.needs_database() {
+            return Err(QueueError::NeedsDatabase { topic: self.name.to_string() });
+        }
+        Ok(())
     }
 
     /// Its name.
@@ -129,15 +176,34 @@ impl Topic {
     ///
     /// # Errors
     /// [`QueueError::Unreadable`] if its record was written by a program that this one does not understand.
+    /// [`QueueError::NeedsDatabase`] if Redis does not know it and rows might.
     pub async fn job(&self, id: JobId) -> Result<Option<Found>, QueueError> {
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
         let looked = self.router.route(&[id], |id| *id, ask, |looked| matches!(looked, Ok(None))).await?.pop();
-        Ok(looked.transpose()?.flatten())
+        let found = looked.transpose()?.flatten();
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.judge {
+            return judge.find(id, found).await;
+        }
+        if found.is_none() {
+            self.check_rows()?;
+        }
+        Ok(found)
     }
 
     /// Stops handing out jobs, on all shards: for good, or until a time in ms since 1970. What runs goes on, what comes is taken
     /// in. Repeating it is harmless.
+    ///
+    /// Of a topic with rows the pause is one, too, so that it outlives a flush: until the store knows of it again, no job begins.
+    ///
+    /// # Errors
+    /// [`QueueError::Link`], [`QueueError::Database`], [`QueueError::NeedsDatabase`].
     pub async fn pause(&self, until: Option<u64>) -> Result<(), QueueError> {
+        self.check_rows()?;
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.judge {
+            judge.pause(Some(until.unwrap_or(u64::MAX))).await?;
+        }
         for shard in self.router.look().await?.iter() {
             self.store.pause(shard, until).await?;
         }
@@ -145,7 +211,15 @@ impl Topic {
     }
 
     /// Ends a pause and wakes the consumers.
+    ///
+    /// # Errors
+    /// As [`pause`](Self::pause).
     pub async fn resume(&self) -> Result<(), QueueError> {
+        self.check_rows()?;
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.judge {
+            judge.pause(None).await?;
+        }
         for shard in self.router.look().await?.iter() {
             self.store.resume(shard).await?;
         }

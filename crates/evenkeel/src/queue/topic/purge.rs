@@ -2,6 +2,8 @@
 
 use super::{Place, Topic};
 use crate::queue::error::QueueError;
+#[cfg(feature = "sql")]
+use crate::queue::steps::Revoked;
 use crate::queue::steps::{ITEMS_MAX, QueueSteps};
 
 impl Topic {
@@ -11,8 +13,8 @@ impl Topic {
     /// Answers how many were deleted.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`] without the right name, or for running jobs; nothing was deleted. [`QueueError::Link`]: some were;
-    /// repeat it.
+    /// [`QueueError::Invalid`] without the right name, or for running jobs; nothing was deleted, nor with [`QueueError::NeedsDatabase`].
+    /// [`QueueError::Link`], [`QueueError::Database`]: some were; repeat it.
     pub async fn purge(&self, place: Place, topic_again: &str) -> Result<u64, QueueError> {
         if topic_again != &*self.name {
             return Err(QueueError::Invalid(format!(
@@ -23,6 +25,11 @@ impl Topic {
         if place == Place::Leased {
             let words = "running jobs cannot be purged; pause the topic and let their leases end";
             return Err(QueueError::Invalid(words.to_owned()));
+        }
+        self.check_rows()?;
+        #[cfg(feature = "sql")]
+        if self.judge.is_some() {
+            return self.purge_rows(place).await;
         }
         let mut deleted = 0;
         for shard in self.router.look().await?.iter() {
@@ -37,6 +44,33 @@ impl Topic {
                     if some == 0 {
                         break; // somebody else emptied it
                     }
+                }
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// The same where rows decide: each row ends before its job leaves the store. What waits includes what the store does not have.
+    #[cfg(feature = "sql")]
+    async fn purge_rows(&self, place: Place) -> Result<u64, QueueError> {
+        let Some(judge) = &self.judge else { return Ok(0) };
+        let mut deleted = if place == Place::Waiting { judge.purge_waiting().await? } else { 0 };
+        let stats = self.stats_of_store().await?.total;
+        let mut left: u64 = place.states().into_iter().map(|state| super::stats::count(&stats, state)).sum();
+        let mut after = None;
+        while left > 0 {
+            let listed = self.list(place, after, ITEMS_MAX).await?;
+            let Some(last) = listed.last() else { break };
+            after = Some(*last);
+            left = left.saturating_sub(listed.len() as u64);
+            if place == Place::Dead {
+                for listed in listed {
+                    deleted += u64::from(judge.delete_dead(listed.id).await?);
+                }
+            } else {
+                // Ticks of schedules, and copies that no row stands for.
+                for answer in self.revoke(&judge.without_row(&listed).await?).await? {
+                    deleted += u64::from(matches!(answer, Revoked::Revoked | Revoked::RevokedAfterLapse));
                 }
             }
         }

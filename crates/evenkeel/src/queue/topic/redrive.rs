@@ -158,7 +158,8 @@ impl TopicRedrive {
     /// Sends them back.
     ///
     /// # Errors
-    /// [`QueueError::Link`]: some were sent back; a call with the same name goes on.
+    /// [`QueueError::Link`], [`QueueError::Database`]: some were sent back; a call with the same name goes on.
+    /// [`QueueError::NeedsDatabase`]: none was.
     pub async fn run(&self) -> Result<RedriveReport, QueueError> {
         self.run_with(|_| {}).await
     }
@@ -168,6 +169,7 @@ impl TopicRedrive {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_with(&self, mut progress: impl FnMut(&RedriveReport) + Send) -> Result<RedriveReport, QueueError> {
+        self.topic.check_rows()?;
         let mut report = RedriveReport { began_at: TIME_MS_MAX, ..RedriveReport::default() };
         let mut begun = Vec::new();
         // Every shard fixes its cutoff before the first letter goes back.
@@ -227,6 +229,11 @@ impl TopicRedrive {
     }
 
     async fn send_back(&self, shard: &Shard, ids: Vec<JobId>, report: &mut RedriveReport) -> Result<(), QueueError> {
+        #[cfg(feature = "sql")]
+        let ids = match &self.topic.judge {
+            Some(judge) => judge.redrivable(ids).await?,
+            None => ids,
+        };
         let delay_ms = self.per_second.map_or(0, |rate| report.taken * 1_000 / u64::from(rate));
         let call = Redrive { redrive: self.id, filter: Bytes::new(), ids, delay_ms };
         for verdict in self.topic.store.redrive(shard, &call).await?.verdicts {

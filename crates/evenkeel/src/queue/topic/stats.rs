@@ -11,6 +11,9 @@ pub struct TopicStats {
     pub total: Stats,
     /// Each shard.
     pub shards: Vec<Stats>,
+    /// How many jobs live by the rows that decide about them, wherever they are: also those that are due too late to be in the store.
+    /// `None`: the topic has no rows, or this handle does not have their database.
+    pub rows: Option<u64>,
 }
 
 impl TopicStats {
@@ -47,12 +50,26 @@ impl Topic {
     /// # Errors
     /// [`QueueError::Link`].
     pub async fn stats(&self) -> Result<TopicStats, QueueError> {
+        let stats = self.stats_of_store().await?;
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.judge {
+            return Ok(TopicStats { rows: Some(judge.count().await?), ..stats });
+        }
+        Ok(stats)
+    }
+
+    /// The same without counting rows, for what looks often.
+    pub(super) async fn stats_of_store(&self) -> Result<TopicStats, QueueError> {
         let known = self.router.look().await?;
         let mut shards = Vec::with_capacity(usize::from(known.count()));
         for shard in known.iter() {
             shards.push(self.store.stats(shard).await?);
         }
-        Ok(TopicStats { total: shards.iter().fold(Stats::default(), |sum, shard| add(&sum, shard)), shards })
+        Ok(TopicStats {
+            total: shards.iter().fold(Stats::default(), |sum, shard| add(&sum, shard)),
+            shards,
+            rows: None,
+        })
     }
 }
 

@@ -2,8 +2,8 @@
 //! that let claims pass each other, `{values}` and `{if marked}` around the values of a row that is inserted only if its work's mark
 //! is there (where a statement can ask that), `{greatest}` and `{least}` for functions of several values.
 
-use super::Database;
 use super::dialect::{Dialect, Kind};
+use super::{Database, Row};
 use std::sync::OnceLock;
 
 /// The text of a statement, made once for each database. Keep it in a `static`.
@@ -102,6 +102,18 @@ impl Lists {
     ) -> Result<u64, sqlx::Error> {
         let Some((size, list)) = padded(list) else { return Ok(0) };
         DB::execute(connection, self.text::<DB>(size), &[before, &list].concat()).await
+    }
+
+    /// Sends it, with at most [`LIST_MAX`] values in the list; the rows that it found.
+    pub(crate) async fn rows<DB: Database>(
+        &'static self,
+        connection: &mut DB::Connection,
+        before: &[Value<'_>],
+        list: &[Value<'_>],
+    ) -> Result<Vec<Row<DB>>, sqlx::Error> {
+        let Some((size, list)) = padded(list) else { return Ok(Vec::new()) };
+        let rows = DB::rows(connection, self.text::<DB>(size), &[before, &list].concat()).await?;
+        Ok(rows.into_iter().map(Row).collect())
     }
 
     fn text<DB: Dialect>(&'static self, size: usize) -> &'static str {

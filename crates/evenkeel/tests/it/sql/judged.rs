@@ -124,12 +124,19 @@ async fn what_has_ended_does_not_come_back<DB: Tested>(place: Place<DB>) {
     assert!(matches!(queue.find(&done).await.unwrap(), Some(Found::Ended(stamp)) if stamp.end == End::Done));
     let again = queue.job(&2).id("done").enqueue().await.unwrap();
     assert_eq!(again.answer, Enqueued::Ended(End::Done), "its row remembers it, though the store does not");
-    // An operator deletes a job in the store alone: the sweep ends its row.
-    let revoked = queue.delay(HOUR, &3).await.unwrap();
-    let (steps, shard) = queue.steps(&revoked);
-    steps.revoke(&shard, &[revoked]).await.unwrap();
-    queue.sweep_once().await.unwrap();
+    // A job that is not worth keeping is ended by the store, and the sweep ends its row.
+    let failing = queue.consume(|_: Delivery<u32>| async { Err::<(), _>("no") });
+    let task = tokio::spawn(async move { failing.run(std::future::pending()).await.unwrap() });
+    let discarded = queue.job(&3).retries(0).discard_exhausted().enqueue().await.unwrap().id;
+    let (steps, shard) = queue.steps(&discarded);
+    while !matches!(steps.job(&shard, discarded).await.unwrap(), Some(Found::Ended(stamp)) if stamp.end == End::Discarded)
+    {
+        tokio::task::yield_now().await;
+    }
+    task.abort();
+    assert_eq!(queue.sweep_once().await.unwrap().put_back, 0);
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await, 0);
+    assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE ended_as = 3").await, 1);
 }
 
 async fn a_revoked_job_never_runs_whatever_the_store_says<DB: Tested>(place: Place<DB>) {

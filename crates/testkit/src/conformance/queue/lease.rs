@@ -50,7 +50,7 @@ pub async fn a_rescue_takes_only_what_has_lapsed<Q: QueueSteps>(world: &World<Q>
     let rescued = world.rescue().await?;
     assert_eq!((rescued.jobs.len(), rescued.next_lapse_ms), (0, Some(1)));
     world.time.advance(1).await?;
-    let one = Rescue { limit: 1, crash_max: 3, crash_delay_ms: 1_000 };
+    let one = Rescue { limit: 1, crash_max: 3, crash_delay_ms: 1_000, is_judged: false };
     let rescued = world.queue.rescue(&world.shard, one).await?;
     assert_eq!((rescued.jobs.len(), rescued.next_lapse_ms), (1, Some(0)), "at most as many as asked for");
     let rescued = world.rescue().await?;

@@ -239,7 +239,7 @@ impl<Q: QueueSteps> World<Q> {
 
     /// Takes lapsed leases back: three crashes are deadly, the first wait is a second.
     pub async fn rescue(&self) -> Result<Rescued> {
-        let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000 };
+        let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000, is_judged: false };
         Ok(self.queue.rescue(&self.shard, rescue).await?)
     }
 

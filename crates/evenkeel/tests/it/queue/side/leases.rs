@@ -111,7 +111,8 @@ pub(super) async fn crashed(rig: &Rig, mail: &Mail, body: &str) -> JobId {
     assert_eq!(receipt.id, id);
     steps.beat(&shard, &Beat { worker, lease_ms: 1_000, deliveries: vec![(receipt, true)] }).await.unwrap();
     rig.advance(Duration::from_secs(1)).await;
-    let rescued = steps.rescue(&shard, Rescue { limit: 1, crash_max: 3, crash_delay_ms: 0 }).await.unwrap();
+    let rescued =
+        steps.rescue(&shard, Rescue { limit: 1, crash_max: 3, crash_delay_ms: 0, is_judged: false }).await.unwrap();
     assert_eq!(rescued.jobs.len(), 1);
     id
 }

@@ -136,7 +136,7 @@ impl<'a> Process<'a> {
 
     pub(super) async fn rescue(&mut self, may_die: &[JobId]) -> Result<()> {
         may_die.iter().for_each(|id| self.ledger.of(*id).may_be_dead = true);
-        let rescue = Rescue { limit: 100, crash_max: 3, crash_delay_ms: 1_000 };
+        let rescue = Rescue { limit: 100, crash_max: 3, crash_delay_ms: 1_000, is_judged: false };
         self.ask(async |queue, shard| queue.rescue(shard, rescue).await).await.map(drop)
     }
 

@@ -129,6 +129,8 @@ async fn look(model: &World<MemoryQueue>, redis: &World<RedisQueue>) -> Result<(
     for id in random::ids() {
         let of_model = model.queue.job(&model.shard, id).await?;
         equal("the job", &of_model, &redis.queue.job(&redis.shard, id).await?)?;
+        let of_model = model.queue.heads(&model.shard, &[id]).await?;
+        equal("the head of the job", &of_model, &redis.queue.heads(&redis.shard, &[id]).await?)?;
     }
     let states = Priority::ALL.map(State::Waiting).into_iter().chain([State::Leased, State::Dead]);
     for state in states {

@@ -236,6 +236,7 @@ impl Generator {
             limit: self.rng.random_range(0..5),
             crash_max: self.rng.random_range(1..4),
             crash_delay_ms: *self.pick(&[0, 500, 3_000_000]),
+            is_judged: self.rng.random_bool(0.3),
         }
     }
 

@@ -1,0 +1,175 @@
+//! `evenkeel queue` on a topic whose jobs are rows in SQL: what it answers is what then happens, also after Redis has lost everything.
+
+use crate::program::{Ran, evenkeel};
+use evenkeel::Keel;
+use evenkeel::queue::Queue;
+use evenkeel::queue::steps::{Found, Outcome, QueueSteps, SettleAndClaim, Settled, State};
+use evenkeel::sql::{Database, migrate};
+use serde_json::{Value, json};
+use sqlx::Pool;
+use std::time::Duration;
+use testkit::conformance::queue::Consumer;
+use testkit::park;
+use testkit::servers::{Redis, RedisOptions};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+struct Stage<DB: Database> {
+    redis: Redis,
+    keel: Keel,
+    pool: Pool<DB>,
+    database: park::Database,
+    queue: Queue<Value>,
+}
+
+impl<DB: Database> Stage<DB> {
+    async fn set(database: park::Database) -> Self {
+        let redis = Redis::start(RedisOptions::new()).await.unwrap();
+        let pool = Pool::<DB>::connect(&database.url).await.unwrap();
+        migrate(&pool).await.unwrap();
+        let keel = Keel::connect(&redis.url()).await.unwrap();
+        let queue = keel.queue("mail").sql(&pool).build().await.unwrap();
+        Self { redis, keel, pool, database, queue }
+    }
+
+    async fn run(&self, words: &[&str]) -> Ran {
+        let before = ["queue", "--redis", &self.redis.url(), "--database", &self.database.url].map(str::to_owned);
+        ran(before.into_iter().chain(words.iter().map(ToString::to_string)).collect()).await
+    }
+
+    async fn without_database(&self, words: &[&str]) -> Ran {
+        let before = ["queue", "--redis", &self.redis.url()].map(str::to_owned);
+        ran(before.into_iter().chain(words.iter().map(ToString::to_string)).collect()).await
+    }
+
+    async fn add(&self, id: &str) {
+        self.queue.job(&json!({ "to": id })).id(id).delay(HOUR).enqueue().await.unwrap();
+    }
+
+    /// Redis loses everything, or not; a program opens the queue again, and its sweep has come round.
+    async fn then(&self, is_flushed: bool) {
+        if is_flushed {
+            self.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+        }
+        let again: Queue<Value> = self.keel.queue("mail").sql(&self.pool).build().await.unwrap();
+        again.sweep_once().await.unwrap();
+    }
+
+    /// When the store will give a job out, if it will.
+    async fn due(&self, name: &str) -> Option<u64> {
+        let id = evenkeel::queue::JobId::named(name.as_bytes());
+        let (steps, shard) = self.queue.steps(&id);
+        match steps.job(&shard, id).await.unwrap() {
+            Some(Found::Live { state: State::Waiting(_), score, .. }) => Some(score),
+            _ => None,
+        }
+    }
+
+    async fn bury(&self, name: &str) {
+        let id = self.queue.job(&json!(1)).id(name).enqueue().await.unwrap().id;
+        let (steps, shard) = self.queue.steps(&id);
+        let mut worker = Consumer::default();
+        let Settled::Done(claimed) = steps.settle_and_claim(&shard, &worker.call(1)).await.unwrap() else { panic!() };
+        let dead = vec![(claimed.deliveries[0].receipt, Outcome::Dead { reason: "no".into() })];
+        steps.settle_and_claim(&shard, &SettleAndClaim { settlements: dead, ..worker.call(0) }).await.unwrap();
+    }
+}
+
+async fn ran(words: Vec<String>) -> Ran {
+    let run = move || evenkeel(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+async fn answers_hold_after_flush<DB: Database>(database: park::Database) {
+    let stage = Stage::<DB>::set(database).await;
+    let now = stage.queue.topic().now_ms();
+    for is_flushed in [false, true] {
+        let name = |what: &str| format!("{what} {is_flushed}");
+        let [gone, moved, soon] = [name("gone"), name("moved"), name("soon")];
+        for id in [&gone, &moved, &soon] {
+            stage.add(id).await;
+        }
+        for words in [
+            vec!["revoke", "mail", &gone],
+            vec!["reschedule", "mail", &moved, "--in", "2d"],
+            vec!["run", "mail", &soon],
+            vec!["pause", "mail"],
+        ] {
+            let ran = stage.run(&words).await;
+            assert_eq!(ran.code, 0, "{words:?}: {}{}", ran.out, ran.err);
+        }
+        let added = stage.run(&["add", "mail", "{}", "--id", &name("added"), "--in", "1h"]).await;
+        assert_eq!(added.code, 0, "{}{}", added.out, added.err);
+        stage.then(is_flushed).await;
+        assert_eq!(stage.due(&gone).await, None, "revoked, flushed: {is_flushed}");
+        assert!(stage.due(&moved).await.unwrap() > now + 86_400_000, "moved, flushed: {is_flushed}");
+        assert!(stage.due(&soon).await.unwrap() < now + 1_800_000, "run now, flushed: {is_flushed}");
+        assert!(stage.due(&name("added")).await.is_some(), "added, flushed: {is_flushed}");
+        assert!(stage.queue.topic().stats().await.unwrap().is_paused(), "paused, flushed: {is_flushed}");
+        let again = stage.run(&["revoke", "mail", &gone]).await;
+        assert_eq!((again.code, again.out.contains("revoked")), (0, true), "the same answer: {}", again.out);
+        assert_eq!(stage.run(&["resume", "mail"]).await.code, 0);
+        stage.run(&["revoke", "mail", &soon, &moved, &name("added")]).await;
+
+        stage.bury(&name("dead")).await;
+        let removed = stage.run(&["dead", "rm", "mail", &name("dead")]).await;
+        assert_eq!(removed.code, 0, "{}{}", removed.out, removed.err);
+        stage.bury(&name("back")).await;
+        let redriven: Value =
+            serde_json::from_str(&stage.run(&["dead", "redrive", "mail", "--json"]).await.out).unwrap();
+        assert_eq!(redriven["taken"], 1);
+        stage.then(is_flushed).await;
+        assert_eq!(stage.due(&name("dead")).await, None, "deleted, flushed: {is_flushed}");
+        assert!(stage.due(&name("back")).await.is_some(), "sent back, flushed: {is_flushed}");
+        assert_eq!(stage.run(&["revoke", "mail", &name("back")]).await.code, 0);
+        let figures: Value = serde_json::from_str(&stage.run(&["stats", "mail", "--json"]).await.out).unwrap();
+        assert_eq!((&figures["rows"], &figures["redis_only"]), (&json!(0), &json!(false)));
+    }
+}
+
+#[tokio::test]
+async fn queue_answers_hold_after_flush_sqlite() {
+    answers_hold_after_flush::<sqlx::Sqlite>(park::sqlite_database().unwrap()).await;
+}
+
+#[tokio::test]
+async fn queue_answers_hold_after_flush_mariadb() {
+    answers_hold_after_flush::<sqlx::MySql>(park::mariadb_database().await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn queue_answers_hold_after_flush_postgres() {
+    answers_hold_after_flush::<sqlx::Postgres>(park::postgres_database().await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn queue_refuses_changes_without_the_database() {
+    let stage = Stage::<sqlx::Sqlite>::set(park::sqlite_database().unwrap()).await;
+    stage.add("a").await;
+    for words in [
+        vec!["revoke", "mail", "a"],
+        vec!["reschedule", "mail", "a", "--in", "1d"],
+        vec!["run", "mail", "a"],
+        vec!["pause", "mail"],
+        vec!["resume", "mail"],
+        vec!["add", "mail", "{}"],
+        vec!["dead", "rm", "mail", "a"],
+        vec!["dead", "rm", "mail", "--all", "--confirm", "mail"],
+        vec!["dead", "redrive", "mail"],
+        vec!["job", "mail", "unknown"],
+    ] {
+        let ran = stage.without_database(&words).await;
+        assert_eq!(
+            (ran.code, ran.out.as_str(), ran.err.contains("--database URL")),
+            (2, "", true),
+            "{words:?}: {}",
+            ran.err
+        );
+    }
+    for words in [vec!["peek", "mail"], vec!["stats", "mail"], vec!["dead", "ls", "mail"]] {
+        let ran = stage.without_database(&words).await;
+        assert_eq!((ran.code, ran.out.contains("Redis only")), (0, true), "{words:?}: {}", ran.out);
+        assert!(!stage.run(&words).await.out.contains("Redis only"), "{words:?}");
+    }
+    assert!(stage.due("a").await.is_some());
+}
