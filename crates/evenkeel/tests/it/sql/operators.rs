@@ -107,6 +107,13 @@ impl Desk {
     }
 }
 
+/// What ran is at its end once its row is.
+async fn until_no_row_lives<DB: Tested>(place: &Place<DB>) {
+    while place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
 async fn revoked_job_never_runs_after_flush<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
@@ -145,6 +152,7 @@ async fn job_run_now_runs_after_flush<DB: Tested>(place: Place<DB>) {
         desk.then(is_flushed).await;
         let (task, mut runs) = desk.consuming();
         assert_eq!(runs.recv().await, Some(number));
+        until_no_row_lives(&place).await;
         task.abort();
         let _ = task.await;
     }
@@ -194,6 +202,7 @@ async fn redriven_dead_letter_runs_after_flush<DB: Tested>(place: Place<DB>) {
         desk.then(is_flushed).await;
         let (task, mut runs) = desk.consuming();
         assert_eq!(runs.recv().await, Some(number));
+        until_no_row_lives(&place).await;
         task.abort();
         let _ = task.await;
     }
@@ -219,6 +228,7 @@ async fn added_job_runs_after_flush<DB: Tested>(place: Place<DB>) {
         assert_eq!(desk.topic.add(new).await.unwrap().1, Enqueued::Duplicate, "flushed: {is_flushed}");
         let (task, mut runs) = desk.consuming();
         assert_eq!(runs.recv().await, Some(number));
+        until_no_row_lives(&place).await;
         task.abort();
         let _ = task.await;
     }
@@ -316,9 +326,7 @@ async fn running_job_is_left_alone_by_operators<DB: Tested>(place: Place<DB>) {
     assert_eq!(desk.topic.purge(Among::Waiting, "judged").await.unwrap(), 0);
     assert_eq!(desk.topic.delete_dead(&[id]).await.unwrap(), [false]);
     end.send(true).unwrap();
-    while place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await > 0 {
-        tokio::task::yield_now().await;
-    }
+    until_no_row_lives(&place).await;
     assert!(beginnings.try_recv().is_err(), "once");
     task.abort();
 }

@@ -107,8 +107,8 @@ impl Watch {
             ensure!(fence > before, "the fence of {id} went from {before} to {fence}");
             if let Ok(job) = &delivered.job
                 && let Retries::Limited(retries) = job.spec.retries
-                // Of a crashed job that a row may decide about, the consumer asks the row, and buries it without running it.
-                && (job.crashes == 0 || job.spec.version.is_none())
+                // Of a job that a row may decide about, the consumer asks the row, and buries it without running it.
+                && job.spec.version.is_none()
             {
                 ensure!(job.errors <= retries, "I6: {id} starts after {} errors with {retries} retries", job.errors);
             }
