@@ -54,6 +54,7 @@ mod error;
 #[cfg(feature = "sql")]
 mod for_work;
 pub mod grow;
+mod head;
 pub mod job;
 mod memory;
 mod metrics;

@@ -5,6 +5,7 @@
 //! server's clock (Redis's `TIME`; the handed clock in the model).
 
 use super::error::QueueError;
+pub use super::head::Head;
 use super::job::{End, Job, JobId, JobSpec, Keep, Priority, Stamp};
 use super::record::Unreadable;
 use crate::token::Token;
@@ -431,31 +432,6 @@ pub enum Found {
     Ended(Stamp),
 }
 
-/// Where a job is, without its body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Head {
-    /// It lives.
-    Live {
-        /// Where.
-        state: State,
-        /// Due time, deadline on the lease clock, or time of death.
-        score: u64,
-        /// The version of its latest `put`; 0 where there was none.
-        version: u64,
-        /// Whether a worker fell silent over it.
-        lapsed: bool,
-    },
-    /// It ended, and that is still remembered.
-    Ended {
-        /// How.
-        end: End,
-        /// The version of its latest `put`; 0 where there was none.
-        version: u64,
-    },
-    /// Its record was written by a program that this one does not understand.
-    Unreadable,
-}
-
 /// What `jobs` found of one id.
 pub type Looked = Result<Option<Found>, Unreadable>;
 
@@ -581,19 +557,7 @@ pub trait QueueSteps: Send + Sync {
     }
     /// Where some jobs are and in which version, without their bodies; `None` of one that is not known.
     fn heads(&self, shard: &Shard, ids: &[JobId]) -> impl Future<Output = Reply<Vec<Option<Head>>>> + Send {
-        async move {
-            let head = |looked: Looked| match looked {
-                Ok(found) => found.map(|found| match found {
-                    Found::Live { state, score, job } => {
-                        let lapsed = job.lapsed || state == State::Leased;
-                        Head::Live { state, score, version: job.spec.version.unwrap_or(0), lapsed }
-                    }
-                    Found::Ended(stamp) => Head::Ended { end: stamp.end, version: stamp.version },
-                }),
-                Err(_) => Some(Head::Unreadable),
-            };
-            Ok(self.jobs(shard, ids).await?.into_iter().map(head).collect())
-        }
+        async move { Ok(self.jobs(shard, ids).await?.into_iter().map(Head::of).collect()) }
     }
     /// Up to `limit` ids of a state, by score, then id, after a cursor.
     fn list(

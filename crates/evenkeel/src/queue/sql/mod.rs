@@ -5,8 +5,8 @@
 //! lost (a flush, a failover, a restart of the embedded store) is put back from the rows by themselves. docs/spec/queue.md has
 //! the steps.
 //!
-//! `judge` is what the queue asks; `operate` what operators do to jobs; `table` the statements behind it; `start` the question before a handler runs; `sweep` the
-//! loop that puts back.
+//! `judge` is what the queue asks; `operate` what operators do to jobs; `table` the statements behind it; `start` the question
+//! before a handler runs; `sweep` the loop that puts back.
 
 mod judge;
 mod metrics;
