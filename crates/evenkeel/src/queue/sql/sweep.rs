@@ -56,6 +56,7 @@ impl Default for Cursor {
 }
 
 impl Cursor {
+    #[cfg(feature = "testing")]
     pub(crate) fn after(after: Option<JobId>) -> Self {
         Self { after, limit: PAGE }
     }
