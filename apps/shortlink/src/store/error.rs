@@ -33,9 +33,6 @@ pub enum StoreError {
         /// What this program has.
         known: i64,
     },
-    /// An upgrade of the schema stopped half-way, in a database that cannot undo it.
-    #[error("an upgrade to schema version {0} stopped half-way; restore the database from its backup and start again")]
-    HalfMigrated(i64),
     /// All 62^7 codes are used, or something keeps taking the next ones.
     #[error("no free code was found")]
     CodesExhausted,
@@ -76,6 +73,19 @@ impl StoreError {
         }
     }
 
+    /// Whether the database could not be reached, or is about to start or stop. One that refuses (a password, a name) is there.
+    #[must_use]
+    pub fn is_away(&self) -> bool {
+        let Self::Unavailable(error) = self else { return false };
+        match &**error {
+            sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+            sqlx::Error::Database(known) => {
+                known.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P"))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a write that failed so may have happened all the same (its answer was lost on the way).
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
@@ -90,6 +100,8 @@ impl StoreError {
                 matches!(known.code().as_deref(), Some("40001" | "40P01" | "5" | "261" | "517"))
                     || known.message().starts_with("Lock wait timeout")
             }),
+            // There is no queue to send to yet, and the next moment there will be none either.
+            Self::Work(SqlError::Queue(_)) => false,
             Self::Work(error) => error.is_retryable(),
             _ => false,
         }

@@ -13,12 +13,17 @@ pub(super) struct Pools<DB: Dialect> {
     pub(super) writers: Pool<DB>,
     /// For what only reads.
     pub(super) readers: Pool<DB>,
+    /// For lists and searches, which walk over the table: however many there are, they take no connection from a redirect.
+    pub(super) lists: Pool<DB>,
 }
 
+/// Lists and searches at once; the others wait. Two leave something of a small machine to the redirects.
+pub(super) const LISTS_MAX: u32 = 2;
+
 impl<DB: Dialect> Pools<DB> {
-    /// One pool for both.
-    pub(super) fn shared(pool: Pool<DB>) -> Self {
-        Self { writers: pool.clone(), readers: pool }
+    /// One pool for reading and writing.
+    pub(super) fn shared(pool: Pool<DB>, lists: Pool<DB>) -> Self {
+        Self { writers: pool.clone(), readers: pool, lists }
     }
 
     pub(super) async fn writer(&self) -> Result<PoolConnection<DB>, StoreError> {
@@ -34,7 +39,7 @@ impl<DB: Dialect> Pools<DB> {
     }
 
     pub(super) async fn page(&self, request: &PageRequest) -> Result<Page, StoreError> {
-        statements::page::<DB>(&mut *self.reader().await?, request).await
+        statements::page::<DB>(&mut *self.lists.acquire().await?, request).await
     }
 
     pub(super) async fn rows_after(
@@ -68,6 +73,7 @@ impl<DB: Dialect> Pools<DB> {
     }
 
     pub(super) async fn close(&self) {
+        self.lists.close().await;
         self.readers.close().await;
         self.writers.close().await;
     }

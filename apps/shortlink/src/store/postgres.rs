@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use super::dialect::{Dialect, wire};
-use super::pools::Pools;
+use super::pools::{LISTS_MAX, Pools};
 use super::schema::{self, Schema};
 use super::statement::Statement;
 use evenkeel::clock::Clock;
@@ -21,12 +21,13 @@ pub(super) async fn open(url: &str, clock: &Clock, schema: Schema) -> Result<Poo
     let options = PgConnectOptions::from_str(url)?;
     // A connection of its own first: a pool would retry, and then only say that time ran out.
     let first = clock.timeout(ACQUIRE_MAX, PgConnection::connect_with(&options)).await;
-    let mut first = first.map_err(|_| sqlx::Error::PoolTimedOut)??;
-    schema::prepare(&mut first, sqlx::migrate!("migrations/postgres"), schema).await?;
-    first.close().await?;
+    first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
+    let lists = PgPoolOptions::new().max_connections(LISTS_MAX).acquire_timeout(ACQUIRE_MAX);
+    let lists = lists.connect_lazy_with(options.clone());
     let pool =
         PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(ACQUIRE_MAX).connect_lazy_with(options);
-    Ok(Pools::shared(pool))
+    schema::prepare(&pool, sqlx::migrate!("migrations/postgres"), schema).await?;
+    Ok(Pools::shared(pool, lists))
 }
 
 wire!(Postgres);

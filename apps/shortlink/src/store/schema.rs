@@ -1,6 +1,8 @@
 //! Bringing a database's schema up to date.
 
 use super::StoreError;
+use evenkeel::sql::{Database, SqlError, run_migrations};
+use sqlx::Pool;
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -17,34 +19,35 @@ pub(super) enum Schema {
 /// Where a database notes which migrations it has. Not sqlx's default name, which another program in the same database may use.
 const TABLE: &str = "link_migrations";
 
-/// Sees to it that the schema is the one this program knows. Instances that upgrade at once take turns (SQLite: its file has one
-/// holder).
-pub(super) async fn prepare<C: Migrate>(
-    connection: &mut C,
-    mut migrator: Migrator,
-    schema: Schema,
-) -> Result<(), StoreError> {
-    migrator.dangerous_set_table_name(TABLE);
-    let known = migrator.iter().map(|migration| migration.version).max().unwrap_or(0);
+/// Sees to it that the schema is the one this program knows. Any number of instances may do so at once, and be killed while they
+/// do.
+pub(super) async fn prepare<DB>(pool: &Pool<DB>, migrator: Migrator, schema: Schema) -> Result<(), StoreError>
+where
+    DB: Database,
+    DB::Connection: Migrate,
+{
     if schema == Schema::AsIs {
-        return compare(connection, known).await;
+        let known = migrator.iter().map(|migration| migration.version).max().unwrap_or(0);
+        return compare(&mut *pool.acquire().await?, known).await;
     }
-    migrator.run_direct(None, connection, false).await.map_err(|error| match error {
-        MigrateError::VersionMissing(found) if found > known => StoreError::NewerSchema { found, known },
-        MigrateError::Dirty(version) => StoreError::HalfMigrated(version),
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-            StoreError::Unavailable(Arc::new(error))
-        }
-        other => StoreError::Unavailable(Arc::new(sqlx::Error::Migrate(Box::new(other)))),
+    run_migrations(pool, &migrator, TABLE).await.map_err(|error| match error {
+        SqlError::NewerSchema { found, known } => StoreError::NewerSchema { found, known },
+        other => other.into(),
     })
 }
 
 async fn compare<C: Migrate>(connection: &mut C, known: i64) -> Result<(), StoreError> {
+    let unavailable = |error| StoreError::Unavailable(Arc::new(sqlx::Error::Migrate(Box::new(error))));
     let found = match connection.list_applied_migrations(TABLE).await {
-        Ok(applied) => applied.iter().map(|migration| migration.version).max().unwrap_or(0),
+        Ok(applied) => {
+            // Another instance may be at this one, or was killed over it.
+            let begun = connection.dirty_version(TABLE).await.map_err(unavailable)?;
+            let complete = applied.iter().map(|migration| migration.version).filter(|version| Some(*version) != begun);
+            complete.max().unwrap_or(0)
+        }
         // The table is not there: the database is empty, or something else's.
         Err(MigrateError::Execute(sqlx::Error::Database(_))) => 0,
-        Err(other) => return Err(StoreError::Unavailable(Arc::new(sqlx::Error::Migrate(Box::new(other))))),
+        Err(other) => return Err(unavailable(other)),
     };
     match found.cmp(&known) {
         Ordering::Less => Err(StoreError::OlderSchema { found, known }),

@@ -3,7 +3,7 @@
 
 use super::StoreError;
 use super::dialect::{Dialect, wire};
-use super::pools::Pools;
+use super::pools::{LISTS_MAX, Pools};
 use super::schema::{self, Schema};
 use super::statement::Statement;
 use sqlx::Sqlite;
@@ -34,9 +34,11 @@ pub(super) async fn open(path: &Path, schema: Schema) -> Result<Pools<Sqlite>, S
         .busy_timeout(BUSY_MAX);
     let writer = options.clone().pragma("cache_size", WRITER_CACHE_KIB).pragma("wal_autocheckpoint", LOG_PAGES);
     let writers = SqlitePoolOptions::new().max_connections(1).connect_with(writer).await?;
-    schema::prepare(&mut *writers.acquire().await?, sqlx::migrate!("migrations/sqlite"), schema).await?;
-    let readers = SqlitePoolOptions::new().max_connections(READERS_MAX).connect_lazy_with(options.read_only(true));
-    Ok(Pools { writers, readers })
+    schema::prepare(&writers, sqlx::migrate!("migrations/sqlite"), schema).await?;
+    let readers =
+        SqlitePoolOptions::new().max_connections(READERS_MAX).connect_lazy_with(options.clone().read_only(true));
+    let lists = SqlitePoolOptions::new().max_connections(LISTS_MAX).connect_lazy_with(options.read_only(true));
+    Ok(Pools { writers, readers, lists })
 }
 
 wire!(Sqlite);

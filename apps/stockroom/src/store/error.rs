@@ -17,10 +17,7 @@ pub enum StoreError {
         /// What this program has.
         known: i64,
     },
-    /// An upgrade of the tables stopped half-way, in a database that cannot undo it.
-    #[error("an upgrade to schema version {0} stopped half-way; restore the database from its backup and start again")]
-    HalfMigrated(i64),
-    /// The library's own tables could not be made.
+    /// The tables, this program's or the library's own, could not be made or brought up to date.
     #[error(transparent)]
     Library(SqlError),
     /// The database holds something this program never wrote.
@@ -35,6 +32,23 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the database could not be reached, or is about to start or stop. One that refuses (a password, a name) is there.
+    #[must_use]
+    pub fn is_away(&self) -> bool {
+        let error = match self {
+            Self::Unavailable(error) => error,
+            Self::Library(SqlError::Database { error, .. }) => error,
+            _ => return false,
+        };
+        match error {
+            sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+            sqlx::Error::Database(known) => {
+                known.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P"))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a change that failed so may have happened all the same.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {

@@ -12,9 +12,7 @@ pub(super) async fn open(url: &str, clock: &Clock) -> Result<Pools<sqlx::MySql>,
     let options = MySqlConnectOptions::from_str(url)?;
     // A connection of its own first: a pool would retry, and then only say that time ran out.
     let first = clock.timeout(CONNECT_MAX, MySqlConnection::connect_with(&options)).await;
-    let mut first = first.map_err(|_| sqlx::Error::PoolTimedOut)??;
-    upgrade(&mut first, sqlx::migrate!("migrations/mysql")).await?;
-    first.close().await?;
+    first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
     let pool = MySqlPoolOptions::new()
         .max_connections(CONNECTIONS_MAX)
         .acquire_timeout(ACQUIRE_MAX)
@@ -26,6 +24,7 @@ pub(super) async fn open(url: &str, clock: &Clock) -> Result<Pools<sqlx::MySql>,
             })
         })
         .connect_lazy_with(options);
+    upgrade(&pool, sqlx::migrate!("migrations/mysql")).await?;
     Ok(Pools { writer: pool.clone(), reader: pool })
 }
 

@@ -12,11 +12,10 @@ pub(super) async fn open(url: &str, clock: &Clock) -> Result<Pools<sqlx::Postgre
     let options = PgConnectOptions::from_str(url)?;
     // A connection of its own first: a pool would retry, and then only say that time ran out.
     let first = clock.timeout(CONNECT_MAX, PgConnection::connect_with(&options)).await;
-    let mut first = first.map_err(|_| sqlx::Error::PoolTimedOut)??;
-    upgrade(&mut first, sqlx::migrate!("migrations/postgres")).await?;
-    first.close().await?;
+    first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
     let pool =
         PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(ACQUIRE_MAX).connect_lazy_with(options);
+    upgrade(&pool, sqlx::migrate!("migrations/postgres")).await?;
     Ok(Pools { writer: pool.clone(), reader: pool })
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn open(path: &Path) -> Result<Pools<sqlx::Sqlite>, StoreError>
         .busy_timeout(BUSY_MAX);
     let one = SqlitePoolOptions::new().max_connections(1).acquire_timeout(LINE_MAX);
     let writer = one.connect_with(options.clone()).await?;
-    upgrade(&mut *writer.acquire().await?, sqlx::migrate!("migrations/sqlite")).await?;
+    upgrade(&writer, sqlx::migrate!("migrations/sqlite")).await?;
     let several = SqlitePoolOptions::new().max_connections(READERS_MAX).acquire_timeout(LINE_MAX);
     let reader = several.connect_lazy_with(options.read_only(true));
     Ok(Pools { writer, reader })

@@ -22,13 +22,18 @@ pub enum SqlError {
     #[error("the tables of the unit of work are missing: call evenkeel::sql::migrate(&pool) when the program starts")]
     NotMigrated,
     /// The tables were made by a newer version of the library. Nothing was changed.
-    #[error("the tables have version {found}, this program knows {known}: update it")]
+    #[error(
+        "the schema (version {found}) was made by a newer program; this one knows version {known}: update this program"
+    )]
     NewerSchema {
         /// The version of the tables.
         found: i64,
         /// The newest version that this program knows.
         known: i64,
     },
+    /// A program's migrations and those that its database has do not fit together. Nothing was changed.
+    #[error("{0}")]
+    Migration(String),
     /// Somebody else was at it for too long. Nothing was changed; try again.
     #[error("{0}")]
     Busy(&'static str),

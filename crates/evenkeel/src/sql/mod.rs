@@ -53,7 +53,7 @@ pub use database::Database;
 pub(crate) use database::{Kind, Row, Statement, Value};
 pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, Release};
-pub use migrate::migrate;
+pub use migrate::{migrate, run_migrations};
 #[cfg(feature = "testing")]
 pub use outbox::effects_again;
 pub use outbox::{Message, WorkId};

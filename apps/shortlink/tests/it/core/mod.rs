@@ -2,6 +2,7 @@
 
 mod addresses;
 mod encrypted;
+mod fleet;
 mod hermetic;
 mod program;
 mod store_suite;

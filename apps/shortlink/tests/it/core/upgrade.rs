@@ -41,13 +41,23 @@ pub(super) async fn sqlite(url: &str) {
     is_brought_up_to_date(url).await;
 }
 
-pub(super) async fn mariadb(url: &str) {
+/// A database of then.
+pub(super) async fn former_mariadb(url: &str) {
     make_former!(MySqlPool, "mysql", url, "x'00000000000000000000000000000000'");
+}
+
+pub(super) async fn mariadb(url: &str) {
+    former_mariadb(url).await;
     is_brought_up_to_date(url).await;
 }
 
-pub(super) async fn postgres(url: &str) {
+/// A database of then.
+pub(super) async fn former_postgres(url: &str) {
     make_former!(PgPool, "postgres", url, "'\\x00000000000000000000000000000000'");
+}
+
+pub(super) async fn postgres(url: &str) {
+    former_postgres(url).await;
     is_brought_up_to_date(url).await;
 }
 

@@ -86,6 +86,24 @@ pub trait Dialect: sqlx::Database {
         text: &'static str,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
+    /// Sends text that was put together at run time: several statements, or one with values. Never anything a user wrote.
+    fn send_text(
+        connection: &mut Self::Connection,
+        text: String,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
+
+    /// Sends one statement that was put together at run time, and collects its rows.
+    fn rows_of_text(
+        connection: &mut Self::Connection,
+        text: String,
+    ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send;
+
+    /// Whether a statement of a migration was refused because what it makes is there already, or what it removes is gone.
+    fn is_done_already(_error: &dyn sqlx::error::DatabaseError) -> bool {
+        false
+    }
+
     /// Whether the connection is in the transaction that was [marked](Self::MARK). Asked once: it may take the mark away.
     fn is_marked(
         connection: &mut Self::Connection,
@@ -179,6 +197,30 @@ macro_rules! same_for {
 
         async fn script(connection: &mut Self::Connection, text: &'static str) -> Result<(), sqlx::Error> {
             sqlx::raw_sql(text).execute(connection).await.map(drop)
+        }
+
+        async fn send_text(
+            connection: &mut Self::Connection,
+            text: String,
+            values: &[Value<'_>],
+        ) -> Result<u64, sqlx::Error> {
+            if values.is_empty() {
+                return Ok(sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(connection).await?.rows_affected());
+            }
+            let query = sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(false);
+            let query = values.iter().fold(query, |query, value| match value {
+                Value::Int(number) => query.bind(*number),
+                Value::MaybeInt(number) => query.bind(*number),
+                Value::Bytes(bytes) => query.bind(*bytes),
+                Value::MaybeBytes(bytes) => query.bind(*bytes),
+                Value::Text(text) => query.bind(*text),
+                Value::MaybeText(text) => query.bind(*text),
+            });
+            Ok(query.execute(connection).await?.rows_affected())
+        }
+
+        async fn rows_of_text(connection: &mut Self::Connection, text: String) -> Result<Vec<Self::Row>, sqlx::Error> {
+            sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(false).fetch_all(connection).await
         }
 
         fn int(row: &Self::Row, at: usize) -> Result<Option<i64>, sqlx::Error> {

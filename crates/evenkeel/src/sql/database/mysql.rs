@@ -46,6 +46,12 @@ impl Dialect for sqlx::MySql {
         bytes.map(String::from_utf8).transpose().map_err(|error| sqlx::Error::Decode(error.into()))
     }
 
+    /// A table, a column, a row, an index that is there; an unknown table or a column or index that is gone; a foreign key.
+    fn is_done_already(error: &dyn DatabaseError) -> bool {
+        let number = error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number);
+        matches!(number, Some(1050 | 1060 | 1061 | 1062 | 1051 | 1091 | 1826))
+    }
+
     fn trouble_of(error: &dyn DatabaseError) -> Trouble {
         match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
             // Lock wait time-out, deadlock, lock given up at once, a transaction that a cluster refused, a snapshot outrun.

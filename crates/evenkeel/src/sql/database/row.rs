@@ -7,6 +7,11 @@ pub(crate) struct Row<DB: Database>(pub(super) DB::Row);
 
 #[allow(dead_code, reason = "columns that the relay and the inbox read")]
 impl<DB: Database> Row<DB> {
+    /// A row that was read otherwise.
+    pub(crate) fn wrap(row: DB::Row) -> Self {
+        Self(row)
+    }
+
     /// Sends a statement and collects its rows.
     pub(crate) async fn all(
         connection: &mut DB::Connection,

@@ -1,6 +1,8 @@
 //! Many links: pages, searches, and walks over all.
 
 use super::tools::make;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use shortlink::domain::PageRequest;
 use shortlink::store::Writer;
 
@@ -38,4 +40,28 @@ pub(super) async fn rows_are_walked_in_order(store: &Writer) {
     let mut newest_first = store.list(&PageRequest::new(None, 1, 200).unwrap()).await.unwrap().links;
     newest_first.reverse();
     assert_eq!(seen, newest_first);
+}
+
+/// As many searches as there can be visitors, all before the redirect; SQLite has four connections for reading.
+pub(super) async fn a_redirect_does_not_wait_behind_searches(store: &Writer) {
+    let link = make(store, None, "https://pages.example/redirect").await.unwrap();
+    store.find(&link.code).await.unwrap();
+    let search = PageRequest::new(Some("pages.example"), 1, 2).unwrap();
+    let mut searches: FuturesUnordered<_> = (0..40).map(|_| store.list(&search)).collect();
+    let mut redirect = Box::pin(store.find(&link.code));
+    let mut before = 0;
+    loop {
+        tokio::select! {
+            biased;
+            Some(found) = searches.next() => {
+                found.unwrap();
+                before += 1;
+            }
+            found = &mut redirect => break assert!(found.unwrap().is_some()),
+        }
+    }
+    assert!(before < 36, "{before} of 40 searches were answered before it");
+    while let Some(found) = searches.next().await {
+        found.unwrap();
+    }
 }

@@ -25,6 +25,7 @@ pub(super) async fn run(url: &DatabaseUrl) {
     one_link::a_patch_changes_what_it_names(&store, &clock).await;
     one_link::a_code_made_again_has_a_higher_version(&store, &clock).await;
     lists::a_list_has_pages_and_is_searched(&store).await;
+    lists::a_redirect_does_not_wait_behind_searches(&store).await;
     lists::rows_are_walked_in_order(&store).await;
     imports::an_import_adds_what_is_missing(&store).await;
     imports::a_checkpoint_is_kept_with_its_rows(&store).await;

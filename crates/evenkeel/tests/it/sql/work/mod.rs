@@ -6,5 +6,6 @@ mod killed;
 mod lost;
 mod migrations;
 mod order;
+mod own_migrations;
 mod unknown;
 mod windows;

@@ -1,0 +1,341 @@
+//! Runs migrations: one process at a time, and again from where a process that was killed had stopped.
+
+use super::super::database::{Database, Kind, Row, Value};
+use super::super::error::SqlError;
+use super::text::{changes_rows, statements};
+use crate::crash::crash_point;
+use crate::guard::guard;
+use sqlx::Connection;
+use sqlx::pool::PoolConnection;
+
+/// How long the lock of MySQL and MariaDB is waited for without a word in the log.
+const QUIET_SECONDS: u32 = 1;
+
+/// One step of the schema.
+#[derive(Debug)]
+pub(super) struct Migration<'a> {
+    pub(super) version: i64,
+    pub(super) name: &'a str,
+    pub(super) script: &'a str,
+    /// Empty in the library's own list.
+    pub(super) checksum: &'a [u8],
+}
+
+/// What one list of migrations has noted in a database, and how it is noted.
+pub(super) struct Plan<'a> {
+    /// The table of what was run. Letters, digits, `_` and dots.
+    pub(super) table: &'a str,
+    pub(super) migrations: Vec<Migration<'a>>,
+    pub(super) format: Format,
+    /// How long another process may take on MySQL and MariaDB.
+    pub(super) patience_seconds: u32,
+}
+
+/// The columns of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// The library's own: version, name, time. Every statement of its migrations can be repeated.
+    Own,
+    /// sqlx's, so that programs from before, which use sqlx's runner, understand it.
+    Sqlx,
+}
+
+/// A migration that was run, or begun.
+struct Noted {
+    version: i64,
+    checksum: Vec<u8>,
+    /// `None`: complete.
+    stopped: Option<Stopped>,
+}
+
+/// Where a migration stopped. Noted as a negative number in the column `execution_time`, which sqlx sets to -1 until the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopped {
+    /// sqlx's runner stopped somewhere.
+    Somewhere,
+    /// Before statement `step`, or (`begun`) before it was known whether the server had executed it.
+    At { step: usize, begun: bool },
+}
+
+impl Stopped {
+    const FIRST: i64 = -10;
+
+    fn of(noted: i64) -> Self {
+        match usize::try_from(Self::FIRST - noted) {
+            Ok(number) => Self::At { step: number / 2, begun: number % 2 == 1 },
+            Err(_) => Self::Somewhere,
+        }
+    }
+
+    fn noted(step: usize, begun: bool) -> i64 {
+        Self::FIRST - i64::try_from(step * 2 + usize::from(begun)).unwrap_or(0)
+    }
+}
+
+impl Plan<'_> {
+    /// Runs what is missing. Where there is nothing to do it costs one statement.
+    pub(super) async fn run<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Result<(), SqlError> {
+        let mut connection = pool.acquire().await?;
+        match self.missing::<DB>(&mut connection).await {
+            Ok(None) => return Ok(()),
+            Ok(Some(_)) | Err(SqlError::NotMigrated) => {}
+            Err(error @ (SqlError::NewerSchema { .. } | SqlError::Migration(_))) => return Err(error),
+            // Whatever else is wrong shows in the statements that follow.
+            Err(error) => tracing::debug!(%error, table = self.table, "the migrations cannot be read yet"),
+        }
+        match DB::KIND {
+            Kind::MySql => self.run_step_by_step::<DB>(connection).await,
+            Kind::Postgres | Kind::Sqlite => {
+                while self.run_next::<DB>(&mut connection).await? {}
+                Ok(())
+            }
+        }
+    }
+
+    /// The first migration that was not completed, and where it stopped.
+    async fn missing<DB: Database>(
+        &self,
+        connection: &mut DB::Connection,
+    ) -> Result<Option<(&Migration<'_>, Option<Stopped>)>, SqlError> {
+        let noted = self.noted::<DB>(connection).await.map_err(SqlError::of::<DB>)?;
+        let known = self.migrations.last().map_or(0, |last| last.version);
+        for noted in &noted {
+            let Some(migration) = self.migrations.iter().find(|migration| migration.version == noted.version) else {
+                if noted.version > known {
+                    return Err(SqlError::NewerSchema { found: noted.version, known });
+                }
+                let text = format!("{} has a migration {} that this program lacks", self.table, noted.version);
+                return Err(SqlError::Migration(text));
+            };
+            if noted.stopped.is_none() && self.format == Format::Sqlx && noted.checksum != migration.checksum {
+                let text = format!("migration {} was changed after it was run ({})", noted.version, self.table);
+                return Err(SqlError::Migration(text));
+            }
+        }
+        let find = |version| noted.iter().find(|noted| noted.version == version);
+        Ok(self.migrations.iter().find_map(|migration| match find(migration.version) {
+            None => Some((migration, None)),
+            Some(Noted { stopped: None, .. }) => None,
+            // The text is another one, so the number of the statement says nothing.
+            Some(noted) if noted.checksum != migration.checksum => Some((migration, Some(Stopped::Somewhere))),
+            Some(noted) => Some((migration, noted.stopped)),
+        }))
+    }
+
+    async fn noted<DB: Database>(&self, connection: &mut DB::Connection) -> Result<Vec<Noted>, sqlx::Error> {
+        let table = self.table;
+        if self.format == Format::Own {
+            let rows = DB::rows_of_text(connection, format!("SELECT version FROM {table}")).await?;
+            let rows = rows.into_iter().map(Row::<DB>::wrap);
+            return rows.map(|row| Ok(Noted { version: row.int(0)?, checksum: Vec::new(), stopped: None })).collect();
+        }
+        let done = format!("SELECT version, checksum FROM {table} WHERE success");
+        let begun = format!("SELECT version, checksum, execution_time FROM {table} WHERE NOT success");
+        let mut noted = Vec::new();
+        for row in DB::rows_of_text(connection, done).await?.into_iter().map(Row::<DB>::wrap) {
+            noted.push(Noted { version: row.int(0)?, checksum: row.bytes(1)?, stopped: None });
+        }
+        for row in DB::rows_of_text(connection, begun).await?.into_iter().map(Row::<DB>::wrap) {
+            let stopped = Some(Stopped::of(row.int(2)?));
+            noted.push(Noted { version: row.int(0)?, checksum: row.bytes(1)?, stopped });
+        }
+        Ok(noted)
+    }
+
+    /// Runs the next migration in a transaction, alone; whether there was one.
+    async fn run_next<DB: Database>(&self, connection: &mut DB::Connection) -> Result<bool, SqlError> {
+        // A stricter level would read what was noted before the lock was given.
+        let begin = if DB::KIND == Kind::Postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { DB::BEGIN };
+        let mut transaction = connection.begin_with(begin).await?;
+        if DB::KIND == Kind::Postgres && guard("migrations_take_turns") {
+            // The library's number is from before there were others.
+            let number = match self.format {
+                Format::Own => "7309453286123".to_owned(),
+                Format::Sqlx => format!("hashtextextended('evenkeel/{}', 0)", self.table),
+            };
+            DB::rows_of_text(&mut transaction, format!("SELECT 1 FROM pg_advisory_xact_lock({number})")).await?;
+        }
+        self.make_table::<DB>(&mut transaction).await?;
+        let Some((migration, _)) = self.missing::<DB>(&mut transaction).await? else { return Ok(false) };
+        crash_point("migration_step");
+        DB::send_text(&mut transaction, migration.script.to_owned(), &[]).await?;
+        crash_point("migration_step");
+        self.note::<DB>(&mut transaction, migration, None).await?;
+        crash_point("migration_step");
+        transaction.commit().await?;
+        tracing::info!(version = migration.version, name = migration.name, table = self.table, "schema upgraded");
+        Ok(true)
+    }
+
+    /// MySQL and MariaDB commit before and after each change of the schema, so each statement is noted before it is sent.
+    async fn run_step_by_step<DB: Database>(&self, mut connection: PoolConnection<DB>) -> Result<(), SqlError> {
+        // The lock ends with the connection, whatever becomes of this future.
+        connection.close_on_drop();
+        self.lock_by_name::<DB>(&mut connection).await?;
+        self.make_table::<DB>(&mut connection).await?;
+        while let Some((migration, stopped)) = self.missing::<DB>(&mut connection).await? {
+            if self.format == Format::Own {
+                DB::send_text(&mut connection, migration.script.to_owned(), &[]).await?;
+                crash_point("migration_step");
+                self.note::<DB>(&mut connection, migration, None).await?;
+            } else {
+                self.run_statements::<DB>(&mut connection, migration, stopped).await?;
+            }
+            tracing::info!(version = migration.version, name = migration.name, table = self.table, "schema upgraded");
+        }
+        Ok(connection.close().await?)
+    }
+
+    async fn run_statements<DB: Database>(
+        &self,
+        connection: &mut DB::Connection,
+        migration: &Migration<'_>,
+        stopped: Option<Stopped>,
+    ) -> Result<(), SqlError> {
+        let (from, begun) = match stopped {
+            Some(Stopped::At { step, begun }) => (step, begun),
+            Some(Stopped::Somewhere) | None => (0, false),
+        };
+        if stopped.is_none() {
+            self.note::<DB>(connection, migration, Some(Stopped::noted(0, false))).await?;
+        }
+        for (step, statement) in statements(migration.script).into_iter().enumerate().skip(from) {
+            crash_point("migration_step");
+            let may_be_done = stopped == Some(Stopped::Somewhere) || (begun && step == from);
+            if changes_rows(statement) {
+                let mut transaction = connection.begin_with(DB::BEGIN).await?;
+                let sent = DB::send_text(&mut transaction, statement.to_owned(), &[]).await;
+                accept::<DB>(sent, may_be_done)?;
+                self.stand_at::<DB>(&mut transaction, migration, step + 1, false).await?;
+                crash_point("migration_step");
+                transaction.commit().await?;
+                continue;
+            }
+            if stopped != Some(Stopped::Somewhere) && guard("migration_step_noted") {
+                self.stand_at::<DB>(connection, migration, step, true).await?;
+            }
+            crash_point("migration_step");
+            let sent = DB::send_text(connection, statement.to_owned(), &[]).await;
+            crash_point("migration_step");
+            let is_refused = matches!(sent, Err(sqlx::Error::Database(_)));
+            if let Err(error) = accept::<DB>(sent, may_be_done) {
+                if is_refused && stopped != Some(Stopped::Somewhere) {
+                    // Known not to be done: the next run must not take somebody else's table for this one's.
+                    self.stand_at::<DB>(connection, migration, step, false).await?;
+                }
+                return Err(error);
+            }
+        }
+        let text = format!("UPDATE {} SET success = TRUE, execution_time = 0 WHERE version = ?", self.table);
+        DB::send_text(connection, text, &[Value::Int(migration.version)]).await?;
+        Ok(())
+    }
+
+    async fn stand_at<DB: Database>(
+        &self,
+        connection: &mut DB::Connection,
+        migration: &Migration<'_>,
+        step: usize,
+        begun: bool,
+    ) -> Result<(), sqlx::Error> {
+        let text = format!("UPDATE {} SET checksum = ?, execution_time = ? WHERE version = ?", self.table);
+        let at = Value::Int(Stopped::noted(step, begun));
+        let values = [Value::Bytes(migration.checksum), at, Value::Int(migration.version)];
+        DB::send_text(connection, text, &values).await.map(drop)
+    }
+
+    /// Notes a migration as complete, or where it stands.
+    async fn note<DB: Database>(
+        &self,
+        connection: &mut DB::Connection,
+        migration: &Migration<'_>,
+        stands_at: Option<i64>,
+    ) -> Result<(), sqlx::Error> {
+        let (version, name) = (Value::Int(migration.version), Value::Text(migration.name));
+        let table = self.table;
+        let postgres = DB::KIND == Kind::Postgres;
+        if self.format == Format::Own {
+            let marks = if postgres { "$1, $2" } else { "?, ?" };
+            let text = format!("INSERT INTO {table} (version, name, run_at) VALUES ({marks}, {})", DB::NOW_MS);
+            return DB::send_text(connection, text, &[version, name]).await.map(drop);
+        }
+        let marks = if postgres { ["$1", "$2", "$3"] } else { ["?"; 3] };
+        let text = format!(
+            "INSERT INTO {table} (version, description, success, checksum, execution_time) VALUES ({}, {}, {}, {}, {})",
+            marks[0],
+            marks[1],
+            if stands_at.is_some() { "FALSE" } else { "TRUE" },
+            marks[2],
+            stands_at.unwrap_or(0),
+        );
+        DB::send_text(connection, text, &[version, name, Value::Bytes(migration.checksum)]).await.map(drop)
+    }
+
+    async fn make_table<DB: Database>(&self, connection: &mut DB::Connection) -> Result<(), sqlx::Error> {
+        let columns = match (self.format, DB::KIND) {
+            (Format::Own, Kind::MySql) => {
+                "version BIGINT NOT NULL PRIMARY KEY, name VARBINARY(255) NOT NULL, run_at BIGINT NOT NULL"
+            }
+            (Format::Own, _) => "version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, run_at BIGINT NOT NULL",
+            (Format::Sqlx, kind) if kind != Kind::Postgres => {
+                "version BIGINT PRIMARY KEY, description TEXT NOT NULL, \
+                 installed_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, success BOOLEAN NOT NULL, \
+                 checksum BLOB NOT NULL, execution_time BIGINT NOT NULL"
+            }
+            (Format::Sqlx, _) => {
+                "version BIGINT PRIMARY KEY, description TEXT NOT NULL, \
+                 installed_on TIMESTAMPTZ NOT NULL DEFAULT now(), success BOOLEAN NOT NULL, \
+                 checksum BYTEA NOT NULL, execution_time BIGINT NOT NULL"
+            }
+        };
+        let engine = if DB::KIND == Kind::MySql { " ENGINE = InnoDB" } else { "" };
+        let text = format!("CREATE TABLE IF NOT EXISTS {} ({columns}){engine}", self.table);
+        DB::send_text(connection, text, &[]).await.map(drop)
+    }
+
+    /// The lock is by name, and counts on the whole server. `GET_LOCK(.., -1)`, which waits for ever on MySQL, locks nothing on
+    /// MariaDB.
+    async fn lock_by_name<DB: Database>(&self, connection: &mut DB::Connection) -> Result<(), SqlError> {
+        if !guard("migrations_take_turns") {
+            return Ok(());
+        }
+        let list = match self.format {
+            Format::Own => String::new(),
+            Format::Sqlx => format!(", '/{}'", self.table),
+        };
+        let mut seconds = QUIET_SECONDS;
+        loop {
+            let text = format!("SELECT GET_LOCK(SHA2(CONCAT('evenkeel/', DATABASE(){list}), 256), {seconds})");
+            let answer = DB::rows_of_text(connection, text).await?.into_iter().next().map(Row::<DB>::wrap);
+            if answer.map(|row| row.int(0)).transpose()? == Some(1) {
+                return Ok(());
+            }
+            if seconds == self.patience_seconds {
+                return Err(SqlError::Busy("another process has been running migrations for too long; try again"));
+            }
+            tracing::info!(table = self.table, "waiting for another process that upgrades the schema");
+            seconds = self.patience_seconds;
+        }
+    }
+}
+
+/// Takes the answer that something is there already (or gone already) for a success, where an earlier run may have done it.
+fn accept<DB: Database>(sent: Result<u64, sqlx::Error>, may_be_done: bool) -> Result<(), SqlError> {
+    match sent {
+        Err(sqlx::Error::Database(error)) if may_be_done && DB::is_done_already(&*error) => Ok(()),
+        other => Ok(other.map(drop)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stopped;
+
+    #[test]
+    fn position_is_read_as_it_was_noted() {
+        assert_eq!(Stopped::of(-1), Stopped::Somewhere);
+        for (step, begun) in [(0, false), (0, true), (7, true), (8, false)] {
+            assert_eq!(Stopped::of(Stopped::noted(step, begun)), Stopped::At { step, begun });
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! A program's own migrations, run by the library's runner: together, killed at each step, and after sqlx's runner.
+
+use crate::sql::rig::{Rig, Sql, pool};
+use evenkeel::sql::{SqlError, migrate, run_migrations};
+use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
+use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
+use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, SqlSafeStr, Sqlite};
+use testkit::process::{Station, Worker};
+
+on_each! {
+    programs_started_at_once_run_their_migrations_once
+    programs_started_at_once_upgrade_an_older_schema
+    a_database_with_a_later_migration_is_refused
+    a_table_of_another_program_is_not_taken_over
+}
+
+const TABLE: &str = "goods_migrations";
+const PROGRAMS: usize = 10;
+
+/// Statements that cannot be repeated: each must be executed once.
+const GOODS: &str = "-- Goods, and where they are.
+CREATE TABLE goods (id BIGINT NOT NULL PRIMARY KEY, name VARCHAR(20) NOT NULL);
+CREATE INDEX goods_name ON goods (name);
+INSERT INTO goods (id, name) VALUES (1, 'tea; green'), (2, 'salt');
+CREATE TABLE places (id BIGINT NOT NULL PRIMARY KEY);";
+
+const UNITS: &str = "ALTER TABLE goods ADD COLUMN units BIGINT NOT NULL DEFAULT 1;
+UPDATE goods SET units = units + 1;
+INSERT INTO places (id) VALUES (7);
+ALTER TABLE places ADD COLUMN room BIGINT;";
+
+fn migrator(scripts: &[&str]) -> Migrator {
+    let migration = |(at, script): (usize, &&str)| {
+        let version = i64::try_from(at).unwrap() + 1;
+        let sql = AssertSqlSafe((*script).to_owned()).into_sql_str();
+        Migration::new(version, "goods".into(), MigrationType::Simple, sql, false)
+    };
+    Migrator::with_migrations(scripts.iter().enumerate().map(migration).collect())
+}
+
+fn both() -> Migrator {
+    migrator(&[GOODS, UNITS])
+}
+
+/// What a program does when it starts.
+async fn start<DB: Sql>(pool: &Pool<DB>) -> Result<(), SqlError> {
+    run_migrations(pool, &both(), TABLE).await?;
+    migrate(pool).await
+}
+
+async fn start_at_once<DB: Sql>(url: &str) {
+    let pools = join_all((0..PROGRAMS).map(|_| pool::<DB>(url, 1))).await;
+    for started in join_all(pools.iter().map(start)).await {
+        started.unwrap();
+    }
+}
+
+/// Each statement was executed once, and noted.
+async fn is_complete<DB: Sql>(pool: &Pool<DB>) {
+    let mut connection = pool.acquire().await.unwrap();
+    for (what, expected) in [
+        ("COUNT(*) FROM goods", 2),
+        ("MIN(units) FROM goods", 2),
+        ("MAX(units) FROM goods", 2),
+        ("COUNT(*) FROM places WHERE room IS NULL", 1),
+        ("COUNT(*) FROM goods_migrations WHERE success", 2),
+        ("COUNT(*) FROM goods_migrations", 2),
+        ("COUNT(*) FROM evenkeel_migrations", 6),
+        ("COUNT(*) FROM evenkeel_locks", 0),
+    ] {
+        let found = DB::number(&mut connection, &format!("SELECT {what}")).await.unwrap();
+        assert_eq!(found, Some(expected), "{what}");
+    }
+}
+
+async fn programs_started_at_once_run_their_migrations_once<DB: Sql>(_rig: Rig<DB>) {
+    let empty = DB::fresh().await;
+    start_at_once::<DB>(&empty.url).await;
+    is_complete(&pool::<DB>(&empty.url, 1).await).await;
+}
+
+/// The first migration was run by sqlx, whose format is the same.
+async fn programs_started_at_once_upgrade_an_older_schema<DB: Sql>(_rig: Rig<DB>)
+where
+    DB::Connection: Migrate,
+{
+    let older = DB::fresh().await;
+    let pool = pool::<DB>(&older.url, 1).await;
+    let mut first = migrator(&[GOODS]);
+    first.dangerous_set_table_name(TABLE);
+    first.run(&pool).await.unwrap();
+    start_at_once::<DB>(&older.url).await;
+    is_complete(&pool).await;
+    let mut again = both();
+    again.dangerous_set_table_name(TABLE);
+    again.run(&pool).await.unwrap();
+}
+
+async fn a_database_with_a_later_migration_is_refused<DB: Sql>(rig: Rig<DB>) {
+    start(&rig.pool).await.unwrap();
+    let error = run_migrations(&rig.pool, &migrator(&[GOODS]), TABLE).await.unwrap_err();
+    assert!(matches!(error, SqlError::NewerSchema { found: 2, known: 1 }), "{error}");
+    let error = run_migrations(&rig.pool, &migrator(&[GOODS, GOODS]), TABLE).await.unwrap_err();
+    assert!(matches!(error, SqlError::Migration(_)) && error.to_string().contains("was changed"), "{error}");
+}
+
+/// However often the program starts, until the other table is out of the way.
+async fn a_table_of_another_program_is_not_taken_over<DB: Sql>(rig: Rig<DB>) {
+    let mut connection = rig.pool.acquire().await.unwrap();
+    DB::run(&mut connection, "CREATE TABLE places (other BIGINT)").await.unwrap();
+    for _ in 0..2 {
+        let error = start(&rig.pool).await.unwrap_err();
+        assert!(matches!(error, SqlError::Database { .. }) && error.to_string().contains("places"), "{error}");
+    }
+    DB::run(&mut connection, "DROP TABLE places").await.unwrap();
+    start(&rig.pool).await.unwrap();
+    is_complete(&rig.pool).await;
+}
+
+#[derive(Serialize, Deserialize)]
+struct Program {
+    kind: String,
+    url: String,
+}
+
+#[tokio::test]
+#[ignore = "a worker of the tests beside it"]
+async fn program() {
+    let Some(mut station) = Station::open().unwrap() else { return };
+    let Program { kind, url } = station.hear().await.unwrap();
+    match kind.as_str() {
+        "sqlite" => start(&pool::<Sqlite>(&url, 1).await).await.unwrap(),
+        "mariadb" => start(&pool::<MySql>(&url, 1).await).await.unwrap(),
+        _ => start(&pool::<Postgres>(&url, 1).await).await.unwrap(),
+    }
+    station.say("survived").unwrap();
+}
+
+/// Starts a program on an empty database that is killed at its n-th step, then one that is not; for every n.
+async fn killed_at_each_step<DB: Sql>(kind: &str) {
+    let mut kills = 0;
+    loop {
+        let empty = DB::fresh().await;
+        let point = format!("migration_step:{}", kills + 1);
+        let mut worker =
+            Worker::start_with("sql::work::own_migrations::program", &[("EVENKEEL_CRASH_AT", &point)]).unwrap();
+        worker.say(&Program { kind: kind.to_owned(), url: empty.url.clone() }).unwrap();
+        let survived = worker.hear::<String>().await.is_ok();
+        let pool = pool::<DB>(&empty.url, 1).await;
+        start(&pool).await.unwrap_or_else(|error| panic!("after a kill at step {}: {error}", kills + 1));
+        is_complete(&pool).await;
+        if survived {
+            break;
+        }
+        kills += 1;
+        assert!(kills < 100, "it never survives");
+    }
+    assert!(kills >= 20, "{kills} kills");
+}
+
+#[tokio::test]
+async fn sqlite_program_killed_at_any_step_starts_again() {
+    killed_at_each_step::<Sqlite>("sqlite").await;
+}
+
+#[tokio::test]
+async fn mariadb_program_killed_at_any_step_starts_again() {
+    killed_at_each_step::<MySql>("mariadb").await;
+}
+
+#[tokio::test]
+async fn postgres_program_killed_at_any_step_starts_again() {
+    killed_at_each_step::<Postgres>("postgres").await;
+}
+
+/// What sqlx's runner leaves when it is killed: a migration that is noted as begun, and some of its statements executed.
+#[tokio::test]
+async fn mariadb_migration_that_sqlx_left_half_done_is_completed() {
+    let statements: Vec<_> = GOODS.split_inclusive(';').collect();
+    for executed in 0..=statements.len() {
+        let database = MySql::fresh().await;
+        let pool = pool::<MySql>(&database.url, 1).await;
+        let mut none = migrator(&[]);
+        none.dangerous_set_table_name(TABLE);
+        none.run(&pool).await.unwrap();
+        let mut connection = pool.acquire().await.unwrap();
+        let begun = "INSERT INTO goods_migrations (version, description, success, checksum, execution_time) \
+                     VALUES (1, 'goods', FALSE, '', -1)";
+        MySql::run(&mut connection, begun).await.unwrap();
+        let text: String = statements[..executed].concat();
+        if text.ends_with("'tea;") {
+            continue; // no end of a statement
+        }
+        if !text.is_empty() {
+            MySql::run(&mut connection, &text).await.unwrap();
+        }
+        drop(connection);
+        start(&pool).await.unwrap_or_else(|error| panic!("after {executed} statements: {error}"));
+        is_complete(&pool).await;
+    }
+}
