@@ -76,6 +76,27 @@ impl Keel {
         Self::builder().connect(url).await
     }
 
+    /// As [`connect`](Self::connect), but a Redis that is away now is no error, so that a program can start during an outage. What
+    /// needs Redis fails with [`LinkError::Down`] until it is there; caches read through their loaders.
+    ///
+    /// Building a queue asks Redis, so a worker builds it once the link is up:
+    ///
+    /// ```no_run
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keel = evenkeel::Keel::connect_lazy("redis://127.0.0.1").await?;
+    /// if let Some(link) = keel.link() {
+    ///     link.state().wait_for(|state| state.is_up()).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Link::connect_lazy`]: the URL is wrong, or the server answers and refuses (password, database number, permissions).
+    pub async fn connect_lazy(url: &str) -> Result<Self, LinkError> {
+        Self::builder().connect_lazy_with(LinkOptions::from_url(url)?).await
+    }
+
     /// Names what is not the default first.
     #[must_use]
     pub fn builder() -> KeelBuilder {
@@ -268,6 +289,16 @@ impl KeelBuilder {
     /// As [`Keel::connect`].
     pub async fn connect(self, url: &str) -> Result<Keel, LinkError> {
         self.connect_with(LinkOptions::from_url(url)?).await
+    }
+
+    /// See [`Keel::connect_lazy`]; with options changed after the URL was read.
+    ///
+    /// # Errors
+    /// As [`Keel::connect_lazy`].
+    pub async fn connect_lazy_with(self, options: LinkOptions) -> Result<Keel, LinkError> {
+        let options = options.with_scripts(scripts()).with_tracked(tracked());
+        let link = Link::connect_lazy(options, self.clock.clone()).await?;
+        Ok(Keel::open(Backend::Redis(link), self))
     }
 
     /// Like [`connect`](Self::connect), with options changed after the URL was read.

@@ -94,12 +94,32 @@ impl Link {
     /// [`LinkError::Options`] if the options cannot work, [`LinkError::Refused`] if the server will not have us (password,
     /// database number, permissions), [`LinkError::Down`] if it cannot be reached now.
     pub async fn connect(options: LinkOptions, clock: Clock) -> Result<Self, LinkError> {
+        Self::begin(options, clock, false).await
+    }
+
+    /// As [`connect`](Self::connect), except that a server that cannot be reached now is no error: the link is down then, and
+    /// keeps trying as it does after every failure. [`state`](Self::state) tells when it is up.
+    ///
+    /// # Errors
+    /// [`LinkError::Options`] and [`LinkError::Refused`], as of [`connect`](Self::connect).
+    pub async fn connect_lazy(options: LinkOptions, clock: Clock) -> Result<Self, LinkError> {
+        Self::begin(options, clock, true).await
+    }
+
+    async fn begin(options: LinkOptions, clock: Clock, may_be_away: bool) -> Result<Self, LinkError> {
         let shared = Arc::new(Shared::new(options, clock)?);
         match open::open(&shared).await {
             Ok(epoch) => shared.publish(&epoch),
             Err(error) => {
                 shared.report(&error.reason);
-                return Err(error.lasting.unwrap_or_else(|| shared.down()));
+                match error.lasting {
+                    Some(lasting) => return Err(lasting),
+                    None if !may_be_away => return Err(shared.down()),
+                    None => {
+                        let address = shared.topology.address();
+                        tracing::warn!(%address, reason = error.reason, "Redis is away; the link keeps trying");
+                    }
+                }
             }
         }
         let (supervised, beaten) = (Arc::clone(&shared), Arc::clone(&shared));
