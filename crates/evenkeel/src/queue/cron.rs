@@ -187,6 +187,12 @@ fn field(text: &str, what: &str, min: u32, max: u32, names: &[&str]) -> Result<u
         if from > to {
             return Err(wrong());
         }
+        // Other crons take it for the first number alone, which nobody means who writes `*/90`.
+        if step > 1 && u32::try_from(step).map_or(true, |step| step > to - from) {
+            return Err(NotCron(format!(
+                "`{part}` of the {what}: a step of {step} is longer than from {from} to {to}; write `{from}` if that is meant"
+            )));
+        }
         (from..=to).step_by(step).for_each(|number| set |= 1_u64 << number);
     }
     Ok(set)
@@ -272,5 +278,16 @@ mod tests {
             assert!(error.contains(words), "{text}: {error}");
         }
         assert!("0 0 * * *".parse::<Cron>().unwrap().in_zone("Middle/Earth").is_err());
+    }
+
+    #[test]
+    fn step_longer_than_its_range_is_refused() {
+        for expression in ["*/90 * * * *", "*/60 * * * *", "0 */24 * * *", "50/15 * * * *", "0 8-18/11 * * *"] {
+            let error = expression.parse::<Cron>().unwrap_err().to_string();
+            assert!(error.contains("is longer than from"), "{expression}: {error}");
+        }
+        for expression in ["*/59 * * * *", "0 */23 * * *", "44/15 * * * *", "7-7/1 * * * *"] {
+            assert!(expression.parse::<Cron>().is_ok(), "{expression}");
+        }
     }
 }
