@@ -2,6 +2,7 @@
 
 use super::Desk;
 use super::output::{Output, table};
+use super::prefixes;
 use super::time;
 use anyhow::Result;
 use evenkeel::queue::topic::{Topic, TopicStats};
@@ -17,13 +18,16 @@ pub(super) struct Arguments {
 pub(super) async fn list(desk: &Desk<'_>, output: Output) -> Result<bool> {
     let topics = super::topics(desk, &[]).await?;
     let (rows, values) = look(&topics).await?;
-    let text = if rows.is_empty() {
-        "no program has opened a queue here (is the prefix right?)\n".to_owned()
-    } else {
-        table(&HEADINGS, &rows)
-    };
-    output.print(&Value::Array(values), &text)?;
-    Ok(true)
+    if !rows.is_empty() {
+        output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
+        return Ok(true);
+    }
+    let found = prefixes::find(keel).await?;
+    let hint = prefixes::hint(keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
+    output.print(&Value::Array(values), "")?;
+    eprintln!("{hint}");
+    // The queues are elsewhere: the answer to the question is no.
+    Ok(found.is_empty())
 }
 
 pub(super) async fn stats(desk: &Desk<'_>, arguments: &Arguments, output: Output) -> Result<bool> {

@@ -10,6 +10,7 @@ mod figures;
 mod grow;
 mod jobs;
 pub(crate) mod output;
+mod prefixes;
 pub(crate) mod time;
 mod top;
 mod watch;

@@ -10,8 +10,30 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use testkit::conformance::queue::Consumer;
 use testkit::park::{self, SharedRedis};
+use testkit::servers::{Redis, RedisOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+
+/// An operator does not know the prefix that a service has made for itself.
+#[tokio::test]
+async fn ls_names_the_prefixes_that_have_queues() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let ls = async |url: String| {
+        tokio::task::spawn_blocking(move || evenkeel(&["queue", "--redis", &url, "ls"])).await.unwrap()
+    };
+    let empty = ls(redis.url()).await;
+    assert_eq!(empty.code, 0, "{}", empty.err);
+    assert!(
+        empty.err.contains("no program has opened a queue under the prefix \"evenkeel\", nor under"),
+        "{}",
+        empty.err
+    );
+    let keel = Keel::connect(&format!("{}?prefix=evenkeel-EoOlXVI", redis.url())).await.unwrap();
+    keel.queue::<Value>("mail").build().await.unwrap();
+    let elsewhere = ls(redis.url()).await;
+    assert_eq!(elsewhere.code, 1, "{}", elsewhere.err);
+    assert!(elsewhere.err.contains("found under these prefixes: evenkeel-EoOlXVI (add ?prefix="), "{}", elsewhere.err);
+}
 
 /// A Redis with one opened topic `mail` of two shards.
 struct Stage {
