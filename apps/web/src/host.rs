@@ -4,7 +4,7 @@ use crate::{Family, Kind, Problem};
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::net::{IpAddr, SocketAddr};
@@ -36,6 +36,12 @@ impl OwnAddress {
             (None, Some(authority)) => format!("http://{authority}/{path}"),
             (None, None) => format!("http://{}/{path}", self.0.listen),
         }
+    }
+
+    /// What the addresses of this service begin with, without a slash at the end, for a reader whose request is not known.
+    #[must_use]
+    pub fn base(&self) -> String {
+        self.url(&Host(None), "").trim_end_matches('/').to_owned()
     }
 
     /// A service on a loopback address is meant for this machine's programs. A page from elsewhere can make a browser call it
@@ -102,6 +108,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Host {
 /// Middleware: refuses a malformed `Host` (400) and, on a loopback address, a foreign one (421), where an
 /// answer is not public.
 pub(crate) async fn refuse_foreign<F: Family>(State(own): State<OwnAddress>, request: Request, next: Next) -> Response {
+    // RFC 9112, 3.2: a server must refuse it.
+    let names_none = request.uri().authority().is_none() && !request.headers().contains_key(header::HOST);
+    if names_none && request.version() == Version::HTTP_11 {
+        return Host::refused().into_response();
+    }
     let family = F::of(request.extensions().get::<MatchedPath>().map(MatchedPath::as_str));
     if family.is_public() {
         return next.run(request).await;

@@ -2,7 +2,7 @@
 //!
 //! * [`Problem`] and [`Kind`] — every error is a problem document (RFC 9457); [`problems!`] puts them into the OpenAPI document.
 //! * [`JsonBody`], [`Query`], [`Form`] — extractors that refuse with a problem; [`Host`] — the host a request named.
-//! * [`wrap()`] — what goes around the routes; [`listen()`] — connections; [`stop_requested`] — when to stop.
+//! * [`wrap()`] — what goes around the routes; [`listen()`] — connections; [`starting()`] — before the database is there; [`stop_requested`] — when to stop.
 //! * [`HttpMetrics`] and [`Family`] — what is counted; [`ShortId`] — what a request is called.
 //! * [`site`], [`asset`], [`docs`] — the parts of a page that do not tell what it is about; [`probes`] — what machinery asks.
 //! * [`settings`], [`DatabaseUrl`], [`Hold`], [`program`] — how a program starts; [`documents`] — what is told of that.
@@ -25,11 +25,13 @@ pub mod probes;
 mod problem;
 pub mod program;
 pub mod responses;
+mod room;
 mod secure;
 pub mod settings;
 mod short_id;
 mod signals;
 pub mod site;
+mod starting;
 mod wrap;
 
 pub use consistency::Consistency;
@@ -45,4 +47,5 @@ pub use problem::{FieldError, Problem};
 pub use secure::trust_the_type;
 pub use short_id::{ShortId, X_SHORT_ID};
 pub use signals::stop_requested;
+pub use starting::{serve_while, starting};
 pub use wrap::{BODY_BYTES_MAX, Wrap, wrap};

@@ -3,6 +3,7 @@
 //! axum's own `serve` has no time-out for a request's head, so a client that dribbles bytes would hold a connection for ever.
 
 use crate::patience::HeadTimer;
+use crate::room::{Place, Room};
 use axum::http::Request;
 use axum::response::Response;
 use hyper::body::Incoming;
@@ -12,17 +13,15 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
-
-/// Connections at once. Each costs a file and some 10 KiB; the next ones wait in the system's backlog.
-const CONNECTIONS_MAX: usize = 8192;
 
 /// A request's head must be complete in this time, which is also how long an idle connection is kept.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The same for a connection of the reserve, whose request must follow it at once.
+const BRIEF_PATIENCE: Duration = Duration::from_millis(500);
 
 /// After a failed `accept` (out of files, usually) another one soon would fail as well.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -46,21 +45,21 @@ pub async fn listen(
     stop: impl Future<Output = ()>,
     patience: Duration,
 ) -> bool {
-    let free = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let room = Room::for_this_process();
     let graceful = GracefulShutdown::new();
     tokio::pin!(stop);
     loop {
         tokio::select! {
             biased;
             () = &mut stop => break,
-            (stream, permit) = next(&listener, &free) => {
-                let connection = connection(stream, front.clone());
+            (stream, place) = next(&listener, &room) => {
+                let connection = connection(stream, front.clone(), place.is_brief);
                 let watched = graceful.watch(connection);
                 tokio::spawn(async move {
                     if let Err(error) = watched.await {
                         debug!(%error, "connection ended early");
                     }
-                    drop(permit);
+                    drop(place);
                 });
             }
         }
@@ -74,14 +73,10 @@ pub async fn listen(
     finished
 }
 
-type Permit = tokio::sync::OwnedSemaphorePermit;
-
-async fn next(listener: &TcpListener, free: &Arc<Semaphore>) -> (TcpStream, Option<Permit>) {
-    // The semaphore is never closed, so there is always a permit in the end.
-    let permit = Arc::clone(free).acquire_owned().await.ok();
+async fn next(listener: &TcpListener, room: &Room) -> (TcpStream, Place) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return (stream, permit),
+            Ok((stream, peer)) => return (stream, room.place(peer.ip()).await),
             Err(error) => {
                 warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -90,13 +85,14 @@ async fn next(listener: &TcpListener, free: &Arc<Semaphore>) -> (TcpStream, Opti
     }
 }
 
-fn connection<F: Front>(stream: TcpStream, front: F) -> http1::Connection<TokioIo<TcpStream>, F> {
+fn connection<F: Front>(stream: TcpStream, front: F, is_brief: bool) -> http1::Connection<TokioIo<TcpStream>, F> {
     // Without this the last small packet of an answer waits for the acknowledgement of the one before it.
     if let Err(error) = stream.set_nodelay(true) {
         debug!(%error, "TCP_NODELAY could not be set");
     }
     http1::Builder::new()
         .timer(HeadTimer::default())
-        .header_read_timeout(HEAD_PATIENCE)
+        .header_read_timeout(if is_brief { BRIEF_PATIENCE } else { HEAD_PATIENCE })
+        .keep_alive(!is_brief)
         .serve_connection(TokioIo::new(stream), front)
 }

@@ -14,7 +14,7 @@ pub trait Site: RustEmbed {
     const HOME: &'static str;
     /// How a page that leads nowhere else leads there.
     const BACK: &'static str;
-    /// A command line to begin with, for the documentation.
+    /// A command line to begin with, for the documentation; `{base}` stands for what the service's addresses begin with.
     const EXAMPLE: &'static str;
     /// Its own style sheets, after the one that all applications have.
     const STYLES: &'static [&'static str] = &[];
@@ -55,10 +55,10 @@ pub fn frame<S: Site>(title: &str, place: Place, body: &Markup) -> Markup {
     }
 }
 
-/// The OpenAPI document for people; `kinds` are the application's own problems.
+/// The OpenAPI document for people; `kinds` are the application's own problems, `base` is what its addresses begin with.
 #[must_use]
-pub fn documentation<S: Site>(document: &utoipa::openapi::OpenApi, kinds: &[Kind]) -> Markup {
-    frame::<S>("API", Place::Documentation, &docs::body(document, S::EXAMPLE, kinds))
+pub fn documentation<S: Site>(document: &utoipa::openapi::OpenApi, kinds: &[Kind], base: &str) -> Markup {
+    frame::<S>("API", Place::Documentation, &docs::body(document, &S::EXAMPLE.replace("{base}", base), kinds))
 }
 
 /// A problem as a page, for those who asked for one.

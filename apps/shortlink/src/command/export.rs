@@ -33,7 +33,8 @@ pub(super) async fn run(flags: Export, place: &Place) -> Result<()> {
         store.close().await;
     }
     if !to_output {
-        println!("{count} links written to {}", flags.file.display());
+        let links = if count == 1 { "link" } else { "links" };
+        println!("{count} {links} written to {}", flags.file.display());
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::config::{CacheMode, Config, WriteMode};
 use crate::domain::TargetRules;
 use crate::service::{Near, Service, Settings};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use anyhow::{Context, Result};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
@@ -82,5 +82,15 @@ async fn open_keel(config: &Config, store: &Store) -> Result<Keel> {
     let Some(url) = &config.redis else { return Ok(Keel::memory()) };
     let mut options = LinkOptions::from_url(url).context("the setting \"redis\" is wrong")?;
     options.prefix = format!("{}-{}", options.prefix, store.name());
-    Keel::builder().connect_with(options).await.context("cannot use Redis")
+    tracing::info!(
+        prefix = options.prefix,
+        "all keys in Redis begin with this; evenkeel takes it as ?prefix= of the address"
+    );
+    // Redirects do not need it, so its absence keeps nobody from starting.
+    Keel::builder().connect_lazy_with(options).await.context("cannot use Redis")
+}
+
+/// Whether the service could not be opened only because its database is away.
+pub(super) fn is_away(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<StoreError>().is_some_and(StoreError::is_away)
 }

@@ -7,7 +7,7 @@ use super::app::App;
 use super::redirect;
 use super::route::Route;
 use axum::Router;
-use axum::http::{HeaderValue, Method, Request};
+use axum::http::{HeaderValue, Method, Request, header};
 use axum::response::Response;
 use futures_util::future::{Either, Ready, ready};
 use hyper::body::Incoming;
@@ -34,7 +34,8 @@ impl Front {
 
     /// The answer, if it is at hand. One that somebody wants to read about in the log goes by way of the router, which logs.
     fn at_hand<B>(&self, request: &Request<B>) -> Option<Response> {
-        if request.method() != Method::GET || tracing::enabled!(Level::DEBUG) {
+        let names_host = request.headers().contains_key(header::HOST);
+        if request.method() != Method::GET || !names_host || tracing::enabled!(Level::DEBUG) {
             return None;
         }
         let started = Instant::now();

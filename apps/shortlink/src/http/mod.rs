@@ -27,9 +27,11 @@ use axum::http::header;
 use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use url::Url;
 use web::{HttpMetrics, OwnAddress, Wrap, site};
 
@@ -72,10 +74,29 @@ pub async fn serve(
     Ok(())
 }
 
+/// The routes of a service that is not open yet; see [`web::starting()`].
+///
+/// # Errors
+/// The public address cannot be used.
+pub(crate) fn starting(
+    listen: SocketAddr,
+    settings: &Settings,
+    missing: watch::Receiver<String>,
+) -> anyhow::Result<Router> {
+    let public_url = settings.public_url.as_ref();
+    let wrap = Wrap {
+        own: OwnAddress::new(listen, public_url.cloned()),
+        public_url,
+        metrics: Arc::new(HttpMetrics::<Route>::register()),
+        problem_page: site::problem::<Assets>,
+    };
+    web::starting::<Assets, Route>(missing, settings.prometheus.clone(), wrap)
+}
+
 fn router(app: App, public_url: Option<&Url>, metrics: Arc<HttpMetrics<Route>>) -> anyhow::Result<Router> {
     let (api, document) = openapi::routes().split_for_parts();
     let json = openapi::json(&document);
-    let docs = site::documentation::<Assets>(&document, kind::OWN);
+    let docs = site::documentation::<Assets>(&document, kind::OWN, &app.own.base());
     let own_pages = page::routes()
         .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
         .route("/docs", get(async move || docs));

@@ -5,6 +5,7 @@ use crate::domain::PageRefused;
 use crate::service::{Refusal, ServiceError, sentence};
 use crate::store::StoreError;
 use evenkeel::cache::CacheError;
+use evenkeel::sql::SqlError;
 use tracing::{error, warn};
 use web::{FieldError, Kind, Problem};
 
@@ -62,6 +63,14 @@ fn from_store(error: &StoreError) -> Problem {
         ),
         error if error.outcome_unknown() => unknown_outcome(error),
         StoreError::Unconfirmed(_) => unconfirmed(error),
+        StoreError::Work(SqlError::Queue(error)) if error.is_retryable() => {
+            warn!(%error, "a link that ends could not be written");
+            Problem::new(
+                Kind::UNAVAILABLE,
+                "Redis has been away since this instance started, so a link that ends cannot be written yet. Nothing was \
+                 changed; try again in a moment.",
+            )
+        }
         error if error.is_retryable() => {
             error!(%error, "the database cannot be used");
             Problem::new(

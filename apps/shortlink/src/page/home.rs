@@ -4,7 +4,7 @@ use super::Assets;
 use super::conflicts;
 use super::fields::{self, Typed};
 use super::text;
-use crate::domain::{Link, Page, PageRequest};
+use crate::domain::{Code, Link, Page, PageRequest};
 use crate::http::{App, refused_page};
 use axum::Extension;
 use axum::extract::State;
@@ -84,6 +84,10 @@ async fn told(app: &App, host: &Host, view: &View) -> Result<Markup, Problem> {
         Some(code) => app.service.get(code).await?,
         None => None,
     };
+    let changed = announced(app, view.changed.as_ref(), |link| link.is_some()).await?;
+    let banned = announced(app, view.banned.as_ref(), |link| link.is_some_and(|link| link.banned)).await?;
+    let unbanned = announced(app, view.unbanned.as_ref(), |link| link.is_some_and(|link| !link.banned)).await?;
+    let deleted = announced(app, view.deleted.as_ref(), |link| link.is_none()).await?;
     Ok(html! {
         @if let Some(link) = made {
             @let short_url = app.own.url(host, link.code.as_str());
@@ -96,11 +100,21 @@ async fn told(app: &App, host: &Host, view: &View) -> Result<Markup, Problem> {
                 (text::target(link.target.as_str()))
             }
         }
-        @if let Some(code) = &view.changed { div.notice.good role="status" { p { "The link " span.code { (code) } " was changed." } } }
-        @if let Some(code) = &view.banned { div.notice.good role="status" { p { "The link " span.code { (code) } " was banned." } } }
-        @if let Some(code) = &view.unbanned { div.notice.good role="status" { p { "The ban of " span.code { (code) } " was lifted." } } }
-        @if let Some(code) = &view.deleted { div.notice.good role="status" { p { "The link " span.code { (code) } " was deleted." } } }
+        @if let Some(code) = &changed { div.notice.good role="status" { p { "The link " span.code { (code) } " was changed." } } }
+        @if let Some(code) = &banned { div.notice.good role="status" { p { "The link " span.code { (code) } " was banned." } } }
+        @if let Some(code) = &unbanned { div.notice.good role="status" { p { "The ban of " span.code { (code) } " was lifted." } } }
+        @if let Some(code) = &deleted { div.notice.good role="status" { p { "The link " span.code { (code) } " was deleted." } } }
     })
+}
+
+/// The code, if it is one and what is said of its link holds: the address of the page is anybody's to write.
+async fn announced(
+    app: &App,
+    code: Option<&String>,
+    holds: impl FnOnce(Option<Link>) -> bool,
+) -> Result<Option<String>, Problem> {
+    let Some(code) = code.filter(|code| Code::parse(code).is_ok()) else { return Ok(None) };
+    Ok(holds(app.service.get(code).await?).then(|| code.clone()))
 }
 
 fn form(app: &App, host: &Host, typed: &Typed, problem: Option<&Problem>) -> Markup {

@@ -24,7 +24,7 @@ impl Site for Assets {
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const HOME: &'static str = "Links";
     const BACK: &'static str = "All links";
-    const EXAMPLE: &'static str = "curl -s http://127.0.0.1:8080/api/links \\\n  -H 'content-type: application/json' \\\n  -d '{\"target\": \"https://www.rfc-editor.org/rfc/rfc9457.html\", \"alias\": \"problems\"}'";
+    const EXAMPLE: &'static str = "curl -s {base}/api/links \\\n  -H 'content-type: application/json' \\\n  -d '{\"target\": \"https://www.rfc-editor.org/rfc/rfc9457.html\", \"alias\": \"problems\"}'";
     const SCRIPTS: &'static [&'static str] = &["page.js"];
 }
 

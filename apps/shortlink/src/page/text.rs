@@ -2,16 +2,43 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
+use std::borrow::Cow;
 
 /// An address on one line: the scheme is pale, the end is cut off where there is no room, the whole is in the tooltip.
 pub(super) fn target(address: &str) -> Markup {
-    let split = address.find("://").map_or(0, |at| at + 3);
-    let (scheme, rest) = address.split_at(split);
+    let shown = visible(address);
+    let split = shown.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = shown.split_at(split);
     html! {
-        a.target.ellipsis href=(address) title=(address) rel="noreferrer nofollow" {
+        a.target.ellipsis href=(address) title=(shown) rel="noreferrer nofollow" {
             span.scheme { (scheme) } (rest)
         }
     }
+}
+
+/// The address with its invisible characters, and those that turn the direction of the text, written as a browser sends them: an
+/// address must not look like another one.
+pub(super) fn visible(address: &str) -> Cow<'_, str> {
+    let is_hidden = |letter: char| {
+        letter.is_control()
+            || matches!(
+                letter,
+                '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            )
+    };
+    if !address.contains(is_hidden) {
+        return Cow::Borrowed(address);
+    }
+    let mut shown = String::with_capacity(address.len() + 16);
+    for letter in address.chars() {
+        if is_hidden(letter) {
+            let mut bytes = [0; 4];
+            shown.extend(letter.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")));
+        } else {
+            shown.push(letter);
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// A day. The script writes it in the reader's time zone.
@@ -36,4 +63,15 @@ pub(super) fn spoken(short_url: &str) -> &str {
 
 fn utc(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn direction_marks_are_written_out() {
+        assert_eq!(visible("https://example.com/\u{202e}gpj.exe"), "https://example.com/%E2%80%AEgpj.exe");
+        assert_eq!(visible("https://example.com/\u{e9}"), "https://example.com/\u{e9}");
+    }
 }

@@ -2,6 +2,8 @@
 
 use crate::domain::{Code, CodeRefused, LinkPatch, NewLink, Target, TargetRules};
 use jiff::Timestamp;
+use jiff::civil::date;
+use jiff::fmt::temporal::Pieces;
 use std::fmt;
 
 /// A link to be made, as somebody wrote it.
@@ -76,12 +78,22 @@ impl Check<'_> {
 
     fn end(&self, text: &str) -> Result<Timestamp, Refusal> {
         let unreadable = "not a moment as RFC 3339 writes it, such as 2030-01-01T00:00:00Z";
-        let end: Timestamp = text.parse().map_err(|_| Refusal::new("expires_at", &unreadable))?;
+        let end: Timestamp = text.parse().map_err(|_| match is_too_late(text) {
+            true => {
+                Refusal::new("expires_at", &format_args!("{text} is too late; the last moment is {}", Timestamp::MAX))
+            }
+            false => Refusal::new("expires_at", &unreadable),
+        })?;
         if end <= self.now {
             return Err(Refusal::new("expires_at", &format_args!("{end} has passed; a link must end in the future")));
         }
         Ok(end)
     }
+}
+
+/// Whether it is a moment after the last one that can be stored.
+fn is_too_late(text: &str) -> bool {
+    Pieces::parse(text).is_ok_and(|pieces| pieces.offset().is_some() && pieces.date() >= date(9999, 12, 30))
 }
 
 fn alias(text: &str) -> Result<Code, Refusal> {

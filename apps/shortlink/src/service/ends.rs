@@ -7,11 +7,14 @@
 use crate::domain::{Code, Link};
 use crate::store::{Ended, Store, StoreError, Writer};
 use evenkeel::Keel;
+use evenkeel::clock::Clock;
+use evenkeel::link::LinkError;
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError, Retries};
 use evenkeel::sql::{Effects, SqlError};
 use metrics::{Counter, counter, describe_counter};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tracing::info;
+use tracing::{info, warn};
 
 /// Jobs that are due later are rows only, and take no room in Redis.
 const HORIZON: Duration = Duration::from_secs(24 * 3600);
@@ -19,37 +22,65 @@ const HORIZON: Duration = Duration::from_secs(24 * 3600);
 /// What is being ended when the service stops may take so long.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
+/// Between attempts to open the queue while Redis is away.
+const OPEN_PAUSE: Duration = Duration::from_secs(1);
+
 /// The jobs of links that end. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Ends {
-    queue: Queue<String>,
+    /// Empty as long as Redis has been away since the start.
+    queue: Arc<OnceLock<Queue<String>>>,
+    keel: Keel,
+    store: Store,
+    clock: Clock,
     ended: Counter,
 }
 
 impl Ends {
-    /// Opens the queue, whose jobs are judged by rows in the database of `store`.
+    /// Opens the queue, whose jobs are judged by rows in the database of `store`; later, if Redis is away.
     ///
     /// # Errors
-    /// [`QueueError`]: Redis could not be asked.
-    pub(super) async fn open(keel: &Keel, store: &Store) -> Result<Self, QueueError> {
+    /// [`QueueError`]: the queue cannot be opened like this.
+    pub(super) async fn open(keel: &Keel, store: &Store, clock: &Clock) -> Result<Self, QueueError> {
         describe_counter!("shortlink_links_ended_total", "Links that were switched off by their delayed job");
+        let ended = counter!("shortlink_links_ended_total");
+        let (keel, store, clock) = (keel.clone(), store.clone(), clock.clone());
+        let ends = Self { queue: Arc::default(), keel, store, clock, ended };
+        match ends.queue().await {
+            Err(error) if error.is_retryable() => {
+                warn!(%error, "until Redis is there, links that end cannot be made, and none is switched off by its job");
+            }
+            opened => drop(opened?),
+        }
+        Ok(ends)
+    }
+
+    /// The queue, opened if it is not yet.
+    async fn queue(&self) -> Result<Queue<String>, QueueError> {
+        if let Some(queue) = self.queue.get() {
+            return Ok(queue.clone());
+        }
         // A job that Redis evicts is put back from its row.
-        let queue = keel.queue::<String>("link-ends").retries(Retries::Unlimited).allow_eviction();
-        let queue = store.judge(queue).horizon(HORIZON).build().await?;
-        Ok(Self { queue, ended: counter!("shortlink_links_ended_total") })
+        let queue = self.keel.queue::<String>("link-ends").retries(Retries::Unlimited).allow_eviction();
+        let queue = self.store.judge(queue).horizon(HORIZON).build().await?;
+        Ok(self.queue.get_or_init(|| queue).clone())
     }
 
     /// Has the link switched off at its end, if that is still to come, and at no other time.
     pub(super) fn plan(&self, link: &Link, now_ms: i64, effects: &mut Effects) -> Result<(), SqlError> {
         if let Some(end) = link.expires_at.filter(|end| end.as_millisecond() > now_ms) {
-            effects.enqueue(self.queue.job(&link.code.to_string()).id(name(&link.code)).at(end))?;
+            let Some(queue) = self.queue.get() else { return Err(QueueError::Link(away(&self.keel)).into()) };
+            effects.enqueue(queue.job(&link.code.to_string()).id(name(&link.code)).at(end))?;
         }
         Ok(())
     }
 
     /// It is not to be switched off any more.
     pub(super) fn take_back(&self, code: &Code, effects: &mut Effects) {
-        effects.revoke(&self.queue, JobId::named(name(code).as_bytes()));
+        // Without it the job finds, at its time, that the row has another end.
+        if let Some(queue) = self.queue.get() {
+            effects.revoke(queue, JobId::named(name(code).as_bytes()));
+        }
     }
 
     /// Runs the jobs that are due until `shutdown`.
@@ -57,7 +88,19 @@ impl Ends {
     /// # Errors
     /// [`QueueError`]: the connection was closed for good.
     pub(super) async fn run(self, writer: Writer, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
-        let consumer = self.queue.consume(move |job: Delivery<String>| {
+        tokio::pin!(shutdown);
+        let queue = loop {
+            match self.queue().await {
+                Ok(queue) => break queue,
+                Err(error) if error.is_retryable() => {}
+                Err(error) => return Err(error),
+            }
+            tokio::select! {
+                () = &mut shutdown => return Ok(()),
+                () = self.clock.sleep(OPEN_PAUSE) => {}
+            }
+        };
+        let consumer = queue.consume(move |job: Delivery<String>| {
             let (writer, ended) = (writer.clone(), self.ended.clone());
             async move { end(&job.body, &writer, &ended).await }
         });
@@ -78,6 +121,12 @@ async fn end(code: &str, writer: &Writer, ended: &Counter) -> Result<Handled, St
             Handled::Done
         }
     })
+}
+
+/// Why there is no queue.
+fn away(keel: &Keel) -> LinkError {
+    let address = keel.link().map(|link| link.address()).unwrap_or_default();
+    LinkError::Down { address, reason: "it has been away since the start".to_owned() }
 }
 
 fn name(code: &Code) -> String {

@@ -114,7 +114,7 @@ impl Service {
     /// [`OpenError`]: `keel` has a cache of this service already, cannot keep links near that it must, or cannot be asked.
     pub async fn open(store: Store, keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
         let redirects = Redirects::open(&keel, settings.near, settings.is_strong)?;
-        let ends = Ends::open(&keel, &store).await?;
+        let ends = Ends::open(&keel, &store, &clock).await?;
         let followers = Followers { redirects: redirects.clone(), ends: ends.clone(), clock: clock.clone() };
         let writer = store.writer(&keel, Arc::new(followers));
         let behind = settings.behind.map(|spool| Behind::open(&writer, spool, &clock));

@@ -1,8 +1,8 @@
 //! The service as the settings describe it: its database, its locks, its rules.
 
 use crate::config::Config;
-use crate::service::{Rules, Service};
-use crate::store::Store;
+use crate::service::{Rules, Service, ServiceError};
+use crate::store::{Store, StoreError};
 use crate::strategy::Tools;
 use anyhow::{Context, Result};
 use evenkeel::Keel;
@@ -21,14 +21,28 @@ pub(super) async fn open(config: &Config) -> Result<Service> {
     let store = store.with_context(|| format!("cannot open the database {}", config.database))?;
     let keel = match &config.redis {
         None => Keel::memory(),
-        Some(url) => Keel::connect(url).await.context("cannot use Redis")?,
+        // Only some strategies need it, so its absence keeps nobody from starting.
+        Some(url) => Keel::connect_lazy(url).await.context("cannot use Redis")?,
     };
+    if let Some(link) = keel.link() {
+        let prefix = link.prefix();
+        tracing::info!(prefix, "all keys in Redis begin with this; evenkeel takes it as ?prefix= of the address");
+    }
     let mut tools = Tools::new(keel.clone(), config.stripes).context("the setting \"stripes\" is wrong")?;
     tools.cap = config.cap;
     tools.segments = i64::from(config.segments);
     tools.redlock = redlock(config).await?;
     let rules = Rules { strategy: config.strategy, allow_unfenced: config.allow_unfenced, days: config.days.clone() };
     Ok(Service::open(store, keel, tools, rules).await?)
+}
+
+/// Whether the service could not be opened only because its database is away.
+pub(super) fn is_away(error: &anyhow::Error) -> bool {
+    let of_service = error.downcast_ref::<ServiceError>().and_then(|error| match error {
+        ServiceError::Store(error) => Some(error),
+        _ => None,
+    });
+    error.downcast_ref::<StoreError>().or(of_service).is_some_and(StoreError::is_away)
 }
 
 /// The independent servers that were named; in a process on its own, some models of them.

@@ -20,7 +20,7 @@ impl Site for Assets {
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const HOME: &'static str = "Stock";
     const BACK: &'static str = "The stockroom";
-    const EXAMPLE: &'static str = "curl -s http://127.0.0.1:8081/api/arrivals \\\n  -H 'content-type: application/json' \\\n  -d '{\"commodityName\": \"apples\", \"quantity\": 120}'";
+    const EXAMPLE: &'static str = "curl -s {base}/api/arrivals \\\n  -H 'content-type: application/json' \\\n  -d '{\"commodityName\": \"apples\", \"quantity\": 120}'";
     const STYLES: &'static [&'static str] = &["stock.css"];
 }
 

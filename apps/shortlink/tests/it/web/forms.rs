@@ -162,3 +162,18 @@ async fn assets_are_kept_for_good_and_named_by_their_content() {
         assert_eq!((again.status, again.body.len()), (304, 0));
     }
 }
+
+/// The address of the page is anybody's to write.
+#[tokio::test]
+async fn page_announces_only_what_has_happened() {
+    let server = Server::start();
+    let code = server.client.make(&json!({ "target": "https://example.com/" })).await;
+    let told = async |path: String| server.client.send("GET", &path, &HTML, b"").await.text().to_owned();
+    for (path, said) in [("deleted", "was deleted"), ("banned", "was banned")] {
+        assert!(!told(format!("/?{path}={code}")).await.contains(said), "{path}");
+    }
+    for path in ["deleted", "changed", "banned", "unbanned"] {
+        assert!(!told(format!("/?{path}=your+account+was+closed")).await.contains("role=\"status\""), "{path}");
+    }
+    assert!(told(format!("/?changed={code}")).await.contains("was changed"));
+}

@@ -47,3 +47,35 @@ async fn short_addresses_begin_with_the_public_address() {
     let refused = api.json("POST", "/api/links", &own).await.problem(422, "invalid-input");
     assert!(refused["detail"].as_str().unwrap().contains("loop"), "{refused}");
 }
+
+/// RFC 9112, section 3.2.
+#[tokio::test]
+async fn request_of_http_1_1_without_host_is_refused() {
+    let server = Server::start();
+    server.client.make(&json!({ "target": "https://example.com/", "alias": "public" })).await;
+    for path in ["/api/links", "/", "/public"] {
+        let request = format!("GET {path} HTTP/1.1\r\nconnection: close\r\n\r\n");
+        server.client.raw(request.as_bytes(), false).await.unwrap().problem(400, "bad-request");
+    }
+    let older = server.client.raw(b"GET /public HTTP/1.0\r\n\r\n", false).await.unwrap();
+    assert_eq!(older.status, 302);
+}
+
+/// Whatever port it has been given.
+#[tokio::test]
+async fn documentation_names_the_address_of_the_service() {
+    let server = Server::start();
+    let page = server.client.get("/docs").await;
+    assert!(page.text().contains(&format!("curl -s http://{}/api/links", server.client.address)), "{}", page.text());
+}
+
+#[tokio::test]
+async fn end_after_the_last_moment_is_called_too_late() {
+    let server = Server::start();
+    let link = json!({ "target": "https://example.com/", "expires_at": "9999-12-31T23:59:59Z" });
+    let problem = server.client.json("POST", "/api/links", &link).await.problem(422, "invalid-input");
+    assert!(
+        problem["errors"][0]["detail"].as_str().unwrap().contains("is too late; the last moment is 9999-12-30"),
+        "{problem}"
+    );
+}

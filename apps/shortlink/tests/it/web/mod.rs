@@ -12,6 +12,7 @@ mod forms;
 mod hosts;
 mod load;
 mod openapi;
+mod outage;
 mod plug;
 mod problems;
 mod readme;

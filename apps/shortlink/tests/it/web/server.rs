@@ -36,6 +36,13 @@ impl Server {
         Server::launched(launch, folder)
     }
 
+    /// Run by another program, such as one that limits what it may use.
+    pub(super) fn start_prefixed(prefix: &[&str]) -> Server {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let launch = launch(&folder, &[]).prefix(prefix.iter().copied());
+        Server::launched(launch, folder)
+    }
+
     /// Starts it again on the same folder, whatever became of it, without that environment.
     pub(super) fn again(mut self, arguments: &[&str]) -> Server {
         self.child.kill().unwrap();
