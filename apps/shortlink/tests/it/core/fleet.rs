@@ -89,6 +89,7 @@ async fn server_that_refuses_ends_the_start_with_one_sentence() {
     let mut unknown: Url = postgres.url.parse().unwrap();
     unknown.set_path("/there_is_no_such_database");
     let mut password: Url = redis.url.parse().unwrap();
+    password.set_username("nobody").unwrap();
     password.set_password(Some("wrong")).unwrap();
     let place = Place::new();
     for (setting, url, why) in [
