@@ -9,14 +9,13 @@ local function replace_body(id, j, body)
   local key, notes = JOB .. id, select(2, notes_of(id, j))
   local size = call('STRLEN', key)
   local tail = notes > 0 and call('GETRANGE', key, -notes, -1) or ''
-  local record = call('GETRANGE', key, 0, j.body_at - 2) .. body .. tail
-  call('SET', key, record)
-  add('bytes', #record - size)
+  call('SET', key, call('GETRANGE', key, 0, j.body_at - 2) .. body .. tail)
+  add('bytes', call('STRLEN', key) - size)
 end
 
 local function reschedule(id, when, codec, body)
   local j, how = open(call('GETRANGE', JOB .. id, 0, HEAD_LAST))
-  local index, due = nil, nil
+  local index, due
   if j then index, due = where(id, j) end
   if not index then return how and 16 + how or 0 end
   if index == DEAD then return 4 end
