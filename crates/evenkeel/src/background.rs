@@ -9,7 +9,7 @@ use tokio::task::{AbortHandle, JoinSet};
 const RESTART_DELAY: Duration = Duration::from_secs(1);
 
 /// A running loop; ends when this is dropped.
-pub(crate) struct Background(AbortHandle);
+pub(crate) struct Background(Option<AbortHandle>);
 
 impl Background {
     /// Starts `run` on the current runtime. It may return when its work is over for good; if it panics (in a user's hook, say)
@@ -31,18 +31,26 @@ impl Background {
                 clock.sleep(RESTART_DELAY).await;
             }
         });
-        Self(keeper.abort_handle())
+        Self(Some(keeper.abort_handle()))
+    }
+
+    /// Lets it go on until it ends by itself.
+    #[cfg(feature = "lock")]
+    pub(crate) fn leave(mut self) {
+        self.0 = None;
     }
 
     /// Whether it has ended, with its runtime say.
     #[cfg(feature = "lock")]
     pub(crate) fn is_over(&self) -> bool {
-        self.0.is_finished()
+        self.0.as_ref().is_none_or(AbortHandle::is_finished)
     }
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
-        self.0.abort();
+        if let Some(keeper) = &self.0 {
+            keeper.abort();
+        }
     }
 }

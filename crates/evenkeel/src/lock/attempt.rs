@@ -8,7 +8,7 @@ use super::locks::Locks;
 use super::mode::{Answer, Mode};
 use super::name::LockName;
 use super::renewal;
-use super::steps::Acquire;
+use super::steps::{Acquire, check_spans};
 use super::store::{Call, Ear};
 use super::terms::LockTerms;
 use crate::guard::guard;
@@ -21,6 +21,8 @@ use std::time::Duration;
 /// Tries in a row that Redis may fail to answer.
 const TRIES: u32 = 3;
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(200), delay_max: Duration::from_millis(200) };
+/// The store has so long for its answer also when the time to wait is over.
+const ANSWER: Duration = Duration::from_millis(500);
 /// Nobody waits longer without looking: what is told can be lost.
 const LOOK: Duration = Duration::from_secs(1);
 /// When another process was called, this one looks so much later whether that came.
@@ -47,6 +49,7 @@ impl Wanted {
         if mode != Mode::Exclusive && !terms.lock_delay.is_zero() {
             return Err(LockError::Invalid("a lock delay is for exclusive locks; a shared one takes none".to_owned()));
         }
+        check_spans(terms.ttl, terms.hold_max)?;
         let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         let call = Acquire {
             owner: Token::random(),
@@ -58,6 +61,8 @@ impl Wanted {
             waits: terms.wait != Wait::No,
             words: Bytes::copy_from_slice(terms.metadata.as_bytes()),
         };
+        // Before the queue: what cannot be had is not waited for.
+        locks.store.check(mode, &call)?;
         Ok(Self { name: LockName::new(name)?, mode, call, wait: terms.wait })
     }
 }
@@ -110,7 +115,7 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     let turn = match &gate {
         Some(gate) => {
             let turn = turn(locks, gate, wanted.wait).await;
-            Some(turn.ok_or_else(|| busy(&wanted.name, Duration::ZERO))?)
+            Some(turn.ok_or_else(|| busy(&wanted.name, gate.free_in(locks.clock.now())))?)
         }
         None => None,
     };
@@ -121,22 +126,34 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     let ear = gate.as_ref().map_or(&own_ear, |gate| &gate.ear);
     // Somebody of this process has listened all along: then nothing is missed from here on.
     let mut is_armed = ear.lock().await.is_some();
+    let left = || match wait {
+        Wait::No => Duration::ZERO,
+        Wait::UpTo(limit) => limit.saturating_sub(locks.clock.now().since(began)),
+        Wait::Forever => Duration::MAX,
+    };
     loop {
-        let free_in = match attempt.once().await? {
+        // A store that hangs is waited for no longer than the lock.
+        let asked = match wait {
+            Wait::UpTo(_) if guard("lock_wait_bounds_answers") => {
+                let asked = locks.clock.timeout(left().max(ANSWER), attempt.once()).await;
+                asked.unwrap_or_else(|_| Err(locks.store.no_answer()))
+            }
+            _ => attempt.once().await,
+        };
+        let free_in = match asked? {
             Outcome::Guard(guard) => return Ok(guard),
             Outcome::Taken { free_in } => free_in,
         };
-        let left = match wait {
-            Wait::No => Duration::ZERO,
-            Wait::UpTo(limit) => limit.saturating_sub(locks.clock.now().since(began)),
-            Wait::Forever => Duration::MAX,
-        };
+        if let Some(gate) = &gate {
+            gate.free_at(locks.clock.now() + free_in);
+        }
+        let left = left();
         if left.is_zero() {
             return Err(busy(&attempt.wanted.name, free_in));
         }
         let mut ear = ear.lock().await;
         if ear.is_none() {
-            *ear = attempt.listen().await;
+            *ear = locks.clock.timeout(left, attempt.listen()).await.ok().flatten();
         }
         // First listen, then ask again, then wait: what was given back in between would be slept through.
         if !is_armed && guard("lock_arm_then_attempt") {
@@ -251,7 +268,11 @@ impl Attempt {
         }
         self.is_sent = false;
         let held = Held { name: name.clone(), mode: *mode, owner: call.owner };
+        let gate = turn.as_ref().map(|turn| Arc::clone(turn.gate()));
         let lease = Lease::new(self.locks.clone(), held, grant, turn);
+        if let Some(gate) = gate {
+            gate.held(&lease, Duration::from_millis(call.cooling_ms));
+        }
         renewal::start(&lease);
         Outcome::Guard(Guard::new(Arc::clone(&lease)))
     }

@@ -11,11 +11,12 @@ pub enum LockError {
     #[error(transparent)]
     Link(#[from] LinkError),
     /// Somebody else has the lock, and had it for as long as the call was allowed to wait. Try later, or turn your own caller away.
-    #[error("the lock {name} is taken, for {} ms more unless it is given back or renewed", free_in.as_millis())]
+    #[error("the lock {name} is taken{}", for_more(*free_in))]
     Busy {
         /// The lock.
         name: String,
-        /// When it can be free at the earliest, if nobody gives it back before.
+        /// When it can be free at the earliest, if nobody gives it back before; nothing if another task of this process has asked
+        /// for it before and has no answer yet.
         free_in: Duration,
     },
     /// Too few servers of a [`Redlock`](super::Redlock) answered, or take part: the others are away, or were started again and sit
@@ -93,6 +94,13 @@ fn sql_outcome_unknown(error: &crate::sql::SqlError) -> bool {
         SqlError::Database { error, .. } => !matches!(**error, sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed),
         SqlError::Busy(_) => true,
         _ => false,
+    }
+}
+
+fn for_more(free_in: Duration) -> String {
+    match free_in.as_millis() {
+        0 => ": another task of this process asked for it before and has no answer yet".to_owned(),
+        ms => format!(", for {ms} ms more unless it is given back or renewed"),
     }
 }
 

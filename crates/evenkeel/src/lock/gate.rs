@@ -1,10 +1,13 @@
 //! The local queue: of all tasks of this process that want a name, one at a time contends for it or holds it.
 
+use super::lease::Lease;
 use super::name::LockName;
 use super::store::Ear;
+use crate::clock::Moment;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The gates of one process, each for as long as somebody is at it.
@@ -18,8 +21,21 @@ pub(super) struct Gate {
     /// Fair: first come, first served. Who leaves the queue hands his turn on.
     turn: Arc<Semaphore>,
     queued: AtomicUsize,
+    /// What those who leave the queue are told.
+    free_at: Mutex<FreeAt>,
     /// Kept while anybody is at the gate, so that each contender need not subscribe anew. Only who has the turn uses it.
     pub(super) ear: tokio::sync::Mutex<Option<Ear>>,
+}
+
+/// When the lock is free at the earliest, as far as this process knows.
+#[derive(Default)]
+enum FreeAt {
+    #[default]
+    Unknown,
+    /// The store's last answer.
+    At(Moment),
+    /// Somebody of this process holds it; and how long it cools after that.
+    After(Weak<Lease>, Duration),
 }
 
 /// The turn of one task; the next one's begins when it is dropped.
@@ -39,6 +55,7 @@ impl Gates {
             gates: Arc::downgrade(self),
             turn: Arc::new(Semaphore::new(1)),
             queued: AtomicUsize::new(0),
+            free_at: Mutex::default(),
             ear: tokio::sync::Mutex::default(),
         });
         gates.insert(name.clone(), Arc::downgrade(&gate));
@@ -69,6 +86,27 @@ impl Gate {
         Some(Turn { gate: Arc::clone(self), _permit: permit })
     }
 
+    /// In what time the lock is free at the earliest; nothing if that is not known.
+    pub(super) fn free_in(&self, now: Moment) -> Duration {
+        match &*self.free_at.lock().unwrap_or_else(PoisonError::into_inner) {
+            FreeAt::Unknown => Duration::ZERO,
+            FreeAt::At(moment) => moment.since(now),
+            FreeAt::After(lease, cooling) => {
+                lease.upgrade().map_or(Duration::ZERO, |lease| lease.remaining() + *cooling)
+            }
+        }
+    }
+
+    /// The store says when it is free.
+    pub(super) fn free_at(&self, moment: Moment) {
+        *self.free_at.lock().unwrap_or_else(PoisonError::into_inner) = FreeAt::At(moment);
+    }
+
+    /// Somebody of this process holds it from now on.
+    pub(super) fn held(&self, lease: &Arc<Lease>, cooling: Duration) {
+        *self.free_at.lock().unwrap_or_else(PoisonError::into_inner) = FreeAt::After(Arc::downgrade(lease), cooling);
+    }
+
     /// Whether anybody waits for the turn.
     pub(super) fn has_queue(&self) -> bool {
         self.queued.load(SeqCst) > 0
@@ -76,7 +114,7 @@ impl Gate {
 }
 
 impl Turn {
-    pub(super) fn gate(&self) -> &Gate {
+    pub(super) fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
 }

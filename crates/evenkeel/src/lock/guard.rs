@@ -17,6 +17,10 @@ const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(200), delay_ma
 
 /// A held lock. It is renewed in the background, and given back when this is dropped.
 ///
+/// Dropping never blocks: a keel in memory has the lock free at once, while Redis is told in the background, so that a
+/// [`try_acquire`](super::LockBuilder::try_acquire) right after it may still find the lock taken. Where that matters, await
+/// [`release`](Self::release).
+///
 /// Guaranteed: this guard learns that its lease is over no later than the next time it looks at the clock ([`lost`](Self::lost),
 /// [`run`](Self::run), [`is_lost`](Self::is_lost)).
 /// Not guaranteed: that nobody else acts meanwhile. A process that stands still cannot look at a clock, so what the lock protects

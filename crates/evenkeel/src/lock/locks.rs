@@ -31,7 +31,7 @@ pub(crate) struct Inner {
     /// Names this process where several wait.
     pub(super) process: Token,
     pub(super) gates: Arc<Gates>,
-    pub(super) reaper: Arc<Reaper>,
+    pub(super) reaper: Reaper,
     pub(super) metrics: LockMetrics,
     /// Locks that are kept in databases, one set for each pool and kind: all who ask for them share a queue, and one shutdown.
     #[cfg(feature = "sql")]
@@ -64,10 +64,10 @@ impl Locks {
     /// Waits until what was dropped is given back, for at most `deadline`.
     pub(crate) async fn drain(&self, deadline: Duration) {
         let drained = async {
-            self.reaper.drained(&self.store).await;
+            self.reaper.drained().await;
             #[cfg(feature = "sql")]
             for other in self.all_others() {
-                other.reaper.drained(&other.store).await;
+                other.reaper.drained().await;
             }
         };
         if self.clock.timeout(deadline, drained).await.is_err() {
@@ -91,7 +91,7 @@ impl Locks {
 
     /// Locks over this store, as those of a process of its own.
     pub(super) fn over(store: LockStore, clock: Clock) -> Self {
-        let reaper = Arc::new(Reaper::new(clock.clone()));
+        let reaper = Reaper::new(clock.clone());
         let (process, gates, metrics) = (Token::random(), Arc::default(), LockMetrics::register());
         Self(Arc::new(Inner {
             store,

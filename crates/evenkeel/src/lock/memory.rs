@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::guard::guard;
 use crate::token::Token;
 use bytes::Bytes;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
@@ -21,6 +21,8 @@ const TURN_MS: u64 = 20;
 const TIDY_MS: u64 = 3_600_000;
 /// How long a fence is remembered.
 const DAY_MS: u64 = 86_400_000;
+/// So many names are remembered as Redis remembers them; above it, those that nobody holds are forgotten.
+const NAMES_MAX: usize = 1_024;
 
 /// The embedded backend: every lock in this process, gone with it. Cheap to clone; clones share the locks.
 ///
@@ -29,13 +31,23 @@ const DAY_MS: u64 = 86_400_000;
 pub struct MemoryLock(Arc<Inner>);
 
 struct Inner {
-    locks: Mutex<HashMap<LockName, State>>,
+    locks: Mutex<Names>,
     clock: Clock,
     /// Counts the times a lock was given back while somebody waited.
     news: watch::Sender<u64>,
     pools: MemoryPool,
     /// How many stripes each striped lock has.
     stripes: Mutex<HashMap<LockName, u32>>,
+}
+
+/// What is known of all names.
+#[derive(Default)]
+struct Names {
+    all: HashMap<LockName, State>,
+    /// The highest fence of those that were forgotten: those to come are above it.
+    fence_floor: u64,
+    /// Steps since names were last forgotten.
+    steps: usize,
 }
 
 /// All there is about one name.
@@ -45,6 +57,8 @@ struct State {
     ledger: Option<Ledger>,
     /// Until when a process counts as waiting.
     waiters: HashMap<Token, u64>,
+    /// The fences of forgotten names, this one's earlier ones perhaps among them.
+    fence_floor: u64,
 }
 
 #[derive(Clone)]
@@ -83,7 +97,18 @@ impl MemoryLock {
     /// How many stripes the striped lock of this name has: `stripes`, if nobody has said so before.
     pub(super) fn stripes(&self, name: &LockName, stripes: u32) -> u32 {
         let mut all = self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= NAMES_MAX && all.len().is_power_of_two() && !all.contains_key(name) {
+            self.forget_stripes(&mut all);
+        }
         *all.entry(name.clone()).or_insert(stripes)
+    }
+
+    /// Forgets the numbers of striped locks of which nobody holds any: there is nobody whom another number could let pass.
+    fn forget_stripes(&self, all: &mut HashMap<LockName, u32>) {
+        let held = self.held();
+        let striped = |name: &LockName| name.as_str().rsplit_once(':').map(|(striped, _)| striped.to_owned());
+        let used: HashSet<String> = held.iter().filter_map(striped).collect();
+        all.retain(|name, _| used.contains(name.as_str()));
     }
 
     /// From now on the striped lock of this name has so many.
@@ -109,7 +134,7 @@ impl MemoryLock {
     pub(super) fn held(&self) -> Vec<LockName> {
         let now = self.0.clock.unix_ms();
         let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = locks.iter().filter(|(_, state)| state.open(now).is_some());
+        let held = locks.all.iter().filter(|(_, state)| state.open(now).is_some());
         let mut names: Vec<LockName> = held.map(|(name, _)| name.clone()).collect();
         names.sort();
         names
@@ -118,20 +143,47 @@ impl MemoryLock {
     /// The highest fence that is remembered, of all names.
     pub(super) fn fence_max(&self) -> u64 {
         let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        locks.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max().unwrap_or(0)
+        let remembered = locks.all.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max();
+        remembered.unwrap_or(0).max(locks.fence_floor)
     }
 
     /// Runs one step on one lock. No step calls out, so the mutex is held for the step only.
     fn step<T>(&self, name: &LockName, step: impl FnOnce(&mut State, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
         let mut locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = locks.entry(name.clone()).or_default();
+        locks.forget(now);
+        let fence_floor = locks.fence_floor;
+        let state = locks.all.entry(name.clone()).or_default();
         state.sweep(now);
+        state.fence_floor = fence_floor;
         let answer = step(state, now);
         if state.is_empty() {
-            locks.remove(name);
+            locks.all.remove(name);
         }
         answer
+    }
+}
+
+impl Names {
+    /// Forgets the names that are free, if there are many: names are the users' words, and there may be millions of them. Walks all
+    /// of them once in as many steps.
+    fn forget(&mut self, now: u64) {
+        self.steps += 1;
+        if self.all.len() <= NAMES_MAX || self.steps < self.all.len() {
+            return;
+        }
+        self.steps = 0;
+        let floor = &mut self.fence_floor;
+        self.all.retain(|_, state| {
+            let keeps = state.is_used(now);
+            if let (false, Some(ledger)) = (keeps, &state.ledger)
+                && guard("model_lock_forgotten_fence")
+            {
+                *floor = ledger.fence.max(*floor);
+            }
+            keeps
+        });
+        self.all.shrink_to(self.all.len() * 2);
     }
 }
 
@@ -156,6 +208,13 @@ impl State {
             held.ends = now + held.lease;
         }
         (now < held.free_at()).then_some(held)
+    }
+
+    /// Whether somebody holds it, waits for it, or lets others go first.
+    fn is_used(&self, now: u64) -> bool {
+        let has_turn = |ledger: &Ledger| ledger.turn.is_some_and(|(_, until)| until > now);
+        let is_waited_for = self.waiters.values().any(|until| *until > now);
+        self.open(now).is_some() || is_waited_for || self.ledger.as_ref().is_some_and(has_turn)
     }
 
     fn is_empty(&self) -> bool {
@@ -190,7 +249,7 @@ impl State {
             return Acquired::Taken { free_in_ms: free_at - now };
         }
         self.waiters.remove(&call.process);
-        let previous = self.ledger.as_ref().map_or(0, |ledger| ledger.fence);
+        let previous = self.previous();
         let mut fence = 1;
         if guard("model_lock_fence_previous") {
             fence = fence.max(previous + 1);
@@ -259,7 +318,7 @@ impl State {
     }
 
     fn raise(&mut self, now: u64, owner: Token, seen: Fence) -> Option<Fence> {
-        let previous = self.ledger.as_ref().map_or(0, |ledger| ledger.fence);
+        let previous = self.previous();
         let mut held = self.open(now)?;
         if held.owner != owner && guard("model_lock_raise_owner") {
             return None;
@@ -294,9 +353,14 @@ impl State {
             return None;
         }
         self.held = None;
-        let previous = self.ledger.as_ref().map_or(0, |ledger| ledger.fence);
+        let previous = self.previous();
         self.note(now, previous.max(holder.fence.0), None);
         Some(holder)
+    }
+
+    /// The last fence of this name that is known of, or one above it.
+    fn previous(&self) -> u64 {
+        self.ledger.as_ref().map_or(self.fence_floor, |ledger| ledger.fence)
     }
 
     fn note(&mut self, now: u64, fence: u64, turn: Option<(Token, u64)>) {
@@ -353,5 +417,83 @@ impl LockSteps for MemoryLock {
             self.0.news.send_modify(|count| *count += 1);
         }
         Ok(broken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Acquire, Acquired, Fence, LockName, LockSteps, MemoryLock, NAMES_MAX, Release};
+    use crate::clock::{Clock, TestClock};
+    use crate::token::Token;
+    use bytes::Bytes;
+    use std::time::Duration;
+
+    fn name(number: usize) -> LockName {
+        LockName::new(&format!("stock/{number}")).unwrap_or_else(|error| unreachable!("{error}"))
+    }
+
+    async fn take(locks: &MemoryLock, number: usize) -> (Token, Fence) {
+        let (owner, process) = (Token::random(), Token::random());
+        let (lease_ms, cooling_ms, hold_ms_max, fence_floor, waits) = (30_000, 0, None, 0, false);
+        let words = Bytes::new();
+        let call = Acquire { owner, process, lease_ms, cooling_ms, hold_ms_max, fence_floor, waits, words };
+        match locks.acquire(&name(number), &call).await {
+            Ok(Acquired::Granted { fence, .. }) => (owner, fence),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    fn give_back(locks: &MemoryLock, number: usize, owner: Token) {
+        locks.release_now(&name(number), Release { owner, process: owner, waits: false });
+    }
+
+    fn remembered(locks: &MemoryLock) -> usize {
+        locks.0.locks.lock().map_or(0, |locks| locks.all.len())
+    }
+
+    #[tokio::test]
+    async fn a_name_that_nobody_holds_is_forgotten_among_many() {
+        let locks = MemoryLock::new(Clock::system());
+        for number in 0..20_000 {
+            let (owner, _) = take(&locks, number).await;
+            give_back(&locks, number, owner);
+        }
+        assert!(remembered(&locks) <= NAMES_MAX * 2 + 1, "{}", remembered(&locks));
+        for number in 0..500 {
+            locks.stripes(&name(number), 8);
+        }
+        assert_eq!(locks.stripes(&name(0), 9), 8);
+        for number in 500..20_000 {
+            locks.stripes(&name(number), 8);
+        }
+        assert!(locks.0.stripes.lock().is_ok_and(|stripes| stripes.len() <= NAMES_MAX));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_held_is_remembered_among_many() {
+        let locks = MemoryLock::new(Clock::system());
+        let (owner, fence) = take(&locks, 0).await;
+        for number in 1..20_000 {
+            let (owner, _) = take(&locks, number).await;
+            give_back(&locks, number, owner);
+        }
+        let held = locks.inspect(&name(0)).await.ok().flatten();
+        assert_eq!(held.map(|held| (held.owner, held.fence)), Some((owner, fence)));
+    }
+
+    #[tokio::test]
+    async fn a_fence_is_above_those_of_a_forgotten_name() {
+        let clock = TestClock::default();
+        let locks = MemoryLock::new(clock.clock());
+        clock.advance(Duration::from_secs(600));
+        let mut first = None;
+        for number in 0..NAMES_MAX * 3 {
+            let (owner, fence) = take(&locks, number).await;
+            first = first.or(Some(fence));
+            give_back(&locks, number, owner);
+        }
+        clock.set_back(Duration::from_secs(300));
+        let (_, again) = take(&locks, 0).await;
+        assert!(Some(again) > first, "{again:?} after {first:?}");
     }
 }

@@ -4,9 +4,12 @@ use super::error::LockError;
 #[cfg(feature = "sql")]
 use super::lease::Held;
 use super::name::LockName;
-use super::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, PoolSteps};
-use super::steps::{Acquire, Acquired, Fence, LockSteps, Release, Released, Renewed};
+use super::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, PoolSteps, check as check_ask};
+use super::steps::{Acquire, Acquired, Fence, LockSteps, Release, Released, Renewed, check};
 use super::store::{Ear, LockStore};
+use crate::link::LinkError;
+#[cfg(feature = "sql")]
+use crate::sql::SqlError;
 use crate::token::Token;
 
 /// How something is held.
@@ -70,6 +73,32 @@ impl Mode {
 }
 
 impl LockStore {
+    /// Refuses what this store does not take, before anybody waits for it.
+    pub(super) fn check(&self, mode: Mode, call: &Acquire) -> Result<(), LockError> {
+        if mode != Mode::Exclusive {
+            return check_ask(&mode.ask(call));
+        }
+        match self {
+            Self::Memory(_) | Self::Redis(_) => check(call),
+            #[cfg(feature = "sql")]
+            Self::Other(other) => other.check(call),
+            Self::Redlock(quorum) => quorum.check(call),
+        }
+    }
+
+    /// What an acquisition says whose time was over before the store answered.
+    pub(super) fn no_answer(&self) -> LockError {
+        match self {
+            #[cfg(feature = "sql")]
+            Self::Other(_) => {
+                LockError::Sql(SqlError::Busy("the time to wait for the lock was over before the database answered"))
+            }
+            _ => {
+                LockError::Link(LinkError::NoAnswer { reason: "the time to wait for the lock was over before it came" })
+            }
+        }
+    }
+
     /// Asks for what `mode` says.
     pub(super) async fn ask(&self, mode: Mode, name: &LockName, call: &Acquire) -> Result<Answer, LockError> {
         let Some(pool) = mode.pool(name) else {

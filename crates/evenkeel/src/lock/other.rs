@@ -4,7 +4,7 @@
 use super::error::LockError;
 use super::exclusive::Boxed;
 use super::name::LockName;
-use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed};
+use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
 use crate::token::Token;
 use std::future::Future;
 
@@ -12,6 +12,10 @@ use std::future::Future;
 pub(crate) trait Elsewhere: LockSteps + 'static {
     /// Hears, from now on, when the lock may be free.
     fn listen(&self, name: &LockName) -> Box<dyn Listener>;
+    /// Refuses what it does not take, before anybody waits.
+    fn check(&self, call: &Acquire) -> Result<(), LockError> {
+        check(call)
+    }
     /// The names that are not free, sorted.
     fn held(&self) -> impl Future<Output = Result<Vec<LockName>, LockError>> + Send;
 }
@@ -40,6 +44,7 @@ pub(crate) trait OtherStore: Send + Sync {
         seen: Option<Fence>,
     ) -> Boxed<'a, Result<Option<Holder>, LockError>>;
     fn listen(&self, name: &LockName) -> Box<dyn Listener>;
+    fn check(&self, call: &Acquire) -> Result<(), LockError>;
     fn held(&self) -> Boxed<'_, Result<Vec<LockName>, LockError>>;
 }
 
@@ -79,6 +84,10 @@ impl<S: Elsewhere> OtherStore for S {
 
     fn listen(&self, name: &LockName) -> Box<dyn Listener> {
         Elsewhere::listen(self, name)
+    }
+
+    fn check(&self, call: &Acquire) -> Result<(), LockError> {
+        Elsewhere::check(self, call)
     }
 
     fn held(&self) -> Boxed<'_, Result<Vec<LockName>, LockError>> {

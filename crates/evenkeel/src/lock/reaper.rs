@@ -6,10 +6,12 @@ use super::steps::Release;
 use super::store::LockStore;
 use crate::background::Background;
 use crate::clock::Clock;
+use crate::guard::guard;
 use crate::retry::Backoff;
 use crate::token::Token;
 use metrics::{Gauge, gauge};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -21,13 +23,21 @@ const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max
 /// A lease whose renewal was not answered may end so much later than we know.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Debts on their way to the store.
+/// Takes debts over on their way to the store. Its task has a share of the queue only, and each debt its own handle of the store: so
+/// an idle task keeps no connection, and what is still owed when the locks are gone is paid before the connection ends.
 pub(crate) struct Reaper {
-    queue: Mutex<VecDeque<Owed>>,
+    queue: Arc<Queue>,
+    running: Mutex<Option<Background>>,
+}
+
+/// Debts, and those who work them off.
+struct Queue {
+    owed: Mutex<VecDeque<Owed>>,
     added: Notify,
     /// Debts that are neither paid nor given up.
     pending: watch::Sender<usize>,
-    running: Mutex<Option<Background>>,
+    /// The locks are gone: what is owed is sent once more, then the task ends.
+    is_closed: AtomicBool,
     clock: Clock,
     metrics: Gauges,
 }
@@ -35,6 +45,7 @@ pub(crate) struct Reaper {
 struct Owed {
     debt: Debt,
     process: Token,
+    store: LockStore,
 }
 
 struct Gauges {
@@ -48,50 +59,78 @@ impl Reaper {
             pending: gauge!("evenkeel_lock_releases_pending"),
             success: gauge!("evenkeel_lock_reaper_last_success_seconds"),
         };
-        let (queue, added, running) = (Mutex::default(), Notify::new(), Mutex::default());
-        Self { queue, added, pending: watch::Sender::new(0), running, clock, metrics }
+        let (owed, added, is_closed) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
+        let queue = Queue { owed, added, pending: watch::Sender::new(0), is_closed, clock, metrics };
+        Self { queue: Arc::new(queue), running: Mutex::default() }
     }
 
     /// Sees to it that somebody works off the queue. Needs the runtime that the locks are acquired on.
-    pub(super) fn start(self: &Arc<Self>, store: &LockStore) {
+    pub(super) fn start(&self, store: &LockStore) {
         if matches!(store, LockStore::Memory(_)) {
             return;
         }
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.as_ref().is_none_or(Background::is_over) {
-            let (reaper, store) = (Arc::downgrade(self), store.clone());
-            *running = Some(Background::spawn("lock reaper", self.clock.clone(), move || {
-                let (reaper, store) = (reaper.clone(), store.clone());
-                async move {
-                    while let Some(reaper) = reaper.upgrade() {
-                        reaper.run_once(&store).await;
-                        reaper.added.notified().await;
-                    }
-                }
-            }));
+            let queue = Arc::clone(&self.queue);
+            let run = move || Arc::clone(&queue).work();
+            *running = Some(Background::spawn("lock reaper", self.queue.clock.clone(), run));
         }
     }
 
     /// Takes a debt over. Never blocks, needs no runtime: an embedded store is told at once, Redis by the reaper's task.
     pub(super) fn hand_over(&self, locks: &Locks, debt: Debt) {
-        let owed = Owed { debt, process: locks.process };
+        let owed = Owed { debt, process: locks.process, store: locks.store.clone() };
         let Held { name, mode, .. } = &owed.debt.held;
         if locks.store.release_now(*mode, name, owed.call()) {
             return;
         }
-        self.pending.send_modify(|pending| *pending += 1);
-        self.queue().push_back(owed);
-        self.added.notify_one();
+        self.queue.pending.send_modify(|pending| *pending += 1);
+        self.queue.owed().push_back(owed);
+        self.queue.added.notify_one();
+    }
+
+    /// Ready when nothing is owed any more.
+    pub(super) async fn drained(&self) {
+        self.queue.run_once().await;
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = self.queue.pending.subscribe().wait_for(|pending| *pending == 0).await;
+    }
+}
+
+impl Drop for Reaper {
+    fn drop(&mut self) {
+        self.queue.is_closed.store(true, SeqCst);
+        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(running) = running
+            && guard("lock_paid_after_the_keel")
+        {
+            // It ends by itself, once what is owed was sent.
+            running.leave();
+            self.queue.added.notify_one();
+        }
+    }
+}
+
+impl Queue {
+    /// Works off what comes until the locks are gone.
+    async fn work(self: Arc<Self>) {
+        loop {
+            self.run_once().await;
+            if self.is_closed.load(SeqCst) && self.owed().is_empty() {
+                return;
+            }
+            self.added.notified().await;
+        }
     }
 
     /// Works off what is in the queue.
-    pub(super) async fn run_once(&self, store: &LockStore) {
+    async fn run_once(self: &Arc<Self>) {
         let mut paying = JoinSet::new();
         while let Some(owed) = self.take() {
-            let (store, clock) = (store.clone(), self.clock.clone());
+            let queue = Arc::clone(self);
             let paid = Paid(self.pending.clone());
             paying.spawn(async move {
-                pay(&store, &clock, &owed).await;
+                queue.pay(&owed).await;
                 drop((owed, paid));
             });
             if paying.len() >= AT_ONCE {
@@ -103,19 +142,30 @@ impl Reaper {
         self.metrics.success.set(self.clock.unix_ms() as f64 / 1000.0);
     }
 
-    /// Ready when nothing is owed any more.
-    pub(super) async fn drained(&self, store: &LockStore) {
-        self.run_once(store).await;
-        // The sender lives in `self`, so waiting cannot fail.
-        let _ = self.pending.subscribe().wait_for(|pending| *pending == 0).await;
+    /// Tries until it is answered, or the lease has ended by itself, or nobody holds the locks any more.
+    async fn pay(&self, owed: &Owed) {
+        let Held { name, mode, .. } = &owed.debt.held;
+        for attempt in 0.. {
+            let is_last = self.is_closed.load(SeqCst);
+            match owed.store.release_in(*mode, name, owed.call()).await {
+                Ok(_) => return,
+                Err(error) if error.is_retryable() && !is_last && self.clock.now() < owed.debt.until + GRACE => {
+                    self.clock.sleep(RETRY.delay(attempt)).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%name, %error, "a lock was not given back; it ends with its lease");
+                    return;
+                }
+            }
+        }
     }
 
     fn take(&self) -> Option<Owed> {
-        self.queue().pop_front()
+        self.owed().pop_front()
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Owed>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn owed(&self) -> MutexGuard<'_, VecDeque<Owed>> {
+        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -132,22 +182,5 @@ struct Paid(watch::Sender<usize>);
 impl Drop for Paid {
     fn drop(&mut self) {
         self.0.send_modify(|pending| *pending = pending.saturating_sub(1));
-    }
-}
-
-/// Tries until it is answered, or the lease has ended by itself.
-async fn pay(store: &LockStore, clock: &Clock, owed: &Owed) {
-    let Held { name, mode, .. } = &owed.debt.held;
-    for attempt in 0.. {
-        match store.release_in(*mode, name, owed.call()).await {
-            Ok(_) => return,
-            Err(error) if error.is_retryable() && clock.now() < owed.debt.until + GRACE => {
-                clock.sleep(RETRY.delay(attempt)).await;
-            }
-            Err(error) => {
-                tracing::warn!(%name, %error, "a lock was not given back; it ends with its lease");
-                return;
-            }
-        }
     }
 }

@@ -7,6 +7,7 @@ use crate::token::Token;
 use bytes::Bytes;
 use std::fmt;
 use std::future::Future;
+use std::time::Duration;
 
 /// Longest words a holder may say about itself.
 pub const WORDS_BYTES_MAX: usize = 1024;
@@ -140,6 +141,19 @@ pub trait LockSteps: Send + Sync {
     fn inspect(&self, name: &LockName) -> impl Future<Output = Reply<Option<Holder>>> + Send;
     /// Takes a lock away from whoever holds it, if it has the fence that was `seen` (`None`: any); what was taken away.
     fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> impl Future<Output = Reply<Option<Holder>>> + Send;
+}
+
+/// Shortest lease and shortest hold that a program may ask for: a guard of less would be over before anything is done under it.
+const SPAN_MIN: Duration = Duration::from_millis(50);
+
+/// Refuses spans in which nothing can be done.
+pub(super) fn check_spans(ttl: Duration, hold_max: Option<Duration>) -> Reply<()> {
+    let what = match hold_max {
+        _ if ttl < SPAN_MIN => format!("a ttl of {ttl:?}"),
+        Some(limit) if limit < SPAN_MIN => format!("a `max_hold` of {limit:?}"),
+        _ => return Ok(()),
+    };
+    Err(LockError::Invalid(format!("{what} would be over at once; the least is {SPAN_MIN:?}")))
 }
 
 /// Refuses what no backend takes.

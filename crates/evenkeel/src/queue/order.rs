@@ -1,6 +1,6 @@
 //! [`Order`]: a job about which there is more to say than its body.
 
-use super::check;
+use super::check::{self, NOTE_BYTES_MAX};
 use super::error::QueueError;
 use super::job::{JobId, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
 use super::queue::Queue;
@@ -65,7 +65,7 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         self
     }
 
-    /// Your own name for the job, of any length: sending it again while the job lives, or for `id_window` after its end,
+    /// Your own name for the job, of 1 to 60,000 bytes: sending it again while the job lives, or for `id_window` after its end,
     /// changes nothing and says so.
     pub fn id(mut self, name: impl AsRef<[u8]>) -> Self {
         self.id = Some(JobId::named(name.as_ref()));
@@ -80,7 +80,7 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         self
     }
 
-    /// No second job with this key for `window` from now on. Without an [`id`](Self::id) the key is the id; beside one it
+    /// No second job with this key, of 1 to 60,000 bytes, for `window` from now on. Without an [`id`](Self::id) the key is the id; beside one it
     /// needs a queue with one shard, since the key's holder must be found wherever the job goes.
     pub fn unique(mut self, key: impl AsRef<[u8]>, window: Duration) -> Self {
         self.unique = Some((Bytes::copy_from_slice(key.as_ref()), window));
@@ -167,6 +167,12 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
     pub(super) fn into_job(self, queue: &Queue<T>) -> Result<NewJob, QueueError> {
         let core = queue.core();
         let mut spec = self.spec?;
+        if let Some(name) = &self.name {
+            named("an id", name.len())?;
+        }
+        if let Some((key, _)) = &self.unique {
+            named("a unique key", key.len())?;
+        }
         if !self.headers.is_empty() {
             let headers = serde_json::to_vec(&self.headers).map_err(|error| QueueError::Invalid(error.to_string()))?;
             spec.notes.push(Note::Headers(headers.into()));
@@ -199,5 +205,47 @@ impl<'a, T: Send + Sync + 'static> Order<'a, T> {
         // Before a row or an outbox takes what the store would refuse for ever.
         check::new_jobs(std::slice::from_ref(&job))?;
         Ok(job)
+    }
+}
+
+/// Refuses a name that says nothing, or that does not fit beside the body.
+fn named(what: &str, bytes: usize) -> Result<(), QueueError> {
+    match bytes {
+        0 => Err(QueueError::Invalid(format!(
+            "{what} of no bytes would be that of many jobs; leave it away or say what it names"
+        ))),
+        bytes if bytes > NOTE_BYTES_MAX => Err(QueueError::Invalid(format!(
+            "{what} has {bytes} bytes, at most {NOTE_BYTES_MAX} are taken; hash what is longer"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::keel::Keel;
+    use std::time::Duration;
+
+    /// Why a job with this id, and one with this unique key, is refused.
+    async fn refusals(name: &[u8]) -> [Option<String>; 2] {
+        let (keel, body, minute) = (Keel::memory(), "welcome".to_owned(), Duration::from_secs(60));
+        let Ok(mail) = keel.queue::<String>("mail").build().await else { unreachable!("it is in memory") };
+        let named = mail.job(&body).id(name).enqueue().await;
+        let unique = mail.job(&body).unique(name, minute).enqueue().await;
+        [named, unique].map(|sent| sent.err().map(|error| error.to_string()))
+    }
+
+    #[tokio::test]
+    async fn an_id_of_no_bytes_is_refused() {
+        assert!(refusals(b"").await.iter().all(|told| told.as_ref().is_some_and(|told| told.contains("no bytes"))));
+        assert_eq!(refusals(b"x").await, [None, None]);
+    }
+
+    #[tokio::test]
+    async fn an_id_that_is_too_long_is_refused_by_name() {
+        let [named, unique] = refusals(&[b'x'; 60_001]).await;
+        assert!(named.is_some_and(|told| told.contains("an id has 60001 bytes")));
+        assert!(unique.is_some_and(|told| told.contains("a unique key has 60001 bytes")));
+        assert_eq!(refusals(&[b'x'; 60_000]).await, [None, None]);
     }
 }

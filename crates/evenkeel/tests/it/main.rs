@@ -7,5 +7,6 @@ mod link;
 mod lock;
 mod permissions;
 mod queue;
+mod resources;
 mod spool;
 mod sql;

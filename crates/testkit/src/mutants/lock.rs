@@ -215,4 +215,24 @@ pub(super) const ROWS: &[Mutant] = &[
         "Two holders whom Redis gave the same fence both pass.",
         "lock::fence::refusals::mariadb::a_fence_that_came_twice_is_one_holders",
     ),
+    mutant(
+        "lock_paid_after_the_keel",
+        "What was dropped together with its keel stays locked until its lease ends.",
+        "side::faults::a_lock_dropped_with_its_keel_is_given_back",
+    ),
+    mutant(
+        "lock_wait_bounds_answers",
+        "An acquisition of two seconds takes four while Redis hangs.",
+        "side::faults::a_wait_ends_while_redis_hangs",
+    ),
+    mutant(
+        "model_lock_forgotten_fence",
+        "A name that was forgotten begins again below its last fence.",
+        "lock::memory::tests::a_fence_is_above_those_of_a_forgotten_name",
+    ),
+    mutant(
+        "model_pool_forgotten_fence",
+        "A read/write lock that was forgotten begins again below its last fence.",
+        "lock::pool::memory::tests::a_pool_that_nobody_uses_is_forgotten_among_many",
+    ),
 ];

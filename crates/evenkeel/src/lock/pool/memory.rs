@@ -17,6 +17,8 @@ use tokio::sync::watch;
 
 /// How long a pool is remembered after its last use.
 const KEPT_MS: u64 = 172_800_000;
+/// So many pools are remembered as Redis remembers them; above it, those that nobody uses are forgotten.
+const POOLS_MAX: usize = 1_024;
 
 /// The embedded backend: every pool in this process, gone with it. Cheap to clone; clones share the pools.
 ///
@@ -25,10 +27,20 @@ const KEPT_MS: u64 = 172_800_000;
 pub struct MemoryPool(Arc<Inner>);
 
 struct Inner {
-    pools: Mutex<HashMap<Pool, State>>,
+    pools: Mutex<Pools>,
     clock: Clock,
     /// Counts the times permits were given back while somebody waited.
     news: watch::Sender<u64>,
+}
+
+/// What is known of all pools.
+#[derive(Default)]
+struct Pools {
+    all: HashMap<Pool, State>,
+    /// The highest fence of those that were forgotten: those to come are above it.
+    fence_floor: u64,
+    /// Steps since pools were last forgotten.
+    steps: usize,
 }
 
 /// All there is about one pool.
@@ -90,7 +102,7 @@ impl MemoryPool {
     pub(in crate::lock) fn used(&self, kind: Kind) -> Vec<LockName> {
         let now = self.0.clock.unix_ms();
         let pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = pools.iter().filter(|(pool, state)| pool.kind == kind && state.is_used(now));
+        let used = pools.all.iter().filter(|(pool, state)| pool.kind == kind && state.is_used(now));
         let mut names: Vec<LockName> = used.map(|(pool, _)| pool.name.clone()).collect();
         names.sort();
         names
@@ -100,19 +112,41 @@ impl MemoryPool {
     fn step<T>(&self, pool: &Pool, step: impl FnOnce(&mut State, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
         let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = pools.entry(pool.clone()).or_insert_with(|| State::new(now));
+        pools.forget(now);
+        let floor = if pool.kind == Kind::ReadWrite { pools.fence_floor } else { 0 };
+        let state = pools.all.entry(pool.clone()).or_insert_with(|| State::new(now, floor));
         if now >= state.forgotten_at {
-            *state = State::new(now);
+            *state = State::new(now, floor);
         }
         let answer = step(state, now);
         if state.permits == 0 {
-            pools.remove(pool);
+            pools.all.remove(pool);
         }
         answer
     }
 
     fn tell(&self) {
         self.0.news.send_modify(|count| *count += 1);
+    }
+}
+
+impl Pools {
+    /// Forgets the pools that nobody uses, if there are many. Walks all of them once in as many steps.
+    fn forget(&mut self, now: u64) {
+        self.steps += 1;
+        if self.all.len() <= POOLS_MAX || self.steps < self.all.len() {
+            return;
+        }
+        self.steps = 0;
+        let floor = &mut self.fence_floor;
+        self.all.retain(|_, state| {
+            let keeps = state.is_used(now);
+            if !keeps && guard("model_pool_forgotten_fence") {
+                *floor = state.fence.max(*floor);
+            }
+            keeps
+        });
+        self.all.shrink_to(self.all.len() * 2);
     }
 }
 
@@ -143,10 +177,10 @@ impl Place {
 }
 
 impl State {
-    fn new(now: u64) -> Self {
+    fn new(now: u64, fence: u64) -> Self {
         Self {
             permits: 0,
-            fence: 0,
+            fence,
             signer: Token::from([0; 16]),
             place: 0,
             holds: HashMap::new(),
@@ -385,5 +419,38 @@ impl PoolSteps for MemoryPool {
         });
         self.tell();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ask, Asked, Fence, Kind, LockName, MemoryPool, POOLS_MAX, Pool, PoolSteps, Token};
+    use crate::clock::TestClock;
+    use bytes::Bytes;
+    use std::time::Duration;
+
+    async fn take_and_give_back(pools: &MemoryPool, number: usize) -> Fence {
+        let name = LockName::new(&format!("prices/{number}")).unwrap_or_else(|error| unreachable!("{error}"));
+        let (pool, owner) = (Pool { kind: Kind::ReadWrite, name }, Token::random());
+        let (permits, permits_in_all, lease_ms, hold_ms_max) = (1, 500, 30_000, None);
+        let (fence_floor, waits, words) = (0, false, Bytes::new());
+        let ask = Ask { owner, permits, permits_in_all, lease_ms, hold_ms_max, fence_floor, waits, words };
+        let Ok(Asked::Granted { fence, .. }) = pools.acquire(&pool, &ask).await else { unreachable!("it is free") };
+        pools.release_now(&pool, owner);
+        fence
+    }
+
+    #[tokio::test]
+    async fn a_pool_that_nobody_uses_is_forgotten_among_many() {
+        let clock = TestClock::default();
+        let pools = MemoryPool::new(clock.clock());
+        clock.advance(Duration::from_secs(600));
+        let first = take_and_give_back(&pools, 0).await;
+        for number in 1..POOLS_MAX * 5 {
+            take_and_give_back(&pools, number).await;
+        }
+        assert!(pools.0.pools.lock().is_ok_and(|pools| pools.all.len() <= POOLS_MAX * 2 + 1));
+        clock.set_back(Duration::from_secs(300));
+        assert!(take_and_give_back(&pools, 0).await > first);
     }
 }

@@ -150,7 +150,7 @@ pub trait PoolSteps: Send + Sync {
 }
 
 /// Refuses what no backend takes.
-pub(super) fn check(ask: &Ask) -> Reply<()> {
+pub(in crate::lock) fn check(ask: &Ask) -> Reply<()> {
     let refuse = |sentence: String| Err(LockError::Invalid(sentence));
     check_size(ask.permits_in_all)?;
     if ask.permits == 0 || ask.permits > ask.permits_in_all {

@@ -38,7 +38,8 @@ impl QuorumLock {
         (round.as_ref().map_or(owner, |round| round.owner), round)
     }
 
-    fn check(&self, call: &Acquire) -> Result<(), LockError> {
+    /// Refuses what these servers do not take.
+    pub(crate) fn check(&self, call: &Acquire) -> Result<(), LockError> {
         check(call)?;
         if call.lease_ms > milliseconds(self.0.ttl_max) {
             return Err(LockError::Invalid(format!(

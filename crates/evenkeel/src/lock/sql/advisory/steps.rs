@@ -78,10 +78,7 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
 
 impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
-        check(call)?;
-        if call.cooling_ms > 0 || !call.words.is_empty() {
-            return Err(LockError::Invalid("an advisory lock has neither a lock delay nor metadata".to_owned()));
-        }
+        Elsewhere::check(self, call)?;
         let now = self.clock.now();
         if let Some(holding) = self.shared.holding(call.owner) {
             // The answer to an earlier try was lost.
@@ -141,6 +138,14 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
 }
 
 impl<DB: AdvisoryDatabase> Elsewhere for AdvisorySteps<DB> {
+    fn check(&self, call: &Acquire) -> Result<(), LockError> {
+        check(call)?;
+        if call.cooling_ms > 0 || !call.words.is_empty() {
+            return Err(LockError::Invalid("an advisory lock has neither a lock delay nor metadata".to_owned()));
+        }
+        Ok(())
+    }
+
     fn listen(&self, name: &LockName) -> Box<dyn Listener> {
         Box::new(Waiter::start(Arc::clone(&self.shared), self.pool.clone(), self.clock.clone(), name.clone()))
     }

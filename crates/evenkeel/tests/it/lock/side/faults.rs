@@ -165,6 +165,40 @@ async fn an_acquire_says_that_redis_is_away() {
     .await;
 }
 
+/// Two seconds became four: each try had the link's own time-out.
+#[tokio::test]
+async fn a_wait_ends_while_redis_hangs() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        drop(one.lock("other").acquire().await.unwrap());
+        let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
+        let asked = tokio::spawn(one.lock("stock/42").wait(Duration::from_secs(2)).acquire());
+        hold.reached().await.unwrap();
+        // On the test's clock, on which the link has no time-outs.
+        rig.advance_processes(Duration::from_secs(2));
+        let error = asked.await.unwrap().unwrap_err();
+        assert!(error.is_retryable() && error.outcome_unknown(), "{error}");
+        drop(hold);
+        let two = rig.process().await;
+        until(async || is_free(&two).await).await;
+    })
+    .await;
+}
+
+/// The keel is gone before its reaper could send anything.
+#[tokio::test]
+async fn a_lock_dropped_with_its_keel_is_given_back() {
+    told(async {
+        let rig = Rig::redis().await;
+        let (one, two) = (rig.process().await, rig.process().await);
+        let guard = take(&one).await;
+        drop(guard);
+        drop(one);
+        until(async || is_free(&two).await).await;
+    })
+    .await;
+}
+
 /// (L1) The guard was dropped while a renewal was on its way there, or its answer on its way back.
 #[tokio::test]
 async fn a_release_follows_the_renewal_that_was_on_its_way() {

@@ -21,6 +21,7 @@ macro_rules! on_both {
     };
 }
 
+mod bounds;
 mod calls;
 pub(super) mod cancel;
 mod faults;

@@ -1,0 +1,96 @@
+//! What cannot be had is refused at once, and says why; what is taken says for how long.
+
+use super::holds::take;
+use super::rig::{Rig, TTL};
+use evenkeel::Keel;
+use evenkeel::lock::{LockError, LockTerms, Wait};
+use std::time::Duration;
+
+on_both! {
+    who_leaves_the_local_queue_is_told_for_how_long
+    who_queues_behind_a_waiting_task_is_told_for_how_long
+    an_invalid_call_is_refused_before_it_waits
+    a_span_in_which_nothing_can_be_done_is_refused
+}
+
+fn free_in<T: std::fmt::Debug>(answer: Result<T, LockError>) -> Duration {
+    match answer {
+        Err(LockError::Busy { free_in, .. }) => free_in,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refusal<T: std::fmt::Debug>(answer: Result<T, LockError>) -> String {
+    match answer {
+        Err(error @ LockError::Invalid(_)) => {
+            assert!(!error.is_retryable() && !error.outcome_unknown());
+            error.to_string()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// "Taken, for 0 ms more", while the holder had half a minute.
+async fn who_leaves_the_local_queue_is_told_for_how_long(rig: Rig) {
+    let one = rig.process().await;
+    let guard = take(&one).await;
+    let waiting = one.lock("stock/42").wait(Duration::from_secs(1)).acquire();
+    let told = free_in(rig.while_time_passes(Box::pin(waiting)).await);
+    assert!(told > TTL / 2 && told <= guard.remaining() + Duration::from_secs(1), "{told:?}");
+    let told = free_in(one.lock("stock/42").wait(Wait::No).acquire().await);
+    assert!(told > TTL / 2, "{told:?}");
+}
+
+async fn who_queues_behind_a_waiting_task_is_told_for_how_long(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let _guard = take(&one).await;
+    let mut first = Box::pin(two.lock("stock/42").wait(Wait::Forever).acquire());
+    let waiting = async {
+        let pause = tokio::time::timeout(Duration::from_millis(200), &mut first).await;
+        assert!(pause.is_err(), "it is taken");
+    };
+    waiting.await;
+    let told = free_in(two.lock("stock/42").wait(Wait::No).acquire().await);
+    assert!(told > TTL / 2, "{told:?}");
+}
+
+/// Two kilobytes of metadata queued for a second, then were refused.
+async fn an_invalid_call_is_refused_before_it_waits(rig: Rig) {
+    let one = rig.process().await;
+    let _guard = take(&one).await;
+    let _writer = one.rw_lock("prices").write().acquire().await.unwrap();
+    let _permits = one.semaphore("exports", 1).acquire().await.unwrap();
+    let terms = LockTerms::default().wait(Wait::Forever).metadata("x".repeat(2_048));
+    let told = [
+        refusal(one.lock("stock/42").terms(terms.clone()).acquire().await),
+        refusal(one.rw_lock("prices").read().terms(terms.clone()).acquire().await),
+        refusal(one.semaphore("exports", 1).take(1).terms(terms).acquire().await),
+    ];
+    assert!(told.iter().all(|told| told.contains("2048 bytes of metadata")), "{told:?}");
+}
+
+/// Guards that were over when they were handed out.
+async fn a_span_in_which_nothing_can_be_done_is_refused(rig: Rig) {
+    let one = rig.process().await;
+    for span in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1), Duration::from_millis(49)] {
+        for terms in [LockTerms::default().ttl(span), LockTerms::default().max_hold(span)] {
+            for told in everything(&one, &terms.wait(Wait::Forever)).await {
+                assert!(told.as_ref().is_some_and(|told| told.contains("50ms")), "{told:?} for {span:?}");
+            }
+        }
+    }
+    let least = LockTerms::default().ttl(Duration::from_millis(50)).max_hold(Duration::from_millis(50));
+    assert!(everything(&one, &least).await.iter().all(Option::is_none));
+}
+
+/// Why each kind of lock refuses these terms.
+async fn everything(keel: &Keel, terms: &LockTerms) -> Vec<Option<String>> {
+    let refused = |answer: Result<(), LockError>| answer.err().map(|error| error.to_string());
+    vec![
+        refused(keel.lock("a").terms(terms.clone()).acquire().await.map(drop)),
+        refused(keel.rw_lock("a").read().terms(terms.clone()).acquire().await.map(drop)),
+        refused(keel.rw_lock("b").write().terms(terms.clone()).acquire().await.map(drop)),
+        refused(keel.semaphore("a", 2).take(1).terms(terms.clone()).acquire().await.map(drop)),
+        refused(keel.striped_lock("a", 2).unwrap().lock(b"42").terms(terms.clone()).acquire().await.map(drop)),
+    ]
+}

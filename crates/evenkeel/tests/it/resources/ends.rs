@@ -1,0 +1,231 @@
+//! The last handle of a keel is dropped: tasks, descriptors and connections are as many as before it was opened.
+
+use evenkeel::Keel;
+use evenkeel::cache::Freshness;
+use evenkeel::lock::{Redlock, Wait};
+use evenkeel::queue::Delivery;
+use evenkeel::spool::SpoolOptions;
+use evenkeel::sql::migrate;
+use evenkeel::sql::sink::{Sinks, StreamSink};
+use evenkeel::sql::{Message, SqlError};
+use sqlx::SqlitePool;
+use sqlx::sqlite::SqlitePoolOptions;
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use testkit::eventually;
+use testkit::servers::{Redis, RedisOptions};
+use tokio::sync::Notify;
+
+/// Each use as a test on the embedded store and on Redis.
+macro_rules! on_both {
+    ($($story:ident)+) => {
+        mod memory {
+            $(#[tokio::test]
+            async fn $story() {
+                super::all_is_given_back(None, super::$story).await;
+            })+
+        }
+
+        mod redis {
+            $(#[tokio::test]
+            async fn $story() {
+                super::all_is_given_back(Some(&super::server().await), super::$story).await;
+            })+
+        }
+    };
+}
+
+on_both! {
+    a_keel_that_did_nothing_keeps_nothing
+    a_lock_that_was_released_keeps_nothing
+    a_lock_that_was_dropped_keeps_nothing
+    an_acquisition_that_was_dropped_keeps_nothing
+    shared_locks_keep_nothing
+    a_cache_with_a_near_cache_keeps_nothing
+    a_queue_with_a_consumer_keeps_nothing
+    a_consumer_that_was_dropped_keeps_nothing
+    a_unit_of_work_and_a_relay_keep_nothing
+    locks_in_rows_keep_nothing
+    all_together_keep_nothing
+}
+
+async fn server() -> Redis {
+    Redis::start(RedisOptions::new()).await.unwrap()
+}
+
+async fn open(redis: Option<&Redis>) -> Keel {
+    match redis {
+        Some(redis) => Keel::connect(&redis.url()).await.unwrap(),
+        None => Keel::memory(),
+    }
+}
+
+/// Tasks of this test's runtime, and descriptors of its process.
+fn held() -> (usize, usize) {
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
+    (tasks, files)
+}
+
+/// The same once nothing runs: the server's own helpers have ended.
+async fn at_rest() -> (usize, usize) {
+    eventually("no task is left", async || (held().0 == 0).then_some(())).await.unwrap();
+    held()
+}
+
+/// Waits until as much is held as `before`, and no client is connected any more.
+async fn until_held(before: (usize, usize), redis: Option<&Redis>) {
+    let given_back = eventually("tasks and descriptors are given back", async || (held() == before).then_some(()));
+    let given_back = given_back.await;
+    assert!(given_back.is_ok(), "tasks and descriptors: {before:?} before, {:?} after", held());
+    let Some(redis) = redis else { return };
+    eventually("all connections are closed", async || {
+        let clients: String = redis.command(&["CLIENT", "LIST"]).await.ok()?;
+        (clients.lines().filter(|line| !line.contains("cmd=client")).count() == 0).then_some(())
+    })
+    .await
+    .unwrap();
+}
+
+async fn all_is_given_back<F: Future<Output = ()>>(redis: Option<&Redis>, story: impl Fn(Keel) -> F) {
+    let before = at_rest().await;
+    story(open(redis).await).await;
+    until_held(before, redis).await;
+}
+
+async fn a_keel_that_did_nothing_keeps_nothing(keel: Keel) {
+    assert!(keel.spool().is_none());
+}
+
+async fn a_lock_that_was_released_keeps_nothing(keel: Keel) {
+    keel.lock("stock/42").acquire().await.unwrap().release().await.unwrap();
+}
+
+async fn a_lock_that_was_dropped_keeps_nothing(keel: Keel) {
+    let guard = keel.lock("stock/42").acquire().await.unwrap();
+    drop(keel);
+    drop(guard);
+}
+
+async fn an_acquisition_that_was_dropped_keeps_nothing(keel: Keel) {
+    let _guard = keel.lock("stock/42").acquire().await.unwrap();
+    let waiting = keel.lock("stock/42").wait(Wait::Forever).acquire();
+    assert!(tokio::time::timeout(Duration::from_millis(20), waiting).await.is_err());
+    let _writer = keel.rw_lock("stock/42").write().acquire().await.unwrap();
+    let waiting = keel.rw_lock("stock/42").read().wait(Wait::Forever).acquire();
+    assert!(tokio::time::timeout(Duration::from_millis(20), waiting).await.is_err());
+}
+
+async fn shared_locks_keep_nothing(keel: Keel) {
+    let prices = keel.rw_lock("prices");
+    let (_one, two) = (prices.read().acquire().await.unwrap(), prices.read().acquire().await.unwrap());
+    two.release().await.unwrap();
+    let permits = keel.semaphore("exports", 3).acquire().await.unwrap();
+    keel.striped_lock("carts", 8).unwrap().acquire(b"42").await.unwrap().release().await.unwrap();
+    permits.release().await.unwrap();
+}
+
+async fn a_cache_with_a_near_cache_keeps_nothing(keel: Keel) {
+    let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).near(100).build().unwrap();
+    for freshness in [Freshness::Eventual, Freshness::Fresh] {
+        let found = users.get_with(&42, freshness, |_| async { Ok::<_, Infallible>(Some("Ada".to_owned())) }).await;
+        assert!(found.unwrap().value.is_some());
+    }
+    users.invalidate(&42).await.unwrap();
+}
+
+async fn a_queue_with_a_consumer_keeps_nothing(keel: Keel) {
+    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    mail.now(&"welcome".to_owned()).await.unwrap();
+    let sent = Arc::new(Notify::new());
+    let notify = Arc::clone(&sent);
+    let consumer = mail.consume(move |_: Delivery<String>| {
+        notify.notify_one();
+        async { Ok::<_, Infallible>(()) }
+    });
+    consumer.run(sent.notified()).await.unwrap();
+}
+
+async fn a_consumer_that_was_dropped_keeps_nothing(keel: Keel) {
+    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let heard = Arc::new(Notify::new());
+    let notify = Arc::clone(&heard);
+    let consumer = mail.consume(move |_: Delivery<String>| {
+        notify.notify_one();
+        async { Ok::<_, Infallible>(()) }
+    });
+    mail.now(&"welcome".to_owned()).await.unwrap();
+    tokio::select! {
+        ran = consumer.run(std::future::pending()) => ran.unwrap(),
+        () = heard.notified() => {}
+    }
+}
+
+async fn pool() -> SqlitePool {
+    let pool = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await.unwrap();
+    migrate(&pool).await.unwrap();
+    pool
+}
+
+async fn a_unit_of_work_and_a_relay_keep_nothing(keel: Keel) {
+    let pool = pool().await;
+    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let relay = keel.relay(&pool).sinks(Sinks::to(StreamSink::new(&keel))).build();
+    let committed = async {
+        let mut work = keel.begin(&pool).await?;
+        work.publish(Message::new("orders", "sold").key("order/7"))?;
+        work.enqueue(mail.job(&"sold".to_owned()))?;
+        work.commit().await?;
+        Ok::<_, SqlError>(())
+    };
+    let running = relay.run(async { committed.await.unwrap() });
+    running.await;
+    pool.close().await;
+}
+
+async fn locks_in_rows_keep_nothing(keel: Keel) {
+    let pool = pool().await;
+    let locks = keel.row_locks(&pool);
+    drop(locks.lock("stock/42").acquire().await.unwrap());
+    locks.lock("stock/42").acquire().await.unwrap().release().await.unwrap();
+    pool.close().await;
+}
+
+async fn all_together_keep_nothing(keel: Keel) {
+    shared_locks_keep_nothing(keel.clone()).await;
+    a_cache_with_a_near_cache_keeps_nothing(keel.clone()).await;
+    a_queue_with_a_consumer_keeps_nothing(keel.clone()).await;
+    a_lock_that_was_dropped_keeps_nothing(keel).await;
+}
+
+#[tokio::test]
+async fn a_keel_with_a_spool_keeps_nothing() {
+    let redis = server().await;
+    let story = async || {
+        let folder = tempfile::tempdir().unwrap();
+        let builder = Keel::builder().spool(folder.path(), SpoolOptions::default()).await.unwrap();
+        let keel = builder.connect(&redis.url()).await.unwrap();
+        let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).build().unwrap();
+        users.invalidate(&42).await.unwrap();
+    };
+    let before = at_rest().await;
+    story().await;
+    until_held(before, Some(&redis)).await;
+}
+
+#[tokio::test]
+async fn a_redlock_keeps_nothing() {
+    let redis = [server().await, server().await, server().await];
+    let urls: Vec<String> = redis.iter().map(Redis::url).collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let story = async || {
+        let locks = Redlock::connect(&urls).await.unwrap();
+        drop(locks.lock("stock/42").acquire().await.unwrap());
+        locks.lock("stock/42").acquire().await.unwrap().release().await.unwrap();
+    };
+    let before = at_rest().await;
+    story().await;
+    until_held(before, None).await;
+}
