@@ -15,6 +15,8 @@ use crate::guard::guard;
 use crate::retry::Backoff;
 use crate::token::Token;
 use bytes::Bytes;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,14 +135,10 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     };
     loop {
         // A store that hangs is waited for no longer than the lock.
-        let asked = match wait {
-            Wait::UpTo(_) if guard("lock_wait_bounds_answers") => {
-                let asked = locks.clock.timeout(left().max(ANSWER), attempt.once()).await;
-                asked.unwrap_or_else(|_| Err(locks.store.no_answer()))
-            }
-            _ => attempt.once().await,
-        };
-        let free_in = match asked? {
+        let is_bounded = matches!(wait, Wait::UpTo(_)) && guard("lock_wait_bounds_answers");
+        let longest = if is_bounded { left().max(ANSWER) } else { Duration::MAX };
+        let asked = within(locks, longest, pin!(attempt.once())).await;
+        let free_in = match asked.unwrap_or_else(|| Err(locks.store.no_answer()))? {
             Outcome::Guard(guard) => return Ok(guard),
             Outcome::Taken { free_in } => free_in,
         };
@@ -153,7 +151,7 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
         }
         let mut ear = ear.lock().await;
         if ear.is_none() {
-            *ear = locks.clock.timeout(left, attempt.listen()).await.ok().flatten();
+            *ear = within(locks, left, pin!(attempt.listen())).await.flatten();
         }
         // First listen, then ask again, then wait: what was given back in between would be slept through.
         if !is_armed && guard("lock_arm_then_attempt") {
@@ -165,6 +163,15 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
             Some(ear) => pause(locks, ear, longest).await,
             None => locks.clock.sleep(longest).await,
         }
+    }
+}
+
+/// What `future` answers, if it does within `limit`. Pinned by the caller, so that it is not carried twice.
+async fn within<F: Future>(locks: &Locks, limit: Duration, future: Pin<&mut F>) -> Option<F::Output> {
+    tokio::select! {
+        biased;
+        answer = future => Some(answer),
+        () = locks.clock.sleep(limit) => None,
     }
 }
 

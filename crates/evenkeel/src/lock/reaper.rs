@@ -6,7 +6,6 @@ use super::steps::Release;
 use super::store::LockStore;
 use crate::background::Background;
 use crate::clock::Clock;
-use crate::guard::guard;
 use crate::retry::Backoff;
 use crate::token::Token;
 use metrics::{Gauge, gauge};
@@ -101,9 +100,7 @@ impl Drop for Reaper {
     fn drop(&mut self) {
         self.queue.is_closed.store(true, SeqCst);
         let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(running) = running
-            && guard("lock_paid_after_the_keel")
-        {
+        if let Some(running) = running {
             // It ends by itself, once what is owed was sent.
             running.leave();
             self.queue.added.notify_one();

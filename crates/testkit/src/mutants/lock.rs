@@ -216,11 +216,6 @@ pub(super) const ROWS: &[Mutant] = &[
         "lock::fence::refusals::mariadb::a_fence_that_came_twice_is_one_holders",
     ),
     mutant(
-        "lock_paid_after_the_keel",
-        "What was dropped together with its keel stays locked until its lease ends.",
-        "side::faults::a_lock_dropped_with_its_keel_is_given_back",
-    ),
-    mutant(
         "lock_wait_bounds_answers",
         "An acquisition of two seconds takes four while Redis hangs.",
         "side::faults::a_wait_ends_while_redis_hangs",

@@ -15,8 +15,8 @@ pub(crate) use dialect::{Dialect, Kind, Trouble};
 pub(crate) use row::Row;
 pub(crate) use statement::{LIST_MAX, Lists, Statement, Value};
 
-/// A database that a unit of work can stand on: [`sqlx::MySql`] (MySQL 8 and MariaDB 10.6 or newer), [`sqlx::Postgres`]
-/// (14 or newer) and [`sqlx::Sqlite`] (3.42 or newer), each behind the cargo feature of its name.
+/// A database that a unit of work can stand on: `sqlx::MySql` (MySQL 8 and MariaDB 10.6 or newer), `sqlx::Postgres`
+/// (14 or newer) and `sqlx::Sqlite` (3.42 or newer), each behind the cargo feature of its name.
 ///
 /// Sealed: the promises were tested on these, and rest on how each of them locks.
 pub trait Database: Dialect {}

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use steps::AdvisorySteps;
 
-/// A database with advisory locks: [`sqlx::MySql`] (`GET_LOCK`) and [`sqlx::Postgres`] (`pg_advisory_lock`). SQLite has none: a program
+/// A database with advisory locks: `sqlx::MySql` (`GET_LOCK`) and `sqlx::Postgres` (`pg_advisory_lock`). SQLite has none: a program
 /// that asks it for one does not compile.
 pub trait AdvisoryDatabase: Database {}
 
