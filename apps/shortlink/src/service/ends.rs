@@ -76,10 +76,11 @@ impl Ends {
     }
 
     /// It is not to be switched off any more.
-    pub(super) fn take_back(&self, code: &Code, effects: &mut Effects) {
+    pub(super) fn take_back(&self, code: &Code, effects: &mut Effects) -> Result<(), SqlError> {
         // Without it the job finds, at its time, that the row has another end.
-        if let Some(queue) = self.queue.get() {
-            effects.revoke(queue, JobId::named(name(code).as_bytes()));
+        match self.queue.get() {
+            Some(queue) => effects.revoke(queue, JobId::named(name(code).as_bytes())),
+            None => Ok(()),
         }
     }
 

@@ -31,18 +31,15 @@ impl Follow for Followers {
                 match link.expires_at {
                     _ if !end_moved => Ok(()),
                     Some(_) => self.ends.plan(link, now_ms, effects),
-                    None => {
-                        self.ends.take_back(&link.code, effects);
-                        Ok(())
-                    }
+                    None => self.ends.take_back(&link.code, effects),
                 }
             }
             Change::Deleted(link) => {
                 self.redirects.forget(&link.code, effects)?;
-                if link.expires_at.is_some() {
-                    self.ends.take_back(&link.code, effects);
+                match link.expires_at {
+                    Some(_) => self.ends.take_back(&link.code, effects),
+                    None => Ok(()),
                 }
-                Ok(())
             }
             Change::Ended(link) => self.redirects.forget(&link.code, effects),
             Change::Ending(link) => self.ends.plan(link, now_ms, effects),

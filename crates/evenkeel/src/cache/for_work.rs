@@ -68,6 +68,11 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         }
     }
 
+    /// Whether the invalidations of this keel's works end its entries.
+    pub(crate) fn is_of(&self, keel: &Keel) -> bool {
+        self.core.store.is_of(keel)
+    }
+
     /// A key as the cache writes it.
     pub(crate) fn key_of_work<Q>(key: &Q) -> Bytes
     where

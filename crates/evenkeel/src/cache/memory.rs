@@ -34,6 +34,12 @@ pub struct MemoryCache {
 }
 
 impl MemoryCache {
+    /// Whether its entries are in this store.
+    #[cfg(feature = "sql")]
+    pub(crate) fn is_in(&self, store: &Arc<EntryStore>) -> bool {
+        Arc::ptr_eq(&self.store, store)
+    }
+
     /// The cache whose entries live under `keys` in `store`; several caches may share a store.
     #[must_use]
     pub fn new(store: Arc<EntryStore>, clock: Clock, keys: CacheKeys) -> Self {

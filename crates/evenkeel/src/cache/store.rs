@@ -77,6 +77,21 @@ macro_rules! step {
     }};
 }
 
+#[cfg(feature = "sql")]
+impl Store {
+    /// Whether an invalidation that this keel sends ends entries of this store.
+    pub(crate) fn is_of(&self, keel: &crate::keel::Keel) -> bool {
+        use crate::keel::Backend as Keels;
+        match (&self.backend, keel.backend()) {
+            (Backend::Memory(steps), Keels::Memory(_)) => steps.is_in(&keel.caches().entries),
+            (Backend::Redis { link, .. }, Keels::Redis(theirs)) => link.has_store_of(theirs),
+            // A work refuses these for another reason.
+            (Backend::Published { .. }, _) => true,
+            _ => false,
+        }
+    }
+}
+
 impl Store {
     pub(crate) fn memory(steps: MemoryCache, clock: Clock, breaker: Breaker) -> Self {
         Self::over(Backend::Memory(steps), clock, breaker)

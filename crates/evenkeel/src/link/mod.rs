@@ -304,6 +304,15 @@ impl Link {
         self.shared().options.heartbeat
     }
 
+    /// Whether both write the same keys of the same server, as far as their addresses say.
+    #[cfg(feature = "sql")]
+    pub(crate) fn has_store_of(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.shared().options, &other.shared().options);
+        let (here, there) = (&ours.target, &theirs.target);
+        let is_one_server = here.address == there.address && here.database == there.database;
+        Arc::ptr_eq(&self.handle, &other.handle) || (is_one_server && ours.prefix == theirs.prefix)
+    }
+
     fn shared(&self) -> &Shared {
         &self.handle.shared
     }

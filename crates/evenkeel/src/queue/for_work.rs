@@ -45,6 +45,11 @@ pub(crate) fn job_record(spec: &JobSpec, version: u64) -> Bytes {
 }
 
 impl<T: Send + Sync + 'static> Order<'_, T> {
+    /// The queue's name, if its jobs are not in this store.
+    pub(crate) fn stranger_to(&self, store: &QueueStore) -> Option<&str> {
+        self.queue().stranger_to(store)
+    }
+
     /// The order as an upsert. A job that nobody has named is new for certain, so its version is 1; a named one takes the
     /// next version of its name at the commit.
     pub(crate) fn into_put(self) -> Result<JobPut, QueueError> {
@@ -77,6 +82,11 @@ impl<T: Send + Sync + 'static> Order<'_, T> {
 }
 
 impl<T: Send + Sync + 'static> Queue<T> {
+    /// The queue's name, if its jobs are not in this store.
+    pub(crate) fn stranger_to(&self, store: &QueueStore) -> Option<&str> {
+        (!self.core().store.is_same(store)).then(|| self.name())
+    }
+
     /// A job taken back by version.
     pub(crate) fn withdrawal(&self, id: JobId) -> JobPut {
         let core = self.core();
@@ -92,6 +102,15 @@ impl<T: Send + Sync + 'static> Queue<T> {
 }
 
 impl QueueStore {
+    /// Whether a job that is written to one is found in the other.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Memory(here), Self::Memory(there)) => std::sync::Arc::ptr_eq(here, there),
+            (Self::Redis(here), Self::Redis(there)) => here.link().has_store_of(there.link()),
+            _ => false,
+        }
+    }
+
     /// Carries out what a unit of work wants of jobs. Safe to repeat; a newer version that came first stays.
     pub(crate) async fn put_all(&self, puts: &[JobPut]) -> Result<(), QueueError> {
         let mut left: Vec<&JobPut> = puts.iter().collect();

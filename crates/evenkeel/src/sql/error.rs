@@ -1,7 +1,8 @@
 //! What can go wrong on the SQL side, and what to do about it.
 
-use super::database::{Database, Trouble};
+use super::database::{Database, Trouble, trouble_of_any};
 use crate::cache::CacheError;
+use crate::guard::guard;
 use crate::queue::QueueError;
 use std::sync::Arc;
 
@@ -62,6 +63,20 @@ pub enum SqlError {
     /// An effect cannot be carried by a unit of work. Nothing was noted; the work itself is as it was.
     #[error("{0}")]
     Effect(String),
+    /// The effects are larger than the database takes in one message (MySQL and MariaDB: `max_allowed_packet`). Nothing of them was
+    /// sent, and the work was rolled back. Raise the server's limit, or keep the data elsewhere and publish its key.
+    #[error(
+        "{what} of {bytes} bytes cannot be written: the database takes {limit} bytes in one message (max_allowed_packet); raise \
+         that, or keep the data elsewhere and send its key"
+    )]
+    TooLarge {
+        /// A message with a key, or all other effects of the work together.
+        what: &'static str,
+        /// How large it is.
+        bytes: u64,
+        /// What the database takes.
+        limit: u64,
+    },
     /// A job cannot be sent as it is.
     #[error(transparent)]
     Queue(#[from] QueueError),
@@ -81,6 +96,10 @@ impl SqlError {
     /// What an error of the database means for the work it happened in.
     pub(crate) fn of<DB: Database>(error: sqlx::Error) -> Self {
         let trouble = DB::trouble(&error);
+        Self::of_trouble(trouble, error)
+    }
+
+    fn of_trouble(trouble: Trouble, error: sqlx::Error) -> Self {
         if trouble == Trouble::NoTable {
             return Self::NotMigrated;
         }
@@ -109,9 +128,11 @@ impl SqlError {
     }
 }
 
+/// What `?` makes of an error of the driver is what the library makes of its own: whichever database it came from, a deadlock is
+/// retryable, and a table of the library that is missing is [`SqlError::NotMigrated`].
 impl From<sqlx::Error> for SqlError {
     fn from(error: sqlx::Error) -> Self {
-        let is_retryable = matches!(error, sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut);
-        Self::Database { error: Arc::new(error), is_retryable }
+        let trouble = if guard("question_mark_classifies") { trouble_of_any(&error) } else { Trouble::Other };
+        Self::of_trouble(trouble, error)
     }
 }

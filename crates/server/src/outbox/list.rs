@@ -94,19 +94,41 @@ fn key_json(key: &SeenKey) -> Value {
 
 pub(super) async fn stats<DB: Database>(outbox: &Outbox<DB>, output: Output) -> Result<bool> {
     let stats = outbox.stats().await?;
-    let Stats { waiting, done, aborted, parked, messages, keys, keys_waiting, keys_parked, now_ms, .. } = stats;
+    let Stats {
+        waiting,
+        done,
+        aborted,
+        parked,
+        messages,
+        keys,
+        keys_waiting,
+        keys_parked,
+        unrouted,
+        unknown,
+        now_ms,
+        ..
+    } = stats;
     let age = |since: Option<u64>| since.map_or_else(|| "-".to_owned(), |ms| time::span(now_ms.saturating_sub(ms)));
-    let text = format!(
+    let mut text = format!(
         "works     {waiting} wait (oldest {}), {parked} parked, {done} done, {aborted} aborted\n\
          messages  {messages} wait (oldest {})\n\
          keys      {keys}, {keys_waiting} with something to send, {keys_parked} parked\n",
         age(stats.oldest_ms),
         age(stats.oldest_message_ms),
     );
+    if unrouted > 0 {
+        text.push_str(&format!(
+            "no sink   {unrouted} works and keys wait for a topic that no relay has a sink for: see `outbox ls`\n"
+        ));
+    }
+    if unknown > 0 {
+        text.push_str(&format!("unknown   {unknown} rows of a state that this program does not know\n"));
+    }
     let value = json!({
         "works": { "waiting": waiting, "parked": parked, "done": done, "aborted": aborted, "oldest_ms": stats.oldest_ms },
         "messages": { "waiting": messages, "oldest_ms": stats.oldest_message_ms },
         "keys": { "all": keys, "waiting": keys_waiting, "parked": keys_parked },
+        "unrouted": unrouted, "unknown": unknown,
         "now_ms": now_ms,
     });
     output.print(&value, &text)?;

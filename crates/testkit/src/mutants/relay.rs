@@ -99,4 +99,29 @@ pub(super) const ROWS: &[Mutant] = &[
         "Rows go that nobody has carried out, or that still decide about a commit.",
         "sql::relay::sqlite::lanes::rows_that_are_done_are_deleted_in_time",
     ),
+    mutant(
+        "relay_gates_are_separate",
+        "A sink that is away closes the gate for every other destination, too.",
+        "sql::relay::sqlite::attacked::an_absent_sink_holds_up_no_other_work",
+    ),
+    mutant(
+        "relay_parks_unrouted",
+        "What no program takes waits for ever, and nobody is called.",
+        "sql::relay::sqlite::attacked::what_no_program_takes_is_parked_after_its_time",
+    ),
+    mutant(
+        "relay_counts_hangs",
+        "A message at which its sink hangs is tried for ever.",
+        "sql::relay::sqlite::attacked::a_hostile_sink_parks_its_message_and_nothing_else",
+    ),
+    mutant(
+        "sink_panics_are_caught",
+        "A panic in a sink ends the lane, and everything claimed with the message waits for the end of the claim.",
+        "sql::relay::sqlite::attacked::a_hostile_sink_parks_its_message_and_nothing_else",
+    ),
+    mutant(
+        "relay_claims_are_bounded",
+        "A relay reads two hundred works at once, however large they are.",
+        "sql::relay::sqlite::attacked::a_claim_is_bounded_by_its_bytes",
+    ),
 ];

@@ -69,4 +69,24 @@ pub(super) const ROWS: &[Mutant] = &[
         "After a swallowed deadlock a message of a work that never happened is sent, or its key has a hole for ever.",
         "sql::work::lost::mariadb::nothing_is_written_outside_of_the_transaction",
     ),
+    mutant(
+        "effects_of_one_keel",
+        "An invalidation of another keel's cache goes to the wrong Redis, and the commit says that it was carried out.",
+        "sql::work::attacked::sqlite::effects_of_another_keel_are_refused_where_they_are_named",
+    ),
+    mutant(
+        "question_mark_classifies",
+        "A deadlock that was handed on with `?` is told as something that trying again cannot help.",
+        "sql::work::attacked::postgres::question_mark_keeps_what_the_database_said",
+    ),
+    mutant(
+        "large_effects_are_refused",
+        "MariaDB cuts the connection of a work that is too large, and the work is told to try again.",
+        "sql::work::attacked::mariadb::large_and_small_effects_go_side_by_side",
+    ),
+    mutant(
+        "mysql_prepares_nothing_it_may_drop",
+        "A handler that is dropped in the middle of a call costs the pool a connection for ever.",
+        "sql::work::attacked::mariadb::a_call_dropped_at_any_await_leaves_the_pool_its_connection",
+    ),
 ];

@@ -101,7 +101,8 @@ async fn limit_waits<DB: Database>(connection: &mut DB::Connection, limit: Durat
             DB::script(connection, text).await
         }
         Kind::Postgres => {
-            let ms = limit.as_millis().max(1).to_string();
+            // The setting is a number of 32 bits.
+            let ms = limit.as_millis().clamp(1, 2_147_483_647).to_string();
             Row::<DB>::all(connection, &LIMIT_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
         }
         Kind::Sqlite => Ok(()),

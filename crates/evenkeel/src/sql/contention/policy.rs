@@ -3,6 +3,9 @@
 use crate::retry::Backoff;
 use std::time::Duration;
 
+/// Longer than anybody waits for a row.
+const DELAY_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// How often work that met a conflict is done again, and after which pauses. Each pause is between half of and the whole of a step that
 /// doubles each time, so that those who met do not meet again in step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +30,10 @@ impl ConflictPolicy {
         self
     }
 
-    /// The first pause, and the longest.
+    /// The first pause, and the longest; each counts as at most a day.
     pub fn delays(mut self, delay_min: Duration, delay_max: Duration) -> Self {
-        self.delay_min = delay_min;
-        self.delay_max = delay_max.max(delay_min);
+        self.delay_min = delay_min.min(DELAY_MAX);
+        self.delay_max = delay_max.clamp(self.delay_min, DELAY_MAX);
         self
     }
 

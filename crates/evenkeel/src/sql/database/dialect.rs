@@ -151,23 +151,68 @@ pub trait Dialect: sqlx::Database {
     fn trouble(error: &sqlx::Error) -> Trouble {
         match error {
             sqlx::Error::Database(error) => Self::trouble_of(&**error),
-            sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_) => {
-                Trouble::Connection
-            }
-            _ => Trouble::Other,
+            error => trouble_of_driver(error),
         }
     }
+
+    /// The most bytes that the server takes in one message, if it says so.
+    fn message_bytes_max(
+        _connection: &mut Self::Connection,
+    ) -> impl Future<Output = Result<Option<u64>, sqlx::Error>> + Send {
+        std::future::ready(Ok(None))
+    }
+}
+
+/// What an error means that no database has said.
+fn trouble_of_driver(error: &sqlx::Error) -> Trouble {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_) => {
+            Trouble::Connection
+        }
+        _ => Trouble::Other,
+    }
+}
+
+/// What an error means, of whichever database it is.
+pub(crate) fn trouble_of_any(error: &sqlx::Error) -> Trouble {
+    let Some(said) = error.as_database_error() else { return trouble_of_driver(error) };
+    #[cfg(feature = "mysql")]
+    if said.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>().is_some() {
+        return sqlx::MySql::trouble_of(said);
+    }
+    #[cfg(feature = "postgres")]
+    if said.try_downcast_ref::<sqlx::postgres::PgDatabaseError>().is_some() {
+        return sqlx::Postgres::trouble_of(said);
+    }
+    #[cfg(feature = "sqlite")]
+    if said.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() {
+        return sqlx::Sqlite::trouble_of(said);
+    }
+    let _ = said;
+    Trouble::Other
 }
 
 /// What is the same in all of them but for the types.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 macro_rules! same_for {
+    (@text spelled, $statement:expr, $values:expr) => {
+        as_text($statement, $values)
+    };
+    (@text prepared, $statement:expr, $values:expr) => {
+        None::<sqlx::AssertSqlSafe<String>>
+    };
     ($database:ty) => {
+        same_for!($database, prepared);
+    };
+    ($database:ty, $how:ident) => {
         async fn execute(
             connection: &mut Self::Connection,
             statement: &'static str,
             values: &[Value<'_>],
         ) -> Result<u64, sqlx::Error> {
+            if let Some(text) = same_for!(@text $how, statement, values) {
+                return Ok(sqlx::raw_sql(text).execute(connection).await?.rows_affected());
+            }
             let query = values.iter().fold(sqlx::query::<$database>(statement), |query, value| match value {
                 Value::Int(number) => query.bind(*number),
                 Value::MaybeInt(number) => query.bind(*number),
@@ -184,6 +229,9 @@ macro_rules! same_for {
             statement: &'static str,
             values: &[Value<'_>],
         ) -> Result<Vec<Self::Row>, sqlx::Error> {
+            if let Some(text) = same_for!(@text $how, statement, values) {
+                return sqlx::raw_sql(text).fetch_all(connection).await;
+            }
             let query = values.iter().fold(sqlx::query::<$database>(statement), |query, value| match value {
                 Value::Int(number) => query.bind(*number),
                 Value::MaybeInt(number) => query.bind(*number),

@@ -3,6 +3,7 @@
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Value};
+use crate::guard::guard;
 use sqlx::AssertSqlSafe;
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
@@ -22,7 +23,7 @@ impl Dialect for sqlx::MySql {
     const BEGIN: &'static str = "BEGIN";
     const LOCK_WAIT: &'static str = "SET innodb_lock_wait_timeout = 1";
 
-    same_for!(sqlx::MySql);
+    same_for!(sqlx::MySql, spelled);
 
     /// Both statements in one message, which cannot be prepared.
     async fn insert_marked(
@@ -52,12 +53,19 @@ impl Dialect for sqlx::MySql {
         matches!(number, Some(1050 | 1060 | 1061 | 1062 | 1051 | 1091 | 1826))
     }
 
+    async fn message_bytes_max(connection: &mut Self::Connection) -> Result<Option<u64>, sqlx::Error> {
+        let limit: i64 =
+            sqlx::query_scalar("SELECT CAST(@@max_allowed_packet AS SIGNED)").fetch_one(connection).await?;
+        Ok(u64::try_from(limit).ok())
+    }
+
     fn trouble_of(error: &dyn DatabaseError) -> Trouble {
         match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
             // Lock wait time-out, deadlock, lock given up at once, a transaction that a cluster refused, a snapshot outrun.
             Some(1205 | 1213 | 3572 | 3101 | 1020) => Trouble::Contention,
             Some(1062) => Trouble::Duplicate,
-            Some(1146) => Trouble::NoTable,
+            // One of the library's; that another one is missing is the program's own affair.
+            Some(1146) if error.message().contains(".evenkeel_") => Trouble::NoTable,
             // Of whatever is called by name and does not exist: here it is only a savepoint.
             Some(1305) => Trouble::NoSavepoint,
             // Server shutdown, killed connection, killed query, lost connection.
@@ -65,6 +73,14 @@ impl Dialect for sqlx::MySql {
             _ => Trouble::Other,
         }
     }
+}
+
+/// The statement with its values in the text, if it is not too long. sqlx 0.9.0 loses a connection for good whose user drops a future while
+/// a statement is being prepared: it takes the first answer to that for the whole, and waits without end for the next one when the
+/// transaction is rolled back. Text is not prepared.
+fn as_text(statement: &str, values: &[Value<'_>]) -> Option<AssertSqlSafe<String>> {
+    let is_short = values.iter().map(length).sum::<usize>() <= SPELLED_MAX;
+    (is_short && guard("mysql_prepares_nothing_it_may_drop")).then(|| AssertSqlSafe(spelled(statement, values)))
 }
 
 /// How many bytes or digits it has, at most.

@@ -57,7 +57,8 @@ impl Dialect for sqlx::Postgres {
             // Serialization failure, deadlock, lock not available; and what is said in a transaction that has failed already.
             Some("40001" | "40P01" | "55P03" | "25P02") => Trouble::Contention,
             Some("23505") => Trouble::Duplicate,
-            Some("42P01") => Trouble::NoTable,
+            // One of the library's; that another one is missing is the program's own affair.
+            Some("42P01") if error.message().contains("evenkeel_") => Trouble::NoTable,
             // Shutdown, crash, termination by an operator; completion unknown.
             Some("57P01" | "57P02" | "57P03" | "40003" | "08006" | "08003" | "08007") => Trouble::Connection,
             _ => Trouble::Other,

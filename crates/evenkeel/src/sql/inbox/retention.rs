@@ -31,7 +31,7 @@ impl<DB: Database> Inbox<DB> {
     /// # Errors
     /// [`SqlError::Database`]; repeating the call does no harm.
     pub async fn run_once(&self) -> Result<u64, SqlError> {
-        let kept = if guard("inbox_keeps_for_skew") { self.retention + SKEW_MAX } else { self.retention };
+        let kept = if guard("inbox_keeps_for_skew") { self.retention.saturating_add(SKEW_MAX) } else { self.retention };
         let values = [Value::count(span_ms(kept)), Value::Int(BATCH)];
         let statement = if DB::KIND == Kind::MySql { &DELETE_MYSQL } else { &DELETE_OTHERS };
         let mut connection = self.pool.acquire().await?;

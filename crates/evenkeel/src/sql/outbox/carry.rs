@@ -81,7 +81,21 @@ impl Carrier {
     }
 
     async fn each(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
-        let (invalidations, puts, messages) = sorted(effects);
+        self.in_store(work, effects).await?;
+        for (number, message) in sorted(effects).2 {
+            let publisher = self.publisher.as_ref().ok_or(CarryError::NoSink)?;
+            publisher.publish(work, number, message).await?;
+        }
+        Ok(())
+    }
+
+    /// Only what is for Redis: the invalidations, then the jobs.
+    pub(crate) async fn carry_out_in_store(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
+        Box::pin(self.in_store(work, effects)).await
+    }
+
+    async fn in_store(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
+        let (invalidations, puts, _) = sorted(effects);
         if !guard("invalidations_before_jobs") {
             self.keel.queue_store().put_all(&puts).await?;
         }
@@ -89,10 +103,6 @@ impl Carrier {
         crash_point("inside_fast_path");
         if !puts.is_empty() {
             self.keel.queue_store().put_all(&puts).await?;
-        }
-        for (number, message) in messages {
-            let publisher = self.publisher.as_ref().ok_or(CarryError::NoSink)?;
-            publisher.publish(work, number, message).await?;
         }
         Ok(())
     }

@@ -3,16 +3,16 @@
 use super::core::Core;
 use super::metrics::RelayMetrics;
 use super::relay::Relay;
-use super::settings::{RETENTION_MIN, Settings};
+use super::settings::{RETENTION_MIN, SPAN_MAX, Settings};
 use crate::keel::Keel;
 use crate::retry::Backoff;
 use crate::sql::database::Database;
 use crate::sql::sink::Sinks;
 use sqlx::Pool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// Names what is not the default before a [`Relay`] is run. [`Keel::relay`] begins one.
+/// Names what is not the default before a [`Relay`] is run. [`Keel::relay`] begins one. Every span counts as at most ten years.
 #[must_use = "nothing is carried out until `build` and `run`"]
 pub struct RelayBuilder<DB: Database> {
     keel: Keel,
@@ -52,13 +52,13 @@ impl<DB: Database> RelayBuilder<DB> {
     /// How long a claim holds: what a relay had claimed that died is taken over after it. Default: 60 s; at least a second. Half
     /// of it must be more than [`deadline`](Self::deadline), or effects are carried out twice for no reason.
     pub fn lease(mut self, span: Duration) -> Self {
-        self.settings.lease = span.max(Duration::from_secs(1));
+        self.settings.lease = span.clamp(Duration::from_secs(1), SPAN_MAX);
         self
     }
 
     /// The longest that one call to a sink, to Redis or to the database may take. Default: 10 s.
     pub fn deadline(mut self, span: Duration) -> Self {
-        self.settings.deadline = span.max(Duration::from_millis(10));
+        self.settings.deadline = span.clamp(Duration::from_millis(10), SPAN_MAX);
         self
     }
 
@@ -71,7 +71,7 @@ impl<DB: Database> RelayBuilder<DB> {
 
     /// Between two attempts of one work or key: doubles from `min` to `max`. Default: 200 ms to 5 minutes.
     pub fn backoff(mut self, min: Duration, max: Duration) -> Self {
-        self.settings.backoff = Backoff { delay_min: min, delay_max: max.max(min) };
+        self.settings.backoff = delays(min, max);
         self
     }
 
@@ -79,14 +79,22 @@ impl<DB: Database> RelayBuilder<DB> {
     /// process that left something ends the pause at once; on PostgreSQL one of another process does, too
     /// ([`WakeUp`](crate::sql::WakeUp)), for which [`Relay::run`] takes a connection of its own besides those of the pool.
     pub fn poll(mut self, min: Duration, max: Duration) -> Self {
-        self.settings.poll = Backoff { delay_min: min, delay_max: max.max(min) };
+        self.settings.poll = delays(min, max);
         self
     }
 
     /// How long the rows of works that are done are kept. Default: a day; at least ten minutes, because a commit that nobody
     /// answered is decided by its row. (Ordered messages are deleted as soon as they are confirmed.)
     pub fn retention(mut self, span: Duration) -> Self {
-        self.settings.retention = span.max(RETENTION_MIN);
+        self.settings.retention = span.clamp(RETENTION_MIN, SPAN_MAX);
+        self
+    }
+
+    /// How long a message may wait for a program that has a sink for its topic; then its work, or its key, is parked. Counts from
+    /// the commit, or from the last [`release`](super::operate::Outbox::release). Default: a day, so that the program that has the
+    /// sink may be away for a night; at least a second. A relay without any sink leaves the messages of keys alone.
+    pub fn unrouted_max(mut self, span: Duration) -> Self {
+        self.settings.unrouted_max = span.max(Duration::from_secs(1));
         self
     }
 
@@ -102,6 +110,12 @@ impl<DB: Database> RelayBuilder<DB> {
             settings: self.settings,
             metrics: RelayMetrics::register(),
             source: OnceLock::new(),
+            unrouted: Mutex::default(),
         })
     }
+}
+
+fn delays(min: Duration, max: Duration) -> Backoff {
+    let delay_min = min.min(SPAN_MAX);
+    Backoff { delay_min, delay_max: max.clamp(delay_min, SPAN_MAX) }
 }

@@ -10,7 +10,8 @@ use crate::sql::error::SqlError;
 use crate::sql::sink::Sinks;
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
-use std::sync::{Arc, OnceLock};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// What the loops of one relay share.
@@ -21,6 +22,8 @@ pub(super) struct Core<DB: Database> {
     pub(super) settings: Settings,
     pub(super) metrics: RelayMetrics,
     pub(super) source: OnceLock<Arc<str>>,
+    /// Topics without a sink that were logged.
+    pub(super) unrouted: Mutex<HashSet<String>>,
 }
 
 /// What one look at the outbox came to.
@@ -34,6 +37,8 @@ pub struct Looked {
     pub failed: usize,
     /// Works and keys that nobody was there to take: no attempt was counted.
     pub waiting: usize,
+    /// Of those that wait, the works and keys whose topic no sink of this program takes.
+    pub unrouted: usize,
     /// Works and keys that were parked.
     pub parked: usize,
     /// Deliveries that somebody else had claimed meanwhile: what was done is done twice.
@@ -60,6 +65,7 @@ impl Looked {
             sent: self.sent + other.sent,
             failed: self.failed + other.failed,
             waiting: self.waiting + other.waiting,
+            unrouted: self.unrouted + other.unrouted,
             parked: self.parked + other.parked,
             fenced: self.fenced + other.fenced,
             next: self.next.min(other.next),
@@ -70,6 +76,21 @@ impl Looked {
 impl<DB: Database> Core<DB> {
     pub(super) fn clock(&self) -> &Clock {
         self.keel.clock()
+    }
+
+    /// A topic has no sink here: said once, for it is met again and again.
+    pub(super) fn note_unrouted(&self, topic: &str) {
+        /// More than a program has; what comes after is counted and listed, and not logged.
+        const TOPICS_MAX: usize = 1_000;
+        let mut logged = self.unrouted.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.len() < TOPICS_MAX && logged.insert(topic.to_owned()) {
+            let parked_after = self.settings.unrouted_max;
+            tracing::warn!(
+                topic,
+                ?parked_after,
+                "no sink of this program takes the topic; its messages wait for a program that has one"
+            );
+        }
     }
 
     /// A connection, for a moment.

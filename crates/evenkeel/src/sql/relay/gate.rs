@@ -25,11 +25,6 @@ impl Gate {
         self.failures > 0
     }
 
-    /// The other side took something.
-    pub(super) fn opened(&mut self) {
-        *self = Self::default();
-    }
-
     /// The other side took nothing at all. Answers for how long it is left alone.
     pub(super) fn closed(&mut self, now: Moment) -> Duration {
         let pause = AWAY.delay(self.failures);

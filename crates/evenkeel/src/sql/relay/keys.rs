@@ -1,12 +1,13 @@
 //! The relay's statements on `evenkeel_outbox_keys` and `evenkeel_outbox_ordered`: the row of a key says how far its messages
 //! have been sent, and is claimed as a whole.
 
-use super::rows::{NEVER, begin, next_of};
+use super::rows::{CLAIM_BYTES_MAX, LARGE, NEVER, begin, next_of};
 use crate::guard::guard;
 use crate::sql::database::{Database, Row, Statement, Value};
 use crate::token::Token;
 use sqlx::Transaction;
 use sqlx::pool::PoolConnection;
+use std::time::Duration;
 
 /// Keys that are taken in one claim.
 pub(super) const KEYS_MAX: usize = 64;
@@ -42,6 +43,8 @@ pub(super) struct OrderedRow {
     pub(super) sequence: u64,
     pub(super) payload: Vec<u8>,
     pub(super) headers: Vec<u8>,
+    /// There was no room for it beside the others: it is for the next look.
+    pub(super) is_left: bool,
 }
 
 /// Sequences of a key: those after `after`, up to `until`.
@@ -99,11 +102,14 @@ static CLAIM: [Statement; 3] = sizes!(
     ""
 );
 static MESSAGES: [Statement; 3] = sizes!(
-    "SELECT topic, message_key, sequence, payload, headers FROM evenkeel_outbox_ordered WHERE ",
+    "SELECT topic, message_key, sequence, CASE WHEN LENGTH(payload) > 65536 THEN NULL ELSE payload END, headers, \
+     LENGTH(payload) + 0 * sequence FROM evenkeel_outbox_ordered WHERE ",
     "(topic = ? AND message_key = ? AND sequence > ? AND sequence <= ?)",
     " OR ",
     " ORDER BY topic, message_key, sequence"
 );
+static PAYLOAD: Statement =
+    Statement::new("SELECT payload FROM evenkeel_outbox_ordered WHERE topic = ? AND message_key = ? AND sequence = ?");
 static LOCK: [Statement; 3] = sizes!(
     "SELECT topic, message_key FROM evenkeel_outbox_keys WHERE claim = ? AND (",
     "(topic = ? AND message_key = ?)",
@@ -153,6 +159,43 @@ static WAIT: Statement = Statement::new(
     "UPDATE evenkeel_outbox_keys SET claim = NULL, due_at = {now} + ?, error = ? WHERE topic = ? AND message_key = ?",
 );
 
+static LATER: Statement = Statement::new(
+    "SELECT topic, message_key FROM evenkeel_outbox_keys WHERE due_at > (SELECT {now}) AND due_at < ? AND claim IS NULL \
+     AND error LIKE 'waits: %' ORDER BY due_at LIMIT ? {skip locked}",
+);
+static HASTEN: [Statement; 3] =
+    sizes!("UPDATE evenkeel_outbox_keys SET due_at = {now} WHERE ", "(topic = ? AND message_key = ?)", " OR ", "");
+// A person who releases a key notes the time on its next message.
+static AGE: Statement = Statement::new(
+    "SELECT {now} - COALESCE(settled_at, created_at) FROM evenkeel_outbox_ordered \
+     WHERE topic = ? AND message_key = ? AND sequence = ?",
+);
+
+/// A sink is there again: some keys that wait for one are due now. Answers how many.
+pub(super) async fn hasten<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<usize, sqlx::Error> {
+    let mut transaction = begin(connection).await?;
+    let limits = [Value::count(NEVER), Value::count(KEYS_MAX as u64)];
+    let rows = Row::<DB>::all(&mut transaction, &LATER, &limits).await?;
+    let name = |row: &Row<DB>| Ok(KeyName { topic: row.text(0)?, key: row.text(1)? });
+    let names = rows.iter().map(name).collect::<Result<Vec<_>, sqlx::Error>>()?;
+    if let Some((size, names)) = filled(names.iter()) {
+        let values: Vec<Value<'_>> = names.iter().flat_map(|name| name.values()).collect();
+        DB::execute(&mut transaction, HASTEN[size].text::<DB>(), &values).await?;
+    }
+    transaction.commit().await?;
+    Ok(names.len())
+}
+
+/// How long the next message of a key has waited: since its commit, or since a person has released it.
+pub(super) async fn age<DB: Database>(
+    connection: &mut DB::Connection,
+    key: &ClaimedKey,
+) -> Result<Duration, sqlx::Error> {
+    let [topic, name] = key.name.values();
+    let row = Row::<DB>::first(connection, &AGE, &[topic, name, Value::count(key.sent + 1)]).await?;
+    Ok(Duration::from_millis(row.map_or(Ok(0), |row| row.count(0))?))
+}
+
 /// In how many ms the next key is due; `None` if none is.
 pub(super) async fn next_ms<DB: Database>(connection: &mut DB::Connection) -> Result<Option<u64>, sqlx::Error> {
     next_of::<DB>(connection, &NEXT).await
@@ -188,11 +231,23 @@ pub(super) async fn messages<DB: Database>(
     let Some((size, spans)) = filled(spans.iter()) else { return Ok(Vec::new()) };
     let values: Vec<Value<'_>> = spans.iter().flat_map(|span| span.values()).collect();
     let rows = Row::<DB>::all(connection, &MESSAGES[size], &values).await?;
-    let message = |row: Row<DB>| {
+    let (mut messages, mut bytes) = (Vec::with_capacity(rows.len()), 0);
+    for row in rows {
         let name = KeyName { topic: row.text(0)?, key: row.text(1)? };
-        Ok(OrderedRow { name, sequence: row.count(2)?, payload: row.bytes(3)?, headers: row.bytes(4)? })
-    };
-    rows.into_iter().map(message).collect()
+        let (sequence, length) = (row.count(2)?, row.count(5)?);
+        let (mut payload, headers) = (row.bytes(3)?, row.bytes(4)?);
+        let is_left = bytes > 0 && bytes + length > CLAIM_BYTES_MAX && guard("relay_claims_are_bounded");
+        if !is_left {
+            bytes += length;
+        }
+        if length > LARGE && !is_left {
+            let [topic, key] = name.values();
+            let row = Row::<DB>::first(connection, &PAYLOAD, &[topic, key, Value::count(sequence)]).await?;
+            payload = row.map_or(Ok(Vec::new()), |row| row.bytes(0))?;
+        }
+        messages.push(OrderedRow { name, sequence, payload, headers, is_left });
+    }
+    Ok(messages)
 }
 
 /// What became of a key.

@@ -1,5 +1,6 @@
 //! What a relay tells about itself; docs/metrics.md lists the names.
 
+use super::core::Looked;
 use metrics::{Counter, Gauge, counter, gauge};
 
 /// The handles of one relay.
@@ -47,9 +48,17 @@ impl RelayMetrics {
         self.success.set(unix_ms as f64 / 1000.0);
     }
 
-    /// Rows were not carried out, because of this.
-    pub(super) fn failed(&self, lane: Lane, reason: &'static str, rows: usize) {
-        counter!("evenkeel_outbox_failures_total", "lane" => lane.name(), "reason" => reason).increment(rows as u64);
+    /// Rows that were not carried out, by reason.
+    pub(super) fn not_done(&self, lane: Lane, looked: &Looked) {
+        let away = looked.waiting.saturating_sub(looked.unrouted);
+        let reasons =
+            [("away", away), ("no_route", looked.unrouted), ("failed", looked.failed), ("parked", looked.parked)];
+        for (reason, rows) in reasons {
+            if rows > 0 {
+                counter!("evenkeel_outbox_failures_total", "lane" => lane.name(), "reason" => reason)
+                    .increment(rows as u64);
+            }
+        }
     }
 
     /// A call to the database has failed; it is repeated.

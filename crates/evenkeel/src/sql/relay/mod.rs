@@ -28,12 +28,14 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::run()).unwrap();
 //! ```
 //!
-//! In this folder: `builder` and `relay` are the surface; `works` is the unordered lane with its statements in `rows`, `ordered`
+//! In this folder: `builder` and `relay` are the surface; `works` is the unordered lane with its statements in `rows` and
+//! `deliver` for what it has claimed, `ordered`
 //! the ordered one with `keys`; `gate` is the back-pressure, `retention` what is deleted and measured; `publisher` and `source`
 //! join them to the outbox and the sinks. [`operate`] is for those who look after an outbox.
 
 mod builder;
 mod core;
+mod deliver;
 mod gate;
 mod keys;
 mod metrics;

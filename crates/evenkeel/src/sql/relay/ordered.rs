@@ -5,8 +5,8 @@ use super::core::{Core, Looked};
 use super::gate::Gate;
 use super::keys::{self, ClaimedKey, KEYS_MAX, KeyName, OrderedRow, Settled, Span, Then};
 use super::metrics::Lane;
-use super::rows::short;
-use super::settings::{AGAIN, AWAY, ms};
+use super::rows::{WAITS, short};
+use super::settings::{AGAIN, AWAY, BACKLOG_MAX, BACKLOG_STEP, ms, unrouted_pause};
 use crate::clock::Moment;
 use crate::crash::crash_point;
 use crate::guard::guard;
@@ -15,7 +15,8 @@ use crate::sql::error::SqlError;
 use crate::sql::outbox::format;
 use crate::sql::sink::{Confirmed, Envelope, Order, SinkError};
 use crate::token::Token;
-use std::collections::HashMap;
+use futures_util::future::join_all;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 /// The lane of one relay.
@@ -23,6 +24,12 @@ use std::time::Duration;
 pub(super) struct Ordered {
     /// By the number of the route.
     gates: HashMap<usize, Gate>,
+    /// Routes whose sink gave no answer to several keys together: each key is sent alone, once, so that the one it hangs at is found.
+    singly: HashSet<usize>,
+    /// When the last of those comes back that wait for something that is away.
+    backlog: Option<Moment>,
+    /// A sink is there again that keys wait for.
+    is_hastening: bool,
     /// What could not be written down yet, because somebody had locked the keys or the database did not take it; for as long as
     /// their claims hold.
     unsettled: Vec<Unsettled>,
@@ -37,11 +44,15 @@ impl Ordered {
     /// Claims some keys and sends what comes next of each.
     pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Result<Looked, SqlError> {
         let settings = &core.settings;
-        if let Some(left) = self.closed_for(core) {
-            return Ok(Looked::idle(left));
+        if core.sinks.prefixes().next().is_none() {
+            // This process leaves messages to those that have a sink.
+            return Ok(Looked::idle(core.settings.poll.delay_max));
         }
         self.settle_again(core).await?;
         let mut connection = core.connection().await?;
+        if self.is_hastening {
+            self.is_hastening = core.within(keys::hasten(&mut connection)).await? > 0;
+        }
         match core.within(keys::next_ms::<DB>(&mut connection)).await? {
             Some(0) => {}
             next => {
@@ -52,7 +63,7 @@ impl Ordered {
         let source = core.source(&mut connection).await?;
         let (token, until) = (Token::random(), core.clock().now() + settings.lease);
         let mut claimed = Vec::new();
-        let limit = self.limit(core);
+        let limit = KEYS_MAX.min(settings.batch);
         let claim = keys::claim(&mut connection, token, limit, ms(settings.lease), &mut claimed);
         if let Err(error) = core.within(claim).await {
             // Its answer may have been lost.
@@ -60,10 +71,9 @@ impl Ordered {
             return Err(error);
         }
         crash_point("relay_claimed");
-        let (open, mut settled) = self.sort(core, &claimed);
-        let spans = spans(&open, settings.batch);
-        let rows = match core.within(keys::messages::<DB>(&mut connection, &spans)).await {
-            Ok(rows) => rows,
+        let read = self.read(core, &mut connection, &mut claimed).await;
+        let (open, mut settled, rows, mut looked) = match read {
+            Ok(read) => read,
             Err(error) => {
                 self.give_back((until, token), &claimed);
                 return Err(error);
@@ -71,19 +81,25 @@ impl Ordered {
         };
         // Nobody's connection is held while the sink is talked to.
         drop(connection);
+        let left: HashSet<KeyName> = rows.iter().filter(|row| row.is_left).map(|row| row.name.clone()).collect();
         let runs = runs(&open, rows);
         let readable: Vec<Vec<Envelope>> =
             runs.iter().map(|run| run.iter().map_while(|row| envelope(row, &source).ok()).collect()).collect();
-        let answers = self.publish(core, &readable.concat()).await;
+        let answers = self.publish(core, &open, &readable).await;
         crash_point("relay_published");
-        let mut answers = answers.into_iter();
-        let mut looked = Looked { waiting: settled.len(), ..Looked::default() };
-        for ((key, run), readable) in open.iter().zip(&runs).zip(&readable) {
-            let mut answers: Vec<Answer> = answers.by_ref().take(readable.len()).collect();
-            if readable.len() < run.len() {
-                answers.push(Err(SinkError::Poison("its headers cannot be read".to_owned())));
-            }
-            settled.push(self.judge(core, key, &answers, &mut looked));
+        for (((key, run), readable), answers) in open.iter().zip(&runs).zip(&readable).zip(answers) {
+            settled.push(match answers {
+                // Its next message did not fit beside those of others.
+                _ if run.is_empty() && left.contains(&key.name) => Settled { sent: nothing(key), then: Then::Go },
+                Some(mut answers) => {
+                    if readable.len() < run.len() {
+                        answers.push(Err(SinkError::Poison("its headers cannot be read".to_owned())));
+                    }
+                    self.judge(core, key, &answers, &mut looked)
+                }
+                // The sink gave no answer to several keys together: none of them is to blame yet.
+                None => Settled { sent: nothing(key), then: Then::Go },
+            });
         }
         let written = self.settle(core, (until, token, settled)).await;
         self.report(core, &looked);
@@ -98,71 +114,137 @@ impl Ordered {
         }
     }
 
-    /// How long nothing can be sent at all; `None` if there is somebody to send to.
-    fn closed_for<DB: Database>(&self, core: &Core<DB>) -> Option<Duration> {
-        let now = core.clock().now();
-        let left = (0..core.sinks.prefixes().count())
-            .map(|route| self.gates.get(&route).and_then(|gate| gate.closed_for(now)));
-        // Without any sink this process leaves messages to those that have one.
-        left.min().unwrap_or(Some(core.settings.poll.delay_max))
-    }
-
-    /// As long as the only sink is in doubt one key is enough to ask with.
-    fn limit<DB: Database>(&self, core: &Core<DB>) -> usize {
-        let in_doubt = self.gates.values().filter(|gate| gate.is_in_doubt()).count();
-        if in_doubt == core.sinks.prefixes().count() { 1 } else { KEYS_MAX.min(core.settings.batch) }
+    /// Those that can be sent now with their next messages, and what becomes of the others.
+    async fn read<DB: Database>(
+        &mut self,
+        core: &Core<DB>,
+        connection: &mut DB::Connection,
+        claimed: &mut [ClaimedKey],
+    ) -> Result<(Vec<ClaimedKey>, Vec<Settled>, Vec<OrderedRow>, Looked), SqlError> {
+        // Whether a sink is there again is not asked by the key that may have been the trouble.
+        claimed.sort_by_key(|key| key.attempts);
+        let mut ages = HashMap::new();
+        for key in claimed.iter().filter(|key| core.sinks.route_of(&key.name.topic).is_none()) {
+            ages.insert(key.name.clone(), core.within(keys::age::<DB>(connection, key)).await?);
+        }
+        let mut looked = Looked::default();
+        let (open, settled) = self.sort(core, claimed, &ages, &mut looked);
+        let rows = core.within(keys::messages::<DB>(connection, &spans(&open, core.settings.batch))).await?;
+        Ok((open, settled, rows, looked))
     }
 
     /// Those that can be sent now, and what becomes of the others.
-    fn sort<DB: Database>(&self, core: &Core<DB>, claimed: &[ClaimedKey]) -> (Vec<ClaimedKey>, Vec<Settled>) {
+    fn sort<DB: Database>(
+        &mut self,
+        core: &Core<DB>,
+        claimed: &[ClaimedKey],
+        ages: &HashMap<KeyName, Duration>,
+        looked: &mut Looked,
+    ) -> (Vec<ClaimedKey>, Vec<Settled>) {
         let now = core.clock().now();
-        let (mut open, mut settled) = (Vec::new(), Vec::new());
+        let mut backlog = self.backlog.map_or(Duration::ZERO, |until| until.since(now));
+        let (mut open, mut settled, mut asked) = (Vec::new(), Vec::new(), HashSet::new());
         for key in claimed {
-            let wait = match core.sinks.route_of(&key.name.topic) {
-                None => Some((core.settings.poll.delay_max, "no sink of this program takes the topic")),
-                Some(route) => {
-                    self.gates.get(&route).and_then(|gate| gate.closed_for(now)).map(|left| (left, "the sink is away"))
-                }
+            let Some(route) = core.sinks.route_of(&key.name.topic) else {
+                let age = ages.get(&key.name).copied().unwrap_or_default();
+                settled.push(unrouted(core, key, age, &mut backlog, looked));
+                continue;
+            };
+            let gate = self.gates.get(&route);
+            let wait = match gate.and_then(|gate| gate.closed_for(now)) {
+                Some(left) => Some(left),
+                // Whether somebody is there again, one key finds out.
+                None if gate.is_some_and(Gate::is_in_doubt) && !asked.insert(route) => Some(AWAY.delay(0)),
+                None => None,
             };
             match wait {
                 None => open.push(key.clone()),
-                Some((pause, error)) => {
-                    let then = Then::Wait { pause_ms: ms(pause), error: error.to_owned() };
+                Some(pause) => {
+                    looked.waiting += 1;
+                    let pause_ms = ms(pause.max(next_of(&mut backlog)));
+                    let then = Then::Wait { pause_ms, error: format!("{WAITS}the sink is away") };
                     settled.push(Settled { sent: nothing(key), then });
                 }
             }
         }
+        self.backlog = Some(now + backlog);
         (open, settled)
     }
 
-    async fn publish<DB: Database>(&mut self, core: &Core<DB>, envelopes: &[Envelope]) -> Vec<Answer> {
-        if envelopes.is_empty() {
-            return Vec::new();
-        }
-        let answers = match core.clock().timeout(core.settings.deadline, core.sinks.publish_all(envelopes)).await {
-            Ok(answers) => answers,
-            Err(_) => vec![Err(SinkError::Away("no answer in time".to_owned())); envelopes.len()],
-        };
-        let mut taken: HashMap<usize, bool> = HashMap::new();
-        for (envelope, answer) in envelopes.iter().zip(&answers) {
-            if let Some(route) = core.sinks.route_of(&envelope.topic)
-                && !matches!(answer, Err(SinkError::Held))
-            {
-                *taken.entry(route).or_default() |= !answer.as_ref().is_err_and(SinkError::is_away);
-            }
-        }
-        for (route, taken) in taken {
-            let gate = self.gates.entry(route).or_default();
-            if taken {
-                gate.opened();
+    /// Sends the messages of each key: those of one sink together, but a key that has failed before alone. `None` for keys to which
+    /// their sink gave no answer together.
+    async fn publish<DB: Database>(
+        &mut self,
+        core: &Core<DB>,
+        keys: &[ClaimedKey],
+        messages: &[Vec<Envelope>],
+    ) -> Vec<Option<Vec<Answer>>> {
+        let mut together: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut calls: Vec<(usize, Vec<usize>)> = Vec::new();
+        let mut answers: Vec<Option<Vec<Answer>>> = vec![Some(Vec::new()); keys.len()];
+        for (place, key) in keys.iter().enumerate() {
+            let Some(route) = core.sinks.route_of(&key.name.topic).filter(|_| !messages[place].is_empty()) else {
+                continue;
+            };
+            if key.attempts > 0 || self.singly.contains(&route) {
+                calls.push((route, vec![place]));
             } else {
-                gate.closed(core.clock().now());
-                tracing::warn!(error = ?answers.iter().find_map(|answer| answer.as_ref().err()), "a sink is away; its messages wait");
+                together.entry(route).or_default().push(place);
             }
         }
-        let duplicates = answers.iter().filter(|answer| **answer == Ok(Confirmed::Duplicate)).count();
-        core.metrics.duplicates.increment(duplicates as u64);
+        self.singly.clear();
+        calls.extend(together);
+        let deadline = core.settings.deadline;
+        let sent = calls.into_iter().map(async |(route, places)| {
+            let all: Vec<Envelope> = places.iter().flat_map(|place| messages[*place].iter().cloned()).collect();
+            let answers = core.clock().timeout(deadline, core.sinks.publish_all(&all)).await;
+            (route, places, answers.ok())
+        });
+        let mut taken: HashMap<usize, bool> = HashMap::new();
+        for (route, places, answer) in join_all(sent).await {
+            let is_alone = places.len() == 1;
+            let Some(answer) = answer else {
+                let words = format!("the sink gave no answer within {deadline:?}; the call was dropped");
+                if is_alone {
+                    taken.entry(route).or_default();
+                } else {
+                    tracing::warn!(error = words, keys = places.len(), "a sink hangs; each key is sent alone now");
+                    self.singly.insert(route);
+                }
+                let hangs = guard("relay_counts_hangs");
+                let error = if hangs { SinkError::Retry(words) } else { SinkError::Away(words) };
+                for place in places {
+                    answers[place] = is_alone.then(|| vec![Err(error.clone())]);
+                }
+                continue;
+            };
+            let duplicates = answer.iter().filter(|answer| **answer == Ok(Confirmed::Duplicate)).count();
+            core.metrics.duplicates.increment(duplicates as u64);
+            let known = answer.iter().filter(|answer| **answer != Err(SinkError::Held));
+            let takes = known.fold(false, |takes, answer| takes | !answer.as_ref().is_err_and(SinkError::is_away));
+            *taken.entry(route).or_default() |= takes;
+            let mut answer = answer.into_iter();
+            for place in places {
+                answers[place] = Some(answer.by_ref().take(messages[place].len()).collect());
+            }
+        }
+        self.judge_gates(core, taken);
         answers
+    }
+
+    fn judge_gates<DB: Database>(&mut self, core: &Core<DB>, taken: HashMap<usize, bool>) {
+        for (route, taken) in taken {
+            if taken {
+                self.is_hastening |= self.gates.remove(&route).is_some();
+                continue;
+            }
+            let gate = self.gates.entry(route).or_default();
+            if !gate.is_in_doubt() {
+                let route = core.sinks.prefixes().nth(route);
+                tracing::warn!(route, "a sink takes nothing now; the keys that are for it wait");
+            }
+            gate.closed(core.clock().now());
+        }
     }
 
     /// What follows for a key from the answers to its messages.
@@ -193,7 +275,7 @@ impl Ordered {
         let then = match error {
             SinkError::Away(_) | SinkError::Busy(_) | SinkError::Held if guard("relay_away_is_no_attempt") => {
                 looked.waiting += 1;
-                Then::Wait { pause_ms: ms(AWAY.delay(3)), error: words }
+                Then::Wait { pause_ms: ms(AWAY.delay(3)), error: format!("{WAITS}{words}") }
             }
             error => {
                 let attempts = u32::try_from(attempts_before + 1).unwrap_or(u32::MAX);
@@ -262,11 +344,7 @@ impl Ordered {
 
     fn report<DB: Database>(&self, core: &Core<DB>, looked: &Looked) {
         core.metrics.gate(Lane::Keys, self.gates.values().any(Gate::is_in_doubt));
-        for (reason, keys) in [("away", looked.waiting), ("failed", looked.failed), ("parked", looked.parked)] {
-            if keys > 0 {
-                core.metrics.failed(Lane::Keys, reason, keys);
-            }
-        }
+        core.metrics.not_done(Lane::Keys, looked);
     }
 }
 
@@ -274,10 +352,44 @@ fn nothing(key: &ClaimedKey) -> Span {
     Span { name: key.name.clone(), after: key.sent, until: key.sent }
 }
 
-/// How many messages of each key are sent in one go.
+/// The pause of the next one that waits: they come back one after the other, so that others get their turn.
+fn next_of(backlog: &mut Duration) -> Duration {
+    let pause = *backlog;
+    *backlog = (pause + BACKLOG_STEP).min(BACKLOG_MAX);
+    if guard("relay_gate") { pause } else { Duration::ZERO }
+}
+
+/// What becomes of a key whose topic has no sink here.
+fn unrouted<DB: Database>(
+    core: &Core<DB>,
+    key: &ClaimedKey,
+    age: Duration,
+    backlog: &mut Duration,
+    looked: &mut Looked,
+) -> Settled {
+    let KeyName { topic, key: name } = &key.name;
+    core.note_unrouted(topic);
+    let error = short(&format!("no sink of this program takes the topic `{topic}`"));
+    let then = if age >= core.settings.unrouted_max && guard("relay_parks_unrouted") {
+        looked.parked += 1;
+        tracing::error!(topic, key = name, error, "a key is parked: see `evenkeel outbox park ls`");
+        Then::Park { error }
+    } else {
+        looked.waiting += 1;
+        looked.unrouted += 1;
+        Then::Wait { pause_ms: ms(unrouted_pause(age).max(next_of(backlog))), error }
+    };
+    Settled { sent: nothing(key), then }
+}
+
+/// How many messages of each key are sent in one go; of one that has failed before, only the one that may be the reason.
 fn spans(keys: &[ClaimedKey], batch: usize) -> Vec<Span> {
     let run = (batch / keys.len().max(1)).max(1) as u64;
-    keys.iter().map(|key| Span { until: key.last.min(key.sent.saturating_add(run)), ..nothing(key) }).collect()
+    let span = |key: &ClaimedKey| {
+        let run = if key.attempts > 0 { 1 } else { run };
+        Span { until: key.last.min(key.sent.saturating_add(run)), ..nothing(key) }
+    };
+    keys.iter().map(span).collect()
 }
 
 /// The messages of each key that follow each other without a hole, beginning with the one after the last that was sent.
@@ -289,7 +401,8 @@ fn runs(keys: &[ClaimedKey], rows: Vec<OrderedRow>) -> Vec<Vec<OrderedRow>> {
     let run = |key: &ClaimedKey| {
         let rows = by_key.remove(&key.name).unwrap_or_default();
         let next = (key.sent + 1)..;
-        let in_turn = |(row, next): &(OrderedRow, u64)| row.sequence == *next || !guard("relay_contiguous");
+        let in_turn =
+            |(row, next): &(OrderedRow, u64)| !row.is_left && (row.sequence == *next || !guard("relay_contiguous"));
         rows.into_iter().zip(next).take_while(in_turn).map(|(row, _)| row).collect()
     };
     keys.iter().map(run).collect()
@@ -317,7 +430,7 @@ mod tests {
     }
 
     fn row(sequence: u64) -> OrderedRow {
-        OrderedRow { name: key(0, 0).name, sequence, payload: Vec::new(), headers: Vec::new() }
+        OrderedRow { name: key(0, 0).name, sequence, payload: Vec::new(), headers: Vec::new(), is_left: false }
     }
 
     #[test]

@@ -14,14 +14,7 @@ impl Publisher for Sinks {
         message: &'a Message,
     ) -> Pin<Box<dyn Future<Output = Result<(), CarryError>> + Send + 'a>> {
         Box::pin(async move {
-            let envelope = Envelope {
-                source: String::new(),
-                id: format!("{work}/{number}"),
-                topic: message.topic.clone(),
-                order: None,
-                payload: message.payload.clone(),
-                headers: message.headers.clone().into_iter().collect(),
-            };
+            let envelope = envelope(work, number, message);
             match self.publish_all(std::slice::from_ref(&envelope)).await.pop() {
                 Some(Ok(_)) => Ok(()),
                 Some(Err(error)) => {
@@ -30,5 +23,17 @@ impl Publisher for Sinks {
                 None => Err(CarryError::Sink { reason: "the sink gave no answer".to_owned(), is_away: false }),
             }
         })
+    }
+}
+
+/// An unordered message as a sink is given it.
+pub(super) fn envelope(work: WorkId, number: usize, message: &Message) -> Envelope {
+    Envelope {
+        source: String::new(),
+        id: format!("{work}/{number}"),
+        topic: message.topic.clone(),
+        order: None,
+        payload: message.payload.clone(),
+        headers: message.headers.clone().into_iter().collect(),
     }
 }

@@ -6,9 +6,16 @@ use crate::sql::outbox::WorkId;
 use crate::token::Token;
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection, Transaction};
+use std::time::Duration;
 
 /// When a parked row is due, in ms: never. It stays in the index of what is not done, where operators find it.
 pub(super) const NEVER: u64 = 9_000_000_000_000_000;
+
+/// What one claim carries at most, if it is more than one row; the rest is for the next claim.
+pub(super) const CLAIM_BYTES_MAX: u64 = 16 << 20;
+
+/// What is larger is not read with the others, but by itself once it is known to fit. The statements know this number, too.
+pub(super) const LARGE: u64 = 65_536;
 
 /// A row that this relay has claimed.
 #[derive(Clone, Debug)]
@@ -16,6 +23,8 @@ pub(super) struct Claimed {
     pub(super) work: WorkId,
     pub(super) effects: Vec<u8>,
     pub(super) attempts: u64,
+    /// Since its commit, or since a person has released it.
+    pub(super) age: Duration,
 }
 
 // Not `MIN`: beside another column MySQL and MariaDB read all that wait to find it.
@@ -23,10 +32,16 @@ static NEXT: Statement =
     Statement::new("SELECT due_at, {now} FROM evenkeel_outbox WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1");
 // A sub-select, so that the time is read once and the index can be searched with it.
 static DUE: Statement = Statement::new(
-    "SELECT id, effects, attempts FROM evenkeel_outbox WHERE due_at <= (SELECT {now}) AND state = 1 \
+    "SELECT id, CASE WHEN LENGTH(effects) > 65536 THEN NULL ELSE effects END, attempts, \
+     {now} - COALESCE(settled_at, created_at), LENGTH(effects) + 0 * attempts FROM evenkeel_outbox WHERE due_at <= (SELECT {now}) AND state = 1 \
      ORDER BY due_at LIMIT ? {skip locked}",
 );
+static EFFECTS: Statement = Statement::new("SELECT effects FROM evenkeel_outbox WHERE id = ?");
 static CLAIM: Lists = Lists::new("UPDATE evenkeel_outbox SET claim = ?, due_at = {now} + ? WHERE id IN (..)");
+// Somebody else's row: it must not stand before all others for ever.
+static FOREIGN: Lists = Lists::new(
+    "UPDATE evenkeel_outbox SET state = 4, claim = NULL, due_at = ?, error = 'its id is no id of a work' WHERE id IN (..)",
+);
 static DONE: Lists = Lists::new(
     "UPDATE evenkeel_outbox SET state = 2, due_at = NULL, claim = NULL, error = NULL, settled_at = {now} \
      WHERE state = 1 AND claim = ? AND id IN (..)",
@@ -47,6 +62,25 @@ static PARK: Statement = Statement::new(
     "UPDATE evenkeel_outbox SET state = 4, claim = NULL, attempts = attempts + 1, due_at = ?, settled_at = {now}, \
      error = ? WHERE state = 1 AND claim = ? AND id = ?",
 );
+
+// What was given back begins its error with this, so that it is found when its destination is there again.
+pub(super) const WAITS: &str = "waits: ";
+static LATER: Statement = Statement::new(
+    "SELECT id FROM evenkeel_outbox WHERE due_at > (SELECT {now}) AND due_at < ? AND state = 1 AND claim IS NULL \
+     AND error LIKE 'waits: %' ORDER BY due_at LIMIT ? {skip locked}",
+);
+static HASTEN: Lists = Lists::new("UPDATE evenkeel_outbox SET due_at = {now} WHERE id IN (..)");
+
+/// A destination is there again: some rows that wait for one are due now. Answers how many.
+pub(super) async fn hasten<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<u64, sqlx::Error> {
+    let mut transaction = begin(connection).await?;
+    let rows = Row::<DB>::all(&mut transaction, &LATER, &[Value::count(NEVER), Value::count(LIST_MAX as u64)]).await?;
+    let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
+    let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
+    let hastened = HASTEN.execute::<DB>(&mut transaction, &[], &list).await?;
+    transaction.commit().await?;
+    Ok(hastened)
+}
 
 /// In how many ms the next row is due; `None` if nothing waits.
 pub(super) async fn next_ms<DB: Database>(connection: &mut DB::Connection) -> Result<Option<u64>, sqlx::Error> {
@@ -84,9 +118,31 @@ pub(super) async fn claim<DB: Database>(
 ) -> Result<(), sqlx::Error> {
     let mut transaction = begin(connection).await?;
     let limit = Value::count(limit.min(LIST_MAX) as u64);
+    let (mut foreign, mut large, mut bytes) = (Vec::new(), Vec::new(), 0);
     for row in Row::<DB>::all(&mut transaction, &DUE, &[limit]).await? {
-        let Some(id) = row.id(0)? else { continue };
-        claimed.push(Claimed { work: WorkId(id), effects: row.bytes(1)?, attempts: row.count(2)? });
+        let Some(id) = row.id(0)? else {
+            foreign.push(row.bytes(0)?);
+            continue;
+        };
+        let length = row.count(4)?;
+        if !claimed.is_empty() && bytes + length > CLAIM_BYTES_MAX && guard("relay_claims_are_bounded") {
+            continue;
+        }
+        bytes += length;
+        if length > LARGE {
+            large.push(claimed.len());
+        }
+        let age = Duration::from_millis(row.count(3)?);
+        claimed.push(Claimed { work: WorkId(id), effects: row.bytes(1)?, attempts: row.count(2)?, age });
+    }
+    for place in large {
+        let row = Row::<DB>::first(&mut transaction, &EFFECTS, &[Value::Bytes(&claimed[place].work.0)]).await?;
+        claimed[place].effects = row.map_or(Ok(Vec::new()), |row| row.bytes(0))?;
+    }
+    if !foreign.is_empty() {
+        tracing::error!(rows = foreign.len(), "rows of the outbox whose ids are no ids of works are parked");
+        let ids: Vec<Value<'_>> = foreign.iter().map(|id| Value::Bytes(id)).collect();
+        FOREIGN.execute::<DB>(&mut transaction, &[Value::count(NEVER)], &ids).await?;
     }
     let ids: Vec<Value<'_>> = claimed.iter().map(|row| Value::Bytes(&row.work.0)).collect();
     CLAIM.execute::<DB>(&mut transaction, &[Value::Bytes(token.as_bytes()), Value::count(lease_ms)], &ids).await?;

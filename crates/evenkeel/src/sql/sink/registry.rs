@@ -1,9 +1,13 @@
 //! The sinks of a program, and which of them takes which topics.
 
 use super::{Confirmed, Envelope, Sink, SinkError};
+use crate::guard::guard;
+use futures_util::FutureExt;
 use futures_util::future::join_all;
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -62,7 +66,7 @@ impl Sinks {
     }
 
     /// Hands messages to their sinks; see [`Sink::publish_all`]. A topic without a route is [`SinkError::Busy`]: another program
-    /// may know it.
+    /// may know it. A sink that panics has failed ([`SinkError::Retry`]).
     pub async fn publish_all(&self, messages: &[Envelope]) -> Vec<Result<Confirmed, SinkError>> {
         let mut answers: Vec<Result<Confirmed, SinkError>> = vec![Err(no_route()); messages.len()];
         let places = |route: usize| {
@@ -72,7 +76,16 @@ impl Sinks {
         let parts = self.0.iter().enumerate().map(|(number, route)| (route, places(number)));
         let sent = parts.filter(|(_, places)| !places.is_empty()).map(|(route, places)| async move {
             let part: Vec<Envelope> = places.iter().map(|place| messages[*place].clone()).collect();
-            let mut answers = route.sink.publish_all_boxed(&part).await;
+            // A sink is the program's own code. The future is dropped with its panic, so nothing of it is seen again.
+            let called = AssertUnwindSafe(async { route.sink.publish_all_boxed(&part).await });
+            let mut answers = match called.catch_unwind().await {
+                Ok(answers) => answers,
+                Err(panic) if guard("sink_panics_are_caught") => {
+                    let words = format!("the sink panicked: {}", words(&*panic));
+                    vec![Err(SinkError::Retry(words)); part.len()]
+                }
+                Err(panic) => resume_unwind(panic),
+            };
             // A sink of a user's own that answers too little has confirmed nothing by it.
             answers.resize_with(part.len(), || Err(SinkError::Retry("the sink gave no answer".to_owned())));
             places.into_iter().zip(answers)
@@ -82,6 +95,11 @@ impl Sinks {
         }
         answers
     }
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
 fn no_route() -> SinkError {

@@ -5,6 +5,7 @@ use super::super::outbox::effect::{Effect, Invalidate, Message};
 use super::super::outbox::{WorkId, format};
 use super::windows::Wanted;
 use crate::cache::{Cache, CacheKey};
+use crate::guard::guard;
 use crate::keel::Keel;
 use crate::queue::job::Note;
 use crate::queue::{JobId, JobPut, JobWish, Order, Queue};
@@ -57,7 +58,7 @@ impl Effects {
     /// after it (U6): no such read is given the older value once the commit has happened, whoever dies in between.
     ///
     /// # Errors
-    /// [`SqlError::Effect`] for a cache under a published protocol; nothing was noted.
+    /// [`SqlError::Effect`] for a cache under a published protocol, or of a keel over another Redis; nothing was noted.
     pub fn invalidate<K, V, Q>(&mut self, cache: &Cache<K, V>, key: &Q) -> Result<(), SqlError>
     where
         K: Borrow<Q> + ?Sized,
@@ -99,8 +100,10 @@ impl Effects {
     /// last wins, whatever state the job is in then. It does not count against the queue's limits, for it is an obligation.
     ///
     /// # Errors
-    /// [`SqlError::Queue`]: it cannot be encoded, is too large, or has a unique key, which an upsert cannot keep. Nothing was noted.
+    /// [`SqlError::Queue`]: it cannot be encoded, is too large, or has a unique key, which an upsert cannot keep.
+    /// [`SqlError::Effect`]: the queue is of a keel over another Redis. Nothing was noted.
     pub fn enqueue<T: Send + Sync + 'static>(&mut self, order: Order<'_, T>) -> Result<JobId, SqlError> {
+        self.check_queue(order.stranger_to(&self.keel.queue_store()))?;
         let mut put = order.into_put()?;
         if let (Some(trace), JobWish::Run { spec, .. }) = (&self.trace, &mut put.wish)
             && !spec.notes.iter().any(|note| matches!(note, Note::Trace(_)))
@@ -117,6 +120,7 @@ impl Effects {
     /// # Errors
     /// As [`enqueue`](Self::enqueue); [`SqlError::Effect`] if the order has no id.
     pub fn reschedule<T: Send + Sync + 'static>(&mut self, order: Order<'_, T>) -> Result<JobId, SqlError> {
+        self.check_queue(order.stranger_to(&self.keel.queue_store()))?;
         let put = order.into_put()?;
         if put.version != 0 {
             let sentence = "a job is rescheduled by its id: give the order the id it was sent with (id or raw_id)";
@@ -126,8 +130,13 @@ impl Effects {
     }
 
     /// Takes a job back after the commit, wherever it is: waiting, running (its acknowledgement is refused then) or dead.
-    pub fn revoke<T: Send + Sync + 'static>(&mut self, queue: &Queue<T>, id: JobId) {
+    ///
+    /// # Errors
+    /// [`SqlError::Effect`] for a queue of another keel. Nothing was noted.
+    pub fn revoke<T: Send + Sync + 'static>(&mut self, queue: &Queue<T>, id: JobId) -> Result<(), SqlError> {
+        self.check_queue(queue.stranger_to(&self.keel.queue_store()))?;
         self.put(queue.withdrawal(id));
+        Ok(())
     }
 
     /// Publishes a message after the commit.
@@ -162,6 +171,9 @@ impl Effects {
         V: Send + Sync + 'static,
     {
         let cache_of_work = cache.of_work();
+        if !cache.is_of(&self.keel) && guard("effects_of_one_keel") {
+            return Err(of_another_keel("cache", &cache_of_work.name));
+        }
         if !cache_of_work.is_fenced {
             return Err(SqlError::Effect(format!(
                 "cache `{}` keeps a published protocol, whose invalidations cannot be repeated safely; open it with \
@@ -180,6 +192,14 @@ impl Effects {
         }
         self.invalidations.push(effect);
         Ok(())
+    }
+
+    /// The effects are carried out by this keel, and by relays over its Redis: a job of a queue elsewhere would never run.
+    fn check_queue(&self, stranger: Option<&str>) -> Result<(), SqlError> {
+        match stranger {
+            Some(queue) if guard("effects_of_one_keel") => Err(of_another_keel("queue", queue)),
+            _ => Ok(()),
+        }
     }
 
     /// What was wanted of the same job before does not count any more.
@@ -207,6 +227,13 @@ impl Effects {
     pub(super) fn encoded(&self) -> Vec<u8> {
         format::encode(&self.in_row())
     }
+}
+
+fn of_another_keel(what: &str, name: &str) -> SqlError {
+    SqlError::Effect(format!(
+        "{what} `{name}` belongs to a Keel over another Redis (or prefix) than the one this work was begun with, so its effect would go \
+         to the wrong place; begin the work with the Keel that opened the {what}"
+    ))
 }
 
 fn check_name(what: &str, name: &str) -> Result<(), SqlError> {

@@ -66,13 +66,15 @@ impl Place {
         connection: &mut DB::Connection,
         effects: &Effects,
         has_looked: bool,
-    ) -> Result<bool, sqlx::Error> {
+    ) -> Result<bool, SqlError> {
         let encoded = (!effects.is_row_empty()).then(|| effects.encoded());
+        fits::<DB>(connection, "effects", encoded.as_ref().map_or(0, Vec::len)).await?;
         let sealing = Sealing { work: effects.work, effects: encoded.as_deref(), trace: effects.trace.as_deref() };
         match self {
             Self::New => sealing.insert::<DB>(connection, has_looked).await,
             Self::Open => sealing.update::<DB>(connection).await,
         }
+        .map_err(SqlError::of::<DB>)
     }
 }
 
@@ -90,16 +92,40 @@ pub(super) async fn write<DB: Database>(
     if has_looked && !place.is_there::<DB>(connection, effects.work).await.map_err(of)? {
         return Err(SqlError::Lost);
     }
+    let largest = effects.ordered.iter().map(|message| {
+        let headers = message.headers.iter().map(|(name, value)| name.len() + value.len() + 8);
+        message.payload.len() + headers.sum::<usize>()
+    });
+    fits::<DB>(connection, "a message", largest.max().unwrap_or(0)).await?;
     take_versions::<DB>(connection, &mut effects.puts).await.map_err(of)?;
     if guard("sql_row_in_the_work") {
         upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
     }
     take_sequences::<DB>(connection, effects.work, &effects.ordered).await.map_err(of)?;
-    let is_there = place.seal::<DB>(connection, effects, has_looked).await.map_err(of)?;
+    let is_there = place.seal::<DB>(connection, effects, has_looked).await?;
     if !is_there && guard("work_row_is_there") {
         return Err(SqlError::Lost);
     }
     notify::<DB>(connection, effects).await.map_err(of)
+}
+
+/// Nothing smaller is asked about: no server that keeps to its defaults takes less.
+const SMALL_MAX: usize = 512 * 1024;
+
+/// What stands beside the bytes in a message: the statement, names, lengths.
+const BESIDE_MAX: u64 = 4 * 1024;
+
+/// A server that is sent more than it takes cuts the connection in the middle, which looks like any other lost connection: the work
+/// would be done again, and fail again. So it is asked before.
+async fn fits<DB: Database>(connection: &mut DB::Connection, what: &'static str, bytes: usize) -> Result<(), SqlError> {
+    if bytes <= SMALL_MAX || !guard("large_effects_are_refused") {
+        return Ok(());
+    }
+    let bytes = bytes as u64;
+    match DB::message_bytes_max(connection).await.map_err(SqlError::of::<DB>)? {
+        Some(limit) if bytes.saturating_add(BESIDE_MAX) > limit => Err(SqlError::TooLarge { what, bytes, limit }),
+        _ => Ok(()),
+    }
 }
 
 /// Whoever sends ordered messages is told by the commit itself, if the program wants that.

@@ -18,8 +18,9 @@ pub enum Release {
     Skip,
 }
 
+// How long it waits for a sink counts from here.
 static RESEND: Statement = Statement::new(
-    "UPDATE evenkeel_outbox SET state = 1, attempts = 0, settled_at = NULL, due_at = {now} WHERE id = ? AND state = 4",
+    "UPDATE evenkeel_outbox SET state = 1, attempts = 0, settled_at = {now}, due_at = {now} WHERE id = ? AND state = 4",
 );
 static SKIP: Statement = Statement::new(
     "UPDATE evenkeel_outbox SET state = 2, due_at = NULL, settled_at = {now} WHERE id = ? AND state = 4",
@@ -27,6 +28,11 @@ static SKIP: Statement = Statement::new(
 static RESEND_KEY: Statement = Statement::new(
     "UPDATE evenkeel_outbox_keys SET parked_at = NULL, attempts = 0, claim = NULL, due_at = {now} \
      WHERE topic = ? AND message_key = ? AND parked_at IS NOT NULL",
+);
+// How long its next message waits for a sink counts from here.
+static RESEND_MESSAGE: Statement = Statement::new(
+    "UPDATE evenkeel_outbox_ordered SET settled_at = {now} WHERE topic = ? AND message_key = ? \
+     AND sequence = (SELECT sent_sequence + 1 FROM evenkeel_outbox_keys WHERE topic = ? AND message_key = ?)",
 );
 static SKIP_KEY: Statement = Statement::new(
     "UPDATE evenkeel_outbox_keys SET parked_at = NULL, attempts = 0, error = NULL, claim = NULL, due_at = {now}, \
@@ -77,7 +83,10 @@ impl<DB: Database> Outbox<DB> {
         async move {
             let name = [Value::Text(&topic), Value::Text(&key)];
             match how {
-                Release::Resend => Ok(outbox.execute(&RESEND_KEY, &name).await? > 0),
+                Release::Resend => {
+                    outbox.execute(&RESEND_MESSAGE, &[name, name].concat()).await?;
+                    Ok(outbox.execute(&RESEND_KEY, &name).await? > 0)
+                }
                 Release::Skip => outbox.skip(&name).await,
             }
         }

@@ -83,6 +83,10 @@ pub struct Stats {
     pub aborted: u64,
     /// Works that wait for a person.
     pub parked: u64,
+    /// Works and keys that wait because the last relay that looked at them has no sink for a topic.
+    pub unrouted: u64,
+    /// Rows of a state that this program does not know: a newer program, or a hand, wrote them. No relay touches them.
+    pub unknown: u64,
     /// When the oldest work that waits began.
     pub oldest_ms: Option<u64>,
     /// Ordered messages that are not confirmed.
@@ -105,6 +109,11 @@ static MESSAGES: Statement = Statement::new("SELECT COUNT(*), MIN(created_at), {
 static KEYS: Statement = Statement::new(
     "SELECT COUNT(*), COUNT(CASE WHEN last_sequence > sent_sequence THEN 1 END), COUNT(parked_at) \
      FROM evenkeel_outbox_keys",
+);
+static UNROUTED: Statement = Statement::new(
+    "SELECT COUNT(*) + (SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NULL \
+     AND last_sequence > sent_sequence AND error LIKE 'no sink of this program%') \
+     FROM evenkeel_outbox WHERE state = 1 AND error LIKE 'no sink of this program%'",
 );
 static LIST: Statement = Statement::new(
     "SELECT id, attempts, created_at, due_at, claim, effects, error FROM evenkeel_outbox WHERE state = ? AND id > ? \
@@ -165,7 +174,8 @@ impl<DB: Database> Outbox<DB> {
                 Some(State::Done) => stats.done = count,
                 Some(State::Aborted) => stats.aborted = count,
                 Some(State::Parked) => stats.parked = count,
-                Some(State::Open) | None => {}
+                Some(State::Open) => {}
+                None => stats.unknown += count,
             }
         }
         if let Some(row) = Row::<DB>::first(&mut connection, &MESSAGES, &[]).await.map_err(of)? {
@@ -178,6 +188,8 @@ impl<DB: Database> Outbox<DB> {
             stats.keys_waiting = row.count(1).map_err(of)?;
             stats.keys_parked = row.count(2).map_err(of)?;
         }
+        let unrouted = Row::<DB>::first(&mut connection, &UNROUTED, &[]).await.map_err(of)?;
+        stats.unrouted = unrouted.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
         Ok(stats)
     }
 

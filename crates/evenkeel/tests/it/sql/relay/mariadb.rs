@@ -22,6 +22,8 @@ fn blob(digits: &str) -> String {
 
 #[path = "again.rs"]
 mod again;
+#[path = "attacked.rs"]
+mod attacked;
 #[path = "gaps.rs"]
 mod gaps;
 #[path = "killed.rs"]

@@ -132,7 +132,7 @@ impl Transaction {
             match body {
                 Some(body) if self.is_joined => _ = effects.reschedule(shop.queue.job(body).id(&job).delay(DELAY))?,
                 Some(body) => _ = effects.enqueue(shop.queue.job(body).id(&job).delay(DELAY))?,
-                None => effects.revoke(&shop.queue, JobId::named(job.as_bytes())),
+                None => effects.revoke(&shop.queue, JobId::named(job.as_bytes())).unwrap(),
             }
         }
         for (lane, number) in &self.lanes {

@@ -116,7 +116,7 @@ async fn the_work_that_commits_last_decides_about_a_job<DB: Sql>(rig: Rig<DB>) {
     assert!(versions.is_sorted_by(|one, next| one < next), "{versions:?}");
     let id = id.unwrap();
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
-    work.revoke(&rig.mail, id);
+    work.revoke(&rig.mail, id).unwrap();
     work.commit().await.unwrap();
     assert!(
         matches!(rig.mail.find(&id).await.unwrap(), Some(Found::Ended(stamp)) if Some(stamp.version) > versions[2])

@@ -1,5 +1,6 @@
 //! The unit of work, on each database.
 
+mod attacked;
 mod clocks;
 mod commits;
 mod killed;

@@ -1,0 +1,333 @@
+//! Found by attack: sinks that are absent, hang, panic or answer nonsense hold up nothing but their own messages (U4).
+
+use super::Db;
+use super::recorder::Recorder;
+use super::stage::Stage;
+use evenkeel::cache::Cache;
+use evenkeel::clock::TestClock;
+use evenkeel::sql::relay::RelayBuilder;
+use evenkeel::sql::relay::operate::{Outbox, Release};
+use evenkeel::sql::sink::{Confirmed, Envelope, Sink, SinkError, Sinks};
+use evenkeel::sql::{Message, Relay};
+use std::future::pending;
+use std::time::Duration;
+
+/// Commits a message without a key for this topic.
+async fn unordered(stage: &Stage, topic: &str) {
+    let mut work = stage.keel.begin(&stage.pool).await.unwrap();
+    work.publish(Message::new(topic, topic.to_owned())).unwrap();
+    Box::pin(work.commit()).await.unwrap();
+}
+
+/// Twenty works that nobody takes, and behind them an invalidation that a dead process has left and a message for a healthy sink.
+async fn backlog(stage: &Stage) {
+    for _ in 0..20 {
+        unordered(stage, "absent").await;
+    }
+    stage.works_due().await;
+    let cache: Cache<u64, u64> = stage.keel.cache("stock").ttl(Duration::from_secs(600)).build().unwrap();
+    let mut work = stage.keel.begin(&stage.pool).await.unwrap();
+    work.invalidate(&cache, &1).unwrap();
+    Box::pin(work.commit()).await.unwrap();
+    stage.keel.until_marked(&stage.pool).await;
+    assert_eq!(stage.works(2).await, 1);
+    stage.sql("UPDATE evenkeel_outbox SET state = 1, due_at = 2, settled_at = NULL WHERE state = 2").await;
+    unordered(stage, "links").await;
+    stage.sql("UPDATE evenkeel_outbox SET due_at = 3 WHERE state = 1 AND due_at > 3").await;
+}
+
+async fn look(relay: &Relay<Db>, times: usize) {
+    for _ in 0..times {
+        relay.run_once().await.unwrap();
+    }
+}
+
+/// With twenty works in the table whose topic has no sink, nothing else was carried out for as long as they were there.
+#[tokio::test]
+async fn works_without_a_route_hold_up_no_other_work() {
+    let stage = Stage::set().await;
+    backlog(&stage).await;
+    let sink = Recorder::new();
+    let sinks = Sinks::none().route("links", sink.clone());
+    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).batch(4).build();
+    look(&relay, 6).await;
+    assert_eq!((sink.taken(), stage.works(2).await), (vec!["links".to_owned()], 2));
+    assert_eq!(
+        (stage.works(1).await, stage.works(4).await),
+        (20, 0),
+        "the others wait for a program that has the sink"
+    );
+    let stats = Outbox::new(&stage.pool).stats().await.unwrap();
+    assert_eq!((stats.waiting, stats.unrouted), (20, 20));
+}
+
+/// The same with a sink that is away; it is not asked again and again, and gets its messages when it is back.
+#[tokio::test]
+async fn an_absent_sink_holds_up_no_other_work() {
+    let stage = Stage::set().await;
+    backlog(&stage).await;
+    let (sink, absent) = (Recorder::new(), Recorder::new());
+    absent.go_away();
+    let sinks = Sinks::none().route("links", sink.clone()).route("absent", absent.clone());
+    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).batch(4).build();
+    look(&relay, 6).await;
+    assert_eq!((sink.taken(), stage.works(2).await), (vec!["links".to_owned()], 2));
+    assert_eq!((stage.works(1).await, absent.calls()), (20, 1));
+    absent.come_back();
+    stage.clock.advance(Duration::from_secs(10));
+    // One of them comes due and finds the sink there; the others do not wait for their own time then.
+    let first = "SELECT MIN(due_at) FROM evenkeel_outbox WHERE state = 1";
+    let first = stage.number(first).await;
+    stage.sql(&format!("UPDATE evenkeel_outbox SET due_at = 1 WHERE state = 1 AND due_at = {first}")).await;
+    look(&relay, 8).await;
+    assert_eq!((stage.works(2).await, absent.taken().len()), (22, 20));
+}
+
+/// What no program takes is parked at last, so that a person sees it; released, its time begins anew.
+#[tokio::test]
+async fn what_no_program_takes_is_parked_after_its_time() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    let sinks = Sinks::none().route("links", sink.clone());
+    let relay = stage.keel.another_process().relay(&stage.pool).sinks(sinks).build();
+    let mut work = stage.keel.begin(&stage.pool).await.unwrap();
+    work.publish(Message::new("absent", "unordered")).unwrap();
+    work.publish(Message::new("absent", "ordered").key("a")).unwrap();
+    let id = work.id();
+    Box::pin(work.commit()).await.unwrap();
+    stage.due().await;
+    let looked = relay.run_once().await.unwrap();
+    assert_eq!((looked.unrouted, looked.parked, looked.failed), (2, 0, 0));
+    stage.sql("UPDATE evenkeel_outbox SET created_at = 1").await;
+    stage.sql("UPDATE evenkeel_outbox_ordered SET created_at = 1").await;
+    stage.due().await;
+    let looked = relay.run_once().await.unwrap();
+    assert_eq!((looked.parked, stage.works(4).await), (2, 1));
+    let outbox = Outbox::new(&stage.pool);
+    assert!(outbox.release(id, Release::Resend).await.unwrap());
+    assert!(outbox.release_key("absent", "a", Release::Resend).await.unwrap());
+    let looked = relay.run_once().await.unwrap();
+    assert_eq!((looked.unrouted, looked.parked), (2, 0), "its time counts from the release");
+}
+
+/// How a sink of a program's own can misbehave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum How {
+    Panics,
+    PanicsAtOnce,
+    Hangs,
+    Blocks,
+    SaysNothing,
+    SaysTooMuch,
+    SaysMuch,
+    Poison,
+}
+
+/// A sink that misbehaves at the message `bad`, and takes all others.
+#[derive(Clone)]
+struct Hostile {
+    how: How,
+    well: Recorder,
+    clock: TestClock,
+}
+
+impl Sink for Hostile {
+    async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
+        if message.payload[..] != b"bad"[..] {
+            return self.well.publish(message).await;
+        }
+        match self.how {
+            How::Hangs => {
+                // Time passes once the relay waits.
+                let clock = self.clock.clone();
+                tokio::spawn(async move { clock.advance(Duration::from_secs(1)) });
+                pending().await
+            }
+            // A thread that is blocked for a moment; what the sink says afterwards is an ordinary failure.
+            How::Blocks => {
+                std::thread::sleep(Duration::from_millis(20));
+                Err(SinkError::Retry("late".to_owned()))
+            }
+            How::SaysMuch => Err(SinkError::Retry("\0ü".repeat(100_000))),
+            How::Poison => Err(SinkError::Poison("never".to_owned())),
+            How::Panics | How::PanicsAtOnce => panic!("the sink's own fault"),
+            How::SaysNothing | How::SaysTooMuch => Err(SinkError::Retry("no".to_owned())),
+        }
+    }
+
+    fn publish_all(&self, messages: &[Envelope]) -> impl Future<Output = Vec<Result<Confirmed, SinkError>>> + Send {
+        let is_bad = messages.iter().any(|message| message.payload[..] == b"bad"[..]);
+        assert!(!(is_bad && self.how == How::PanicsAtOnce), "before it is awaited");
+        async move {
+            let mut answers = Vec::new();
+            let mut held = Vec::new();
+            for message in messages {
+                let key = message.order.as_ref().map(|order| order.key.clone());
+                if held.contains(&key) && key.is_some() {
+                    answers.push(Err(SinkError::Held));
+                    continue;
+                }
+                let is_bad = message.payload[..] == b"bad"[..];
+                if is_bad && self.how == How::SaysNothing {
+                    return answers;
+                }
+                let answer = self.publish(message).await;
+                if answer.is_err() {
+                    held.push(key);
+                }
+                answers.push(answer);
+            }
+            if self.how == How::SaysTooMuch {
+                answers.extend(vec![Ok(Confirmed::Accepted); 300]);
+            }
+            answers
+        }
+    }
+}
+
+/// A message at which a sink hung was never counted and never parked; one at which it panicked ended the lane, and all that was
+/// claimed with it waited for the end of the claim.
+#[tokio::test]
+async fn a_hostile_sink_parks_its_message_and_nothing_else() {
+    use How::{Blocks, Hangs, Panics, PanicsAtOnce, Poison, SaysMuch, SaysNothing, SaysTooMuch};
+    for how in [Panics, PanicsAtOnce, Hangs, Blocks, SaysNothing, SaysTooMuch, SaysMuch, Poison] {
+        let stage = Stage::set().await;
+        let sink = Hostile { how, well: Recorder::new(), clock: stage.clock.clone() };
+        for (key, words) in [("a", "a1"), ("a", "bad"), ("a", "a3"), ("b", "b1"), ("c", "c1")] {
+            stage.publish(key, words).await;
+        }
+        for words in ["u1", "bad", "u3"] {
+            stage.publish_unordered(words).await;
+        }
+        let builder = stage.keel.another_process().relay(&stage.pool).sinks(Sinks::to(sink.clone())).attempts_max(4);
+        let backoff = Duration::from_millis(1);
+        let relay = builder.deadline(Duration::from_millis(900)).backoff(backoff, backoff).build();
+        for _ in 0..12 {
+            stage.due().await;
+            stage.clock.advance(Duration::from_secs(10));
+            relay.run_once().await.unwrap();
+        }
+        let mut taken = sink.well.taken();
+        taken.sort();
+        taken.dedup();
+        let parked = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL AND sent_sequence = 1";
+        assert_eq!(taken, ["a1", "b1", "c1", "u1", "u3"], "{how:?}");
+        assert_eq!((stage.works(4).await, stage.number(parked).await), (1, 1), "{how:?}");
+        assert_eq!((stage.sent("b").await, stage.sent("c").await), (1, 1), "{how:?}");
+    }
+}
+
+/// Rows that this program does not know, as somebody else's program or hand may leave them: each is noticed, none stops the rest.
+#[tokio::test]
+async fn rows_that_cannot_be_read_hold_up_no_other_work() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    let mut ids = Vec::new();
+    for number in 0..6 {
+        let mut work = stage.keel.begin(&stage.pool).await.unwrap();
+        work.publish(Message::new("links", format!("u{number}"))).unwrap();
+        ids.push(work.id().0);
+        Box::pin(work.commit()).await.unwrap();
+    }
+    let id = |number: usize| super::blob(&ids[number].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    stage.sql(&format!("UPDATE evenkeel_outbox SET effects = NULL WHERE id = {}", id(0))).await;
+    stage.sql(&format!("UPDATE evenkeel_outbox SET effects = {} WHERE id = {}", super::blob("01ff"), id(1))).await;
+    stage.sql(&format!("UPDATE evenkeel_outbox SET effects = {} WHERE id = {}", super::blob("7b7d"), id(2))).await;
+    stage.sql(&format!("UPDATE evenkeel_outbox SET state = 77 WHERE id = {}", id(3))).await;
+    stage.publish("a", "a1").await;
+    stage.publish("b", "b1").await;
+    let headers = super::blob("00ff");
+    stage.sql(&format!("UPDATE evenkeel_outbox_ordered SET headers = {headers} WHERE message_key = 'a'")).await;
+    stage.sql("UPDATE evenkeel_outbox SET due_at = 1 WHERE due_at IS NOT NULL").await;
+    let relay = stage.builder(&sink).batch(2).attempts_max(2).build();
+    for _ in 0..8 {
+        stage.sql("UPDATE evenkeel_outbox SET due_at = 2 WHERE due_at > 2 AND state = 1").await;
+        relay.run_once().await.unwrap();
+    }
+    let mut taken = sink.taken();
+    taken.sort();
+    assert_eq!(taken, ["b1", "u4", "u5"]);
+    // Done: the two that could be read, and the two whose messages went to their keys.
+    assert_eq!((stage.works(4).await, stage.works(2).await), (3, 4));
+    let parked = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE parked_at IS NOT NULL AND message_key = 'a'";
+    assert_eq!(stage.number(parked).await, 1);
+    let looked = relay.run_once().await.unwrap();
+    assert!(!looked.next.is_zero(), "a row of an unknown state is no reason to look without a pause");
+}
+
+/// Every setting at 0, at the least there is, and at the most: a relay that has them works, and fails nothing.
+#[tokio::test]
+async fn extreme_settings_neither_wedge_nor_overflow() {
+    type Set = fn(RelayBuilder<Db>, Duration) -> RelayBuilder<Db>;
+    let spans: [(&str, Set); 8] = [
+        ("lease", |builder, span| builder.lease(span)),
+        ("deadline", |builder, span| builder.deadline(span)),
+        ("backoff", |builder, span| builder.backoff(span, span)),
+        ("backoff from 0", |builder, span| builder.backoff(Duration::ZERO, span)),
+        ("poll", |builder, span| builder.poll(span, span)),
+        ("poll down", |builder, span| builder.poll(span, Duration::ZERO)),
+        ("retention", |builder, span| builder.retention(span)),
+        ("unrouted_max", |builder, span| builder.unrouted_max(span)),
+    ];
+    let mut relays = Vec::new();
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    let builder = || stage.keel.another_process().relay(&stage.pool).sinks(Sinks::none().route("links", sink.clone()));
+    for (name, set) in spans {
+        for span in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
+            relays.push((format!("{name} {span:?}"), set(builder(), span).build()));
+        }
+    }
+    for number in [0, 1, 256, usize::MAX] {
+        relays.push((format!("batch {number}"), builder().batch(number).build()));
+    }
+    for number in [0, 1, u32::MAX] {
+        relays.push((format!("attempts {number}"), builder().attempts_max(number).build()));
+    }
+    sink.answer(|envelope| match &envelope.payload[..] {
+        b"sick" => Err(SinkError::Retry("no".to_owned())),
+        _ => Ok(Confirmed::Accepted),
+    });
+    for (name, relay) in relays {
+        for words in ["sick", "well"] {
+            stage.publish(words, words).await;
+            stage.publish_unordered(words).await;
+        }
+        unordered(&stage, "absent").await;
+        let before = sink.taken().len();
+        for round in 1..=7 {
+            // What was touched comes last.
+            let due = format!("due_at = {round} WHERE due_at > 1000");
+            stage.sql(&format!("UPDATE evenkeel_outbox SET {due} AND state = 1")).await;
+            stage.sql(&format!("UPDATE evenkeel_outbox_keys SET {due} AND parked_at IS NULL")).await;
+            relay.run_once().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        assert_eq!(sink.taken().len(), before + 2, "{name}");
+        relay.tidy_once().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        for table in ["evenkeel_outbox", "evenkeel_outbox_keys", "evenkeel_outbox_ordered"] {
+            stage.sql(&format!("DELETE FROM {table}")).await;
+        }
+    }
+}
+
+/// Twenty works of a megabyte and twenty messages of keys, with small ones behind them: a relay that reads all of it at once needs the memory
+/// for all of it, and the reply of the database comes too late.
+#[tokio::test]
+async fn a_claim_is_bounded_by_its_bytes() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    let large = "x".repeat(1 << 20);
+    for number in 0..20 {
+        stage.publish_unordered(&large).await;
+        stage.publish(&format!("k{}", number % 5), &large).await;
+    }
+    stage.publish_unordered("small").await;
+    stage.publish("small", "small").await;
+    stage.due().await;
+    let looks = stage.drain(&stage.relay(&sink)).await;
+    assert_eq!((sink.taken().len(), stage.works(1).await), (42, 0));
+    assert!(looks.iter().all(|looked| looked.carried <= 17 && looked.sent <= 17 && looked.failed == 0), "{looks:?}");
+    for key in 0..5 {
+        assert_eq!(sink.sequences(&format!("k{key}")), [1, 2, 3, 4]);
+    }
+}
