@@ -57,6 +57,28 @@ impl Blocking {
         }
     }
 
+    /// Runs a script; waits for its answer for up to `block` longer than the link's response time-out. For large arguments and answers.
+    ///
+    /// # Errors
+    /// As [`command`](Self::command).
+    pub async fn run(
+        &mut self,
+        script: &'static Script,
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        block: Duration,
+    ) -> Result<Value, LinkError> {
+        let call = evalsha(script, keys, args);
+        match self.command(&call, block).await {
+            // Somebody ran SCRIPT FLUSH. Nothing of the script was executed.
+            Err(LinkError::Refused { code, .. }) if code == "NOSCRIPT" => {
+                self.command(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), Duration::ZERO).await?;
+                self.command(&call, block).await
+            }
+            answer => answer,
+        }
+    }
+
     /// Runs a script and, in the same write, a command that waits for what the script wrote (`WAIT`, `WAITAOF`). Answers
     /// both; a refusal of the second is an answer, since the first has happened.
     ///

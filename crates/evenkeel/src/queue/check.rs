@@ -3,7 +3,8 @@
 use super::error::QueueError;
 use super::job::{JobSpec, Keep, Note, TIME_MS_MAX};
 use super::steps::{
-    Beat, ITEMS_MAX, NewJob, Outcome, Put, PutChange, Redrive, Reschedule, SettleAndClaim, State, Tick, When,
+    Beat, ITEMS_MAX, NewJob, Outcome, PIECE_BYTES_MAX, Put, PutChange, Redrive, Reschedule, SettleAndClaim, State,
+    Tick, When,
 };
 
 /// The longest text or header block beside a body.
@@ -75,6 +76,10 @@ pub(super) fn beat(beat: &Beat) -> Checked {
 
 pub(super) fn progress(words: &[u8]) -> Checked {
     text(words)
+}
+
+pub(super) fn piece(bytes: u64) -> Checked {
+    ensure((1..=PIECE_BYTES_MAX).contains(&bytes), "a piece of a record has between 1 byte and 1 MiB")
 }
 
 pub(super) fn list(limit: usize) -> Checked {

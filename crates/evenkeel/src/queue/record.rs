@@ -90,6 +90,27 @@ impl Record {
     }
 }
 
+impl Record {
+    /// Reads the beginning of a job's record, its body and notes left out.
+    ///
+    /// # Errors
+    /// [`Unreadable`] if it is no job's.
+    pub fn decode_head(head: &Bytes) -> Result<Self, Unreadable> {
+        let mut bytes = head.to_vec();
+        if let Some(flags) = bytes.get_mut(1) {
+            *flags &= !FLAG_NOTES;
+        }
+        let record = Self::decode(&bytes.into())?;
+        Ok(match record {
+            Self::Live(mut job) => {
+                job.spec.body = Bytes::new();
+                Self::Live(job)
+            }
+            ended => ended,
+        })
+    }
+}
+
 /// The bytes of a job.
 #[must_use]
 pub fn encode_job(job: &Job) -> Bytes {

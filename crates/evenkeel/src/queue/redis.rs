@@ -1,5 +1,6 @@
 //! The steps as scripts on Redis; docs/spec/queue.md is their specification, `memory/` their model.
 
+mod bulk;
 mod call;
 mod grow;
 mod reply;
@@ -13,11 +14,12 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Beat, Enqueued, Found, Head, Limits, Listed, Looked, NewJob, Put, PutAnswer, QueueSteps, Receipt, Redrive,
+    Beat, Enqueued, Found, Head, Limits, Listed, Looked, NewJob, Put, PutAnswer, PutChange, QueueSteps, Receipt, Redrive,
     Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick,
     Ticked,
 };
 use crate::link::{Blocking, Link, Script};
+use bulk::Bulk;
 use bytes::Bytes;
 use call::Args;
 use redis::Value;
@@ -29,13 +31,14 @@ use std::time::Duration;
 pub struct RedisQueue {
     link: Link,
     senders: Senders,
+    bulk: Bulk,
 }
 
 impl RedisQueue {
     /// The steps over this link.
     #[must_use]
     pub fn new(link: Link) -> Self {
-        Self { link, senders: Senders::default() }
+        Self { link, senders: Senders::default(), bulk: Bulk::default() }
     }
 
     /// The link the steps go over.
@@ -64,6 +67,10 @@ impl RedisQueue {
     }
 
     async fn run(&self, script: &'static Script, shard: &Shard, args: Args) -> Result<Value, QueueError> {
+        if args.len() > bulk::SHARED_BYTES_MAX {
+            let size = u64::try_from(args.len()).unwrap_or(u64::MAX);
+            return Ok(self.bulk.run(&self.link, script, shard, &args, size).await?);
+        }
         Ok(self.link.run(script, &[shard.tag().as_bytes()], &args.slices()).await?)
     }
 
@@ -93,13 +100,24 @@ impl QueueSteps for RedisQueue {
         check::new_jobs(jobs)?;
         match jobs {
             [job] => senders::enqueue(self, shard, job).await.map(|answer| vec![answer]),
-            _ => self.enqueue_in_one_call(shard, jobs).await,
+            _ => {
+                let mut answers = Vec::with_capacity(jobs.len());
+                for part in bulk::parts(jobs, |job| job.spec.body.len()) {
+                    answers.extend(self.enqueue_in_one_call(shard, part).await?);
+                }
+                Ok(answers)
+            }
         }
     }
 
     async fn put(&self, shard: &Shard, puts: &[Put]) -> Result<Vec<PutAnswer>, QueueError> {
         check::puts(puts)?;
-        reply::put(self.run(&scripts::PUT, shard, call::put(puts)).await?)
+        let body = |put: &Put| if let PutChange::Job(_, spec) = &put.change { spec.body.len() } else { 0 };
+        let mut answers = Vec::with_capacity(puts.len());
+        for part in bulk::parts(puts, body) {
+            answers.extend(reply::put(self.run(&scripts::PUT, shard, call::put(part)).await?)?);
+        }
+        Ok(answers)
     }
 
     async fn tick(&self, shard: &Shard, tick: &Tick) -> Result<Ticked, QueueError> {
@@ -121,6 +139,15 @@ impl QueueSteps for RedisQueue {
     async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Result<bool, QueueError> {
         check::progress(&words)?;
         Ok(reply::count(&self.run(&scripts::PROGRESS, shard, call::progress(receipt, &words)).await?)? == 1)
+    }
+
+    async fn piece(&self, shard: &Shard, id: JobId, from: u64, bytes: u64) -> Result<Bytes, QueueError> {
+        check::piece(bytes)?;
+        let mut key = format!("{}:job:", shard.tag()).into_bytes();
+        key.extend_from_slice(&id.0);
+        let last = from.saturating_add(bytes - 1);
+        let cmd = redis::cmd("GETRANGE").arg(key).arg(from).arg(last).take();
+        reply::bulk(self.bulk.command(&self.link, &cmd, bytes).await?)
     }
 
     async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
@@ -177,7 +204,7 @@ impl QueueSteps for RedisQueue {
 
     async fn jobs(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
         check::items(ids.len())?;
-        reply::jobs(self.run(&scripts::JOB, shard, call::ids(ids)).await?)
+        bulk::jobs(self, shard, ids).await
     }
 
     async fn heads(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Option<Head>>, QueueError> {

@@ -16,6 +16,12 @@ use std::sync::Arc;
 
 /// The most items one step may take; more is refused before anything is sent.
 pub const ITEMS_MAX: usize = 500;
+/// A claim takes jobs with records of so many bytes in all; the first one however long it is.
+pub const CLAIM_BYTES_MAX: u64 = 4 << 20;
+/// Of a longer record only the head travels with the claim.
+pub const INLINE_BYTES_MAX: u64 = 64 << 10;
+/// The longest piece that is read of a record at once.
+pub const PIECE_BYTES_MAX: u64 = 1 << 20;
 /// The most markers a shard keeps.
 pub const MARKERS_MAX: u64 = 8;
 /// A worker silent for this long is forgotten by `rescue`, and its answers with it.
@@ -259,8 +265,10 @@ pub struct Delivered {
     pub due_at: u64,
     /// What is left of the lease, in ms from when the call was answered.
     pub lease_left_ms: u64,
-    /// The job as it was before this delivery.
+    /// The job as it was before this delivery; without body and notes if there is `more`.
     pub job: Result<Box<Job>, Unreadable>,
+    /// How long the record is, if it is longer than [`INLINE_BYTES_MAX`]: its body is to be read by [`piece`](QueueSteps::piece).
+    pub more: Option<u64>,
 }
 
 /// Extends the leases of one worker.
@@ -518,6 +526,8 @@ pub trait QueueSteps: Send + Sync {
     fn beat(&self, shard: &Shard, beat: &Beat) -> impl Future<Output = Reply<Vec<bool>>> + Send;
     /// Notes how far a delivery is, in place of what was noted before; says whether it is still held.
     fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> impl Future<Output = Reply<bool>> + Send;
+    /// Reads some bytes of a record, whoever has the job: fewer at its end, none of what is not known.
+    fn piece(&self, shard: &Shard, id: JobId, from: u64, bytes: u64) -> impl Future<Output = Reply<Bytes>> + Send;
     /// Takes back what is not running.
     fn revoke(&self, shard: &Shard, ids: &[JobId]) -> impl Future<Output = Reply<Vec<Revoked>>> + Send;
     /// Moves or edits waiting jobs.

@@ -192,6 +192,10 @@ impl QueueSteps for QueueStore {
         step!(self, steps => steps.progress(shard, receipt, words))
     }
 
+    async fn piece(&self, shard: &Shard, id: JobId, from: u64, bytes: u64) -> Result<Bytes, QueueError> {
+        step!(self, steps => steps.piece(shard, id, from, bytes))
+    }
+
     async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
         step!(self, steps => steps.revoke(shard, ids))
     }

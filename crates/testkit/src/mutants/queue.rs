@@ -79,6 +79,26 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant("queue_never_early", "Jobs start before they are due.", "queue::scripts::a_job_is_never_early"),
     mutant("queue_expired", "A job runs that is later than it may be.", "queue::scripts::a_late_job_expires"),
     mutant(
+        "queue_claim_bytes",
+        "A claim of many large jobs is given up on the way, and asked for again for ever.",
+        "queue::scripts::a_claim_takes_at_most_four_mebibytes",
+    ),
+    mutant(
+        "model_claim_bytes",
+        "A claim of many large jobs is given up on the way, and asked for again for ever.",
+        "hermetic::queue_model::a_claim_takes_at_most_four_mebibytes",
+    ),
+    mutant(
+        "queue_large_body_left_behind",
+        "A large body travels with its claim, in front of all small calls of the process.",
+        "queue::scripts::a_large_body_is_left_behind_by_its_claim",
+    ),
+    mutant(
+        "queue_lists_bytes",
+        "A page of large jobs is given up on the way.",
+        "queue::side::large::redis::a_page_of_large_jobs_is_read",
+    ),
+    mutant(
         "queue_alone",
         "A job that kills its worker takes its neighbours to the dead letters.",
         "queue::scripts::a_crashed_job_is_claimed_alone",

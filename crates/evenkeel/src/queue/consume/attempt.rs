@@ -1,5 +1,6 @@
 //! One run of the handler, from delivery to outcome.
 
+use super::body;
 use super::delivery::{Cancellation, Delivery, Held, trace_of};
 use super::handled::{Handled, Reaction, delay_ms, is_fence, outcome, words_of};
 use super::judged::Judged;
@@ -68,7 +69,11 @@ async fn perform<T: Send + Sync + 'static>(
 ) -> Option<Outcome> {
     let run = &lane.run;
     let receipt = delivered.receipt;
-    let read = delivered.job.map_err(|error| error.to_string()).and_then(|job| {
+    let (_room, job) = match delivered.more {
+        None => (None, delivered.job),
+        Some(size) => (run.bodies.take(size).await, body::fetch(lane, &receipt, size).await?),
+    };
+    let read = job.map_err(|error| error.to_string()).and_then(|job| {
         let body = decode(lane, &job)?;
         Ok((job, body))
     });

@@ -2,6 +2,7 @@
 
 use super::attempt::caught_call;
 use super::batch::{Batch, BatchHandled};
+use super::body::Room;
 use super::delivery::Delivery;
 use super::gather::{BatchHandler, Gatherer};
 use super::handled::{Handled, Reaction};
@@ -228,6 +229,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             hungry: AtomicUsize::new(0),
             handling: handling(self.work, self.reaction, &core.clock, &phases),
             phases,
+            bodies: Room::default(),
             crash_max: self.crash_max,
             crash_delay_ms: ms(self.crash_delay).min(CRASH_DELAY_MS_MAX),
             core,

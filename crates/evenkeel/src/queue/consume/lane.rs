@@ -1,5 +1,6 @@
 //! What the loops of one shard share, and what all shards of one consumer share.
 
+use super::body::Room;
 use super::delivery::Delivery;
 use super::ear::Ear;
 use super::gather::Gatherer;
@@ -46,6 +47,8 @@ pub(super) struct Run<T> {
     /// Lanes that know of more work than they could take.
     pub(super) hungry: AtomicUsize,
     pub(super) phases: watch::Receiver<Phase>,
+    /// For large records.
+    pub(super) bodies: Room,
     pub(super) crash_max: u8,
     pub(super) crash_delay_ms: u64,
 }

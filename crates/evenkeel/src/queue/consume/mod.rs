@@ -8,6 +8,7 @@
 mod attempt;
 mod batch;
 mod beat;
+mod body;
 mod consumer;
 mod delivery;
 mod ear;

@@ -105,6 +105,11 @@ impl QueueSteps for MemoryQueue {
         Ok(self.step(shard, |state, _| state.progress(receipt, words)))
     }
 
+    async fn piece(&self, shard: &Shard, id: JobId, from: u64, bytes: u64) -> Result<Bytes, QueueError> {
+        check::piece(bytes)?;
+        Ok(self.step(shard, |state, _| state.piece(id, from, bytes)))
+    }
+
     async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Result<Vec<Revoked>, QueueError> {
         check::items(ids.len())?;
         Ok(self.step(shard, |state, now| state.revoke(now, ids)))

@@ -1,8 +1,13 @@
 //! A worker's two steps: `settle_and_claim` and `beat`.
 
-use super::state::{Answer, Record, ShardState, note_error};
-use crate::queue::job::{End, ErrorClass, JobId, Note, Retries};
-use crate::queue::steps::{Beat, Claimed, Delivered, Outcome, Receipt, SettleAndClaim, Settled, State, Verdict};
+use super::state::{Answer, Record, ShardState, note_error, size};
+use crate::guard::guard;
+use crate::queue::job::{End, ErrorClass, Job, JobId, JobSpec, Note, Retries};
+use crate::queue::record::encode_job;
+use crate::queue::steps::{
+    Beat, CLAIM_BYTES_MAX, Claimed, Delivered, INLINE_BYTES_MAX, Outcome, Receipt, SettleAndClaim, Settled, State,
+    Verdict,
+};
 use bytes::Bytes;
 
 impl ShardState {
@@ -36,9 +41,10 @@ impl ShardState {
         let deliveries = answer.ids.iter().filter_map(|id| {
             let (job, _, deadline) = self.live(*id).filter(|(job, _, _)| job.token == Some(answer.token))?;
             let receipt = Receipt { id: *id, token: answer.token, fence: job.fence };
-            let mut job = Box::new(job.clone());
+            let (mut job, more) = travels(job);
             job.token = None;
-            Some(Delivered { receipt, due_at: 0, lease_left_ms: deadline.saturating_sub(lease_now), job: Ok(job) })
+            let lease_left_ms = deadline.saturating_sub(lease_now);
+            Some(Delivered { receipt, due_at: 0, lease_left_ms, job: Ok(job), more })
         });
         Claimed { verdicts: answer.verdicts.clone(), deliveries: deliveries.collect(), next: self.next(now) }
     }
@@ -76,7 +82,7 @@ impl ShardState {
     fn claim(&mut self, now: u64, lease_now: u64, call: &SettleAndClaim) -> Vec<Delivered> {
         let due = self.due.iter().flat_map(|index| index.iter().take_while(|(due, _)| *due <= now));
         let candidates: Vec<(u64, JobId)> = due.take(call.want).copied().collect();
-        let mut deliveries = Vec::new();
+        let (mut deliveries, mut bytes) = (Vec::new(), 0);
         for (due_at, id) in candidates {
             let Some((job, _, _)) = self.live(id) else { continue };
             if job.expires_at.is_some_and(|expires_at| now > expires_at) {
@@ -89,6 +95,11 @@ impl ShardState {
             if suspect && !deliveries.is_empty() {
                 break;
             }
+            let size = size(job);
+            if !deliveries.is_empty() && bytes + size > CLAIM_BYTES_MAX && guard("model_claim_bytes") {
+                break;
+            }
+            bytes += size;
             deliveries.extend(self.deliver(now, lease_now, call, id, due_at));
             if suspect {
                 break;
@@ -107,12 +118,12 @@ impl ShardState {
     ) -> Option<Delivered> {
         let mut job = self.take(id)?;
         job.started = false;
-        let before = job.clone();
+        let (before, more) = travels(&job);
         job.fence = (job.fence + 1).max(now * 1000).max(self.fence_floor + 1);
         job.token = Some(call.token);
         let receipt = Receipt { id, token: call.token, fence: job.fence };
         self.place(id, job, State::Leased, lease_now + call.lease_ms);
-        Some(Delivered { receipt, due_at, lease_left_ms: call.lease_ms, job: Ok(before) })
+        Some(Delivered { receipt, due_at, lease_left_ms: call.lease_ms, job: Ok(before), more })
     }
 
     pub(super) fn beat(&mut self, now: u64, beat: &Beat) -> Vec<bool> {
@@ -120,6 +131,14 @@ impl ShardState {
         self.hear(beat.worker, lease_now);
         let deadline = lease_now + beat.lease_ms;
         beat.deliveries.iter().map(|(receipt, started)| self.extend(receipt, *started, deadline)).collect()
+    }
+
+    /// Some bytes of a record; fewer at its end, none of what is no job.
+    pub(super) fn piece(&self, id: JobId, from: u64, bytes: u64) -> Bytes {
+        let Some((job, _, _)) = self.live(id) else { return Bytes::new() };
+        let record = encode_job(job);
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(record.len());
+        record.slice(place(from)..place(from.saturating_add(bytes)))
     }
 
     pub(super) fn progress(&mut self, receipt: &Receipt, words: Bytes) -> bool {
@@ -148,4 +167,14 @@ impl ShardState {
         }
         true
     }
+}
+
+/// A job as it travels with a claim: a large one without its body, and how long its record is.
+fn travels(job: &Job) -> (Box<Job>, Option<u64>) {
+    let size = size(job);
+    if size <= INLINE_BYTES_MAX {
+        return (Box::new(job.clone()), None);
+    }
+    let spec = JobSpec { body: Bytes::new(), notes: Vec::new(), ..job.spec.clone() };
+    (Box::new(Job { spec, ..job.clone() }), Some(size))
 }

@@ -24,6 +24,11 @@ impl Args {
         starts.zip(&self.ends).map(|(start, end)| &self.buffer[*start..*end]).collect()
     }
 
+    /// How many bytes they take.
+    pub(super) fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
     pub(super) fn bytes(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.buffer.extend_from_slice(bytes.as_ref());
         self.ends.push(self.buffer.len());
@@ -48,6 +53,11 @@ impl Args {
 
 pub(super) fn ids(ids: &[JobId]) -> Args {
     ids.iter().fold(Args::default(), |args, id| args.bytes(id.0))
+}
+
+/// `whole`: however long the answer is.
+pub(super) fn jobs(ids: &[JobId], whole: bool) -> Args {
+    ids.iter().fold(Args::default().bytes(if whole { "1" } else { "" }), |args, id| args.bytes(id.0))
 }
 
 pub(super) fn enqueue(jobs: &[NewJob]) -> Args {

@@ -84,7 +84,14 @@ pub(super) fn settle_and_claim(reply: Value, token: Token) -> Parsed<Settled> {
         let mut field = || fields.next().ok_or_else(|| unexpected("settle_and_claim"));
         let (id, fence, due_at) = (job_id(&bulk(id)?)?, unsigned(&field()?)?, unsigned(&field()?)?);
         let lease_left_ms = unsigned(&field()?)?;
-        let job = match Record::decode(&bulk(field()?)?) {
+        let (record, more) = match field()? {
+            Value::Array(parts) => {
+                let [head, size] = <[Value; 2]>::try_from(parts).map_err(|_| unexpected("settle_and_claim"))?;
+                (Record::decode_head(&bulk(head)?), Some(unsigned(&size)?))
+            }
+            whole => (Record::decode(&bulk(whole)?), None),
+        };
+        let job = match record {
             Ok(Record::Live(mut job)) => {
                 // In the answer to a repeated call the record already shows this delivery.
                 job.token = None;
@@ -93,7 +100,7 @@ pub(super) fn settle_and_claim(reply: Value, token: Token) -> Parsed<Settled> {
             Ok(Record::Ended(_)) => Err(Unreadable::ended()),
             Err(unreadable) => Err(unreadable),
         };
-        deliveries.push(Delivered { receipt: Receipt { id, token, fence }, due_at, lease_left_ms, job });
+        deliveries.push(Delivered { receipt: Receipt { id, token, fence }, due_at, lease_left_ms, job, more });
     }
     Ok(Settled::Done(Claimed { verdicts, deliveries, next }))
 }
@@ -175,8 +182,18 @@ pub(super) fn count(reply: &Value) -> Parsed<u64> {
     unsigned(reply)
 }
 
-pub(super) fn jobs(reply: Value) -> Parsed<Vec<Looked>> {
-    array(reply)?.into_iter().map(looked).collect()
+/// One answer of `jobs`: what was found, or how long a record is that did not fit into the answer.
+pub(super) enum Answered {
+    Looked(Looked),
+    Left(u64),
+}
+
+pub(super) fn jobs(reply: Value) -> Parsed<Vec<Answered>> {
+    let answered = |item| match item {
+        Value::Int(size) => Ok(Answered::Left(unsigned(&Value::Int(size))?)),
+        item => looked(item).map(Answered::Looked),
+    };
+    array(reply)?.into_iter().map(answered).collect()
 }
 
 fn looked(reply: Value) -> Parsed<Looked> {

@@ -14,6 +14,7 @@ local function adopt(kind, id, place, score, raw)
     call('SET', JOB .. id, raw)
     call('ZADD', place == 5 and DEAD or DUE[place], score, id)
     add('bytes', #raw)
+    note_size(#raw)
   elseif until_ms == 0 then
     call('SET', JOB .. id, raw)
   elseif until_ms then

@@ -1,9 +1,16 @@
 -- Everything about some ids.
--- KEYS 1 shard    ARGV ids
--- Replies for each: nothing, unknown; or the record, the index (0-3 waiting by priority, 4 leased, 5 dead, -1 ended), and the score
--- Cost O(records). Writes nothing.
+-- KEYS 1 shard    ARGV 1 "1" answers records however long they are, then ids
+-- Replies for each: nothing, unknown; or the record, the index (0-3 waiting by priority, 4 leased, 5 dead, -1 ended), and the score;
+-- or its length alone, where the answer would become too long: to be asked for again
+-- Cost O(records), 4 MiB unless told otherwise. Writes nothing.
+local ALONE_MAX, room = 1048576, ARGV[1] == '1' and FOREVER or 4194304
+
 local function found(id)
+  local size = call('STRLEN', JOB .. id)
+  local left = size > room or (size > ALONE_MAX and ARGV[1] ~= '1')
+  if left then return size end -- guard: queue_lists_bytes
   local raw = call('GET', JOB .. id)
+  room = room - size
   local j, how = open(raw)
   if how then return { raw, -1, 0 } end
   local index, score = nil, nil
@@ -13,5 +20,5 @@ local function found(id)
 end
 
 local answers = {}
-for at, id in ipairs(ARGV) do answers[at] = found(id) end
+for at = 2, #ARGV do answers[at - 1] = found(ARGV[at]) end
 return answers

@@ -20,5 +20,6 @@ call('SETRANGE', JOB .. id, before, ending)
 j.flags = bit.bor(j.flags, NOTES)
 call('SETRANGE', JOB .. id, 0, head(j))
 add('bytes', #ending - tail)
+note_size(before + #ending)
 save_totals()
 return 1

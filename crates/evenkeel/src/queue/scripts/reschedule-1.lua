@@ -2,15 +2,16 @@
 -- KEYS 1 shard    ARGV for each: id, when ("" keeps it), the flags of its codec with a new body or "", body
 -- Replies a byte for each: 0 unknown · 1 changed · 2 changed after a lapse · 3 running · 4 dead · 16 + how it ended
 -- Cost O(log n) each, and O(body) for a new one
-local lease_now, before = lease_clock(), earliest()
-local answers = {}
+local lease_now, before, answers = lease_clock(), earliest(), {}
 
 local function replace_body(id, j, body)
   local key, notes = JOB .. id, select(2, notes_of(id, j))
   local size = call('STRLEN', key)
   local tail = notes > 0 and call('GETRANGE', key, -notes, -1) or ''
-  call('SET', key, call('GETRANGE', key, 0, j.body_at - 2) .. body .. tail)
-  add('bytes', call('STRLEN', key) - size)
+  local record = call('GETRANGE', key, 0, j.body_at - 2) .. body .. tail
+  call('SET', key, record)
+  note_size(#record)
+  add('bytes', #record - size)
 end
 
 local function reschedule(id, when, codec, body)

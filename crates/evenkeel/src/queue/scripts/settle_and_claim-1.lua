@@ -21,7 +21,8 @@ for at = 7, #ARGV do
 end
 local verdicts = settle_all(7)
 
-local lease, out = { token = token, span = tonumber(ARGV[3]), taken = {} }, {}
+local lease, out = { token = token, span = tonumber(ARGV[3]), taken = {}, bytes = 0 }, {}
+lease.fits = meta.record_max <= INLINE_MAX and meta.record_max * want <= CLAIM_MAX
 for _, priority in ipairs(in_use()) do
   local gone, stop = {}, want <= 0
   if meta.paused > NOW then stop = true end -- guard: queue_paused

@@ -14,6 +14,7 @@ local function accept(id, due, raw, j)
   call('SET', JOB .. id, record)
   call('ZADD', DUE[j.flags % 4], text(due), id)
   add('bytes', #record)
+  note_size(#record)
   add('created', 1)
 end
 

@@ -14,11 +14,11 @@ local function repeat_answer(answer, lease_now)
   local out = {}
   for from = at + count, #answer, 16 do
     local id = string.sub(answer, from, from + 15)
-    local raw = call('GET', JOB .. id)
+    local raw, size = looked_up(JOB .. id)
     local j = open(raw)
     if j and j.token == token then
       local left = math.max((tonumber(call('ZSCORE', LEASED, id)) or 0) - lease_now, 0)
-      for _, part in ipairs({ id, j.fence, 0, left, raw }) do out[#out + 1] = part end
+      for _, part in ipairs({ id, j.fence, 0, left, travels(raw, size) }) do out[#out + 1] = part end
     end
   end
   return { string.sub(answer, at, at + count - 1), NOW, next_due((earliest())), out }

@@ -1,13 +1,29 @@
 -- Leases waiting jobs whose time has come: urgent ones first, then by due time, then by id.
--- Answers id, fence, due, lease left, record of each. Cost O(want log n).
-local function give(id, key, due, raw, lease, out)
+-- Answers id, fence, due, lease left, record of each; of a large one its head and its length. Cost O(want log n).
+-- Records longer than this are left behind, for the worker to read in pieces; and as much is claimed at once, the first job whatever it takes.
+local INLINE_MAX, INLINE_LAST, CLAIM_MAX = 65536, '65535', 4194304
+
+-- As much of a record as travels with a claim, and how long it is.
+local function looked_up(key)
+  local raw = call('GETRANGE', key, '0', INLINE_LAST)
+  if #raw < INLINE_MAX then return raw, #raw end
+  local size = call('STRLEN', key)
+  if size > INLINE_MAX then raw = string.sub(raw, 1, HEAD_LAST + 1) end -- guard: queue_large_body_left_behind
+  return raw, size
+end
+
+local function travels(raw, size)
+  return #raw < size and { raw, size } or raw
+end
+
+local function give(id, key, due, raw, size, lease, out)
   local fence, flags = NOW * 1000, string.byte(raw, 2)
   fence = math.max(fence, struct.unpack('>I8', raw, 17) + 1) -- guard: queue_fence_rises
   fence = math.max(fence, meta.floor + 1) -- guard: queue_fence_floor
   if has(flags, STARTED) then call('SETRANGE', key, '1', string.char(flags - STARTED)) end
   call('SETRANGE', key, '16', struct.pack('>I8c16', fence, lease.token))
   local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, fence, due, lease.span, raw
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, fence, due, lease.span, travels(raw, size)
   lease.taken[#lease.taken + 1] = id
 end
 
@@ -29,18 +45,22 @@ local function claim_from(index, want, lease, out, gone)
   if #found == 0 then return false, want end
   local keys = {}
   for at = 1, #found, 2 do keys[#keys + 1] = JOB .. found[at] end
-  local records = call('MGET', unpack(keys))
+  local records = lease.fits and call('MGET', unpack(keys))
   for at = 1, #found, 2 do
-    local id, raw = found[at], records[(at + 1) / 2]
+    local id, raw, size = found[at], nil, 0
+    if records then raw = records[(at + 1) / 2] else raw, size = looked_up(keys[(at + 1) / 2]) end
     local is_job, late, suspect = looked_at(raw)
     if suspect and not late and #out > 0 then return true end -- guard: queue_alone
+    local full = is_job and not late and #out > 0 and lease.bytes + size > CLAIM_MAX
+    if full then return true end -- guard: queue_claim_bytes
     gone[#gone + 1] = id
     if not is_job then
       add('ghosts', 1)
     elseif late then
       finish(id, open(raw), EXPIRED)
     else
-      give(id, keys[(at + 1) / 2], found[at + 1], raw, lease, out)
+      lease.bytes = lease.bytes + size
+      give(id, keys[(at + 1) / 2], found[at + 1], raw, size, lease, out)
       if suspect then return true end -- guard: queue_alone
     end
   end

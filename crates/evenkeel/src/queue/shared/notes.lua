@@ -37,4 +37,5 @@ local function annotate(id, j, kind, bytes)
   call('SETRANGE', JOB .. id, size - tail, ending)
   j.flags = bit.bor(j.flags, NOTES)
   add('bytes', #ending - tail)
+  note_size(size - tail + #ending)
 end

@@ -5,7 +5,7 @@ local DUE = { [0] = tag .. ':due:0', tag .. ':due:1', tag .. ':due:2', tag .. ':
 local LEASED, DEAD, JOB, META = tag .. ':leased', tag .. ':dead', tag .. ':job:', tag .. ':meta'
 local FOREVER = 9007199254740991
 local NOW = now_ms()
-local SETTINGS = { 'seen', 'back', 'paused', 'floor', 'bytes', 'jobs_max', 'bytes_max', 'shards' }
+local SETTINGS = { 'seen', 'back', 'paused', 'floor', 'bytes', 'jobs_max', 'bytes_max', 'shards', 'record_max' }
 local meta, totals = { jobs_max = FOREVER, bytes_max = FOREVER }, {}
 for at, held in ipairs(call('HMGET', META, unpack(SETTINGS))) do
   meta[SETTINGS[at]] = tonumber(held or meta[SETTINGS[at]] or 0)
@@ -14,6 +14,17 @@ end
 -- A whole number as an argument: Redis would write each with 17 digits, which takes longer than most commands.
 local function text(number)
   return string.format('%d', number)
+end
+
+-- No record of this shard is longer. An empty shard begins anew; in one from before this was kept, none is longer than all of them.
+local SMALL, noted_max = 8192, meta.record_max
+if meta.bytes == 0 then meta.record_max = SMALL elseif noted_max == 0 then meta.record_max = meta.bytes end
+
+local function note_size(size)
+  meta.record_max = math.max(meta.record_max, size)
+  if meta.record_max == noted_max then return end
+  noted_max = meta.record_max
+  call('HSET', META, 'record_max', text(noted_max))
 end
 
 -- The priorities that may have jobs waiting. Most topics know only the normal one.

@@ -1,10 +1,11 @@
 //! Who is given what, and what a lost reply costs.
 
 use super::world::{Consumer, World, job, plain};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use bytes::Bytes;
-use evenkeel::queue::job::{JobSpec, Keep, Note, Priority, Retries};
-use evenkeel::queue::steps::{ITEMS_MAX, NewJob, Outcome, QueueSteps, SettleAndClaim, Settled, When};
+use evenkeel::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
+use evenkeel::queue::record::Record;
+use evenkeel::queue::steps::{Delivered, ITEMS_MAX, NewJob, Outcome, QueueSteps, SettleAndClaim, Settled, When};
 
 fn with_priority(name: &str, priority: Priority, delay_ms: u64) -> NewJob {
     NewJob { when: When::In(delay_ms), spec: JobSpec { priority, ..job(name).spec }, ..job(name) }
@@ -167,5 +168,59 @@ pub async fn what_was_sent_is_delivered<Q: QueueSteps>(world: &World<Q>) -> Resu
     let got = delivered.job?;
     assert_eq!((got.enqueued_at, got.expires_at), (enqueued_at, Some(enqueued_at + 82)));
     assert_eq!(got.spec, spec);
+    Ok(())
+}
+
+fn sized(name: &str, bytes: usize) -> NewJob {
+    NewJob { spec: JobSpec { body: Bytes::from(vec![name.as_bytes()[0]; bytes]), ..job(name).spec }, ..job(name) }
+}
+
+fn ids(deliveries: &[Delivered]) -> Vec<JobId> {
+    deliveries.iter().map(|delivered| delivered.receipt.id).collect()
+}
+
+/// All that was due came in one answer, which was given up on the way and asked for again, for ever.
+pub async fn a_claim_takes_at_most_four_mebibytes<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    const MIB: usize = 1 << 20;
+    let sizes = [("a", MIB), ("b", 2 * MIB), ("c", 2 * MIB), ("d", 5 * MIB), ("e", 10), ("f", 10)];
+    world.given(&sizes.map(|(name, bytes)| sized(name, bytes))).await?;
+    let mut consumer = Consumer::default();
+    for expected in [&["a", "b"][..], &["c"], &["d"], &["e", "f"]] {
+        let claimed = world.claim(&mut consumer, 10).await?;
+        assert_eq!(ids(&claimed), expected.iter().map(|name| job(name).id).collect::<Vec<_>>());
+    }
+    // A hundred small ones beside a large one are counted one by one.
+    world.given(&["g", "h"].map(|name| sized(name, 60_000))).await?;
+    assert_eq!(world.claim(&mut consumer, 100).await?.len(), 2);
+    Ok(())
+}
+
+/// A body that does not travel with its claim is read piece by piece, by whoever holds the delivery.
+pub async fn a_large_body_is_left_behind_by_its_claim<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let notes = vec![Note::Headers(Bytes::from_static(b"{}"))];
+    let large = sized("b", 100_000);
+    let large = NewJob { spec: JobSpec { notes, late_ms_max: Some(60_000), ..large.spec }, ..large };
+    world.given(&[sized("a", 60_000), large.clone()]).await?;
+    let mut consumer = Consumer::default();
+    let call = consumer.call(10);
+    let first = world.settle_and_claim(&call).await?.deliveries;
+    let again = world.settle_and_claim(&call).await?.deliveries;
+    for deliveries in [first, again] {
+        let [small, left] = &deliveries[..] else { panic!("{deliveries:?}") };
+        assert_eq!((small.more, small.job.as_ref().map(|job| job.spec.body.len())), (None, Ok(60_000)));
+        let head = left.job.as_ref().expect("a head");
+        assert_eq!((head.spec.body.len(), head.spec.notes.len(), head.spec.late_ms_max), (0, 0, Some(60_000)));
+        let size = left.more.context("it travelled with its claim")?;
+        let mut record = Vec::new();
+        while (record.len() as u64) < size {
+            let piece = world.queue.piece(&world.shard, left.receipt.id, record.len() as u64, 30_000).await?;
+            assert!(!piece.is_empty() && piece.len() <= 30_000);
+            record.extend_from_slice(&piece);
+        }
+        let Record::Live(job) = Record::decode(&record.into())? else { panic!("it has ended") };
+        assert_eq!((job.token, job.fence), (Some(left.receipt.token), left.receipt.fence));
+        assert!(job.spec.body == large.spec.body && job.spec.notes == large.spec.notes);
+    }
+    assert!(world.queue.piece(&world.shard, job("nobody").id, 0, 10).await?.is_empty());
     Ok(())
 }

@@ -50,7 +50,8 @@ macro_rules! queue_suite {
             // claim
             urgent_jobs_go_first, jobs_of_one_millisecond_leave_in_order, a_claim_takes_no_more_than_wanted, a_paused_topic_gives_nothing,
             a_lost_reply_is_repeated, a_stale_call_changes_nothing, fences_rise_within_one_millisecond,
-            fences_rise_above_what_sql_has_seen, what_was_sent_is_delivered,
+            fences_rise_above_what_sql_has_seen, what_was_sent_is_delivered, a_claim_takes_at_most_four_mebibytes,
+            a_large_body_is_left_behind_by_its_claim,
             // settle
             a_late_settlement_changes_nothing, a_repeated_ack_leaves_the_next_job_of_that_id_alone,
             a_token_that_returns_is_told_apart_by_its_fence,

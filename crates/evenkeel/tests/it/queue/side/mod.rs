@@ -34,6 +34,7 @@ mod faults;
 mod grows;
 mod hostile;
 mod killed;
+mod large;
 mod layers;
 mod leases;
 mod log;

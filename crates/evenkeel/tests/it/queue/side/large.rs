@@ -1,0 +1,134 @@
+//! Large bodies next to small ones on one keel.
+
+use super::desk::{Desk, open};
+use super::rig::{Rig, ended};
+use bytes::Bytes;
+use evenkeel::Keel;
+use evenkeel::codec::Raw;
+use evenkeel::queue::topic::Place;
+use evenkeel::queue::{Delivery, Handled, Queue};
+use std::convert::Infallible;
+use tokio::sync::{mpsc, oneshot};
+
+on_both! {
+    large_bodies_arrive_while_small_jobs_are_served
+    many_bodies_of_a_mebibyte_keep_the_link_up
+    a_page_of_large_jobs_is_read
+    a_large_body_moves_to_the_next_attempt_whole
+}
+
+const MIB: usize = 1 << 20;
+
+/// A body that shows where each of its parts belongs.
+fn body(number: u8, bytes: usize) -> Bytes {
+    let mut body = vec![number; bytes];
+    body.chunks_mut(1000).zip(0_u32..).for_each(|(part, place)| {
+        let mark = place.to_be_bytes();
+        let length = part.len().min(4);
+        part[..length].copy_from_slice(&mark[..length]);
+    });
+    body.into()
+}
+
+async fn bulk(keel: &Keel) -> Queue<Bytes> {
+    keel.queue("bulk").codec(Raw).body_bytes_max(32 * MIB).build().await.unwrap()
+}
+
+/// Which lives the link of this process has had; none in memory.
+fn epoch(keel: &Keel) -> Option<u64> {
+    keel.link().map(|link| link.epoch().expect("the link is up").number())
+}
+
+/// Sends bodies of these sizes and waits until all of them have arrived, while small jobs go through another queue of the keel.
+async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize) {
+    let keel = rig.process().await;
+    let (bulk, mail) = (bulk(&keel).await, keel.queue::<String>("mail").build().await.unwrap());
+    let began = epoch(&keel);
+    for (number, size) in (0..).zip(&sizes) {
+        bulk.now(&body(number, *size)).await.unwrap();
+    }
+    let (sender, mut arrived) = mpsc::unbounded_channel();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let consumer = bulk.consume(move |delivery: Delivery<Bytes>| {
+        let sender = sender.clone();
+        async move {
+            // The test may have failed by now.
+            let _ = sender.send(delivery.body);
+            Ok::<_, Infallible>(Handled::Done)
+        }
+    });
+    let consumer = tokio::spawn(consumer.concurrency(concurrency).run(async {
+        let _ = stopped.await;
+    }));
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    let small = async {
+        loop {
+            let id = mail.now(&"small".to_owned()).await.expect("a call of another queue fails");
+            assert_eq!(desk.done().await, "small");
+            ended(&mail, &id).await;
+        }
+    };
+    let large = async {
+        let mut missing: Vec<u8> = (0..).take(sizes.len()).collect();
+        while !missing.is_empty() {
+            let arrived = arrived.recv().await.unwrap();
+            let number = arrived[500];
+            assert!(arrived == body(number, sizes[usize::from(number)]), "body {number} has changed on its way");
+            let place = missing.iter().position(|missing| *missing == number).expect("it has come twice");
+            missing.remove(place);
+        }
+    };
+    tokio::select! {
+        () = small => {}
+        () = large => {}
+    }
+    drop(stop);
+    consumer.await.unwrap().unwrap();
+    office.close().await;
+    assert_eq!(epoch(&keel), began, "the link broke");
+}
+
+/// All bodies of a claim came in one answer, which was given up and asked for again for ever.
+async fn large_bodies_arrive_while_small_jobs_are_served(rig: Rig) {
+    all_arrive(&rig, vec![20 * MIB; 8], 16).await;
+}
+
+async fn many_bodies_of_a_mebibyte_keep_the_link_up(rig: Rig) {
+    all_arrive(&rig, vec![MIB; 100], 64).await;
+}
+
+async fn a_page_of_large_jobs_is_read(rig: Rig) {
+    let keel = rig.process().await;
+    let bulk = bulk(&keel).await;
+    let sizes = [2000, 3 * MIB, 30_000, 5 * MIB, MIB, MIB / 2, 900_000, 900_000, 900_000, 900_000, 900_000, 900_000];
+    let mut ids = Vec::new();
+    for (number, size) in (0..).zip(sizes) {
+        ids.push(bulk.now(&body(number, size)).await.unwrap());
+    }
+    let page = keel.topic("bulk").await.unwrap().peek(Place::Waiting, None, 100).await.unwrap();
+    assert_eq!(page.jobs.len(), sizes.len());
+    for (number, (id, size)) in (0..).zip(ids.iter().zip(sizes)) {
+        let seen = page.jobs.iter().find(|seen| seen.id == *id).unwrap();
+        assert!(seen.job.as_ref().unwrap().spec.body == body(number, size), "body {number}");
+    }
+}
+
+/// What is noted at the end of a large record, and its lease, are as those of a small one.
+async fn a_large_body_moves_to_the_next_attempt_whole(rig: Rig) {
+    let keel = rig.process().await;
+    let mail = keel.queue::<String>("mail").build().await.unwrap();
+    let large = "x".repeat(300_000);
+    mail.job(&large).header("tenant", "a").enqueue().await.unwrap();
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    let first = desk.next().await;
+    assert!(first.delivery.progress("half of it").await.unwrap());
+    first.answer(Ok(Handled::Snooze(std::time::Duration::ZERO)));
+    let second = desk.next().await;
+    assert!(second.delivery.body == large);
+    assert_eq!(second.delivery.headers().get("tenant").map(String::as_str), Some("a"));
+    assert_eq!(second.delivery.last_progress(), Some(&b"half of it"[..]));
+    second.answer(Ok(Handled::Done));
+    office.close().await;
+}
