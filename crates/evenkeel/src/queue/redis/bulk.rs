@@ -91,18 +91,19 @@ async fn open<'a>(
     Ok(&mut **place.insert(connection))
 }
 
-/// Items in parts of a few MiB; an item that is longer goes alone.
-pub(super) fn parts<T>(items: &[T], bytes: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
-    let mut sum = 0;
-    items.chunk_by(move |item, next| {
-        sum = if sum == 0 { bytes(item) } else { sum };
-        sum += bytes(next);
-        let fits = sum <= PART_BYTES_MAX;
-        if !fits {
-            sum = 0;
+/// Items in parts of a few MiB; an item that is longer goes alone. Of no items one part: a call about nothing is a call.
+pub(super) fn parts<T>(items: &[T], bytes: impl Fn(&T) -> usize) -> Vec<&[T]> {
+    let (mut parts, mut begin, mut sum) = (Vec::new(), 0, 0);
+    for (at, item) in items.iter().enumerate() {
+        let size = bytes(item);
+        if at > begin && sum + size > PART_BYTES_MAX {
+            parts.push(&items[begin..at]);
+            (begin, sum) = (at, 0);
         }
-        fits
-    })
+        sum += size;
+    }
+    parts.push(&items[begin..]);
+    parts
 }
 
 /// Everything about some jobs, in as many calls as their size asks for.

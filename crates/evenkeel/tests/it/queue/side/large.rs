@@ -7,6 +7,7 @@ use evenkeel::Keel;
 use evenkeel::codec::Raw;
 use evenkeel::queue::topic::Place;
 use evenkeel::queue::{Delivery, Handled, Queue};
+use std::cell::Cell;
 use std::convert::Infallible;
 use tokio::sync::{mpsc, oneshot};
 
@@ -62,8 +63,9 @@ async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize) {
     }));
     let desk = Desk::new();
     let office = open(desk.consumer(&mail));
+    let all_here = Cell::new(false);
     let small = async {
-        loop {
+        while !all_here.get() {
             let id = mail.now(&"small".to_owned()).await.expect("a call of another queue fails");
             assert_eq!(desk.done().await, "small");
             ended(&mail, &id).await;
@@ -78,11 +80,9 @@ async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize) {
             let place = missing.iter().position(|missing| *missing == number).expect("it has come twice");
             missing.remove(place);
         }
+        all_here.set(true);
     };
-    tokio::select! {
-        () = small => {}
-        () = large => {}
-    }
+    tokio::join!(small, large);
     drop(stop);
     consumer.await.unwrap().unwrap();
     office.close().await;
