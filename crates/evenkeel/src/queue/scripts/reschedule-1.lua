@@ -5,8 +5,7 @@
 local lease_now, before, answers = lease_clock(), earliest(), {}
 
 local function replace_body(id, j, body)
-  local key, notes = JOB .. id, select(2, notes_of(id, j))
-  local size = call('STRLEN', key)
+  local key, notes, size = JOB .. id, select(2, notes_of(id, j)), call('STRLEN', JOB .. id)
   local tail = notes > 0 and call('GETRANGE', key, -notes, -1) or ''
   local record = call('GETRANGE', key, 0, j.body_at - 2) .. body .. tail
   call('SET', key, record)
