@@ -22,8 +22,8 @@ pub(super) async fn list(desk: &Desk<'_>, output: Output) -> Result<bool> {
         output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
         return Ok(true);
     }
-    let found = prefixes::find(keel).await?;
-    let hint = prefixes::hint(keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
+    let found = prefixes::find(desk.keel).await?;
+    let hint = prefixes::hint(desk.keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
     output.print(&Value::Array(values), "")?;
     eprintln!("{hint}");
     // The queues are elsewhere: the answer to the question is no.
