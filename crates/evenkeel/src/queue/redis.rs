@@ -14,9 +14,9 @@ use super::check;
 use super::error::QueueError;
 use super::job::JobId;
 use super::steps::{
-    Beat, Enqueued, Found, Head, Limits, Listed, Looked, NewJob, Put, PutAnswer, PutChange, QueueSteps, Receipt, Redrive,
-    Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick,
-    Ticked,
+    Beat, Enqueued, Found, Head, Limits, Listed, Looked, NewJob, Put, PutAnswer, PutChange, QueueSteps, Receipt,
+    Redrive, Redriven, Reschedule, Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats,
+    Tick, Ticked,
 };
 use crate::link::{Blocking, Link, Script};
 use bulk::Bulk;

@@ -22,7 +22,7 @@ pub(super) async fn list(desk: &Desk<'_>, output: Output) -> Result<bool> {
         output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
         return Ok(true);
     }
-    let found = prefixes::find(desk.keel).await?;
+    let found = prefixes::find(&desk.keel).await?;
     let hint = prefixes::hint(desk.keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
     output.print(&Value::Array(values), "")?;
     eprintln!("{hint}");

@@ -67,6 +67,10 @@ const PATIENCE_SECONDS: u32 = 600;
 /// # Errors
 /// [`SqlError::Database`]: nothing was noted as done that was not; call again. [`SqlError::NewerSchema`] if a newer version of
 /// the library has been here: update this program. [`SqlError::Busy`] if another process takes longer than a minute.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the written-out future is `Send` for every lifetime, so that callers may spawn it"
+)]
 pub fn migrate<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Result<(), SqlError>> + Send {
     async move {
         let migrations = MIGRATIONS.iter().map(|own| Migration {
@@ -119,6 +123,10 @@ pub fn migrate<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Resu
 /// [`SqlError::Database`]: what the database refused; what comes after it was not run. [`SqlError::NewerSchema`] if `table` has a
 /// later migration than the last of these. [`SqlError::Migration`] if it has one that was changed since, or is not among these.
 /// [`SqlError::Busy`] if another process takes longer than ten minutes.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the written-out future is `Send` for every lifetime, so that callers may spawn it"
+)]
 pub fn run_migrations<DB: Database>(
     pool: &sqlx::Pool<DB>,
     migrations: &Migrator,
