@@ -74,9 +74,9 @@ impl Room {
     }
 
     fn of(total: usize) -> Self {
-        describe_gauge!("http_connections", "Connections that are open, without brief ones");
+        describe_gauge!("web_connections", "Connections that are open, without brief ones");
         describe_counter!(
-            "http_connections_brief_total",
+            "web_connections_brief_total",
             "Connections that found no ordinary place and were kept short"
         );
         let places = Places {
@@ -84,9 +84,9 @@ impl Room {
             share: total / SHARES,
             taken: Mutex::default(),
             is_crowded: AtomicBool::new(false),
-            connections: gauge!("http_connections"),
+            connections: gauge!("web_connections"),
         };
-        let brief_total = counter!("http_connections_brief_total");
+        let brief_total = counter!("web_connections_brief_total");
         Self { places: Arc::new(places), brief: Arc::new(Semaphore::new(BRIEF_MAX)), brief_total }
     }
 

@@ -39,7 +39,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
         announce(&url);
         Ok(())
     };
-    let opened = open_in_time(&config, listener, &settings, announced, &mut stop).await?;
+    let opened = Box::pin(open_in_time(&config, listener, &settings, announced, &mut stop)).await?;
     let Some((listener, opened)) = opened else { return Ok(()) };
     let (over, is_over) = tokio::sync::oneshot::channel::<()>();
     let service = opened.service.clone();
@@ -93,7 +93,7 @@ async fn open_in_time(
             opened = opening => opened.map(Some),
         }
     };
-    let (listener, opened) = web::serve_while(listener, router, opening).await?;
+    let (listener, opened) = Box::pin(web::serve_while(listener, router, opening)).await?;
     let Some(opened) = opened? else { return Ok(None) };
     info!("the database is there: the service is open");
     Ok(Some((listener, opened)))

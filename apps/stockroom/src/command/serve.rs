@@ -37,7 +37,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
         announce(&url);
         Ok(())
     };
-    let opened = open_in_time(&config, listener, &settings, announced, &mut stop).await?;
+    let opened = Box::pin(open_in_time(&config, listener, &settings, announced, &mut stop)).await?;
     let Some((listener, service)) = opened else { return Ok(()) };
     http::serve(service.clone(), listener, settings, stop).await.context("the service ended")?;
     service.close().await;
@@ -82,7 +82,7 @@ async fn open_in_time(
             opened = opening => opened.map(Some),
         }
     };
-    let (listener, opened) = web::serve_while(listener, router, opening).await?;
+    let (listener, opened) = Box::pin(web::serve_while(listener, router, opening)).await?;
     let Some(opened) = opened? else { return Ok(None) };
     info!("the database is there: the service is open");
     Ok(Some((listener, opened)))

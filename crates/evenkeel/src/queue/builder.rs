@@ -12,6 +12,7 @@ use super::server;
 use super::settings::{Durability, Settings, WhenFull};
 #[cfg(feature = "sql")]
 use super::sql::{JobTable, Judge, SqlTable, keep_sweeping};
+use super::store::QueueStore;
 #[cfg(feature = "sql")]
 use crate::background::Background;
 use crate::codec::{Codec, Json, check_id};
@@ -203,24 +204,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             #[cfg(not(feature = "sql"))]
             is_judged: false,
         };
-        if let Some(held) = store.topic(&self.name).await?
-            && held.codec != wanted.codec
-        {
-            tracing::warn!(
-                queue = self.name,
-                was = held.codec,
-                is = wanted.codec,
-                "the topic is opened with another codec than before; bodies of both codecs wait in it until all programs use one"
-            );
-            conflict(&self.name, "codec");
-        }
-        let held = store.register(&self.name, &wanted).await?;
-        if held.is_judged && !wanted.is_judged {
-            let reason = "its jobs are rows in a SQL database, which decides about them; say `sql(&pool)` with that database, as its \
-                          other programs do"
-                .to_owned();
-            return Err(QueueError::Settings { queue: self.name, reason });
-        }
+        let held = enter(&store, &self.name, &wanted).await?;
         let router = Arc::new(Router::open(&store, &self.name, held.shards, self.keel.clock()).await?);
         let shards = router.shards();
         if let Some(wanted) = settings.shards
@@ -257,6 +241,28 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             keel: self.keel,
         }))
     }
+}
+
+/// Enters the topic in the register; says so if its programs do not agree about it.
+async fn enter(store: &QueueStore, queue: &str, wanted: &TopicRecord) -> Result<TopicRecord, QueueError> {
+    if let Some(held) = store.topic(queue).await?
+        && held.codec != wanted.codec
+    {
+        tracing::warn!(
+            queue,
+            was = held.codec,
+            is = wanted.codec,
+            "the topic is opened with another codec than before; bodies of both codecs wait in it until all programs use one"
+        );
+        conflict(queue, "codec");
+    }
+    let held = store.register(queue, wanted).await?;
+    if held.is_judged && !wanted.is_judged {
+        let reason = "its jobs are rows in a SQL database, which decides about them; say `sql(&pool)` with that database, as its \
+                      other programs do";
+        return Err(QueueError::Settings { queue: queue.to_owned(), reason: reason.to_owned() });
+    }
+    Ok(held)
 }
 
 /// Refuses what cannot work with rows, in one sentence.

@@ -1,7 +1,7 @@
 //! Who is given what, and what a lost reply costs.
 
 use super::world::{Consumer, World, job, plain};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
 use evenkeel::queue::record::Record;
@@ -206,9 +206,9 @@ pub async fn a_large_body_is_left_behind_by_its_claim<Q: QueueSteps>(world: &Wor
     let first = world.settle_and_claim(&call).await?.deliveries;
     let again = world.settle_and_claim(&call).await?.deliveries;
     for deliveries in [first, again] {
-        let [small, left] = &deliveries[..] else { panic!("{deliveries:?}") };
+        let [small, left] = &deliveries[..] else { bail!("not two deliveries") };
         assert_eq!((small.more, small.job.as_ref().map(|job| job.spec.body.len())), (None, Ok(60_000)));
-        let head = left.job.as_ref().expect("a head");
+        let head = left.job.as_ref().ok().context("a head")?;
         assert_eq!((head.spec.body.len(), head.spec.notes.len(), head.spec.late_ms_max), (0, 0, Some(60_000)));
         let size = left.more.context("it travelled with its claim")?;
         let mut record = Vec::new();
@@ -217,7 +217,7 @@ pub async fn a_large_body_is_left_behind_by_its_claim<Q: QueueSteps>(world: &Wor
             assert!(!piece.is_empty() && piece.len() <= 30_000);
             record.extend_from_slice(&piece);
         }
-        let Record::Live(job) = Record::decode(&record.into())? else { panic!("it has ended") };
+        let Record::Live(job) = Record::decode(&record.into())? else { bail!("it has ended") };
         assert_eq!((job.token, job.fence), (Some(left.receipt.token), left.receipt.fence));
         assert!(job.spec.body == large.spec.body && job.spec.notes == large.spec.notes);
     }
