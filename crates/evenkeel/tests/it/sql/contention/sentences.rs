@@ -5,12 +5,12 @@ use testkit::proxy::{Direction, Proxy};
 
 #[tokio::test]
 async fn a_locking_commit_without_an_answer_is_not_retryable_on_mariadb() {
-    told(a_locking_commit_without_an_answer_is_not_retryable(Rig::<sqlx::MySql>::open().await)).await;
+    Box::pin(told(a_locking_commit_without_an_answer_is_not_retryable(Rig::<sqlx::MySql>::open().await))).await;
 }
 
 #[tokio::test]
 async fn a_locking_commit_without_an_answer_is_not_retryable_on_postgres() {
-    told(a_locking_commit_without_an_answer_is_not_retryable(Rig::<sqlx::Postgres>::open().await)).await;
+    Box::pin(told(a_locking_commit_without_an_answer_is_not_retryable(Rig::<sqlx::Postgres>::open().await))).await;
 }
 
 /// The commit has happened and its answer is lost. A caller that is told to try again does the work twice.
