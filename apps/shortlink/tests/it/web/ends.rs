@@ -80,7 +80,8 @@ async fn the_job_follows_its_link() {
     let mut options = LinkOptions::from_url(&redis.url).unwrap();
     options.prefix = format!("{}-{}", redis.prefix, store.name());
     let keel = Keel::builder().connect_with(options).await.unwrap();
-    let topic = keel.topic("link-ends").await.unwrap();
+    let pool = sqlx::SqlitePool::connect(&database).await.unwrap();
+    let topic = keel.topic("link-ends").await.unwrap().sql(&pool);
     let due = async |code: &str| match job(&topic, code).await {
         Some(Found::Live { state: State::Waiting(_), score, .. }) => Some(score),
         _ => None,

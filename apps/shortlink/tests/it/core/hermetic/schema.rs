@@ -51,5 +51,5 @@ async fn an_older_schema_is_brought_up_to_date_by_those_who_write() {
     let why = place.refuse(&["export", "out.tsv"]);
     assert!(why.contains("schema version 0, and 2 is needed; shortlink serve brings it up to date"), "{why}");
     place.succeed(&["import", "in.tsv"]);
-    assert_eq!(place.succeed(&["export", "out.tsv"]), "1 links written to out.tsv\n");
+    assert_eq!(place.succeed(&["export", "out.tsv"]), "1 link written to out.tsv\n");
 }
