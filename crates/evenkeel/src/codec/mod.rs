@@ -33,6 +33,7 @@ use std::any::TypeId;
 
 /// The ids of Evenkeel's codecs.
 pub(crate) const JSON: u8 = 1;
+#[cfg(any(feature = "cache", feature = "queue"))]
 pub(crate) const MESSAGE_PACK: u8 = 2;
 const INTEGER: u8 = 3;
 const RAW: u8 = 4;

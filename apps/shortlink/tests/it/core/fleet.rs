@@ -36,7 +36,7 @@ async fn start_at_once(url: &str) {
 
 /// Only the instance that makes the tables comes to a step, so not all of these are killed.
 fn is_killed(at: usize) -> bool {
-    at % 2 == 0
+    at.is_multiple_of(2)
 }
 
 fn first_line(instance: &mut Child) -> String {
