@@ -89,16 +89,6 @@ pub(super) const ROWS: &[Mutant] = &[
         "hermetic::queue_model::a_claim_takes_at_most_four_mebibytes",
     ),
     mutant(
-        "queue_large_body_left_behind",
-        "A large body travels with its claim, in front of all small calls of the process.",
-        "queue::scripts::a_large_body_is_left_behind_by_its_claim",
-    ),
-    mutant(
-        "queue_lists_bytes",
-        "A page of large jobs is given up on the way.",
-        "queue::side::large::redis::a_page_of_large_jobs_is_read",
-    ),
-    mutant(
         "queue_alone",
         "A job that kills its worker takes its neighbours to the dead letters.",
         "queue::scripts::a_crashed_job_is_claimed_alone",
@@ -219,11 +209,6 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue_fence_bounded",
         "A fence that no delivery had leaves no room for later ones.",
         "queue::side::answers::memory::a_fence_of_nobody_does_not_spoil_later_fences",
-    ),
-    mutant(
-        "queue_attempt_caught",
-        "A job whose body panics when it is dropped keeps its lease for ever.",
-        "queue::side::hostile::memory::misbehaving_user_code_ends_only_its_own_attempt",
     ),
     mutant(
         "queue_decode_caught",

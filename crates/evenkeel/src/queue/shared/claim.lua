@@ -8,7 +8,7 @@ local function looked_up(key)
   local raw = call('GETRANGE', key, '0', INLINE_LAST)
   if #raw < INLINE_MAX then return raw, #raw end
   local size = call('STRLEN', key)
-  if size > INLINE_MAX then raw = string.sub(raw, 1, HEAD_LAST + 1) end -- guard: queue_large_body_left_behind
+  if size > INLINE_MAX then raw = string.sub(raw, 1, HEAD_LAST + 1) end
   return raw, size
 end
 
