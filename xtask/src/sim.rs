@@ -1,6 +1,6 @@
-//! `cargo xtask sim cache|queue|outbox`: the long runs. What they tried and what broke is counted; anything that broke fails.
+//! `cargo xtask sim cache|queue|outbox|lock`: the long runs. What they tried and what broke is counted; anything that broke fails.
 //!
-//! Each is a test of the library (`cache::histories`, `queue::side::killed`, `sql::sim`), which tries a little in every test run. Here it is
+//! Each is a test of the library (`cache::histories`, `queue::side::killed`, `sql::sim`, `lock::histories`), which tries a little in every test run. Here it is
 //! run for as many seeds, or jobs, as are wanted.
 
 use crate::shell::{self, cargo};
@@ -13,6 +13,7 @@ use std::process::Stdio;
 const CACHE: &str = "cache::histories::long_run";
 const EVENTUAL: &str = "cache::histories::eventual::long_run";
 const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
+const LOCK: &str = "lock::histories::long_run";
 const QUEUE: &str = "queue::side::killed::long_run";
 const JOBS: &str = "EVENKEEL_SIM_JOBS";
 /// `{}` is the database.
@@ -31,6 +32,19 @@ enum Name {
     /// Fresh reads and writes of three processes while connections are cut and processes are paused and killed: linearizable? And
     /// eventual reads while loads exceed their budget and entries are deleted or overwritten: none older than what was acknowledged?
     Cache {
+        /// One seed, to play it again
+        #[arg(conflicts_with = "seeds", required_unless_present = "seeds")]
+        seed: Option<u64>,
+        /// Many: `1..200`, both included
+        #[arg(long, value_name = "A..B")]
+        seeds: Option<String>,
+        /// One JSON object a seed, and one with the sums
+        #[arg(long)]
+        json: bool,
+    },
+    /// Locks, read/write locks and semaphores of three processes that die, lose connections and drop calls: do holds exclude each
+    /// other, do fences rise, is everything free again?
+    Lock {
         /// One seed, to play it again
         #[arg(conflicts_with = "seeds", required_unless_present = "seeds")]
         seed: Option<u64>,
@@ -73,6 +87,11 @@ enum Name {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.name {
         Name::Cache { seed, seeds, json } => cache(*seed, seeds.as_deref(), *json),
+        Name::Lock { seed, seeds, json } => {
+            let seeds = range(*seed, seeds.as_deref())?;
+            test::build()?;
+            play(&Suite::with(LOCK)?, LOCK, (SEEDS, &seeds), *json, lock_words)
+        }
         Name::Queue { jobs, json } => {
             test::build()?;
             play(&Suite::with(QUEUE)?, QUEUE, (JOBS, &jobs.to_string()), *json, killed_words)
@@ -95,7 +114,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-fn cache(seed: Option<u64>, seeds: Option<&str>, json: bool) -> Result<()> {
+/// The seeds that were asked for, as `A..B`.
+fn range(seed: Option<u64>, seeds: Option<&str>) -> Result<String> {
     let seeds = match (seed, seeds) {
         (Some(seed), _) => format!("{seed}..{seed}"),
         (None, Some(seeds)) => seeds.to_owned(),
@@ -108,6 +128,11 @@ fn cache(seed: Option<u64>, seeds: Option<&str>, json: bool) -> Result<()> {
     if first > last {
         bail!("the range {seeds} is empty; the first seed must not be above the last");
     }
+    Ok(seeds)
+}
+
+fn cache(seed: Option<u64>, seeds: Option<&str>, json: bool) -> Result<()> {
+    let seeds = range(seed, seeds)?;
     test::build()?;
     play(&Suite::with(EVENTUAL)?, EVENTUAL, (SEEDS, &seeds), json, eventual_words)?;
     play(&Suite::with(CACHE)?, CACHE, (SEEDS, &seeds), json, words)
@@ -129,6 +154,26 @@ fn eventual_words(row: &Value) -> String {
         number("deleted"),
         number("overwritten"),
         number("cut_connections"),
+    )
+}
+
+/// What one history of locks, or all, came to.
+fn lock_words(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    format!(
+        "{} histories up to seed {}: {} holds, {} violations; {} busy, {} failed, {} lost, {} broken, {} leaked, {} acquisitions \
+         dropped; {} processes died",
+        number("lock_histories"),
+        number("lock_seed"),
+        number("holds"),
+        number("violations"),
+        number("busy"),
+        number("failed"),
+        number("lost"),
+        number("broken"),
+        number("leaked"),
+        number("dropped_acquires"),
+        number("died"),
     )
 }
 

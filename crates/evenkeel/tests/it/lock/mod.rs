@@ -2,6 +2,7 @@
 
 mod exclusive;
 mod fence;
+mod histories;
 mod pool_scripts;
 mod pools_side_by_side;
 mod redlock;
