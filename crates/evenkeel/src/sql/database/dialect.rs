@@ -57,6 +57,11 @@ pub trait Dialect: sqlx::Database {
     /// Tells every process that [listens](Self::listen); `None` where the database cannot.
     const NOTIFY: Option<&'static str> = None;
 
+    /// Whether the connection keeps the statements of [`send_text`](Self::send_text) and [`rows_of_text`](Self::rows_of_text). To close
+    /// one on MySQL is a message without an answer, after which the next message waits for the server's delayed acknowledgement
+    /// (40 ms on Linux; sqlx 0.9.0 leaves Nagle's algorithm on).
+    const KEEPS_TEXT: bool = false;
+
     /// Calls `heard` once it listens, and then whenever somebody may have notified; a connection that was lost and came back
     /// counts. Takes a connection of its own. Answers at once where the database has no notifications.
     fn listen(
@@ -255,7 +260,7 @@ macro_rules! same_for {
             if values.is_empty() {
                 return Ok(sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(connection).await?.rows_affected());
             }
-            let query = sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(false);
+            let query = sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(Self::KEEPS_TEXT);
             let query = values.iter().fold(query, |query, value| match value {
                 Value::Int(number) => query.bind(*number),
                 Value::MaybeInt(number) => query.bind(*number),
@@ -268,7 +273,8 @@ macro_rules! same_for {
         }
 
         async fn rows_of_text(connection: &mut Self::Connection, text: String) -> Result<Vec<Self::Row>, sqlx::Error> {
-            sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(false).fetch_all(connection).await
+            let query = sqlx::query::<$database>(sqlx::AssertSqlSafe(text)).persistent(Self::KEEPS_TEXT);
+            query.fetch_all(connection).await
         }
 
         fn int(row: &Self::Row, at: usize) -> Result<Option<i64>, sqlx::Error> {

@@ -16,6 +16,7 @@ impl Database for sqlx::MySql {}
 
 impl Dialect for sqlx::MySql {
     const KIND: Kind = Kind::MySql;
+    const KEEPS_TEXT: bool = true;
     // When the statement began, without a detour through dates. (`UNIX_TIMESTAMP(NOW(3))` passes through the session's time zone and
     // is ambiguous for an hour each autumn.)
     const NOW_MS: &'static str = "CAST(@@timestamp * 1000 AS SIGNED)";

@@ -171,6 +171,11 @@ impl Plan<'_> {
     async fn run_step_by_step<DB: Database>(&self, mut connection: PoolConnection<DB>) -> Result<(), SqlError> {
         // The lock ends with the connection, whatever becomes of this future.
         connection.close_on_drop();
+        let named = DB::rows_of_text(&mut connection, "SELECT DATABASE()".to_owned()).await?.into_iter().next();
+        if named.map(Row::<DB>::wrap).map(|row| row.maybe_text(0)).transpose()?.flatten().is_none() {
+            let text = "the address of the database server names no database: write mysql://USER:PASSWORD@HOST/NAME";
+            return Err(SqlError::Migration(text.to_owned()));
+        }
         self.lock_by_name::<DB>(&mut connection).await?;
         self.make_table::<DB>(&mut connection).await?;
         while let Some((migration, stopped)) = self.missing::<DB>(&mut connection).await? {

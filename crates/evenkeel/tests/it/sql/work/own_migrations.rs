@@ -3,9 +3,13 @@
 use crate::sql::rig::{Rig, Sql, pool};
 use evenkeel::sql::{SqlError, migrate, run_migrations};
 use futures_util::future::join_all;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
 use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, SqlSafeStr, Sqlite};
+use std::ops::Range;
+use std::time::Duration;
 use testkit::process::{Station, Worker};
 
 on_each! {
@@ -137,26 +141,41 @@ async fn program() {
     station.say("survived").unwrap();
 }
 
+/// Kill points that are tried at once, each on a database of its own.
+const AT_ONCE: usize = 8;
+
 /// Starts a program on an empty database that is killed at its n-th step, then one that is not; for every n.
 async fn killed_at_each_step<DB: Sql>(kind: &str) {
     let mut kills = 0;
     loop {
-        let empty = DB::fresh().await;
-        let point = format!("migration_step:{}", kills + 1);
-        let mut worker =
-            Worker::start_with("sql::work::own_migrations::program", &[("EVENKEEL_CRASH_AT", &point)]).unwrap();
-        worker.say(&Program { kind: kind.to_owned(), url: empty.url.clone() }).unwrap();
-        let survived = worker.hear::<String>().await.is_ok();
-        let pool = pool::<DB>(&empty.url, 1).await;
-        start(&pool).await.unwrap_or_else(|error| panic!("after a kill at step {}: {error}", kills + 1));
-        is_complete(&pool).await;
-        if survived {
+        let points = (kills + 1..=kills + AT_ONCE).map(|point| survives_kill_at::<DB>(kind, point));
+        let survived = join_all(points).await;
+        let killed = survived.iter().take_while(|survived| !**survived).count();
+        assert!(
+            survived[killed..].iter().all(|survived| *survived),
+            "killed at a step that is not there: {survived:?}"
+        );
+        kills += killed;
+        if killed < AT_ONCE {
             break;
         }
-        kills += 1;
         assert!(kills < 100, "it never survives");
     }
     assert!(kills >= 20, "{kills} kills");
+}
+
+/// Whether the program has no such step. Either way the next one ends what it began.
+async fn survives_kill_at<DB: Sql>(kind: &str, step: usize) -> bool {
+    let empty = DB::fresh().await;
+    let point = format!("migration_step:{step}");
+    let mut worker =
+        Worker::start_with("sql::work::own_migrations::program", &[("EVENKEEL_CRASH_AT", &point)]).unwrap();
+    worker.say(&Program { kind: kind.to_owned(), url: empty.url.clone() }).unwrap();
+    let survived = worker.hear::<String>().await.is_ok();
+    let pool = pool::<DB>(&empty.url, 1).await;
+    start(&pool).await.unwrap_or_else(|error| panic!("after a kill at step {step}: {error}"));
+    is_complete(&pool).await;
+    survived
 }
 
 #[tokio::test]
@@ -172,6 +191,75 @@ async fn mariadb_program_killed_at_any_step_starts_again() {
 #[tokio::test]
 async fn postgres_program_killed_at_any_step_starts_again() {
     killed_at_each_step::<Postgres>("postgres").await;
+}
+
+/// Ten programs start at once, on an empty database and on an older one in turn. Half of them are killed at a moment of their first
+/// second that the seed draws; the others start, and the schema is right.
+async fn killed_at_random<DB: Sql>(kind: &str, seeds: Range<u64>)
+where
+    DB::Connection: Migrate,
+{
+    for seed in seeds {
+        let mut random = StdRng::seed_from_u64(seed);
+        let database = DB::fresh().await;
+        if seed % 2 == 1 {
+            let mut first = migrator(&[GOODS]);
+            first.dangerous_set_table_name(TABLE);
+            first.run(&pool::<DB>(&database.url, 1).await).await.unwrap();
+        }
+        let programs: Vec<_> = (0..PROGRAMS)
+            .map(|at| {
+                let mut worker = Worker::start("sql::work::own_migrations::program").unwrap();
+                worker.say(&Program { kind: kind.to_owned(), url: database.url.clone() }).unwrap();
+                let killed_after = Duration::from_millis(random.random_range(0..1_000));
+                (worker, (at % 2 == 0).then_some(killed_after))
+            })
+            .collect();
+        join_all(programs.into_iter().map(async |(mut worker, killed_after)| match killed_after {
+            // An error is a worker that was quicker than its killer.
+            Some(after) if tokio::time::timeout(after, worker.hear::<String>()).await.is_err() => {
+                worker.process().kill().unwrap();
+            }
+            Some(_) => {}
+            None => drop(worker.hear::<String>().await.unwrap_or_else(|error| panic!("seed {seed}: {error}"))),
+        }))
+        .await;
+        is_complete(&pool::<DB>(&database.url, 1).await).await;
+    }
+}
+
+#[tokio::test]
+async fn sqlite_programs_killed_at_random_leave_one_schema() {
+    killed_at_random::<Sqlite>("sqlite", 0..4).await;
+}
+
+#[tokio::test]
+async fn mariadb_programs_killed_at_random_leave_one_schema() {
+    killed_at_random::<MySql>("mariadb", 0..4).await;
+}
+
+#[tokio::test]
+async fn postgres_programs_killed_at_random_leave_one_schema() {
+    killed_at_random::<Postgres>("postgres", 0..4).await;
+}
+
+#[tokio::test]
+#[ignore = "a hundred rounds on each database"]
+async fn programs_killed_a_hundred_times_leave_one_schema() {
+    killed_at_random::<Sqlite>("sqlite", 100..200).await;
+    killed_at_random::<MySql>("mariadb", 100..200).await;
+    killed_at_random::<Postgres>("postgres", 100..200).await;
+}
+
+/// The driver's own words ("unexpected null", or a wait for nobody) would not say what is missing.
+#[tokio::test]
+async fn mariadb_address_without_a_database_is_refused() {
+    let database = MySql::fresh().await;
+    let (server, _) = database.url.rsplit_once('/').unwrap();
+    let pool = pool::<MySql>(server, 1).await;
+    for error in [run_migrations(&pool, &both(), TABLE).await.unwrap_err(), migrate(&pool).await.unwrap_err()] {
+        assert!(matches!(error, SqlError::Migration(_)) && error.to_string().contains("names no database"), "{error}");
+    }
 }
 
 /// What sqlx's runner leaves when it is killed: a migration that is noted as begun, and some of its statements executed.
