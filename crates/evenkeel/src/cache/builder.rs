@@ -101,7 +101,8 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
     }
 
     /// How long after its lease a loaded value may still be stored. Default 1.5 s, less for ttls below 4 s. What took longer
-    /// is returned to its readers and not stored (`evenkeel_cache_refused_fills_total{reason="over_budget"}`).
+    /// is returned to its readers and not stored, so a query that always takes longer is never cached: a warning says so once
+    /// (`evenkeel_cache_refused_fills_total{reason="over_budget"}` counts).
     pub fn load_budget(mut self, budget: Duration) -> Self {
         self.draft.load_budget = Some(budget);
         self

@@ -63,6 +63,40 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     ///
     /// While Redis is away, reads come from the loader, at most `loads_max` at once.
     ///
+    /// `load` is lent the key, and its future may outlive this call: take the key out of the reference before the `async` block. The
+    /// pattern `|&id|` copies a number; a longer key is cloned.
+    ///
+    /// ```
+    /// # use evenkeel::{Keel, cache::CacheError};
+    /// # use std::{convert::Infallible, time::Duration};
+    /// # async fn find(_: u64) -> Result<Option<String>, Infallible> { Ok(None) }
+    /// # async fn find_named(_: String) -> Result<Option<String>, Infallible> { Ok(None) }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), CacheError> {
+    /// # let keel = Keel::memory();
+    /// let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).build()?;
+    /// users.get(&42, |&id| async move { find(id).await }).await?;
+    ///
+    /// let emails = keel.cache::<String, String>("email").ttl(Duration::from_secs(600)).build()?;
+    /// emails.get("ada@example.org", |email| find_named(email.to_owned())).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// With the reference inside the block the compiler says "lifetime may not live long enough":
+    ///
+    /// ```compile_fail
+    /// # use evenkeel::{Keel, cache::CacheError};
+    /// # use std::{convert::Infallible, time::Duration};
+    /// # async fn find(_: u64) -> Result<Option<String>, Infallible> { Ok(None) }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), CacheError> {
+    /// # let users = Keel::memory().cache::<u64, String>("user").ttl(Duration::from_secs(600)).build()?;
+    /// users.get(&42, |id| async move { find(*id).await }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The loader's own ([`CacheError::Loader`]), its panic or time-out; [`CacheError::Overloaded`] if too many loads were in
     /// the way, [`CacheError::Busy`] if too many readers were; [`CacheError::Failing`] if another reader's load of this key kept

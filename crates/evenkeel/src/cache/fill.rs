@@ -32,7 +32,16 @@ impl<V: 'static> Core<V> {
     pub(super) async fn fill(&self, lease: &Leasehold, landing: &Landing<V>, found: &Found<V>) -> Fate {
         // Also if an invalidation of this process has cut the flight: whether it came before the lease or after is for the store
         // to judge. A load that began between an invalidation and its answer is a good one, and everybody waits for it.
-        if guard("load_budget") && self.clock.now().since(lease.sent) > self.settings.load_budget {
+        let took = self.clock.now().since(lease.sent);
+        if guard("load_budget") && took > self.settings.load_budget {
+            if self.metrics.is_first_over_budget() {
+                let budget = self.settings.load_budget;
+                tracing::warn!(
+                    cache = %self.name, ?took, ?budget,
+                    "a load took longer than the load budget, so its value is not cached; if it often does, raise \
+                     CacheBuilder::load_budget (told once)"
+                );
+            }
             return self.refused("over_budget", Fate::Dropped);
         }
         if self.switches.bypass_fills() && guard("bypassed_fill") {

@@ -10,6 +10,7 @@ use super::loader::{BatchLoader, batch_loader};
 use super::want::Want;
 use crate::guard::guard;
 use crate::together::in_groups;
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::fmt;
@@ -40,15 +41,31 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
     ///
     /// The loader's failure is the failure of those keys that it was called with. It counts as one load of `loads_max`.
     ///
+    /// Keys are given as [`get`](Self::get) takes them: `&str` for keys that are `String`.
+    ///
+    /// ```
+    /// # use evenkeel::Keel;
+    /// # use std::{convert::Infallible, time::Duration};
+    /// # async fn find(_: Vec<String>) -> Result<Vec<(String, u32)>, Infallible> { Ok(vec![("tea".to_owned(), 7)]) }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stock = Keel::memory().cache::<String, u32>("stock").ttl(Duration::from_secs(600)).build()?;
+    /// let found = stock.get_many(["tea", "salt"], |names| find(names)).await.map_err(evenkeel::cache::CacheError::from)?;
+    /// assert_eq!(found["tea"].as_deref(), Some(&7));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Incomplete`] if any key failed, with the answers of all others.
-    pub async fn get_many<'k, F, Load, Rows, E>(
+    pub async fn get_many<'k, Q, F, Load, Rows, E>(
         &self,
-        keys: impl IntoIterator<Item = &'k K>,
+        keys: impl IntoIterator<Item = &'k Q>,
         load: F,
     ) -> Result<HashMap<K, Option<Arc<V>>>, Incomplete<K, V>>
     where
-        K: 'k,
+        K: Borrow<Q>,
+        Q: ToOwned<Owned = K> + ?Sized + 'k,
         F: Fn(Vec<K>) -> Load + Send + Sync,
         Load: Future<Output = Result<Rows, E>> + Send + 'static,
         Rows: IntoIterator<Item = (K, V)>,
@@ -63,21 +80,23 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
     ///
     /// # Errors
     /// As [`get_many`](Self::get_many).
-    pub async fn get_many_from<'k, F, Load, Rows, E>(
+    pub async fn get_many_from<'k, Q, F, Load, Rows, E>(
         &self,
-        keys: impl IntoIterator<Item = &'k K>,
+        keys: impl IntoIterator<Item = &'k Q>,
         freshness: Freshness,
         load: F,
     ) -> Result<HashMap<K, Option<Arc<V>>>, Incomplete<K, V>>
     where
-        K: 'k,
+        K: Borrow<Q>,
+        Q: ToOwned<Owned = K> + ?Sized + 'k,
         F: Fn(Vec<K>, Source) -> Load + Send + Sync,
         Load: Future<Output = Result<Rows, E>> + Send + 'static,
         Rows: IntoIterator<Item = (K, V)>,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        let mut seen = HashSet::new();
-        let keys: Vec<&K> = keys.into_iter().filter(|key| seen.insert(*key)).collect();
+        let owned: Vec<K> = keys.into_iter().map(ToOwned::to_owned).collect();
+        let mut seen = HashSet::with_capacity(owned.len());
+        let keys: Vec<&K> = owned.iter().filter(|key| seen.insert(*key)).collect();
         let bytes: Vec<KeyBytes> = keys.iter().map(|key| KeyBytes::new(*key)).collect();
         let load = |places: &[usize], source| -> BatchLoader<V> {
             batch_loader(load(places.iter().map(|at| keys[*at].clone()).collect(), source))

@@ -3,6 +3,7 @@
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The handles of one cache.
@@ -37,6 +38,7 @@ pub(crate) struct CacheMetrics {
     invalidations_failed: Family,
     shed: Family,
     windows: Family,
+    has_told_over_budget: AtomicBool,
 }
 
 /// Why a reader was turned away.
@@ -100,6 +102,7 @@ impl CacheMetrics {
             invalidations_failed: family("evenkeel_cache_invalidations_total", "outcome", UNDONE),
             windows: family("evenkeel_cache_windows_total", "outcome", WINDOWS),
             shed: family("evenkeel_cache_shed_total", "reason", &["turn", "waiters", "wait_max"]),
+            has_told_over_budget: AtomicBool::new(false),
         }
     }
 
@@ -109,6 +112,11 @@ impl CacheMetrics {
 
     pub(crate) fn fill_refused(&self, reason: &'static str) {
         self.refused_fills.count(reason);
+    }
+
+    /// Whether this is the first load whose value came too late to be stored: that one is logged.
+    pub(crate) fn is_first_over_budget(&self) -> bool {
+        !self.has_told_over_budget.swap(true, Relaxed)
     }
 
     pub(crate) fn bypassed(&self, reason: &'static str) {

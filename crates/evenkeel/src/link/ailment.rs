@@ -14,6 +14,8 @@ use tokio::sync::Mutex;
 #[derive(Default)]
 pub(super) struct Ailment {
     is_full: AtomicBool,
+    /// Whether it was told that the server refuses this user something.
+    is_barred: AtomicBool,
     /// Held by the caller that sends the scripts again; the others then find them.
     sending: Mutex<()>,
 }
@@ -44,7 +46,23 @@ impl Ailment {
             }
         }
         self.watch_memory(script, &answer);
+        self.watch_rights(script.name(), answer.as_ref().err());
         answer
+    }
+
+    /// A user who lacks a right connects all the same; caches then load everything, and say so only in a metric.
+    pub(super) fn watch_rights(&self, call: &str, refused: Option<&LinkError>) {
+        let Some(LinkError::Refused { code, message }) = refused else { return };
+        let is_barred = code == "NOPERM" || message.contains("ACL failure");
+        if is_barred && !self.is_barred.swap(true, Relaxed) {
+            tracing::error!(
+                call,
+                code,
+                message,
+                "Redis refuses this user what the library needs: caches load every row from the database, queues and locks fail; \
+                 `evenkeel doctor` lists the rights (told once a connection)"
+            );
+        }
     }
 
     /// Only a script that a full server refuses says by its success that there is room.

@@ -91,6 +91,11 @@ impl LinkError {
     /// What the server said, if it said something; the client's own words otherwise.
     pub(super) fn from_redis(error: &RedisError) -> Self {
         match error.code() {
+            // Redis's own words are about `HELLO`, which the user has never heard of.
+            Some("NOAUTH") => Self::Refused {
+                code: "NOAUTH".to_owned(),
+                message: "a password is needed: write redis://:PASSWORD@HOST or redis://USER:PASSWORD@HOST".to_owned(),
+            },
             Some(code) => Self::Refused {
                 code: code.to_owned(),
                 message: error.detail().map_or_else(|| error.to_string(), str::to_owned),

@@ -175,7 +175,9 @@ impl Link {
         let epoch = self.shared().epoch()?;
         let mut cmd = Cmd::with_capacity(2, 3 + key.len());
         cmd.arg("GET").arg(key);
-        match epoch.command_within(key, &cmd, self.patience()).await? {
+        let answer = epoch.command_within(key, &cmd, self.patience()).await;
+        epoch.ailment.watch_rights("GET", answer.as_ref().err());
+        match answer? {
             Value::BulkString(bytes) => Ok(Some(bytes.into())),
             Value::Nil => Ok(None),
             other => Err(LinkError::Unexpected(format!("GET: {other:?}"))),

@@ -102,7 +102,9 @@ impl Epoch {
             let value = value_of(answers.next())?;
             Ok(Tracked { value, told_on: is_told.then_some(lane.number) })
         };
-        Ok(keys.iter().map(|_| tracked()).collect())
+        let found: Vec<Result<Tracked, LinkError>> = keys.iter().map(|_| tracked()).collect();
+        self.ailment.watch_rights("GET", found.iter().find_map(|found| found.as_ref().err()));
+        Ok(found)
     }
 }
 

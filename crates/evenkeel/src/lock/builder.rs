@@ -25,7 +25,9 @@ pub struct LockBuilder {
 }
 
 impl Keel {
-    /// Begins the acquisition of the lock called `name`: 1 to 512 bytes that say what it protects, such as `stock/42`.
+    /// Begins the acquisition of the lock called `name`: 1 to 512 bytes that say what it protects, such as `stock/42`. While somebody
+    /// else has it, [`acquire`](LockBuilder::acquire) waits for 30 seconds; in a request handler say
+    /// [`wait`](LockBuilder::wait) with what the request can bear, or [`try_acquire`](LockBuilder::try_acquire).
     pub fn lock(&self, name: &str) -> LockBuilder {
         LockBuilder::new(self.locks(), name)
     }

@@ -103,4 +103,5 @@ pub use settings::{Durability, WhenFull};
 pub use sql::Swept;
 #[cfg(feature = "sql")]
 pub(crate) use sql::upsert_jobs;
+pub use steps::{Found, Rescheduled, Revoked, State};
 pub(crate) use store::QueueStore;

@@ -295,7 +295,8 @@ pub enum Revoked {
     Dead,
     /// It ended before.
     Ended(End),
-    /// Never seen, or not remembered any more.
+    /// Never seen, or not remembered any more. A job that ended is remembered only if its sender gave it an id or a unique key; one with
+    /// a generated id that is done is unknown at once, which is no sign of a wrong id.
     Unknown,
 }
 

@@ -57,7 +57,7 @@ pub use migrate::{migrate, run_migrations};
 #[cfg(feature = "testing")]
 pub use outbox::effects_again;
 pub use outbox::{Message, WorkId};
-pub use relay::Relay;
+pub use relay::{Looked, Outbox, Relay, RelayBuilder};
 pub(crate) use shared::Shared;
 pub(crate) use work::take_versions;
-pub use work::{Committed, Effects, Joined, Sealed, WakeUp, Work};
+pub use work::{Committed, Effects, Joined, Left, Sealed, WakeUp, Work};

@@ -5,6 +5,7 @@ mod cache;
 mod hermetic;
 mod link;
 mod lock;
+mod log;
 mod permissions;
 mod queue;
 mod resources;

@@ -62,7 +62,11 @@ pub(super) async fn revoke(desk: &Desk<'_>, arguments: &Ids, output: Output) -> 
         Revoked::Running => (false, "not revoked: it is running".to_owned()),
         Revoked::Dead => (false, "not revoked: it is a dead letter".to_owned()),
         Revoked::Ended(end) => (false, format!("not revoked: it ended before ({end:?})")),
-        Revoked::Unknown => (false, "not revoked: unknown, or not remembered any more".to_owned()),
+        Revoked::Unknown => (
+            false,
+            "not revoked: it has ended (jobs without an id of their own are not remembered), or there was never one"
+                .to_owned(),
+        ),
     };
     report(&arguments.ids, answers.iter().map(said), output)
 }

@@ -83,6 +83,15 @@ impl Redlock {
         Self::builder().connect(urls).await
     }
 
+    /// Like [`connect`](Self::connect), and it is no error that the servers are away: until a majority can be reached, acquisitions
+    /// fail with [`LockError::NoQuorum`]. For services that start during an outage.
+    ///
+    /// # Errors
+    /// As [`RedlockBuilder::connect_lazy`].
+    pub async fn connect_lazy(urls: &[&str]) -> Result<Self, LockError> {
+        Self::builder().connect_lazy(urls).await
+    }
+
     /// Locks over so many models of a server in this process: for trying things out, and for tests.
     ///
     /// # Errors
@@ -235,17 +244,32 @@ impl RedlockBuilder {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_with(&self, options: Vec<LinkOptions>) -> Result<Redlock, LockError> {
-        check(options.len())?;
-        let nodes = options.into_iter().map(|options| Node::Redis(RedisNode::new(options, self.clock.clone())));
-        let nodes: Vec<Node> = nodes.collect();
-        let redlock = Redlock::over(nodes.clone(), self);
-        redlock.steps.open().await;
+        let (redlock, nodes) = self.open(options).await?;
         let reached = nodes.iter().filter(|node| matches!(node, Node::Redis(node) if node.is_connected())).count();
         let needed = quorum::majority(nodes.len());
         if reached < needed {
             return Err(LockError::NoQuorum { taking_part: reached, needed, servers: nodes.len() });
         }
         Ok(redlock)
+    }
+
+    /// See [`Redlock::connect_lazy`]. Each server is tried once before this returns, and every second from then on.
+    ///
+    /// # Errors
+    /// [`LockError::Invalid`]: the number of servers, or an address, cannot work.
+    pub async fn connect_lazy(&self, urls: &[&str]) -> Result<Redlock, LockError> {
+        let options: Result<Vec<LinkOptions>, _> = urls.iter().map(|url| LinkOptions::from_url(url)).collect();
+        Ok(self.open(options.map_err(LockError::Link)?).await?.0)
+    }
+
+    /// With the servers that can be reached; the others are tried again every second.
+    async fn open(&self, options: Vec<LinkOptions>) -> Result<(Redlock, Vec<Node>), LockError> {
+        check(options.len())?;
+        let nodes = options.into_iter().map(|options| Node::Redis(RedisNode::new(options, self.clock.clone())));
+        let nodes: Vec<Node> = nodes.collect();
+        let redlock = Redlock::over(nodes.clone(), self);
+        redlock.steps.open().await;
+        Ok((redlock, nodes))
     }
 }
 

@@ -5,7 +5,8 @@
 //! # use evenkeel::queue::topic::Place;
 //! # async fn look(keel: &evenkeel::Keel) -> Result<(), evenkeel::queue::QueueError> {
 //! let mail = keel.topic("mail").await?;
-//! println!("{} wait, {} are dead letters", mail.stats().await?.total.waiting(), mail.stats().await?.total.dead);
+//! let stats = mail.stats().await?;
+//! println!("{} wait, {} are dead letters", stats.waiting(), stats.dead());
 //! for seen in mail.peek(Place::Dead, None, 20).await?.jobs {
 //!     println!("{}", seen.id);
 //! }
@@ -24,6 +25,7 @@ mod purge;
 mod redrive;
 mod stats;
 
+pub use super::steps::{Found, Listed, Rescheduled, Revoked, State, Stats, Totals};
 pub use add::NewTopicJob;
 pub use grow::Grown;
 pub(super) use grow::carry_left_behind;
@@ -36,7 +38,7 @@ use super::job::JobId;
 use super::queue::Core;
 use super::register::TopicRecord;
 use super::router::Router;
-use super::steps::{Found, Limits, QueueSteps, Shard};
+use super::steps::{Limits, QueueSteps, Shard};
 use super::store::QueueStore;
 use crate::clock::Clock;
 use crate::guard::guard;

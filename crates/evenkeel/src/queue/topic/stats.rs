@@ -16,7 +16,38 @@ pub struct TopicStats {
     pub rows: Option<u64>,
 }
 
+/// The figures of all shards together; [`total`](Self::total) has the rest of them.
 impl TopicStats {
+    /// Jobs that wait, of all priorities.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.total.waiting()
+    }
+
+    /// Of these, how many are due.
+    #[must_use]
+    pub fn due(&self) -> u64 {
+        self.total.ready
+    }
+
+    /// Jobs that run.
+    #[must_use]
+    pub fn running(&self) -> u64 {
+        self.total.leased
+    }
+
+    /// Dead letters.
+    #[must_use]
+    pub fn dead(&self) -> u64 {
+        self.total.dead
+    }
+
+    /// Jobs that were done since the topic was first used.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        self.total.totals.done
+    }
+
     /// How long ago the oldest job became due that still waits, in ms; 0 if none is due.
     #[must_use]
     pub fn late_ms(&self) -> u64 {

@@ -92,7 +92,7 @@ impl<DB: Database> Inbox<DB> {
     ///
     /// # Errors
     /// [`SqlError::Database`]: roll back; the message will come again. Two workers on one message may be told of a
-    /// deadlock ([`SqlError::is_retryable`]). [`SqlError::Effect`]: a name is empty or too long.
+    /// deadlock ([`SqlError::is_retryable`]). [`SqlError::Effect`]: a name is empty or too long, or the group's has a zero byte.
     pub async fn once(
         &self,
         connection: &mut DB::Connection,
@@ -101,6 +101,10 @@ impl<DB: Database> Inbox<DB> {
     ) -> Result<Once, SqlError> {
         let message = message.into();
         check_name("group", group.as_bytes())?;
+        // PostgreSQL keeps no zero byte in a text, and would take the caller's whole transaction back.
+        if group.contains('\0') {
+            return Err(SqlError::Effect("the name of a group in the inbox has a zero byte".to_owned()));
+        }
         check_name("message", &message.name)?;
         let answer = self.ask(connection, group, &message).await.map_err(SqlError::of::<DB>)?;
         match answer {

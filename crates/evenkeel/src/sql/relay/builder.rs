@@ -22,7 +22,9 @@ pub struct RelayBuilder<DB: Database> {
 }
 
 impl Keel {
-    /// Begins a relay for the outbox in this database. The caches and queues of the effects are those of this keel, so the relay
+    /// Begins a relay for the outbox in this database. Without [sinks](RelayBuilder::sinks) it carries out invalidations and jobs only:
+    /// messages wait for a relay that has a sink for them, and are logged, counted and after a day parked
+    /// ([`unrouted_max`](RelayBuilder::unrouted_max)), except that messages with a key wait for ever. The caches and queues of the effects are those of this keel, so the relay
     /// must run over the same Redis, with the same prefix, as the programs that commit.
     pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> RelayBuilder<DB> {
         let (keel, pool) = (self.clone(), pool.clone());

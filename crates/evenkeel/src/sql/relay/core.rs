@@ -53,8 +53,9 @@ impl Looked {
         Self { next, ..Self::default() }
     }
 
-    /// Whether anything was claimed.
-    pub(super) fn is_idle(&self) -> bool {
+    /// Whether there was nothing to do: a loop of your own may pause for [`next`](Self::next).
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
         self.carried + self.sent + self.failed + self.waiting + self.parked + self.fenced == 0
     }
 

@@ -52,4 +52,5 @@ mod works;
 
 pub use self::core::Looked;
 pub use builder::RelayBuilder;
+pub use operate::{Outbox, SeenKey, SeenWork};
 pub use relay::Relay;

@@ -94,7 +94,7 @@ impl<DB: Database> Relay<DB> {
     }
 
     /// Looks once: claims a batch of works and some keys, carries them out, and says what came of it. For tests, and for programs
-    /// that have a loop of their own.
+    /// that have a loop of their own, which pauses for [`Looked::next`] when a look [was idle](Looked::is_idle).
     ///
     /// # Errors
     /// [`SqlError`] of the database. What was done, and what was claimed in vain, is written down by the next look; if none comes,

@@ -27,13 +27,28 @@ const FAST_PATH_MAX: Duration = Duration::from_secs(1);
 pub struct Committed {
     /// The work.
     pub id: WorkId,
-    /// Whether all effects of this process's side have been carried out already. If not, a relay does what is left.
+    /// Whether all effects have been carried out already. `false` is no failure: [`left`](Self::left) says what a relay does.
     pub carried_out: bool,
+    /// What is left to a relay.
+    pub left: Left,
     /// How the update windows of strong caches ended, where there were any: `Closed` says that no fresh reader was given an older
     /// value after the commit.
     pub window: Option<WindowEnd>,
     /// How long after the acknowledged commit the fast path was over.
     pub took: Duration,
+}
+
+/// What a commit leaves to a relay. It happens in every case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Left {
+    /// Everything has been carried out.
+    Nothing,
+    /// Messages with a key, which only a relay sends, because their order counts. Everything else has been carried out: this is how a
+    /// healthy commit of such a message ends.
+    KeyedMessages,
+    /// Effects that could not be carried out at once: Redis, a queue or a sink was away, or took longer than a second.
+    Effects,
 }
 
 /// Commits in a task of its own: whoever waits for it may go away.
@@ -185,7 +200,12 @@ impl After {
             self.keel.sql().left_something(pool, clock);
         }
         let took = clock.now().since(began);
-        let committed = Committed { id: work, carried_out: is_all && !self.has_ordered, window, took };
+        let left = match (is_all, self.has_ordered) {
+            (true, false) => Left::Nothing,
+            (true, true) => Left::KeyedMessages,
+            (false, _) => Left::Effects,
+        };
+        let committed = Committed { id: work, carried_out: left == Left::Nothing, left, window, took };
         self.keel.sql().metrics().committed(&committed);
         (committed, is_all)
     }

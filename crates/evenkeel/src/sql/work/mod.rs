@@ -18,7 +18,7 @@ mod write;
 
 pub(super) use self::metrics::WorkMetrics;
 pub use begun::Work;
-pub use commit::Committed;
+pub use commit::{Committed, Left};
 pub use effects::Effects;
 pub(super) use finisher::Finisher;
 pub use joined::{Joined, Sealed};

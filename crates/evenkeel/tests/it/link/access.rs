@@ -1,8 +1,12 @@
 //! Who may in: passwords, users, databases, TLS, sockets; and what is said to those who may not.
 
 use super::harness::{cmd, link, refusal, server};
+use crate::log::Log;
 use anyhow::Result;
+use evenkeel::Keel;
 use evenkeel::link::LinkError;
+use std::convert::Infallible;
+use std::time::Duration;
 use testkit::servers::certificates::Identity;
 use testkit::servers::{Redis, RedisOptions};
 
@@ -16,6 +20,10 @@ async fn a_wrong_password_is_told_without_showing_it() -> Result<()> {
     assert!(!error.is_retryable() && !error.to_string().contains("guessed"), "{error}");
     let error = refusal(&format!("redis://127.0.0.1:{}", redis.port())).await;
     assert!(matches!(&error, LinkError::Refused { code, .. } if code == "NOAUTH"), "{error}");
+    assert!(
+        error.to_string().contains("redis://USER:PASSWORD@HOST") && !error.to_string().contains("HELLO"),
+        "{error}"
+    );
     Ok(())
 }
 
@@ -27,6 +35,21 @@ async fn a_user_may_what_its_rules_say() -> Result<()> {
     link.command(b"app:k", &cmd(&["SET", "app:k", "v"])).await?;
     let error = link.command(b"other:k", &cmd(&["SET", "other:k", "v"])).await.unwrap_err();
     assert!(matches!(&error, LinkError::Refused { code, .. } if code == "NOPERM"), "{error}");
+    Ok(())
+}
+
+/// Every read would come from the database, and only a metric would say why.
+#[tokio::test]
+async fn user_without_rights_to_the_keys_is_told_once() -> Result<()> {
+    let redis = Redis::start(RedisOptions::new().user("app", "secret", "~other:* &* +@all")).await?;
+    let log = Log::begin();
+    let keel = Keel::connect(&redis.url()).await?;
+    let rows = keel.cache::<u64, u64>("rows").ttl(Duration::from_secs(60)).build()?;
+    for _ in 0..3 {
+        let found = rows.get(&1, |_| async { Ok::<_, Infallible>(Some(7)) }).await?;
+        assert_eq!(found.as_deref(), Some(&7));
+    }
+    log.says(&["Redis refuses this user what the library needs"]);
     Ok(())
 }
 

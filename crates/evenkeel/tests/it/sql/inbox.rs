@@ -2,7 +2,8 @@
 
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::sql::{Inbox, MessageId, Once, Release};
+use evenkeel::clock::UnixMs;
+use evenkeel::sql::{Inbox, MessageId, Once, Release, SqlError};
 use std::time::{Duration, SystemTime};
 
 on_each_database! {
@@ -13,6 +14,7 @@ on_each_database! {
     a_message_older_than_the_retention_is_parked_until_a_person_decides
     old_messages_are_forgotten_and_parked_ones_are_not
     names_differ_by_every_byte
+    every_extreme_is_taken_or_refused
 }
 
 fn inbox<DB: Tested>(place: &Place<DB>) -> Inbox<DB> {
@@ -111,7 +113,7 @@ async fn attempt<DB: Tested>(
     pool: &sqlx::Pool<DB>,
     message: &str,
     dies_first: bool,
-) -> Result<(), evenkeel::sql::SqlError> {
+) -> Result<(), SqlError> {
     for dies in [dies_first, false] {
         let mut transaction = pool.begin_with(first_statement_writes::<DB>()).await?;
         match inbox.once(&mut transaction, "group", message).await {
@@ -189,5 +191,39 @@ async fn names_differ_by_every_byte<DB: Tested>(place: Place<DB>) {
     let inbox = inbox(&place);
     for name in [&b"a"[..], b"A", b"a ", b"\xc3\xa4", b"a\x00", b"\xff"] {
         assert_eq!(ask(&place, &inbox, name).await, Once::Fresh, "{name:?}");
+    }
+}
+
+/// What is refused is refused before anything is sent, so the transaction stays as it is.
+async fn every_extreme_is_taken_or_refused<DB: Tested>(place: Place<DB>) {
+    let inbox = inbox(&place);
+    let mut transaction = place.pool.begin().await.unwrap();
+    for group in ["", &"g".repeat(256), &"g".repeat(1 << 20), "a\0b"] {
+        let refused = inbox.once(&mut transaction, group, "x").await.unwrap_err();
+        assert!(matches!(refused, SqlError::Effect(_)), "{refused}");
+    }
+    for message in [&[][..], &[7; 256], &vec![7; 20 << 20]] {
+        let refused = inbox.once(&mut transaction, "group", message).await.unwrap_err();
+        assert!(matches!(refused, SqlError::Effect(_)), "{refused}");
+    }
+    for (group, message) in [("g", &[0][..]), (&"g".repeat(255), &[0xff; 255])] {
+        assert_eq!(inbox.once(&mut transaction, group, message).await.unwrap(), Once::Fresh);
+    }
+    transaction.commit().await.unwrap();
+
+    for retention in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
+        let inbox = inbox.clone().retention(retention);
+        for sent_at in [0, 1, u64::MAX] {
+            let message = MessageId::from(format!("{retention:?} {sent_at}")).sent_at(UnixMs(sent_at));
+            let is_old = retention < Duration::MAX && sent_at < u64::MAX;
+            assert_eq!(ask(&place, &inbox, message).await, if is_old { Once::Parked } else { Once::Fresh });
+        }
+        assert_eq!(inbox.run_once().await.unwrap(), 0, "younger than what clocks may differ by");
+    }
+    assert!(inbox.parked(0).await.unwrap().is_empty());
+    assert_eq!((inbox.parked(1).await.unwrap().len(), inbox.parked(u32::MAX).await.unwrap().len()), (1, 4));
+    for how in [Release::Run, Release::Skip] {
+        assert!(!inbox.release("", "", how).await.unwrap());
+        assert!(!inbox.release(&"g".repeat(1 << 20), vec![7; 1 << 20].as_slice(), how).await.unwrap());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::db::Db;
 use super::rig::{Rig, Rows, reader, row, some};
+use crate::log::Log;
 use evenkeel::cache::StepGate;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use std::collections::HashMap;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 on_both! {
     a_refused_fill_is_counted_by_its_reason
+    load_over_its_budget_is_logged_once
 }
 
 /// Counts refused fills by their reasons, on the thread of the test.
@@ -86,4 +88,14 @@ async fn a_refused_fill_is_counted_by_its_reason(rig: Rig) {
     rig.evict(1).await;
     load_with(&rows, async || {}).await;
     assert_eq!(refusals.take(), [], "this one was stored");
+}
+
+/// A query that always takes longer than the budget is never cached, and a metric alone does not say what to do.
+async fn load_over_its_budget_is_logged_once(rig: Rig) {
+    let log = Log::begin();
+    let rows = rig.rows().await;
+    for _ in 0..2 {
+        load_with(&rows, async || rig.advance(Duration::from_millis(1_600)).await).await;
+    }
+    log.says(&["raise CacheBuilder::load_budget"]);
 }

@@ -1,7 +1,7 @@
 //! Queues whose programs use different codecs.
 
-use super::log::Log;
 use super::rig::{Rig, ended, state};
+use crate::log::Log;
 use bytes::Bytes;
 use evenkeel::Keel;
 use evenkeel::codec::{Codec, CodecError, Json, MessagePack, Raw};

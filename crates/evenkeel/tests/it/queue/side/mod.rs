@@ -37,7 +37,6 @@ mod killed;
 mod large;
 mod layers;
 mod leases;
-mod log;
 mod openings;
 mod periods;
 mod registered;

@@ -1,7 +1,7 @@
 //! What happens to a Redis while consumers work: they go on by themselves, nothing is lost, and the operator reads one line when
 //! it begins and one when it is over.
 
-use super::log::Log;
+use crate::log::Log;
 use evenkeel::Keel;
 use evenkeel::link::LinkState;
 use evenkeel::queue::{Delivery, Queue, QueueError};

@@ -3,7 +3,7 @@
 use crate::sql::rig::{Rig, Sql};
 use evenkeel::queue::job::Note;
 use evenkeel::queue::steps::Found;
-use evenkeel::sql::{Message, SqlError};
+use evenkeel::sql::{Left, Message, SqlError};
 use std::task::Poll;
 use std::time::Duration;
 use testkit::eventually;
@@ -13,6 +13,7 @@ on_each! {
     a_rollback_is_followed_by_nothing
     a_dropped_work_is_rolled_back
     a_commit_survives_its_caller
+    keyed_message_is_left_to_the_relay_without_alarm
     the_trace_goes_on_in_every_effect
     the_work_that_commits_last_decides_about_a_job
     a_version_that_begins_anew_is_above_all_earlier_ones
@@ -29,12 +30,21 @@ async fn a_commit_is_followed_by_its_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10, "nothing is told before the commit");
     assert!(rig.mail.find(&job).await.unwrap().is_none(), "nor sent");
     let committed = work.commit().await.unwrap();
-    assert!(committed.carried_out && committed.window.is_none());
+    assert!(committed.carried_out && committed.left == Left::Nothing && committed.window.is_none());
     assert_eq!(rig.cached_units().await, 9);
     assert!(matches!(rig.mail.find(&job).await.unwrap(), Some(Found::Live { .. })));
     rig.keel.until_marked(&rig.pool).await;
     assert_eq!(rig.works(2).await, 1);
     assert_eq!(rig.number("SELECT COUNT(*) FROM evenkeel_outbox WHERE due_at IS NOT NULL").await, 0);
+}
+
+/// Nothing went wrong where only messages wait whose order a relay keeps.
+async fn keyed_message_is_left_to_the_relay_without_alarm<DB: Sql>(rig: Rig<DB>) {
+    let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+    work.invalidate(&rig.stock, &1).unwrap();
+    work.publish(Message::new("orders", "sold").key("order/7")).unwrap();
+    let committed = work.commit().await.unwrap();
+    assert_eq!((committed.carried_out, committed.left), (false, Left::KeyedMessages));
 }
 
 async fn a_rollback_is_followed_by_nothing<DB: Sql>(rig: Rig<DB>) {

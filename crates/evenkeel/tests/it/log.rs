@@ -8,7 +8,7 @@ use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Lines are gathered for as long as this lives.
-pub(super) struct Log {
+pub(crate) struct Log {
     lines: Lines,
     _guard: DefaultGuard,
 }
@@ -17,19 +17,19 @@ type Lines = Arc<Mutex<Vec<String>>>;
 
 impl Log {
     /// Begins to gather. All tasks of the test must run on its thread.
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let lines = Lines::default();
         let guard = tracing::subscriber::set_default(Gatherer(Arc::clone(&lines)));
         Self { lines, _guard: guard }
     }
 
     /// Forgets what was written so far.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.lines.lock().unwrap().clear();
     }
 
     /// Exactly one line with each of these words was written, in this order, and no other warning or error.
-    pub(super) fn says(&self, wanted: &[&str]) {
+    pub(crate) fn says(&self, wanted: &[&str]) {
         let lines = self.lines.lock().unwrap();
         let trouble =
             lines.iter().filter(|line| wanted.iter().any(|words| line.contains(words)) || !line.starts_with("INFO"));
