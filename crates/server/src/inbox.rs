@@ -6,7 +6,7 @@
 use crate::doctor::address::{Address, Kind};
 use crate::outbox::{address, connected};
 use crate::queue::not_done;
-use crate::queue::output::{Output, short, table};
+use crate::queue::output::{Output, short, table_or};
 use crate::queue::time;
 use anyhow::{Result, bail};
 use evenkeel::Keel;
@@ -17,6 +17,8 @@ use std::time::SystemTime;
 
 /// Widest cell of a text.
 const WIDTH: usize = 60;
+
+const EMPTY: &str = "no message is parked: nothing waits for a decision";
 
 /// What `inbox` was asked for.
 #[derive(clap::Args)]
@@ -96,7 +98,7 @@ async fn ls<DB: Database>(inbox: &Inbox<DB>, limit: u32, output: Output) -> Resu
         })
         .collect();
     let value: Vec<Value> = parked.iter().map(as_json).collect();
-    output.print(&json!({ "parked": value }), &table(&["GROUP", "MESSAGE", "PARKED", "CAME"], &rows))?;
+    output.print(&json!({ "parked": value }), &table_or(&["GROUP", "MESSAGE", "PARKED", "CAME"], &rows, EMPTY))?;
     Ok(parked.is_empty())
 }
 

@@ -7,7 +7,7 @@
 mod audit;
 mod found;
 
-use crate::queue::output::{Output, table};
+use crate::queue::output::{Output, table_or};
 use crate::queue::{address, not_done};
 use anyhow::{Result, bail};
 use evenkeel::lock::Fence;
@@ -100,7 +100,12 @@ async fn list(keel: &Keel, output: Output) -> Result<bool> {
             }
         }
     }
-    output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
+    let prefix = keel.link().map(|link| link.prefix()).unwrap_or_default();
+    let empty = format!(
+        "no lock, read/write lock or semaphore is held under the prefix {prefix:?}; if the service has another prefix, add \
+         ?prefix=NAME to the address"
+    );
+    output.print(&Value::Array(values), &table_or(&HEADINGS, &rows, &empty))?;
     Ok(true)
 }
 

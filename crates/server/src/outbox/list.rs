@@ -1,6 +1,6 @@
 //! `ls`, `stats`, `park ls`.
 
-use crate::queue::output::{Output, short, table};
+use crate::queue::output::{Output, short, table_or};
 use crate::queue::time;
 use anyhow::Result;
 use evenkeel::sql::Database;
@@ -34,10 +34,13 @@ async fn show<DB: Database>(outbox: &Outbox<DB>, page: &PageArguments, place: Pl
     let keys = outbox.keys(place == Place::Parked, (String::new(), String::new()), limit).await?;
     let now = outbox.stats().await?.now_ms;
     let rows: Vec<Vec<String>> = works.iter().map(|work| work_row(work, now)).collect();
-    let mut text = table(&["WORK", "BEGAN", "DUE", "ATTEMPTS", "EFFECTS", "LAST ERROR"], &rows);
+    let is_parked = place == Place::Parked;
+    let empty = if is_parked { "no unit of work is parked" } else { "no unit of work waits" };
+    let mut text = table_or(&["WORK", "BEGAN", "DUE", "ATTEMPTS", "EFFECTS", "LAST ERROR"], &rows, empty);
     let rows: Vec<Vec<String>> = keys.iter().map(|key| key_row(key, now)).collect();
+    let empty = if is_parked { "no key is parked" } else { "no key has messages that wait" };
     text.push('\n');
-    text.push_str(&table(&["TOPIC", "KEY", "SENT", "LAST", "DUE", "ATTEMPTS", "LAST ERROR"], &rows));
+    text.push_str(&table_or(&["TOPIC", "KEY", "SENT", "LAST", "DUE", "ATTEMPTS", "LAST ERROR"], &rows, empty));
     let value = json!({
         "works": works.iter().map(work_json).collect::<Vec<_>>(),
         "keys": keys.iter().map(key_json).collect::<Vec<_>>(),

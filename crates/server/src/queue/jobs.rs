@@ -1,7 +1,7 @@
 //! `peek` and `job`: single jobs and their history.
 
 use super::Desk;
-use super::output::{Output, body_json, readable, short, table};
+use super::output::{Output, body_json, readable, short, table, table_or};
 use super::time;
 use anyhow::{Result, bail};
 use evenkeel::queue::RetryDelay;
@@ -92,13 +92,27 @@ pub(super) async fn page(
         Place::Dead => "DIED",
     };
     let rows: Vec<Vec<String>> = page.jobs.iter().map(|seen| row(seen, now)).collect();
-    let mut text = table(&["ID", time_heading, "PRIORITY", "ERRORS", "BODY", "LAST ERROR"], &rows);
+    let headings = ["ID", time_heading, "PRIORITY", "ERRORS", "BODY", "LAST ERROR"];
+    let mut text = table_or(&headings, &rows, &none(topic.name(), place, arguments.after.is_some()));
     if let Some(next) = &next {
         text.push_str(&format!("more: --after {next}\n"));
     }
     text.push_str(super::redis_only(&topic));
     output.print(&json!({ "jobs": jobs, "next": next, "redis_only": topic.needs_database() }), &text)?;
     Ok(true)
+}
+
+/// What an empty page says.
+fn none(topic: &str, place: Place, is_later_page: bool) -> String {
+    if is_later_page {
+        return "no job follows on this page; without --after the list begins at its beginning".to_owned();
+    }
+    let (what, elsewhere) = match place {
+        Place::Waiting => ("no job waits", "peek with --state running or --state dead looks elsewhere"),
+        Place::Leased => ("no job runs", "peek with --state waiting or --state dead looks elsewhere"),
+        Place::Dead => ("no dead letters", "nothing is to be done"),
+    };
+    format!("queue {topic}: {what}; {elsewhere}")
 }
 
 fn row(seen: &Seen, now: u64) -> Vec<String> {

@@ -58,6 +58,11 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
+/// A table; where there are no rows, a sentence that says what is empty and what to do.
+pub(crate) fn table_or(headings: &[&str], rows: &[Vec<String>], empty: &str) -> String {
+    if rows.is_empty() { format!("{empty}\n") } else { table(headings, rows) }
+}
+
 /// The beginning of a text on one line.
 pub(crate) fn short(text: &str, characters_max: usize) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -95,6 +100,8 @@ mod tests {
         let rows = vec![vec!["mail".to_owned(), "1200".to_owned()], vec!["a long name".to_owned(), "7".to_owned()]];
         let wanted = "TOPIC        WAITING\nmail            1200\na long name        7\n";
         assert_eq!(table(&["TOPIC", "WAITING"], &rows), wanted);
+        assert_eq!(table_or(&["TOPIC", "WAITING"], &rows, "no topic"), wanted);
+        assert_eq!(table_or(&["TOPIC", "WAITING"], &[], "no topic"), "no topic\n");
     }
 
     #[test]

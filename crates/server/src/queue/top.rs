@@ -2,7 +2,7 @@
 
 use super::Desk;
 use super::figures::{HEADINGS, look};
-use super::output::{Output, table, write};
+use super::output::{Output, table_or, write};
 use super::time;
 use anyhow::Result;
 use evenkeel::queue::topic::Topic;
@@ -27,12 +27,14 @@ const END_OF_LINE: &str = "\x1b[K\n";
 const END_OF_SCREEN: &str = "\x1b[J";
 const CLEAR: &str = "\x1b[2J";
 
+const NO_QUEUE: &str = "no program has opened a queue under this prefix; evenkeel queue ls names the prefixes under which there are queues";
+
 /// On a terminal it goes on until it is interrupted; otherwise it prints once.
 pub(super) async fn run(desk: &Desk<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
     if !output.is_live() {
         let topics = super::topics(desk, &arguments.topics).await?;
         let (rows, values) = look(&topics).await?;
-        output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
+        output.print(&Value::Array(values), &table_or(&HEADINGS, &rows, NO_QUEUE))?;
         return Ok(true);
     }
     let mut done_before = HashMap::new();
@@ -63,5 +65,5 @@ async fn picture(topics: &[Topic], done_before: &mut HashMap<String, (u64, u64)>
     let mut headings = HEADINGS.to_vec();
     headings.insert(headings.len() - 1, "DONE/S");
     let now = values.iter().filter_map(|value| value["now_ms"].as_u64()).max();
-    Ok(format!("{}\n\n{}", now.map(time::text).unwrap_or_default(), table(&headings, &rows)))
+    Ok(format!("{}\n\n{}", now.map(time::text).unwrap_or_default(), table_or(&headings, &rows, NO_QUEUE)))
 }

@@ -18,6 +18,8 @@ async fn an_operator_finds_a_lock_and_takes_it_away() {
     let url = format!("{}?prefix={}", redis.url, redis.prefix);
     let keel = Keel::connect(&url).await.unwrap();
     assert_eq!(lock(&url, &["show", "stock/42"]).await.code, 1);
+    let empty = lock(&url, &["ls"]).await;
+    assert!(empty.code == 0 && empty.out.starts_with("no lock, read/write lock or semaphore is held"), "{}", empty.out);
     let guard = keel.lock("stock/42").ttl(Duration::from_secs(300)).metadata("counter 7").acquire().await.unwrap();
 
     let listed: Value = serde_json::from_str(&lock(&url, &["ls", "--json"]).await.out).unwrap();

@@ -58,7 +58,8 @@ async fn what_is_parked_is_listed_and_released() {
     assert_eq!((skipped.code, skipped.out.as_str()), (0, "links a is skipped\n"));
     let waiting = json(&run(&database, &["ls", "--json"]).await);
     assert_eq!((&waiting["works"][0]["id"], &waiting["keys"][0]["sent"]), (&Value::from(WORK), &Value::from(4)));
-    assert_eq!(run(&database, &["park", "ls"]).await.code, 0);
+    let empty = run(&database, &["park", "ls"]).await;
+    assert_eq!((empty.code, empty.out.as_str()), (0, "no unit of work is parked\n\nno key is parked\n"));
 }
 
 #[tokio::test]

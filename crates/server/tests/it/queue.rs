@@ -158,6 +158,14 @@ async fn topics_are_listed_and_paged() {
     stage.json(&["resume", "mail"]).await;
     assert_eq!(stage.json(&["stats", "mail"]).await["paused"], false);
 
+    for (words, empty) in [
+        (&["dead", "ls", "mail"][..], "queue mail: no dead letters; nothing is to be done\n"),
+        (&["peek", "mail", "--state", "running"], "queue mail: no job runs; peek with --state waiting or"),
+    ] {
+        let none = stage.queue(words).await;
+        assert!(none.code == 0 && none.out.starts_with(empty), "{}", none.out);
+    }
+
     let once = stage.queue(&["top"]).await;
     assert_eq!(once.code, 0);
     assert!(!once.out.contains('\x1b'), "what is no terminal gets no pictures: {}", once.out);
