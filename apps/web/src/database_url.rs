@@ -23,6 +23,9 @@ pub enum DatabaseUrlRefused {
         "a database is given as mysql://USER:PASSWORD@HOST/NAME, postgres://USER:PASSWORD@HOST/NAME or sqlite:FILE"
     )]
     Scheme,
+    /// A MySQL or MariaDB server without a database. (PostgreSQL takes the user's name for it.)
+    #[error("a database server's address ends with the name of a database: mysql://USER:PASSWORD@HOST/NAME")]
+    NoName,
     /// `sqlite:` without a file, or in memory.
     #[error("sqlite: needs the path of a file")]
     NoFile,
@@ -34,6 +37,7 @@ impl std::str::FromStr for DatabaseUrl {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let Some((scheme, rest)) = text.split_once(':') else { return Err(DatabaseUrlRefused::Scheme) };
         match scheme {
+            "mysql" | "mariadb" if !names_a_database(rest) => Err(DatabaseUrlRefused::NoName),
             "mysql" | "mariadb" => Ok(Self::Mysql(format!("mysql:{rest}"))),
             "postgres" | "postgresql" => Ok(Self::Postgres(text.to_owned())),
             "sqlite" => {
@@ -48,6 +52,13 @@ impl std::str::FromStr for DatabaseUrl {
             _ => Err(DatabaseUrlRefused::Scheme),
         }
     }
+}
+
+/// Whether `//USER:PASSWORD@HOST/NAME?..` has a name.
+fn names_a_database(rest: &str) -> bool {
+    let rest = rest.split('?').next().unwrap_or(rest);
+    let place = rest.strip_prefix("//").unwrap_or(rest);
+    place.split_once('/').is_some_and(|(_, name)| !name.trim_end_matches('/').is_empty())
 }
 
 /// Without user and password: it may end up in a log.

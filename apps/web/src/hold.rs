@@ -15,22 +15,29 @@ pub struct Hold(File);
 
 impl Hold {
     /// Gets hold of a database if it is a file on this machine; `None` if it is a server. `program` is who asks, `what` is what it
-    /// wants to do, `instead` what it can do with a running service (given its address).
+    /// wants to do, `instead` what it can do with a running service (given its address). The data folder `data` is made if it is
+    /// not there; the folder of an address that somebody wrote is not: more often than not the address has a mistake.
     ///
     /// # Errors
-    /// One sentence: the folder cannot be made or written, or somebody holds the file.
+    /// One sentence: the folder is not there, cannot be made or written, or somebody holds the file.
     pub fn take(
         database: &DatabaseUrl,
+        data: &Path,
         program: &str,
         what: &str,
         instead: impl Fn(&str) -> String,
     ) -> Result<Option<Self>> {
         let DatabaseUrl::Sqlite(file) = database else { return Ok(None) };
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make the data folder {}", folder.display()))?;
+        let shown = folder.display();
+        if folder == data {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot make the data folder {shown}"))?;
+        } else if !folder.is_dir() {
+            bail!("the folder {shown} of the database {database} does not exist: make it, or correct the address");
+        }
         let path = lock_path(file);
         let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut lock = lock.with_context(|| format!("cannot write in the data folder {}", folder.display()))?;
+        let mut lock = lock.with_context(|| format!("cannot write in the folder {shown}"))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 lock.set_len(0)?;

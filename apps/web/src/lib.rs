@@ -5,7 +5,7 @@
 //! * [`wrap()`] — what goes around the routes; [`listen()`] — connections; [`starting()`] — before the database is there; [`stop_requested`] — when to stop.
 //! * [`HttpMetrics`] and [`Family`] — what is counted; [`ShortId`] — what a request is called.
 //! * [`site`], [`asset`], [`docs`] — the parts of a page that do not tell what it is about; [`probes`] — what machinery asks.
-//! * [`settings`], [`DatabaseUrl`], [`Hold`], [`program`] — how a program starts; [`documents`] — what is told of that.
+//! * [`settings`], [`DatabaseUrl`], [`Hold`], [`Opening`], [`program`] — how a program starts; [`documents`] — what is told of that.
 
 pub mod asset;
 mod consistency;
@@ -20,6 +20,7 @@ mod listen;
 mod metrics;
 mod negotiate;
 mod observe;
+mod opening;
 mod patience;
 pub mod probes;
 mod problem;
@@ -43,6 +44,7 @@ pub use kind::Kind;
 pub use listen::listen;
 pub use metrics::{Family, HttpMetrics, install as install_metrics, keep_up as keep_metrics_up};
 pub use observe::{Changed, X_CONSISTENCY_STATE};
+pub use opening::{Begin, Opened, Opening, Settings};
 pub use problem::{FieldError, Problem};
 pub use secure::trust_the_type;
 pub use short_id::{ShortId, X_SHORT_ID};

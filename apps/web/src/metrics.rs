@@ -33,6 +33,11 @@ pub trait Family: Copy + Send + Sync + 'static {
     /// The label.
     fn name(self) -> &'static str;
 
+    /// Whether those who ask are visitors, whose error pages have no links into the administration.
+    fn is_for_visitors(self) -> bool {
+        false
+    }
+
     /// Whether it says nothing that is not public, so that it is answered under any host's name.
     fn is_public(self) -> bool;
 

@@ -1,14 +1,23 @@
 //! The last word on errors: a bare status becomes a problem document, and a browser gets the same problem as a page.
 
-use crate::{Consistency, Problem};
-use axum::extract::{Request, State};
+use crate::{Consistency, Family, Problem};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use maud::Markup;
 
+/// A problem as a page.
+type Page = fn(&Problem) -> Markup;
+
 /// Middleware. Errors that layers and the router made without us get a body; those who ask for HTML get a page.
-pub(crate) async fn negotiate(State(page): State<fn(&Problem) -> Markup>, request: Request, next: Next) -> Response {
+pub(crate) async fn negotiate<F: Family>(
+    State((own, visitors)): State<(Page, Page)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let page = if F::of(matched).is_for_visitors() { visitors } else { own };
     let wants_page = wants_page(request.headers()) && !request.uri().path().starts_with("/api/");
     let response = next.run(request).await;
     let status = response.status();

@@ -36,21 +36,28 @@ pub enum Place {
 /// A whole document around `body`.
 #[must_use]
 pub fn frame<S: Site>(title: &str, place: Place, body: &Markup) -> Markup {
+    document::<S>(
+        title,
+        &html! {
+            a.skip href="#content" { "Skip to the content" }
+            (top::<S>(place))
+            main.wrap id="content" { (body) }
+            footer.foot {
+                span { (S::NAME) " " (S::VERSION) ", built on Evenkeel" }
+                a href="/openapi.json" { "OpenAPI document" }
+                a href="/readyz" { "Readiness" }
+                a href="/metrics" { "Metrics" }
+            }
+        },
+    )
+}
+
+fn document<S: Site>(title: &str, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
             (head::<S>(title))
-            body {
-                a.skip href="#content" { "Skip to the content" }
-                (top::<S>(place))
-                main.wrap id="content" { (body) }
-                footer.foot {
-                    span { (S::NAME) " " (S::VERSION) ", built on Evenkeel" }
-                    a href="/openapi.json" { "OpenAPI document" }
-                    a href="/readyz" { "Readiness" }
-                    a href="/metrics" { "Metrics" }
-                }
-            }
+            body { (body) }
         }
     }
 }
@@ -73,6 +80,23 @@ pub fn problem<S: Site>(problem: &Problem) -> Markup {
         }
     };
     frame::<S>(problem.title(), Place::Elsewhere, &body)
+}
+
+/// A problem as a page for visitors, who have nothing to do with the administration: no links into it.
+#[must_use]
+pub fn problem_for_visitors<S: Site>(problem: &Problem) -> Markup {
+    document::<S>(
+        problem.title(),
+        &html! {
+            main.wrap id="content" {
+                section.card.narrow {
+                    h1 { (problem.title()) }
+                    p { (problem.detail()) }
+                    p.hint { "Status " (problem.status().as_u16()) }
+                }
+            }
+        },
+    )
 }
 
 fn head<S: Site>(title: &str) -> Markup {

@@ -35,6 +35,8 @@ pub struct Wrap<'a, F: Family> {
     pub metrics: Arc<HttpMetrics<F>>,
     /// A problem as a page, for those who asked for one.
     pub problem_page: fn(&Problem) -> Markup,
+    /// The same for visitors; see [`Family::is_for_visitors`].
+    pub visitor_page: fn(&Problem) -> Markup,
 }
 
 /// Puts around `routes` what every service has: short ids, logs and counters, headers for browsers, problems for errors, a bound
@@ -54,7 +56,7 @@ where
     let outermost_first = ServiceBuilder::new()
         .layer(from_fn_with_state(with.metrics, observe::<F>))
         .layer(from_fn(secure))
-        .layer(from_fn_with_state(with.problem_page, negotiate))
+        .layer(from_fn_with_state((with.problem_page, with.visitor_page), negotiate::<F>))
         .layer(CatchPanicLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, REQUEST_PATIENCE))
         .layer(from_fn_with_state(with.own, refuse_foreign::<F>))

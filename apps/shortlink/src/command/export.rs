@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Export, Place, Serving};
 use crate::store::{DatabaseUrl, Store};
-use crate::transfer::{Format, Origin, Remote, export};
+use crate::transfer::{Format, Origin, Remote, export, links};
 use anyhow::{Context, Result, bail};
 use evenkeel::clock::Clock;
 use std::path::Path;
@@ -33,8 +33,7 @@ pub(super) async fn run(flags: Export, place: &Place) -> Result<()> {
         store.close().await;
     }
     if !to_output {
-        let links = if count == 1 { "link" } else { "links" };
-        println!("{count} {links} written to {}", flags.file.display());
+        println!("{} written to {}", links(count), flags.file.display());
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub(super) async fn run(flags: Import, place: &Place) -> Result<Counts> {
     let config = Config::resolve(place, &Serving::default())?;
     let file = source.file.display();
     let instead = |address: &str| format!("shortlink import {file} --server {address} imports into it while it runs");
-    let _hold = Hold::take(&config.database, "shortlink", "import into it", instead)?;
+    let _hold = Hold::take(&config.database, &config.data, "shortlink", "import into it", instead)?;
     let opened = open(&config, None).await?;
     let mut destination = Destination::Service(opened.service.clone());
     let result = import(&source, &mut destination, &mut report).await;

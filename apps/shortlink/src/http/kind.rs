@@ -64,7 +64,7 @@ pub(crate) const WRITES_WAIT: Kind = Kind::new(
     StatusCode::SERVICE_UNAVAILABLE,
     "writes-wait",
     "Too many writes wait",
-    "As many writes wait for the database as may (`--spool-bytes-max`), or they cannot be written down. This one was not taken; try again.",
+    "As many writes wait for the database as may (`--spool-bytes-max`). This one was not taken; try again.",
 );
 
 /// All that the documentation page has to explain beside the common ones.

@@ -25,7 +25,6 @@ use crate::service::Service;
 use axum::Router;
 use axum::http::header;
 use axum::routing::get;
-use metrics_exporter_prometheus::PrometheusHandle;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,7 +32,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use url::Url;
-use web::{HttpMetrics, OwnAddress, Wrap, site};
+use web::{HttpMetrics, OwnAddress, Settings, Wrap, site};
 
 /// How long a browser may keep a redirect without asking again: an edit reaches everybody within this time, and a page that
 /// loads the same short link many times asks once.
@@ -41,15 +40,6 @@ const REDIRECT_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// How long requests under way may take to finish once the service is asked to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
-
-/// What the HTTP side is told beside its service.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// What the outside calls this service, as in `https://s.example.com`; without it, what each request calls it.
-    pub public_url: Option<Url>,
-    /// What `/metrics` shows; see [`web::install_metrics`].
-    pub prometheus: PrometheusHandle,
-}
 
 /// Answers requests until `stop` is ready, then finishes those that are under way.
 ///
@@ -88,7 +78,8 @@ pub(crate) fn starting(
         own: OwnAddress::new(listen, public_url.cloned()),
         public_url,
         metrics: Arc::new(HttpMetrics::<Route>::register()),
-        problem_page: site::problem::<Assets>,
+        problem_page: site::problem_for_visitors::<Assets>,
+        visitor_page: site::problem_for_visitors::<Assets>,
     };
     web::starting::<Assets, Route>(missing, settings.prometheus.clone(), wrap)
 }
@@ -100,6 +91,12 @@ fn router(app: App, public_url: Option<&Url>, metrics: Arc<HttpMetrics<Route>>) 
     let own_pages = page::routes()
         .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
         .route("/docs", get(async move || docs));
-    let wrap = Wrap { own: app.own.clone(), public_url, metrics, problem_page: site::problem::<Assets> };
+    let wrap = Wrap {
+        own: app.own.clone(),
+        public_url,
+        metrics,
+        problem_page: site::problem::<Assets>,
+        visitor_page: site::problem_for_visitors::<Assets>,
+    };
     Ok(web::wrap(api.merge(own_pages), wrap)?.with_state(app))
 }

@@ -5,6 +5,7 @@ use crate::domain::PageRefused;
 use crate::service::{Refusal, ServiceError, sentence};
 use crate::store::StoreError;
 use evenkeel::cache::CacheError;
+use evenkeel::spool::SpoolError;
 use evenkeel::sql::SqlError;
 use tracing::{error, warn};
 use web::{FieldError, Kind, Problem};
@@ -16,10 +17,7 @@ impl From<ServiceError> for Problem {
             ServiceError::Store(error) => from_store(&error),
             ServiceError::Cache(error) => from_cache(&error),
             ServiceError::CacheAway => unconfirmed(&error),
-            ServiceError::Spool(_) => {
-                error!(%error, "a write could not be written down");
-                Problem::plain(WRITES_WAIT)
-            }
+            ServiceError::Spool(error) => from_spool(&error),
             ServiceError::ReadSlow => {
                 error!(%error, "a request was given up");
                 Problem::new(Kind::UNAVAILABLE, "The database did not answer in time. Try again in a moment.")
@@ -82,6 +80,24 @@ fn from_store(error: &StoreError) -> Problem {
             error!(%error, "a request failed");
             Problem::plain(Kind::INTERNAL)
         }
+    }
+}
+
+/// The spool itself logs when its disk fails; every request is logged with what it is told here.
+fn from_spool(error: &SpoolError) -> Problem {
+    match error {
+        SpoolError::Io { source, .. } => Problem::new(
+            Kind::UNAVAILABLE,
+            format!(
+                "The disk of this instance does not take the write ({source}). Nothing was changed; make room in the data folder, or \
+                 use another instance."
+            ),
+        ),
+        SpoolError::Broken { .. } => Problem::new(
+            Kind::UNAVAILABLE,
+            "The disk of this instance failed. Nothing was changed; this instance takes no writes until it is started again.",
+        ),
+        _ => Problem::plain(WRITES_WAIT),
     }
 }
 

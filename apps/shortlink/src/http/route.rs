@@ -46,6 +46,10 @@ impl Family for Route {
         }
     }
 
+    fn is_for_visitors(self) -> bool {
+        matches!(self, Route::Redirect | Route::Unknown)
+    }
+
     /// Redirects and probes say nothing that is not public.
     fn is_public(self) -> bool {
         matches!(self, Route::Redirect | Route::Probe)

@@ -47,7 +47,7 @@ pub(super) fn target(typed: &Typed, problem: Option<&Problem>) -> Markup {
         div.field.full {
             label for="target" { "Long address" }
             input type="text" inputmode="url" id="target" name="target" value=(typed.target) required
-                placeholder="https://example.com/a/long/address" autocomplete="off" autocapitalize="none"
+                placeholder="https://example.com/page" autocomplete="off" autocapitalize="none"
                 spellcheck="false" autofocus[wrong.is_some()]
                 aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| "target-error")];
             (error("target-error", wrong))
@@ -64,7 +64,7 @@ pub(super) fn alias(typed: &Typed, problem: Option<&Problem>, prefix: &str) -> M
             div.joined {
                 span aria-hidden="true" { (prefix) }
                 input type="text" id="alias" name="alias" value=(typed.alias) maxlength="64"
-                    placeholder="made for you" autocomplete="off" autocapitalize="none" spellcheck="false"
+                    placeholder="automatic" autocomplete="off" autocapitalize="none" spellcheck="false"
                     autofocus[wrong.is_some()]
                     aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| "alias-error")];
             }

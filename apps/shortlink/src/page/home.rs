@@ -141,7 +141,7 @@ fn list(app: &App, host: &Host, view: &View, request: &PageRequest, page: &Page)
             div.row {
                 h2 id="all" { @if view.q.is_empty() { "Links" } @else { "Links with “" (view.q) "”" } }
                 form.search role="search" method="get" action="/" {
-                    input type="search" id="q" name="q" value=(view.q) placeholder="Part of a code or address"
+                    input type="search" id="q" name="q" value=(view.q) placeholder="Code or address"
                         aria-label="Search codes and addresses" autocomplete="off" spellcheck="false";
                     button type="submit" { "Search" }
                 }

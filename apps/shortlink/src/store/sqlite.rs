@@ -21,8 +21,12 @@ const BUSY_MAX: Duration = Duration::from_secs(10);
 /// import slows down as the file grows.
 const WRITER_CACHE_KIB: &str = "-32768";
 
-/// Pages of the write-ahead log before it is folded into the file: 32 MiB, so that pages that change often are written once.
-const LOG_PAGES: &str = "8192";
+/// Pages of the write-ahead log before it is folded into the file, so that pages that change often are written once: 8 MiB. (The
+/// log takes up to that much, and what was written meanwhile, however small the database is.)
+const LOG_PAGES: &str = "2048";
+
+/// What stays of the log once it is folded into the file, in bytes.
+const LOG_BYTES: &str = "8388608";
 
 pub(super) async fn open(path: &Path, schema: Schema) -> Result<Pools<Sqlite>, StoreError> {
     // FULL: what was answered survives a power cut, as on the other databases.
@@ -31,7 +35,8 @@ pub(super) async fn open(path: &Path, schema: Schema) -> Result<Pools<Sqlite>, S
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(BUSY_MAX);
+        .busy_timeout(BUSY_MAX)
+        .pragma("journal_size_limit", LOG_BYTES);
     let writer = options.clone().pragma("cache_size", WRITER_CACHE_KIB).pragma("wal_autocheckpoint", LOG_PAGES);
     let writers = SqlitePoolOptions::new().max_connections(1).connect_with(writer).await?;
     schema::prepare(&writers, sqlx::migrate!("migrations/sqlite"), schema).await?;

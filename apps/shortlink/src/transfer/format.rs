@@ -43,11 +43,36 @@ impl Format {
     }
 }
 
+/// The beginnings of compressed files, what they are called, and what unpacks them.
+const COMPRESSED: [(&[u8], &str, &str); 5] = [
+    (b"\x1f\x8b", "gzip", "gunzip -k"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
+    (b"\xfd7zXZ\0", "xz", "unxz -k"),
+    (b"BZh", "bzip2", "bunzip2 -k"),
+    (b"PK\x03\x04", "zip", "unzip"),
+];
+
+/// Refuses a file that begins as a compressed one does.
+pub(super) fn refuse_compressed(beginning: &[u8], name: &str) -> Result<()> {
+    match COMPRESSED.iter().find(|(magic, _, _)| beginning.starts_with(magic)) {
+        Some((_, kind, unpack)) => bail!("{name} is compressed ({kind}): unpack it first ({unpack} {name})"),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
-    use super::Format;
+    use super::{Format, refuse_compressed};
     use std::path::Path;
+
+    #[test]
+    fn a_compressed_file_is_refused_with_what_unpacks_it() {
+        let refused = refuse_compressed(b"\x1f\x8b\x08\0", "a.tsv").unwrap_err().to_string();
+        assert_eq!(refused, "a.tsv is compressed (gzip): unpack it first (gunzip -k a.tsv)");
+        refuse_compressed(b"target\talias", "a.tsv").unwrap();
+        refuse_compressed(b"", "a.tsv").unwrap();
+    }
 
     #[test]
     fn the_ending_tells() {

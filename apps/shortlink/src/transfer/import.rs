@@ -2,7 +2,7 @@
 
 use super::batches::{Batch, read_ahead};
 use super::destination::{Answer, Destination};
-use super::format::Format;
+use super::format::{Format, refuse_compressed};
 use super::progress::{Counts, Progress};
 use super::records::{Record, Records};
 use super::rejected::{BadLine, Rejected};
@@ -13,7 +13,7 @@ use crate::store::Checkpoint;
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 /// What is read from the file at once.
@@ -77,7 +77,9 @@ impl ImportSource {
 
     fn records(&self) -> Result<Records<BufReader<File>>> {
         let file = File::open(&self.file).with_context(|| format!("cannot read {}", self.file.display()))?;
-        let input = BufReader::with_capacity(BUFFER_BYTES, file);
+        let mut input = BufReader::with_capacity(BUFFER_BYTES, file);
+        let beginning = input.fill_buf().with_context(|| format!("cannot read {}", self.file.display()))?;
+        refuse_compressed(beginning, &self.file.display().to_string())?;
         Records::new(input, self.format, self.columns.as_deref(), &self.file.display().to_string())
     }
 }

@@ -28,4 +28,5 @@ pub use progress::{Counts, Position};
 pub use records::{Record, Records};
 pub use remote::Remote;
 pub use report::Report;
+pub(crate) use report::links;
 pub use row::TransferRow;

@@ -58,7 +58,7 @@ impl Report {
 
     pub(super) fn note(&mut self, text: &str) {
         match self {
-            Self::Person { bar, .. } => bar.suspend(|| eprintln!("note: {text}")),
+            Self::Person { bar, .. } => bar.suspend(|| eprintln!("note: {}", printable(text))),
             Self::Program => tell(&Event::Note { text }),
         }
     }
@@ -68,7 +68,7 @@ impl Report {
             Self::Person { bar, shown } => {
                 *shown += 1;
                 if *shown <= SHOWN_MAX {
-                    bar.suspend(|| eprintln!("line {line}: {reason}"));
+                    bar.suspend(|| eprintln!("line {line}: {}", printable(reason)));
                 } else if *shown == SHOWN_MAX + 1 {
                     bar.suspend(|| eprintln!("more bad lines follow; they are kept with their reasons"));
                 }
@@ -81,7 +81,7 @@ impl Report {
         match self {
             Self::Person { bar, .. } => {
                 bar.set_position(bytes);
-                bar.set_message(format!("{} links", counts.rows()));
+                bar.set_message(links(counts.rows()));
             }
             Self::Program => {
                 let Counts { created, present, rejected } = *counts;
@@ -96,10 +96,8 @@ impl Report {
             Self::Person { bar, .. } => {
                 bar.finish_and_clear();
                 let kept = rejected_file.map(|file| format!(", kept in {}", file.display())).unwrap_or_default();
-                say(&format!(
-                    "{} links: {created} new, {present} there already, {rejected} rejected{kept}",
-                    counts.rows()
-                ));
+                let all = links(counts.rows());
+                say(&format!("{all}: {created} new, {present} there already, {rejected} rejected{kept}"));
                 if let Some(file) = rejected_file {
                     let file = file.display();
                     eprintln!("shortlink: not all rows were taken: mend the lines in {file} and import that file");
@@ -108,6 +106,16 @@ impl Report {
             Self::Program => tell(&Event::Done { rows: counts.rows(), created, present, rejected, rejected_file }),
         }
     }
+}
+
+/// How many, in words.
+pub(crate) fn links(count: u64) -> String {
+    if count == 1 { "1 link".to_owned() } else { format!("{count} links") }
+}
+
+/// What came out of a file, as a terminal may have it: control characters could move the cursor, or worse.
+fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter }).collect()
 }
 
 fn tell(event: &Event<'_>) {

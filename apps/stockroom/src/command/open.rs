@@ -49,7 +49,10 @@ pub(super) fn is_away(error: &anyhow::Error) -> bool {
 async fn redlock(config: &Config) -> Result<Option<Redlock>> {
     let urls: Vec<&str> = config.redlock.iter().map(String::as_str).collect();
     match &config.redis {
-        _ if !urls.is_empty() => Ok(Some(Redlock::connect(&urls).await.context("cannot use the servers for redlock")?)),
+        // Only one strategy needs them, so their absence keeps nobody from starting.
+        _ if !urls.is_empty() => {
+            Ok(Some(Redlock::connect_lazy(&urls).await.context("cannot use the servers for redlock")?))
+        }
         None => Ok(Some(Redlock::memory(SERVERS)?)),
         Some(_) => Ok(None),
     }

@@ -22,7 +22,6 @@ use axum::Router;
 use axum::http::header;
 use axum::routing::get;
 use hyper_util::service::TowerToHyperService;
-use metrics_exporter_prometheus::PrometheusHandle;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,19 +29,10 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use url::Url;
-use web::{HttpMetrics, OwnAddress, Wrap, site};
+use web::{HttpMetrics, OwnAddress, Settings, Wrap, site};
 
 /// How long requests under way may take to finish once the service is asked to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
-
-/// What the HTTP side is told beside its service.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// What the outside calls this service, as in `https://stock.example.com`.
-    pub public_url: Option<Url>,
-    /// What `/metrics` shows; see [`web::install_metrics`].
-    pub prometheus: PrometheusHandle,
-}
 
 /// Answers requests until `stop` is ready, then finishes those that are under way.
 ///
@@ -77,7 +67,8 @@ pub(crate) fn starting(
         own: OwnAddress::new(listen, public_url.cloned()),
         public_url,
         metrics: Arc::new(HttpMetrics::<Route>::register()),
-        problem_page: site::problem::<Assets>,
+        problem_page: site::problem_for_visitors::<Assets>,
+        visitor_page: site::problem_for_visitors::<Assets>,
     };
     web::starting::<Assets, Route>(missing, settings.prometheus.clone(), wrap)
 }
@@ -90,6 +81,7 @@ fn router(app: App, own: OwnAddress, public_url: Option<&Url>) -> anyhow::Result
         .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
         .route("/docs", get(async move || docs));
     let metrics = Arc::new(HttpMetrics::<Route>::register());
-    let wrap = Wrap { own, public_url, metrics, problem_page: site::problem::<Assets> };
+    let (problem_page, visitor_page) = (site::problem::<Assets>, site::problem_for_visitors::<Assets>);
+    let wrap = Wrap { own, public_url, metrics, problem_page, visitor_page };
     Ok(web::wrap(api.merge(own_pages), wrap)?.with_state(app))
 }

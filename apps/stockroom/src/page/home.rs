@@ -1,11 +1,12 @@
-//! `/`: what is there, goods in, and what arrived.
+//! `/`: the stock, goods to be received, orders, and what arrived.
 
 use super::Assets;
 use super::lists::{self, View};
-use super::typed::{Arrival, NewProduct, error, wrong};
+use super::orders;
+use super::typed::{About, Arrival, NewProduct, Said, error, general, products, quantity, wrong};
 use crate::domain::{PageRequest, Strategy};
 use crate::http::{App, day, page};
-use crate::store::{Listed, Product};
+use crate::store::Product;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -17,14 +18,6 @@ use web::{Changed, Form, Problem, Query};
 /// Products on the page.
 const PRODUCTS: u32 = 200;
 
-/// What was typed, and what is wrong with it.
-#[derive(Default)]
-struct Said<'a> {
-    arrival: Arrival,
-    product: NewProduct,
-    problem: Option<&'a Problem>,
-}
-
 /// `GET /`
 pub(super) async fn show(State(app): State<App>, Query(view): Query<View>) -> Result<Response, Problem> {
     Ok(render(&app, &view, &Said::default()).await?.into_response())
@@ -35,7 +28,7 @@ pub(super) async fn arrive(State(app): State<App>, Form(arrival): Form<Arrival>)
     match arrived(&app, &arrival).await {
         Ok(name) => Ok((Extension(Changed), Redirect::to(&address("arrived", &name))).into_response()),
         Err(problem) => {
-            let said = Said { arrival, problem: Some(&problem), ..Said::default() };
+            let said = Said { arrival, problem: Some((About::Arrival, &problem)), ..Said::default() };
             Ok((problem.status(), render(&app, &View::default(), &said).await?).into_response())
         }
     }
@@ -47,7 +40,7 @@ pub(super) async fn add(State(app): State<App>, Form(product): Form<NewProduct>)
         Ok(added) => Ok((Extension(Changed), Redirect::to(&address("added", &added.name))).into_response()),
         Err(error) => {
             let problem = Problem::from(error);
-            let said = Said { product, problem: Some(&problem), ..Said::default() };
+            let said = Said { product, problem: Some((About::Product, &problem)), ..Said::default() };
             Ok((problem.status(), render(&app, &View::default(), &said).await?).into_response())
         }
     }
@@ -58,69 +51,85 @@ async fn arrived(app: &App, arrival: &Arrival) -> Result<String, Problem> {
     Ok(arrived.commodity_name)
 }
 
-async fn render(app: &App, view: &View, said: &Said<'_>) -> Result<Markup, Problem> {
+/// `POST /samples`
+pub(super) async fn add_samples(State(app): State<App>) -> Result<Response, Problem> {
+    app.service.add_samples().await?;
+    Ok((Extension(Changed), Redirect::to("/")).into_response())
+}
+
+pub(super) async fn render(app: &App, view: &View, said: &Said<'_>) -> Result<Markup, Problem> {
     let products = app.service.products(all()?).await?;
+    if products.rows.is_empty() {
+        let body = html! {
+            (start())
+            (new_product(said))
+        };
+        return Ok(frame::<Assets>("Stock", Place::Home, &body));
+    }
     let request = page(view.page, None)?;
     let (start, end) = (day("startDate", view.start_date.as_deref())?, day("endDate", view.end_date.as_deref())?);
     let name = view.commodity_name.as_deref().filter(|name| !name.is_empty());
     let arrivals = app.service.arrivals(start, end, name, request).await?;
+    let newest = app.service.orders(orders::ORDERS).await?;
     let body = html! {
-        (told(view))
-        (form(app, &products, said))
+        (told(view, &products.rows))
+        (orders::told(app, view).await)
         (lists::stock(&products, app.service.cap()))
+        (form(app, &products.rows, said))
+        (orders::card(app, &products.rows, &newest, said))
         (new_product(said))
         (lists::arrivals(view, &products, &arrivals, request))
     };
     Ok(frame::<Assets>("Stock", Place::Home, &body))
 }
 
-/// What just happened, in the reader's words.
-fn told(view: &View) -> Markup {
+/// What is shown before there is anything.
+fn start() -> Markup {
     html! {
-        @if let Some(name) = &view.arrived {
-            section.notice.good role="status" { p { "The goods are in stock: " strong { (name) } "." } }
-        }
-        @if let Some(name) = &view.added {
-            section.notice.good role="status" { p { strong { (name) } " can be taken in now." } }
+        section.card aria-labelledby="stock" {
+            h1 id="stock" { "Stock" }
+            div.empty {
+                h3 { "No products yet" }
+                p { "Add some sample goods to try things out, or a product of your own." }
+                form method="post" action="/samples" { button.primary type="submit" { "Add sample goods" } }
+            }
         }
     }
 }
 
-fn form(app: &App, products: &Listed<Product>, said: &Said<'_>) -> Markup {
-    let of = |field| wrong(field, said.problem);
-    let (name, quantity, day) = (of("commodityName"), of("quantity"), of("day"));
+/// What just happened, in the reader's words; of products that there are.
+fn told(view: &View, products: &[Product]) -> Markup {
+    let known = |name: &&String| products.iter().any(|product| product.name == **name);
+    html! {
+        @if let Some(name) = view.arrived.as_ref().filter(known) {
+            section.notice.good role="status" { p { "The goods are in stock: " strong { (name) } "." } }
+        }
+        @if let Some(name) = view.added.as_ref().filter(known) {
+            section.notice.good role="status" { p { strong { (name) } " can be received now." } }
+        }
+    }
+}
+
+fn form(app: &App, goods: &[Product], said: &Said<'_>) -> Markup {
+    let problem = said.problem(About::Arrival);
+    let day = wrong("day", problem);
     let typed = &said.arrival;
     html! {
         section.card aria-labelledby="goods-in" {
-            h1 id="goods-in" { "Goods in" }
-            (general(said.problem))
+            h2 id="goods-in" { "Receive goods" }
+            (general(problem))
             form method="post" action="/arrivals" {
                 div.fields.four {
+                    (products("commodityName", goods, &typed.commodity_name, wrong("commodityName", problem)))
+                    (quantity("quantity", "Quantity", &typed.quantity, wrong("quantity", problem)))
                     div.field {
-                        label for="commodityName" { "Product" }
-                        select id="commodityName" name="commodityName" required
-                            aria-invalid=[name.map(|_| "true")] aria-describedby=[name.map(|_| "commodityName-error")] {
-                            @for product in &products.rows {
-                                option value=(product.name) selected[product.name == typed.commodity_name] { (product.name) }
-                            }
-                        }
-                        (error("commodityName-error", name))
-                    }
-                    div.field {
-                        label for="quantity" { "How many" }
-                        input type="text" inputmode="numeric" id="quantity" name="quantity" value=(typed.quantity) required
-                            autocomplete="off" autofocus[quantity.is_some()]
-                            aria-invalid=[quantity.map(|_| "true")] aria-describedby=[quantity.map(|_| "quantity-error")];
-                        (error("quantity-error", quantity))
-                    }
-                    div.field {
-                        label for="day" { "Day " small { "(today if left empty)" } }
+                        label for="day" { "Day " small { "(or today)" } }
                         input type="date" id="day" name="day" value=(typed.day) max="9999-12-31"
                             aria-invalid=[day.map(|_| "true")] aria-describedby=[day.map(|_| "day-error")];
                         (error("day-error", day))
                     }
                     (strategies(app, typed))
-                    div.actions { button.primary type="submit" { "Take in" } }
+                    div.actions { button.primary type="submit" { "Receive" } }
                 }
             }
         }
@@ -132,9 +141,9 @@ fn strategies(app: &App, typed: &Arrival) -> Markup {
     let offered = Strategy::ALL.into_iter().filter(|strategy| app.service.offers(*strategy));
     html! {
         div.field {
-            label for="strategy" { "How" }
-            select id="strategy" name="strategy" {
-                option value="" { (usual) " (as configured)" }
+            label for="strategy" { "Locking strategy" }
+            select id="strategy" name="strategy" title={ "Default: " (usual) } {
+                option value="" { "Default" }
                 @for strategy in offered {
                     option value=(strategy) selected[strategy.name() == typed.strategy] { (strategy) }
                 }
@@ -144,10 +153,12 @@ fn strategies(app: &App, typed: &Arrival) -> Markup {
 }
 
 fn new_product(said: &Said<'_>) -> Markup {
-    let name = wrong("name", said.problem);
+    let problem = said.problem(About::Product);
+    let name = wrong("name", problem);
     html! {
         section.card aria-labelledby="new-product" {
             h2 id="new-product" { "New product" }
+            (general(problem))
             form method="post" action="/products" {
                 div.fields {
                     div.field {
@@ -164,23 +175,11 @@ fn new_product(said: &Said<'_>) -> Markup {
     }
 }
 
-/// What is wrong with the whole rather than with one of its fields.
-fn general(problem: Option<&Problem>) -> Markup {
-    let known = |field: &str| matches!(field, "commodityName" | "quantity" | "day" | "name");
-    let beside =
-        |problem: &&Problem| !problem.errors().is_empty() && problem.errors().iter().all(|error| known(&error.field));
-    html! {
-        @if let Some(problem) = problem.filter(|problem| !beside(problem)) {
-            div.notice.bad role="alert" { p { strong { (problem.title()) ". " } (problem.detail()) } }
-        }
-    }
-}
-
 fn all() -> Result<PageRequest, Problem> {
     page(None, Some(PRODUCTS))
 }
 
-fn address(what: &str, name: &str) -> String {
+pub(super) fn address(what: &str, name: &str) -> String {
     let query = form_urlencoded::Serializer::new(String::new()).append_pair(what, name).finish();
     format!("/?{query}")
 }

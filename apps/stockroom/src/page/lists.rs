@@ -21,32 +21,32 @@ pub(super) struct View {
     pub(super) arrived: Option<String>,
     /// The product that was added just now.
     pub(super) added: Option<String>,
+    /// The order that was made just now.
+    pub(super) reserved: Option<String>,
+    /// The order that was released just now.
+    pub(super) released: Option<String>,
 }
 
 /// What is there.
 pub(super) fn stock(products: &Listed<Product>, cap: i64) -> Markup {
     html! {
         section.card aria-labelledby="stock" {
-            h2 id="stock" { "Stock" }
-            @if products.rows.is_empty() {
-                div.empty { h3 { "No products yet" } p { "Add one below, then take goods in." } }
-            } @else {
-                table.stock {
-                    thead { tr {
-                        th scope="col" { "Product" }
-                        th scope="col" { span hidden { "Level" } }
-                        th.number scope="col" { "In stock" }
-                        th.number scope="col" { "At most" }
-                    } }
-                    tbody { @for product in &products.rows {
-                        tr {
-                            td { (product.name) }
-                            td.level { progress value=(product.quantity) max=(cap) aria-label={ "Level of " (product.name) } {} }
-                            td.number { (product.quantity) }
-                            td.number { (cap) }
-                        }
-                    } }
-                }
+            h1 id="stock" { "Stock" }
+            table.stock {
+                thead { tr {
+                    th scope="col" { "Product" }
+                    th.level scope="col" { span hidden { "Level" } }
+                    th.number scope="col" { "In stock" }
+                    th.number scope="col" { "Limit" }
+                } }
+                tbody { @for product in &products.rows {
+                    tr {
+                        td { (product.name) }
+                        td.level { progress value=(product.quantity) max=(cap) aria-label={ "Level of " (product.name) } {} }
+                        td.number { (product.quantity) }
+                        td.number { (cap) }
+                    }
+                } }
             }
         }
     }
@@ -77,8 +77,8 @@ pub(super) fn arrivals(
                         tr {
                             td { time datetime=(arrival.day) { (arrival.day) } }
                             td { (arrival.commodity_name) }
-                            td.number { (arrival.quantity) }
-                            td.number { (arrival.deliveries) }
+                            td.number data-label="Arrived" { (arrival.quantity) }
+                            td.number data-label="Deliveries" { (arrival.deliveries) }
                         }
                     } }
                 }

@@ -1,7 +1,8 @@
-//! The page: stock, goods in, and what arrived. Rendered here, with one style sheet and without a script.
+//! The page: stock, goods to be received, orders, and what arrived. Rendered here, with one style sheet and without a script.
 
 mod home;
 mod lists;
+mod orders;
 mod typed;
 
 use crate::http::App;
@@ -31,5 +32,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/", get(home::show))
         .route("/arrivals", post(home::arrive))
         .route("/products", post(home::add))
+        .route("/samples", post(home::add_samples))
+        .route("/orders", post(orders::reserve))
+        .route("/orders/{id}/release", post(orders::release))
         .route("/assets/{file}", get(web::asset::give::<Assets>))
 }

@@ -5,7 +5,7 @@ mod error;
 pub use error::ServiceError;
 
 use crate::domain::{Cause, Change, Day, Days, Name, PageRequest, Strategy};
-use crate::store::{Arrival, ArrivalsWanted, Audit, Listed, Order, OrderState, Product, Store, with_pools};
+use crate::store::{Arrival, ArrivalsWanted, Audit, Listed, Order, OrderState, Product, Store, StoreError, with_pools};
 use crate::strategy::{self, Changed, Tools};
 use evenkeel::Keel;
 use metrics::{Counter, counter, describe_counter};
@@ -15,6 +15,9 @@ use uuid::Uuid;
 
 /// The most of anything in one request: no sum of a million of them overflows.
 pub const QUANTITY_MAX: i64 = 1_000_000;
+
+/// What [`Service::add_samples`] adds.
+const SAMPLES: [(&str, i64); 3] = [("apples", 120), ("coffee", 40), ("paper", 600)];
 
 /// What is on its way to Redis at the end may take this long.
 const KEEL_PATIENCE: Duration = Duration::from_secs(1);
@@ -108,6 +111,22 @@ impl Service {
     pub async fn add_product(&self, name: &str) -> Result<Product, ServiceError> {
         let name = Name::parse(name).map_err(|why| ServiceError::invalid("name", &why))?;
         Ok(self.0.store.add_product(&name).await?)
+    }
+
+    /// Adds some products with stock, to try things out. Those that are there already stay as they are.
+    ///
+    /// # Errors
+    /// As [`add_product`](Self::add_product) and [`arrive`](Self::arrive).
+    pub async fn add_samples(&self) -> Result<(), ServiceError> {
+        for (name, quantity) in SAMPLES {
+            match self.add_product(name).await {
+                Err(ServiceError::Store(StoreError::NameTaken(_))) => continue,
+                added => added?,
+            };
+            let quantity = quantity.min(self.cap());
+            self.arrive(&NewArrival { commodity_name: name.to_owned(), quantity, day: None }, None).await?;
+        }
+        Ok(())
     }
 
     /// The product of this number.
@@ -226,6 +245,14 @@ impl Service {
         // What can be no id is the id of no order; some of it (a zero byte) a database would refuse with an error.
         Uuid::try_parse(id).map_err(|_| unknown())?;
         self.0.store.order(id).await?.ok_or_else(unknown)
+    }
+
+    /// The newest orders, at most `limit`.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn orders(&self, limit: u32) -> Result<Vec<Order>, ServiceError> {
+        Ok(self.0.store.orders(limit).await?)
     }
 
     /// What the auditor finds of a product.

@@ -119,6 +119,14 @@ impl Store {
         with_pools!(self, pools => read::order(pools, id).await)
     }
 
+    /// The newest orders, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn orders(&self, limit: u32) -> Result<Vec<Order>, StoreError> {
+        with_pools!(self, pools => read::orders(pools, limit).await)
+    }
+
     /// Compares what the tables say of a product's stock with each other and with the rule; see [`Audit`].
     ///
     /// Exact while nothing changes the product; a change under way is taken whole or not at all where the database gives a

@@ -11,6 +11,9 @@ const PRODUCT: &str = "SELECT c.id, c.name, \
      (SELECT COUNT(*) FROM segments g WHERE g.commodity_id = c.id AND g.room > 0) \
      FROM commodities c JOIN stocks s ON s.commodity_id = c.id";
 
+const ORDER: &str = "SELECT o.id, o.commodity_id, c.name, o.quantity, o.state, o.created_at, o.updated_at FROM orders o \
+     JOIN commodities c ON c.id = o.commodity_id";
+
 pub(super) async fn product_named<DB: Words>(pools: &Pools<DB>, name: &Name) -> Result<Option<Product>, StoreError> {
     let sql = format!("{PRODUCT} WHERE c.name = ?");
     let row = DB::fetch_first(&mut *reader(pools).await?, &sql, &[name.as_str().into()]).await?;
@@ -66,19 +69,16 @@ pub(super) async fn arrivals<DB: Words>(
 }
 
 pub(super) async fn order<DB: Words>(pools: &Pools<DB>, id: &str) -> Result<Option<Order>, StoreError> {
-    let sql = "SELECT o.id, o.commodity_id, c.name, o.quantity, o.state, o.created_at, o.updated_at FROM orders o \
-         JOIN commodities c ON c.id = o.commodity_id WHERE o.id = ?";
-    let row = DB::fetch_first(&mut *reader(pools).await?, sql, &[id.into()]).await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(Order {
-        id: DB::string(&row, 0)?,
-        commodity: DB::number(&row, 1)?,
-        commodity_name: DB::string(&row, 2)?,
-        quantity: DB::number(&row, 3)?,
-        state: OrderState::stored(&DB::string(&row, 4)?)?,
-        created_at: DB::number(&row, 5)?,
-        updated_at: DB::number(&row, 6)?,
-    }))
+    let sql = format!("{ORDER} WHERE o.id = ?");
+    let row = DB::fetch_first(&mut *reader(pools).await?, &sql, &[id.into()]).await?;
+    row.map(|row| read_order::<DB>(&row)).transpose()
+}
+
+/// The newest orders: their ids begin with the time.
+pub(super) async fn orders<DB: Words>(pools: &Pools<DB>, limit: u32) -> Result<Vec<Order>, StoreError> {
+    let sql = format!("{ORDER} ORDER BY o.id DESC LIMIT ?");
+    let rows = DB::fetch(&mut *reader(pools).await?, &sql, &[i64::from(limit).into()]).await?;
+    rows.iter().map(read_order::<DB>).collect()
 }
 
 pub(super) async fn ping<DB: Words>(pools: &Pools<DB>) -> Result<(), StoreError> {
@@ -97,6 +97,18 @@ fn read_product<DB: Words>(row: &DB::Row) -> Result<Product, StoreError> {
         name: DB::string(row, 1)?,
         quantity: DB::number(row, 2)?,
         segments: DB::number(row, 3)?,
+    })
+}
+
+fn read_order<DB: Words>(row: &DB::Row) -> Result<Order, StoreError> {
+    Ok(Order {
+        id: DB::string(row, 0)?,
+        commodity: DB::number(row, 1)?,
+        commodity_name: DB::string(row, 2)?,
+        quantity: DB::number(row, 3)?,
+        state: OrderState::stored(&DB::string(row, 4)?)?,
+        created_at: DB::number(row, 5)?,
+        updated_at: DB::number(row, 6)?,
     })
 }
 

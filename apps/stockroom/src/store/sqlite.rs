@@ -13,6 +13,9 @@ const READERS_MAX: u32 = 4;
 /// How long another process may keep the file locked (a backup, a command line).
 const BUSY_MAX: Duration = Duration::from_secs(10);
 
+/// What stays of the write-ahead log once it is folded into the file, in bytes.
+const LOG_BYTES: &str = "4194304";
+
 /// Hundreds of changes may stand in line before the one writer.
 const LINE_MAX: Duration = Duration::from_secs(60);
 
@@ -23,7 +26,8 @@ pub(super) async fn open(path: &Path) -> Result<Pools<sqlx::Sqlite>, StoreError>
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(BUSY_MAX);
+        .busy_timeout(BUSY_MAX)
+        .pragma("journal_size_limit", LOG_BYTES);
     let one = SqlitePoolOptions::new().max_connections(1).acquire_timeout(LINE_MAX);
     let writer = one.connect_with(options.clone()).await?;
     upgrade(&writer, sqlx::migrate!("migrations/sqlite")).await?;

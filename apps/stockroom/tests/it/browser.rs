@@ -2,7 +2,7 @@
 
 use super::server::Server;
 use serde_json::json;
-use testkit::browser::Browser;
+use testkit::browser::{Browser, Shot, fits};
 
 async fn open() -> (Server, Browser) {
     let server = Server::start_with(&["--cap", "100"]);
@@ -18,7 +18,7 @@ async fn goods_are_taken_in_and_found_again() {
     browser.wait_for_text(".empty", "No products yet").await.unwrap();
     browser.fill("#name", "apples").await.unwrap();
     browser.click("form[action='/products'] button").await.unwrap();
-    browser.wait_for_text(".notice.good", "apples can be taken in now.").await.unwrap();
+    browser.wait_for_text(".notice.good", "apples can be received now.").await.unwrap();
     assert_eq!(browser.texts(".stock tbody td").await.unwrap(), ["apples", "", "0", "100"]);
 
     for (quantity, stock) in [("40", "40"), ("2", "42")] {
@@ -73,6 +73,60 @@ async fn mistakes_are_shown_beside_their_fields_and_can_be_mended() {
     browser.fill("#name", "apples").await.unwrap();
     browser.click("form[action='/products'] button").await.unwrap();
     browser.wait_for_text("#name-error", "There is a product called \"apples\" already.").await.unwrap();
+}
+
+#[tokio::test]
+async fn first_screen_offers_samples_and_orders_follow() {
+    let (_server, browser) = open().await;
+    browser.wait_for_text(".empty", "No products yet").await.unwrap();
+    assert_eq!(browser.count("form[action='/arrivals'], form[action='/orders']").await.unwrap(), 0, "of no use yet");
+    browser.click("form[action='/samples'] button").await.unwrap();
+    browser.wait_for_text(".stock tbody", "coffee").await.unwrap();
+    assert_eq!(browser.texts(".stock tbody td:nth-child(3)").await.unwrap(), ["100", "40", "100"], "within the cap");
+
+    browser.eval("document.querySelector('#orderCommodity').value = 'coffee'").await.unwrap();
+    browser.fill("#orderQuantity", "41").await.unwrap();
+    browser.click("form[action='/orders'] button").await.unwrap();
+    browser.wait_for_text("#orderQuantity-error", "There are only 40").await.unwrap();
+    assert_eq!(browser.count("#quantity-error").await.unwrap(), 0, "the other form is not at fault");
+    browser.fill("#orderQuantity", "15").await.unwrap();
+    browser.click("form[action='/orders'] button").await.unwrap();
+    browser.wait_for_text(".notice.good", "15 coffee are reserved.").await.unwrap();
+    assert_eq!(browser.texts(".stock tbody td:nth-child(3)").await.unwrap(), ["100", "25", "100"]);
+    assert_eq!(
+        browser.texts(".orders tbody td:nth-child(n+2)").await.unwrap(),
+        ["coffee", "15", "Reserved", "Release"]
+    );
+
+    browser.click(".orders button").await.unwrap();
+    browser.wait_for_text(".notice.good", "15 coffee are in stock again.").await.unwrap();
+    assert_eq!(browser.texts(".stock tbody td:nth-child(3)").await.unwrap(), ["100", "40", "100"]);
+    assert_eq!(browser.texts(".orders tbody td:nth-child(4)").await.unwrap(), ["Released"]);
+    assert_eq!(browser.console().await.unwrap().iter().filter(|line| !line.contains("409")).count(), 0);
+}
+
+#[tokio::test]
+async fn pages_fit_every_width_in_light_and_dark() {
+    let server = Server::start_with(&["--cap", "1000000"]);
+    let browser = Browser::start().await.unwrap();
+    let home = format!("http://{}/", server.client.address);
+    let empty = [Shot::new("empty", &home)];
+    fits(&browser, &empty).await.unwrap();
+    for name in
+        ["apples", &"w".repeat(100), "a name of several words that goes on and on until it takes more than one line"]
+    {
+        server.client.post("/api/products", &json!({ "name": name })).await.is(201);
+        server.arrive(name, 900_000, "2026-11-21").await;
+        let order = json!({ "commodityName": name, "quantity": 100_000 });
+        server.client.post("/api/orders", &order).await.is(201);
+    }
+    let pages = [
+        Shot::new("home", &home),
+        Shot::new("filtered", &format!("{home}?startDate=2026-11-01&endDate=2026-11-30&commodityName=apples")),
+        Shot::new("api", &format!("{home}docs")),
+        Shot::new("nowhere", &format!("{home}nowhere")),
+    ];
+    fits(&browser, &pages).await.unwrap();
 }
 
 #[tokio::test]

@@ -2,9 +2,11 @@
 
 use super::client::Client;
 use super::server::Server;
+use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use testkit::servers::{Redis, RedisOptions};
 use testkit::{eventually, park};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
@@ -84,4 +86,35 @@ async fn service_starts_while_mariadb_and_redis_are_away() {
 async fn service_starts_while_postgres_and_redis_are_away() {
     let (database, redis) = (park::postgres_database().await.unwrap(), park::redis().await.unwrap());
     starts_without(&database.url, &redis.url).await;
+}
+
+/// Only the strategy that needs the servers waits for them.
+#[tokio::test]
+async fn service_starts_while_the_servers_of_its_redlock_are_away() {
+    let servers = tokio::join!(
+        Redis::start(RedisOptions::new()),
+        Redis::start(RedisOptions::new()),
+        Redis::start(RedisOptions::new())
+    );
+    let servers = [servers.0.unwrap(), servers.1.unwrap(), servers.2.unwrap()];
+    let mut doors = Vec::new();
+    let mut arguments = Vec::new();
+    for server in &servers {
+        let door = Door::closed(&server.url()).await;
+        arguments.extend(["--redlock".to_owned(), door.url(&server.url())]);
+        doors.push(door);
+    }
+    let redis = park::redis().await.unwrap();
+    arguments.extend(["--redis".to_owned(), redis.url.clone()]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let server = Server::start_with(&arguments).with_products(&["tea"]).await;
+    assert_eq!(server.arrive("tea", 5, "2026-11-21").await, 5);
+    let body = json!({ "commodityName": "tea", "quantity": 1 });
+    let refused = server.client.post("/api/arrivals?strategy=redlock", &body).await;
+    assert_eq!(refused.status, 503, "{}", refused.text);
+    doors.iter().for_each(Door::open);
+    let taken = eventually("the redlock is there", || async {
+        (server.client.post("/api/arrivals?strategy=redlock", &body).await.status / 100 == 2).then_some(())
+    });
+    taken.await.unwrap();
 }

@@ -29,6 +29,10 @@ fn what_is_wrong_at_the_start_is_one_sentence() {
     for (arguments, why) in [
         (&["--frobnicate"][..], "unexpected argument '--frobnicate' found"),
         (&["--listen", "nonsense"], "cannot listen on nonsense: "),
+        (
+            &["--database", "sqlite:no/folder/x.db"],
+            "the folder no/folder of the database sqlite:no/folder/x.db does not exist",
+        ),
         (&["--config", "gone.toml"], "cannot read the settings file gone.toml: "),
         (&["--config", "wrong.toml"], "wrong.toml, line 2: unknown field `lissen`"),
         (&["--database", "oracle:x"], "the setting \"database\" is wrong: a database is given as mysql://"),

@@ -55,6 +55,8 @@ pub(super) struct Writer {
     options: SpoolOptions,
     /// Why nothing is taken any more.
     broken: Option<SpoolError>,
+    /// The last write failed, and was logged.
+    is_failing: bool,
     is_dirty: bool,
 }
 
@@ -81,7 +83,7 @@ impl Shared {
 
 impl Writer {
     pub(super) fn new(segments: Segments, shared: Arc<Shared>, options: SpoolOptions) -> Self {
-        let writer = Self { segments, shared, options, broken: None, is_dirty: false };
+        let writer = Self { segments, shared, options, broken: None, is_failing: false, is_dirty: false };
         writer.tell();
         writer
     }
@@ -183,12 +185,18 @@ impl Writer {
         crash_point("spool_before_answer");
         match &written {
             Ok(()) => {
+                // What only says that something is done is short: that it fits says little about the next obligation.
+                if !answers.is_empty() && std::mem::take(&mut self.is_failing) {
+                    tracing::info!("the spool can be written again");
+                }
                 self.shared.metrics.kept.increment(answers.len() as u64);
                 answers.into_iter().for_each(|(sequence, answer)| answer(Ok(sequence)));
                 self.tidy_up();
             }
             Err(error) => {
-                tracing::error!(%error, "the spool could not be written");
+                if !std::mem::replace(&mut self.is_failing, true) {
+                    tracing::error!(%error, "the spool cannot be written; what it is given is refused until it can (told once)");
+                }
                 answers.into_iter().for_each(|(_, answer)| self.refuse(answer, error.clone()));
             }
         }

@@ -4,8 +4,11 @@
 //! user does and never how long the page takes.
 
 mod driver;
+mod fits;
 mod http;
 mod programs;
+
+pub use fits::{Shot, fits};
 
 use anyhow::{Context, Result, bail};
 use driver::{Driver, DriverError};

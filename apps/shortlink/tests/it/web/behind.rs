@@ -255,3 +255,29 @@ async fn a_stop_waits_for_the_database() {
     assert_eq!(server.client.get("/readyz").await.value()["writes_waiting"], 0);
     assert_eq!(server.client.get("/api/links").await.value()["total"], 50);
 }
+
+/// A limit on the size of files stands for a disk that is full: the writes to the spool fail in the same way.
+#[tokio::test]
+async fn full_disk_is_named_to_the_client_and_logged_once() {
+    let database = park::postgres_database().await.unwrap();
+    let arguments = [&["--database", &database.url][..], &BEHIND].concat();
+    let limit = ["bash", "-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "-"];
+    let server = Server::start_prefixed(&limit, &arguments);
+    let target = format!("https://example.com/{}", "x".repeat(1_900));
+    let mut refused = 0;
+    for number in 0..60 {
+        let answer = create(&server.client, &format!("link-{number}"), &target).await;
+        if answer.status == 202 {
+            continue;
+        }
+        refused += 1;
+        let problem = answer.problem(503, "unavailable");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("does not take the write") && !detail.contains("spool-bytes-max"), "{detail}");
+    }
+    assert!(refused > 10, "{refused} of 60");
+    let log = server.log();
+    let lines = |words: &str| log.lines().filter(|line| line.contains(words)).count();
+    assert_eq!((lines("the spool cannot be written"), lines("does not take the write")), (1, refused), "{log}");
+    assert_eq!(lines("ERROR"), 1, "one line for each refusal, and one for the disk: {log}");
+}

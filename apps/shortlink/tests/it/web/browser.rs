@@ -2,7 +2,7 @@
 
 use super::server::Server;
 use serde_json::{Value, json};
-use testkit::browser::Browser;
+use testkit::browser::{Browser, Shot, fits};
 
 async fn open() -> (Server, Browser, String) {
     let server = Server::start();
@@ -176,4 +176,40 @@ async fn the_list_fits_a_phone_and_has_pages() {
     browser.click("a[rel='prev']").await.unwrap();
     browser.wait_for_text(".pages", "1–20 of 25").await.unwrap();
     assert_no_complaints(&browser).await;
+}
+
+#[tokio::test]
+async fn pages_fit_every_width_in_light_and_dark() {
+    let (server, browser, home) = open().await;
+    fits(&browser, &[Shot::new("empty", &home)]).await.unwrap();
+    for number in 0..21 {
+        let target = format!("https://example.com/{number}/{}", "long-".repeat(100));
+        let alias = format!("{}{number}", "w".repeat(60));
+        server.client.make(&json!({ "target": target, "alias": alias })).await;
+    }
+    let target = format!("https://{}.example/", "m".repeat(60));
+    server.client.make(&json!({ "target": target, "alias": "short", "expires_at": "2999-12-31T23:59:59Z" })).await;
+    let pages = [
+        ("home", home.clone()),
+        ("made", format!("{home}?made={}0", "w".repeat(60))),
+        ("nothing", format!("{home}?q={}", "x".repeat(80))),
+        ("second", format!("{home}?page=2")),
+        ("edit", format!("{home}links/{}0", "w".repeat(60))),
+        ("delete", format!("{home}links/{}0/delete", "w".repeat(60))),
+        ("visitor", format!("{home}{}", "n".repeat(60))),
+        ("api", format!("{home}docs")),
+    ];
+    let pages = pages.map(|(name, url)| Shot::new(name, &url));
+    fits(&browser, &pages).await.unwrap();
+}
+
+/// Who follows a short link has nothing to do with the administration.
+#[tokio::test]
+async fn error_pages_of_visitors_have_no_administration_links() {
+    let (_server, browser, home) = open().await;
+    for (path, links) in [("gone", 0), ("a/b/c", 0), ("links/gone", 8)] {
+        browser.goto(&format!("{home}{path}")).await.unwrap();
+        browser.wait_for("h1").await.unwrap();
+        assert_eq!(browser.count("a").await.unwrap(), links, "{path}");
+    }
 }

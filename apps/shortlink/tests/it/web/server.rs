@@ -37,9 +37,9 @@ impl Server {
     }
 
     /// Run by another program, such as one that limits what it may use.
-    pub(super) fn start_prefixed(prefix: &[&str]) -> Server {
+    pub(super) fn start_prefixed(prefix: &[&str], arguments: &[&str]) -> Server {
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let launch = launch(&folder, &[]).prefix(prefix.iter().copied());
+        let launch = launch(&folder, arguments).prefix(prefix.iter().copied());
         Server::launched(launch, folder)
     }
 

@@ -112,7 +112,7 @@ async fn a_write_whose_client_hangs_up_goes_on_to_its_end() {
 /// More connections that send nothing than the process may have files for.
 #[tokio::test]
 async fn idle_connections_do_not_keep_a_probe_from_its_answer() {
-    let server = Server::start_prefixed(&["prlimit", "--nofile=700:700"]);
+    let server = Server::start_prefixed(&["prlimit", "--nofile=700:700"], &[]);
     let mut idle = Vec::new();
     for _ in 0..750 {
         idle.push(TcpStream::connect(&server.client.address).await.unwrap());

@@ -79,7 +79,7 @@ fn bad_lines_are_reported_by_number_and_kept() {
     assert_eq!(again.err.lines().last().unwrap(), told);
     // A run without bad lines leaves none behind.
     place.write("in.tsv", "target\tcode\nhttps://example.com/\tgood\n");
-    assert_eq!(place.succeed(&["import", "in.tsv"]), "1 links: 0 new, 1 there already, 0 rejected\n");
+    assert_eq!(place.succeed(&["import", "in.tsv"]), "1 link: 0 new, 1 there already, 0 rejected\n");
     assert!(!place.path("in.tsv.rejected").exists());
 }
 

@@ -34,3 +34,19 @@ async fn a_running_service_takes_and_gives_rows() {
     let why = place.refuse(&["import", "odd.tsv", "--server", &url]);
     assert!(why.contains(&format!("cannot reach the service at {url}/")), "{why}");
 }
+
+/// However much is written, the log beside the database stays small while the service runs.
+#[tokio::test]
+async fn sqlite_log_stays_small_whatever_is_imported() {
+    let place = Place::new();
+    let (mut child, mut out) = place.start(&["--listen", "127.0.0.1:0"]);
+    let url = out.line().unwrap().trim_start_matches("listening on ").to_owned();
+    let long = "x".repeat(7_800);
+    let rows: String = (0..1_800).map(|number| format!("https://example.com/{number}/{long}\n")).collect();
+    place.write("many.tsv", format!("target\n{rows}"));
+    place.succeed(&["import", "many.tsv", "--server", &url]);
+    let bytes = |name: &str| std::fs::metadata(place.path(name)).unwrap().len();
+    let (database, log) = (bytes("shortlink-data/links.db"), bytes("shortlink-data/links.db-wal"));
+    assert!(database > 4 << 20 && log < 12 << 20, "{database} bytes, and {log} of the log");
+    child.terminate().await.unwrap();
+}

@@ -29,6 +29,7 @@ fn what_is_wrong_at_the_start_is_one_sentence() {
     let busy = TcpListener::bind("127.0.0.1:0").unwrap();
     let busy = busy.local_addr().unwrap().to_string();
     place.write("file", "");
+    place.write("packed.tsv", b"\x1f\x8b\x08\x00\x1b[2J");
     place.write("wrong.toml", "listen = \"127.0.0.1:0\"\nlissen = 1\n");
     for (arguments, why) in [
         (&["--frobnicate"][..], "unexpected argument '--frobnicate' found"),
@@ -37,6 +38,12 @@ fn what_is_wrong_at_the_start_is_one_sentence() {
         (&["--listen", "nonsense"], "cannot listen on nonsense: "),
         (&["--listen", &busy], "cannot listen on 127.0.0.1:"),
         (&["--data", "file/below"], "cannot make the data folder file/below: "),
+        (&["import", "packed.tsv"], "packed.tsv is compressed (gzip): unpack it first (gunzip -k packed.tsv)"),
+        (
+            &["--database", "sqlite:no/folder/x.db"],
+            "the folder no/folder of the database sqlite:no/folder/x.db does not exist",
+        ),
+        (&["--database", "mysql://root@127.0.0.1:1"], "a database server's address ends with the name of a database"),
         (&["--config", "gone.toml"], "cannot read the settings file gone.toml: "),
         (&["--config", "wrong.toml"], "wrong.toml, line 2: unknown field `lissen`"),
         (&["--database", "oracle:x"], "the setting \"database\" is wrong: a database is given as mysql://"),
@@ -56,6 +63,7 @@ fn what_is_wrong_at_the_start_is_one_sentence() {
         assert!(told.starts_with("shortlink: ") && told.contains(why), "{told}");
         assert!(!told.contains("secret"), "{told}");
     }
+    assert!(!place.path("no").exists(), "no folder was made for a database");
 }
 
 /// Two processes with a cache inside each would not see each other's changes.
