@@ -9,7 +9,7 @@ mod redis;
 mod serve;
 
 pub use database::{Database, mariadb_database, postgres_database, sqlite_database};
-pub use redis::{SharedRedis, redis};
+pub use redis::{SharedRedis, own_redis, redis};
 pub use serve::{READY, serve};
 
 /// Environment variable with the shared Redis's address.

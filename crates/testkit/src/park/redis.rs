@@ -25,6 +25,15 @@ pub async fn redis() -> Result<SharedRedis> {
     if let Ok(url) = std::env::var(REDIS_VARIABLE) {
         return Ok(SharedRedis { url, prefix, _own: None });
     }
+    own_redis_as(prefix).await
+}
+
+/// A Redis of this test's own, for a test that flushes it or ends its clients' connections.
+pub async fn own_redis() -> Result<SharedRedis> {
+    own_redis_as(own_name()).await
+}
+
+async fn own_redis_as(prefix: String) -> Result<SharedRedis> {
     let own = Redis::start(RedisOptions::new()).await?;
     Ok(SharedRedis { url: own.url(), prefix, _own: Some(own) })
 }

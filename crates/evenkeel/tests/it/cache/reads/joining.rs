@@ -3,7 +3,7 @@
 //! readers (one of them a batch) begin after that and join the load; and the fill tells nothing about the reader's own time.
 
 use super::db::Db;
-use super::rig::{Rig, Rows, get, reader, row, some};
+use super::rig::{Rig, Rows, get, reader, row, some, told};
 use evenkeel::cache::{Freshness, Invalidated, Side, Source, Step, StepGate};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 on_both! {
     reader_after_invalidation_refuses_load_past_the_store
+    reader_after_invalidation_refuses_load_whose_fill_is_dropped
     readers_refused_once_share_the_next_load
     at_most_two_loads_of_a_key_run_in_a_process
     reader_refused_by_a_replica_load_reads_the_primary
@@ -82,6 +83,68 @@ async fn reader_after_invalidation_refuses_load_past_the_store(rig: Rig) {
     load.release();
     row(before).await;
     see_the_new_row(after).await;
+}
+
+/// What happens between the load and the readers that join it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Between {
+    OverBudget,
+    TooLarge,
+    FillsBypassed,
+    OtherSchema,
+    Deleted,
+    NextEpoch,
+}
+
+async fn reader_after_invalidation_refuses_load_whose_fill_is_dropped(rig: Rig) {
+    use Between::*;
+    for between in [OverBudget, TooLarge, FillsBypassed, OtherSchema, Deleted, NextEpoch] {
+        rig.evict(1).await;
+        let gate = StepGate::default();
+        let bytes_max = if between == TooLarge { 3 } else { 100 };
+        let rows = rig.rows_with(|builder| builder.value_bytes_max(bytes_max).gate(&gate)).await;
+        let scene = Scene { gate, rows, writing: rig.rows().await, db: Db::with("old") };
+        let other = rig.rows_with(|builder| builder.schema(1)).await;
+        if between == OtherSchema {
+            get(&other, &scene.db).await;
+        }
+        let (mut load, before) = (scene.db.hold(), reader(&scene.rows, &scene.db));
+        load.reached().await;
+        scene.write_elsewhere().await;
+        match between {
+            OverBudget => rig.advance(Duration::from_millis(1_600)).await,
+            FillsBypassed => scene.rows.bypass_fills(true),
+            Deleted => rig.evict(1).await,
+            NextEpoch => scene.gate.next_epoch(),
+            TooLarge | OtherSchema => {}
+        }
+        let after = scene.join().await;
+        load.release();
+        assert_eq!(row(before).await, some("old"), "{between:?}");
+        for reader in after {
+            assert_eq!(reader.await.unwrap(), some("new"), "{between:?}");
+        }
+    }
+}
+
+/// On a server that nobody else uses.
+#[tokio::test]
+async fn reader_after_invalidation_refuses_load_across_flush_and_kill() {
+    for words in [&["FLUSHALL"][..], &["CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES"]] {
+        told(async {
+            let rig = Rig::own_redis().await;
+            let scene = Scene::new(&rig).await;
+            let (mut load, before) = (scene.db.hold(), reader(&scene.rows, &scene.db));
+            load.reached().await;
+            scene.write_elsewhere().await;
+            rig.operate(words).await;
+            let after = scene.join().await;
+            load.release();
+            assert_eq!(row(before).await, some("old"), "{words:?}");
+            rig.while_time_passes(see_the_new_row(after)).await;
+        })
+        .await;
+    }
 }
 
 /// However often the key is invalidated: the load after the first one began after all who were refused.

@@ -7,7 +7,7 @@ use evenkeel::link::{LinkError, LinkOptions};
 use evenkeel::{Keel, KeelBuilder};
 use std::sync::Arc;
 use std::time::Duration;
-use testkit::park::{SharedRedis, redis};
+use testkit::park::{SharedRedis, own_redis, redis};
 use tokio::task::JoinHandle;
 
 /// One store, and the clock that the store and all processes share.
@@ -32,8 +32,16 @@ impl Rig {
     }
 
     pub(super) async fn redis() -> Self {
+        Self::on(redis().await.unwrap()).await
+    }
+
+    /// With a Redis that no other test uses.
+    pub(super) async fn own_redis() -> Self {
+        Self::on(own_redis().await.unwrap()).await
+    }
+
+    async fn on(server: SharedRedis) -> Self {
         let clock = TestClock::default();
-        let server = redis().await.unwrap();
         let hand = connect(&clock, &server).await;
         let rig = Self { clock, store: Store::Redis { server: Box::new(server), hand } };
         rig.set_time(rig.now_ms()).await;
@@ -107,6 +115,11 @@ impl Rig {
     pub(super) async fn trespass(&self, key: u64, command: &str, arguments: &[&str]) {
         self.evict(key).await;
         self.command(redis::cmd(command).arg(self.entry(key)).arg(arguments)).await;
+    }
+
+    /// Sends a command as an operator does. Redis only.
+    pub(super) async fn operate(&self, words: &[&str]) {
+        self.command(redis::cmd(words[0]).arg(&words[1..])).await;
     }
 
     /// Where row `key` lies in the store.

@@ -1,0 +1,304 @@
+//! Which load of another reader a reader may take: every order of two background loads of one process, a reader that begins at
+//! any moment and joins any of them, a writer elsewhere whose two invalidations are acknowledged, and one fill that is dropped.
+//!
+//! A moment matters only by whether it came before or after the reader began, so that is all that a load remembers of its
+//! own. Leases exclude nobody here (each may have lapsed), and the reader may join any load that runs: more than the process allows.
+
+use super::broken_of;
+use stateright::{Model, Property};
+
+const STALE: &str = "a reader is served what was acknowledged before it began";
+const JOINED: &str = "some reader takes a joined load";
+const REFUSED: &str = "some reader takes a load after one was refused";
+const LANDED: &str = "some reader takes what the store had";
+
+const LOADS: usize = 2;
+const WRITES: u8 = 2;
+/// Loads that the background may begin in all.
+const BEGUN_MAX: u8 = 3;
+const JOINS_MAX: u8 = 2;
+
+/// What a load is known to reflect: every invalidation that was acknowledged before this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// The sending of a fill that was stored, the sending of a lease that found the value, or else the loader's beginning.
+    KnownAt,
+    /// As if every stored value were newer than whoever waits for it.
+    AnyStoredSettles,
+    /// As if every dropped fill were newer than whoever waits for it.
+    DroppedFillSettles,
+    /// A reader that was refused once takes what the second load brings.
+    SecondTimeTakesAll,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Load {
+    Idle,
+    /// The lease is on its way.
+    Asking {
+        is_later: bool,
+    },
+    /// The store granted it.
+    Granted {
+        generation: u8,
+    },
+    /// The loader has begun.
+    Reading {
+        generation: u8,
+        is_later: bool,
+    },
+    Read {
+        generation: u8,
+        value: u8,
+        is_later: bool,
+    },
+    /// The fill is on its way.
+    Filling {
+        generation: u8,
+        value: u8,
+        is_later: bool,
+        sent_later: bool,
+    },
+    /// The value, and whether what is known of it is later than the reader's beginning.
+    Ready {
+        value: u8,
+        is_later: bool,
+        how: How,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum How {
+    Stored,
+    Dropped,
+    Superseded,
+    Landed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Reader {
+    Idle,
+    /// It looks for a load to join.
+    Looking {
+        refused: u8,
+    },
+    Joined {
+        load: usize,
+        refused: u8,
+    },
+    Served {
+        value: u8,
+        how: How,
+        refused: u8,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct State {
+    row: u8,
+    generation: u8,
+    stored: Option<u8>,
+    /// A committed write's invalidation: not sent, or at the store without its acknowledgement.
+    invalidating: Option<bool>,
+    acknowledged: u8,
+    loads: [Load; LOADS],
+    begun: u8,
+    has_dropped: bool,
+    reader: Reader,
+    /// What was acknowledged when the reader began.
+    demanded: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    Commit,
+    Invalidate,
+    Acknowledge,
+    Begin,
+    Join(usize),
+    Ask(usize),
+    Lease(usize),
+    Read(usize),
+    Select(usize),
+    Send(usize),
+    Drop(usize),
+    Fill(usize),
+    Land(usize),
+}
+
+struct Process(Rule);
+
+impl State {
+    fn has_begun(&self) -> bool {
+        self.reader != Reader::Idle
+    }
+
+    fn step(&self, rule: Rule, step: Step) -> Option<State> {
+        let (mut next, is_later) = (*self, self.has_begun());
+        match step {
+            Step::Commit if self.row < WRITES && self.invalidating.is_none() => {
+                next.row += 1;
+                next.invalidating = Some(false);
+            }
+            Step::Invalidate if self.invalidating == Some(false) => {
+                (next.generation, next.stored) = (self.generation + 1, None);
+                next.invalidating = Some(true);
+            }
+            Step::Acknowledge if self.invalidating == Some(true) => {
+                (next.acknowledged, next.invalidating) = (self.row, None);
+            }
+            Step::Begin if !is_later => {
+                (next.reader, next.demanded) = (Reader::Looking { refused: 0 }, self.acknowledged);
+            }
+            Step::Join(load) => {
+                let Reader::Looking { refused } = self.reader else { return None };
+                if self.loads[load] == Load::Idle || refused >= JOINS_MAX {
+                    return None;
+                }
+                next.reader = Reader::Joined { load, refused };
+            }
+            Step::Land(load) => self.land(&mut next, rule, load)?,
+            Step::Commit | Step::Invalidate | Step::Acknowledge | Step::Begin => return None,
+            Step::Ask(load) if self.begun < BEGUN_MAX && self.loads[load] == Load::Idle => {
+                next.loads[load] = Load::Asking { is_later };
+                next.begun += 1;
+            }
+            Step::Ask(_) => return None,
+            Step::Lease(load)
+            | Step::Read(load)
+            | Step::Select(load)
+            | Step::Send(load)
+            | Step::Drop(load)
+            | Step::Fill(load) => next.loads[load] = self.advance(&mut next, step, self.loads[load])?,
+        }
+        Some(next)
+    }
+
+    /// The next state of a load.
+    fn advance(&self, next: &mut State, step: Step, load: Load) -> Option<Load> {
+        Some(match (step, load) {
+            (Step::Lease(_), Load::Asking { is_later }) => match self.stored {
+                Some(value) => Load::Ready { value, is_later, how: How::Landed },
+                None => Load::Granted { generation: self.generation },
+            },
+            (Step::Read(_), Load::Granted { generation }) => Load::Reading { generation, is_later: self.has_begun() },
+            (Step::Select(_), Load::Reading { generation, is_later }) => {
+                Load::Read { generation, value: self.row, is_later }
+            }
+            (Step::Send(_), Load::Read { generation, value, is_later }) => {
+                Load::Filling { generation, value, is_later, sent_later: self.has_begun() }
+            }
+            (Step::Drop(_), Load::Read { value, is_later, .. }) if !self.has_dropped => {
+                next.has_dropped = true;
+                Load::Ready { value, is_later, how: How::Dropped }
+            }
+            (Step::Fill(_), Load::Filling { generation, value, is_later, sent_later }) => {
+                if generation != self.generation {
+                    return Some(Load::Ready { value, is_later, how: How::Superseded });
+                }
+                next.stored = Some(value);
+                Load::Ready { value, is_later: sent_later, how: How::Stored }
+            }
+            _ => return None,
+        })
+    }
+
+    /// The answer has come, and whoever joined decides.
+    fn land(&self, next: &mut State, rule: Rule, load: usize) -> Option<()> {
+        let Load::Ready { value, is_later, how } = self.loads[load] else { return None };
+        next.loads[load] = Load::Idle;
+        if let Reader::Joined { load: joined, refused } = self.reader
+            && joined == load
+        {
+            let is_taken = match rule {
+                Rule::KnownAt => is_later,
+                Rule::AnyStoredSettles => is_later || how == How::Stored,
+                Rule::DroppedFillSettles => is_later || how == How::Dropped,
+                Rule::SecondTimeTakesAll => is_later || refused > 0,
+            };
+            next.reader = if is_taken {
+                Reader::Served { value, how, refused }
+            } else {
+                Reader::Looking { refused: refused + 1 }
+            };
+        }
+        Some(())
+    }
+}
+
+impl Model for Process {
+    type State = State;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            row: 0,
+            generation: 0,
+            stored: None,
+            invalidating: None,
+            acknowledged: 0,
+            loads: [Load::Idle; LOADS],
+            begun: 0,
+            has_dropped: false,
+            reader: Reader::Idle,
+            demanded: 0,
+        }]
+    }
+
+    fn actions(&self, state: &State, steps: &mut Vec<Step>) {
+        let mut all = vec![Step::Commit, Step::Invalidate, Step::Acknowledge, Step::Begin];
+        for load in 0..LOADS {
+            all.extend([Step::Ask, Step::Lease, Step::Read, Step::Select].map(|step| step(load)));
+            all.extend([Step::Send, Step::Drop, Step::Fill, Step::Land, Step::Join].map(|step| step(load)));
+        }
+        steps.extend(all.into_iter().filter(|step| state.step(self.0, *step).is_some()));
+    }
+
+    fn next_state(&self, state: &State, step: Step) -> Option<State> {
+        state.step(self.0, step)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(STALE, |_, state: &State| match state.reader {
+                Reader::Served { value, .. } => value >= state.demanded,
+                _ => true,
+            }),
+            Property::sometimes(JOINED, |_, state: &State| {
+                matches!(state.reader, Reader::Served { how: How::Stored | How::Dropped, refused: 0, .. })
+            }),
+            Property::sometimes(REFUSED, |_, state: &State| {
+                matches!(state.reader, Reader::Served { refused: 1.., .. })
+            }),
+            Property::sometimes(LANDED, |_, state: &State| {
+                matches!(state.reader, Reader::Served { how: How::Landed, .. })
+            }),
+        ]
+    }
+}
+
+fn broken(rule: Rule) -> Vec<&'static str> {
+    broken_of(Process(rule), &[JOINED, REFUSED, LANDED])
+}
+
+#[test]
+fn reader_never_takes_what_an_acknowledged_invalidation_ended() {
+    assert_eq!(broken(Rule::KnownAt), Vec::<&str>::new());
+}
+
+/// The invalidation falls between the fill and its answer, and the reader begins after its acknowledgement.
+#[test]
+fn if_any_stored_value_settles_a_reader_takes_a_stale_one() {
+    assert!(broken(Rule::AnyStoredSettles).contains(&STALE));
+}
+
+#[test]
+fn if_a_dropped_fill_settles_a_reader_takes_a_stale_value() {
+    assert!(broken(Rule::DroppedFillSettles).contains(&STALE));
+}
+
+/// Both loads began before the invalidation.
+#[test]
+fn if_the_second_load_is_always_taken_a_reader_takes_a_stale_value() {
+    assert!(broken(Rule::SecondTimeTakesAll).contains(&STALE));
+}
