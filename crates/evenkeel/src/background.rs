@@ -41,7 +41,7 @@ impl Background {
     }
 
     /// Whether it has ended, with its runtime say.
-    #[cfg(feature = "lock")]
+    #[cfg(any(feature = "lock", feature = "cache"))]
     pub(crate) fn is_over(&self) -> bool {
         self.0.as_ref().is_none_or(AbortHandle::is_finished)
     }

@@ -33,7 +33,14 @@ impl Admission {
         clock: Clock,
         metrics: Arc<CacheMetrics>,
     ) -> Self {
-        Self { permits: Arc::new(Semaphore::new(limit)), limit, wait_max, waiters, clock, metrics }
+        Self {
+            permits: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
+            limit,
+            wait_max,
+            waiters,
+            clock,
+            metrics,
+        }
     }
 
     /// Waits for a turn, first come first served, until a reader that has waited since `began` has waited for `wait_max`.

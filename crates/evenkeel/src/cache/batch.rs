@@ -197,8 +197,8 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
             Ok(mut rows) => {
                 for at in late {
                     let row = rows.remove(self.keys[at].as_slice());
-                    let Loaded { found, .. } = self.core.loaded(row, loaded_from, loaded_at, source);
-                    self.answer(at, Ok(found));
+                    let loaded = self.core.loaded(row, loaded_from, loaded_at, source);
+                    self.answer(at, loaded.map(|loaded| loaded.found));
                 }
             }
             Err(error) => self.fail(late, &error),
@@ -356,7 +356,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         let mut rows = self.load_rows(loader).await;
         in_groups(own.into_iter().map(|Own { landing, lease, .. }| {
             let row = take(&mut rows, &landing);
-            let loaded = row.map(|row| self.loaded(row, began, began_at, source));
+            let loaded = row.and_then(|row| self.loaded(row, began, began_at, source));
             async move {
                 let outcome = match (lease, loaded) {
                     (Some(lease), loaded) => self.settle(&lease, &landing, loaded).await,

@@ -3,7 +3,7 @@
 use super::admission::Admission;
 use super::breaker::Breaker;
 use super::cache::Cache;
-use super::core::{Core, VersionOf, schema_fingerprint};
+use super::core::{Core, VersionOf, WeightOf, schema_fingerprint};
 use super::deferral::Deferral;
 use super::error::CacheError;
 use super::flight::Flights;
@@ -12,6 +12,7 @@ use super::freshness::{Freshness, WhileWriting};
 use super::gate::StepGate;
 use super::keys::CacheKeys;
 use super::ledger::Ledger;
+use super::log_limit::LogLimit;
 use super::memory::MemoryCache;
 use super::metrics::CacheMetrics;
 use super::near::{Near, NearDraft};
@@ -26,7 +27,8 @@ use super::switches::Switches;
 use super::tracker::Tracker;
 use super::waiters::Waiters;
 use super::want::Want;
-use crate::codec::{Codec, Json};
+use crate::codec::{Codec, Json, check_id};
+use crate::guard::guard;
 use crate::keel::{Backend, Keel};
 use crate::link::Link;
 use std::marker::PhantomData;
@@ -36,7 +38,10 @@ use std::time::Duration;
 /// The namespace of keys in an embedded store, where there is nobody to be apart from.
 pub(super) const MEMORY_PREFIX: &str = "evenkeel";
 
-/// What may be said about a cache before it is opened. Only the ttl must be.
+/// The longest wait for replicas.
+const REPLICAS_TIMEOUT_MAX: Duration = Duration::from_secs(3600);
+
+/// What may be said about a cache before it is opened. Only the ttl must be. Spans of more than 34 years are taken as 34 years.
 #[must_use = "a builder does nothing until `build`"]
 pub struct CacheBuilder<K: ?Sized, V, C = Json> {
     keel: Keel,
@@ -46,6 +51,7 @@ pub struct CacheBuilder<K: ?Sized, V, C = Json> {
     codec: C,
     protocol: Protocol,
     version: Option<VersionOf<V>>,
+    pub(super) weight_of: Option<WeightOf<V>>,
     #[cfg(feature = "testing")]
     gate: Option<StepGate>,
     types: PhantomData<fn(&K) -> V>,
@@ -55,6 +61,9 @@ impl Keel {
     /// Begins a cache called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same in every process of the fleet.
     ///
     /// Open it once and clone the handle: two handles that do not know of each other would not cut each other's loads off.
+    ///
+    /// Caches of one keel share their tasks. Each name still costs a few kilobytes and metrics of its own: for thousands of tenants
+    /// put the tenant into the key of one cache, as in `cache::<(u32, u64), User>("user")`.
     pub fn cache<K: ?Sized, V>(&self, name: &str) -> CacheBuilder<K, V> {
         CacheBuilder {
             keel: self.clone(),
@@ -64,6 +73,7 @@ impl Keel {
             codec: Json,
             protocol: Protocol::default(),
             version: None,
+            weight_of: None,
             #[cfg(feature = "testing")]
             gate: None,
             types: PhantomData,
@@ -273,7 +283,7 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
-    /// Waits, before a write begins, until `count` replicas of Redis have its window (Redis's `WAIT`), for at most `timeout`. If fewer
+    /// Waits, before a write begins, until `count` replicas of Redis have its window (Redis's `WAIT`), for at most `timeout`, and at most an hour. If fewer
     /// have it by then, the write is refused ([`CacheError::WindowNotReplicated`]) and its window taken back.
     ///
     /// What it is: a failover to one of those replicas does not lose the window. What it is not: consensus. Redis promotes a
@@ -316,7 +326,12 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
-    /// How values become bytes. Default [`Json`].
+    /// How values become bytes. Default [`Json`]. A codec of your own needs an [`id`](Codec::id) from 64 to 127.
+    ///
+    /// A value is not stored if the codec refuses it, or cannot read what it wrote: it is returned to its readers, and the next read loads
+    /// it again (`evenkeel_cache_refused_fills_total{reason="codec"}`, and a line in the log once a minute). Encoded values above
+    /// 64 KiB are stored without being read back. An entry that cannot be decoded is loaded anew and replaced, if it says that it is of
+    /// this codec and schema and is older than a second.
     pub fn codec<D: Codec<V>>(self, codec: D) -> CacheBuilder<K, V, D> {
         CacheBuilder {
             keel: self.keel,
@@ -326,6 +341,7 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
             codec,
             protocol: self.protocol,
             version: self.version,
+            weight_of: self.weight_of,
             #[cfg(feature = "testing")]
             gate: self.gate,
             types: PhantomData,
@@ -349,6 +365,8 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let settings = Settings::check(&self.name, &self.draft)?;
         let metrics = Arc::new(CacheMetrics::register(&self.name));
         let clock = self.keel.clock().clone();
+        let refused = |reason| CacheError::Settings { cache: self.name.clone(), reason };
+        check_id(&self.codec, guard("cache_codec_id_checked")).map_err(refused)?;
         let schema = schema_fingerprint(self.codec.id(), settings.schema);
         if self.protocol == Protocol::Version && self.version.is_none() {
             return Err(CacheError::Settings {
@@ -372,26 +390,25 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             Breaker::new(settings.breaker_failures, settings.breaker_pause, clock.clone(), Arc::clone(&metrics));
         let name: Arc<str> = self.name.as_str().into();
         let tracker = self.tracker(&name, &settings)?;
-        let store = self.store(schema, settings.store_timeout, breaker).with_tracker(&tracker);
+        let hub = &self.keel.caches().hub;
+        hub.register(self.keel.link(), &self.keel.caches().entries);
+        let store = self.store(schema, settings.store_timeout, breaker).with_tracker(&tracker, hub);
         let waiters = Arc::new(Waiters::new(settings.waiters_max, Arc::clone(&metrics)));
         let ledger = Ledger::new(settings.recent, settings.recent_max);
         let deferral = Deferral::of(&self.keel, &self.name);
-        let redrive = Arc::new(Redrive::new(&store, ledger, deferral, &clock, &metrics));
+        let redrive = Arc::new(Redrive::new(&store, ledger, deferral, &clock, &metrics, hub));
         let handles = self.keel.caches().enter(&self.name, &redrive)?;
-        store.before_open(&redrive);
+        hub.before_open(&redrive);
         redrive.take_over();
         let core = Core {
             name,
             tracker,
             schema,
             version: self.version,
+            weight_of: self.weight_of,
             is_fenced,
             store,
-            payloads: Payloads {
-                codec: Arc::new(self.codec),
-                compress_bytes_min: settings.compress_bytes_min,
-                value_bytes_max: settings.value_bytes_max,
-            },
+            payloads: Payloads::new(Arc::new(self.codec), settings.compress_bytes_min, settings.value_bytes_max),
             flights: Flights::new(),
             admission: Admission::new(
                 settings.loads_max,
@@ -403,6 +420,9 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             waiters,
             switches: Switches::default(),
             redrive,
+            unreadable_log: LogLimit::default(),
+            unstorable_log: LogLimit::default(),
+            other_schema_log: LogLimit::default(),
             metrics,
             clock,
             settings,
@@ -445,7 +465,10 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             }
             (None, Some(link)) => {
                 let keys = CacheKeys::new(link.prefix(), &self.name);
-                let windows = self.draft.window_replicas.map(|(count, timeout)| OnReplicas::new(count, timeout));
+                let windows = self
+                    .draft
+                    .window_replicas
+                    .map(|(count, timeout)| OnReplicas::new(count, timeout.min(REPLICAS_TIMEOUT_MAX)));
                 let steps = RedisCache::new(link.clone(), keys).with_read_timeout(timeout).with_windows(windows);
                 Store::redis(steps, link, clock, breaker)
             }

@@ -4,6 +4,7 @@ use super::admission::Admission;
 use super::error::CacheError;
 use super::flight::Flights;
 use super::freshness::Freshness;
+use super::log_limit::LogLimit;
 use super::metrics::CacheMetrics;
 use super::payload::Payloads;
 use super::redrive::Redrive;
@@ -19,6 +20,9 @@ use std::sync::Arc;
 /// Finds a row's version in its value.
 pub(crate) type VersionOf<V> = Arc<dyn Fn(&V) -> u64 + Send + Sync>;
 
+/// Says what a value costs in memory.
+pub(crate) type WeightOf<V> = Arc<dyn Fn(&V) -> usize + Send + Sync>;
+
 /// One cache of one process.
 pub(crate) struct Core<V> {
     pub(super) name: Arc<str>,
@@ -26,6 +30,8 @@ pub(crate) struct Core<V> {
     /// Fingerprint of the stored form of `V`.
     pub(super) schema: u32,
     pub(super) version: Option<VersionOf<V>>,
+    /// What a value counts against `near_bytes`, if the user said it.
+    pub(super) weight_of: Option<WeightOf<V>>,
     /// Whether the protocol is [`Fenced`](super::Protocol::Fenced), the only one with update windows.
     pub(super) is_fenced: bool,
     pub(super) store: Store,
@@ -38,6 +44,9 @@ pub(crate) struct Core<V> {
     pub(super) waiters: Arc<Waiters>,
     pub(super) switches: Switches,
     pub(super) redrive: Arc<Redrive>,
+    pub(super) unreadable_log: LogLimit,
+    pub(super) unstorable_log: LogLimit,
+    pub(super) other_schema_log: LogLimit,
     pub(super) metrics: Arc<CacheMetrics>,
 }
 

@@ -50,7 +50,7 @@ impl<V: 'static> Core<V> {
         let packed = match found.value.as_deref().map(|value| self.payloads.pack(value)).transpose() {
             Ok(packed) => packed,
             Err(error) => {
-                tracing::warn!(cache = %self.name, %error, "a loaded value cannot be stored");
+                self.tell_unstorable(landing.key(), &error);
                 return self.refused("codec", Fate::Dropped);
             }
         };

@@ -43,6 +43,11 @@ impl CacheKeys {
 }
 
 impl CacheKeys {
+    /// What every key begins with, up to its first brace.
+    pub(crate) fn front(&self) -> &[u8] {
+        &self.front
+    }
+
     /// The user's key of a key in the store; `None` if that is none of this cache's. The way back of [`key`](Self::key).
     #[must_use]
     pub fn user_key<'a>(&self, full: &'a [u8]) -> Option<Cow<'a, [u8]>> {

@@ -15,6 +15,7 @@ use super::news::Wait;
 use super::settings::{AfterWait, span_ms};
 use super::steps::{Generation, Grant, Lease, Leased, Why};
 use super::store::StoreEpoch;
+use super::user_code::caught;
 use super::want::Want;
 use crate::clock::Moment;
 use crate::guard::guard;
@@ -362,7 +363,9 @@ impl<V: Send + Sync + 'static> Core<V> {
                 let source = self.settings.source(reader.source(), grant.primary_required);
                 Asked::Granted(Leasehold { grant, source, token, epoch, sent })
             }
-            Ok(Leased::Landed(bytes)) => self.landed(bytes).map_or(Asked::Alone(Alone::Undecodable), Asked::Landed),
+            Ok(Leased::Landed(bytes)) => {
+                self.landed(key, bytes).map_or(Asked::Alone(Alone::Undecodable), Asked::Landed)
+            }
             Ok(Leased::Wait { retry_after_ms }) => later(retry_after_ms, false),
             Ok(Leased::Writing { retry_after_ms }) => match self.settings.while_writing {
                 WhileWriting::Wait => later(retry_after_ms, false),
@@ -372,7 +375,10 @@ impl<V: Send + Sync + 'static> Core<V> {
                 }
             },
             Ok(Leased::Failing { retry_after_ms }) => later(retry_after_ms, true),
-            Ok(Leased::OtherSchema) => Asked::Alone(Alone::OtherSchema),
+            Ok(Leased::OtherSchema) => {
+                self.tell_other_schema(key);
+                Asked::Alone(Alone::OtherSchema)
+            }
             Err(_) => Asked::Alone(Alone::StoreAway),
         }
     }
@@ -436,16 +442,24 @@ impl<V: Send + Sync + 'static> Core<V> {
         let loaded = self.timed(loader::run(loader(source), &self.clock, self.settings.load_timeout)).await?;
         let counter = if loaded.is_some() { &self.metrics.loaded } else { &self.metrics.loaded_absent };
         counter.increment(1);
-        Ok(self.loaded(loaded, began, began_at, source))
+        self.loaded(loaded, began, began_at, source)
     }
 
-    /// What this process has just read from the database.
-    pub(super) fn loaded(&self, row: Option<V>, began: Moment, began_at: Tick, source: Source) -> Loaded<V> {
-        let version = row.as_ref().zip(self.version.as_ref()).map(|(row, version)| version(row));
+    /// What this process has just read from the database. A panic of the function that finds its version is one of the load.
+    pub(super) fn loaded(
+        &self,
+        row: Option<V>,
+        began: Moment,
+        began_at: Tick,
+        source: Source,
+    ) -> Result<Loaded<V>, CacheError> {
+        let version = row.as_ref().zip(self.version.as_ref());
+        let version = version.map(|(row, version)| caught(guard("cache_version_caught"), || version(row))).transpose();
+        let version = version.map_err(|words| CacheError::LoaderPanicked(words.into()))?;
         let age = self.clock.now().since(began);
         let found = Found { value: row.map(Arc::new), tier: Tier::Loader, age, version, stale: None };
         let at = if source == Source::Primary { began_at } else { Tick::NEVER };
-        Loaded { found, known: Known { at, read_at: at, source } }
+        Ok(Loaded { found, known: Known { at, read_at: at, source } })
     }
 
     /// Measures a run of the loader, and counts it if it failed.

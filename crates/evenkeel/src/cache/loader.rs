@@ -74,7 +74,7 @@ pub(crate) async fn run<T: Default + Send + 'static>(
         Ok(Ok(loaded)) => loaded,
         Ok(Err(error)) if error.is_panic() => {
             if guard("loader_panic_is_an_error") {
-                Err(panicked(error.into_panic().as_ref()))
+                Err(CacheError::LoaderPanicked(panic_message(error.into_panic().as_ref()).into()))
             } else {
                 Ok(T::default())
             }
@@ -87,11 +87,8 @@ pub(crate) async fn run<T: Default + Send + 'static>(
     }
 }
 
-fn panicked(payload: &(dyn Any + Send)) -> CacheError {
-    let words = payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no words were left");
-    CacheError::LoaderPanicked(words.into())
+/// What a panic said.
+pub(super) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let words = payload.downcast_ref::<&str>().copied();
+    words.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
 }

@@ -6,6 +6,7 @@ use super::header::{Entry, HeaderError, Value, Verdict};
 use super::key::KeyBytes;
 use super::load::{Alone, Plan};
 use super::near::{Hit, Reading, SlotRef};
+use super::payload::Unpacked;
 use super::steps::Why;
 use super::want::{Offer, Want};
 use crate::guard::guard;
@@ -30,7 +31,7 @@ impl<V: 'static> Core<V> {
         if let Some(plan) = self.past_the_store(key) {
             return Look::Load(plan, None);
         }
-        self.judge(self.read_entry(key).await, want)
+        self.judge(key, self.read_entry(key).await, want)
     }
 
     /// Looks at several keys in one write.
@@ -50,7 +51,7 @@ impl<V: 'static> Core<V> {
                     return Look::Serve(found);
                 }
                 match (readings.next(), self.past_the_store(key.as_slice())) {
-                    (Some(reading), None) => self.judge(reading, want),
+                    (Some(reading), None) => self.judge(key.as_slice(), reading, want),
                     (_, plan) => Look::Load(plan.unwrap_or(Plan::Alone(Alone::StoreAway)), None),
                 }
             }));
@@ -73,14 +74,19 @@ impl<V: 'static> Core<V> {
     }
 
     /// An entry that the store says may be served, whatever this process thinks of the time.
-    pub(super) fn landed(&self, bytes: Bytes) -> Option<Found<V>> {
+    pub(super) fn landed(&self, key: &[u8], bytes: Bytes) -> Option<Found<V>> {
         let Entry { header, payload } = Entry::parse(bytes).ok()?;
         let value = header.value?;
-        let unpacked = self.payloads.unpack(&value, payload).ok()?;
-        Some(found(unpacked, &value, self.store.now_ms()))
+        match self.payloads.unpack(&value, payload) {
+            Ok(Unpacked { row, .. }) => Some(found(row, &value, self.store.now_ms())),
+            Err(unreadable) => {
+                self.tell_unreadable(key, &unreadable);
+                None
+            }
+        }
     }
 
-    fn judge(&self, reading: Reading<'_, V>, want: Want) -> Look<V> {
+    fn judge(&self, key: &[u8], reading: Reading<'_, V>, want: Want) -> Look<V> {
         let Reading { answer, spot } = reading;
         let bytes = match answer {
             Ok(Some(bytes)) => bytes,
@@ -106,18 +112,16 @@ impl<V: 'static> Core<V> {
         if verdict == Verdict::Miss {
             return self.judge_spent(value, payload, now_ms, want);
         }
-        let bytes = payload.len();
-        let unpacked = match self.payloads.unpack(value, payload) {
+        let Unpacked { row, bytes } = match self.payloads.unpack(value, payload) {
             Ok(unpacked) => unpacked,
-            Err(error) => {
-                tracing::warn!(cache = %self.name, %error, "an entry cannot be read; give the cache another schema number if its type changed");
-                return Look::Load(Plan::Alone(Alone::Undecodable), None);
-            }
+            Err(unreadable) => return self.past_unreadable(key, value, &unreadable, now_ms, want),
         };
-        if let Some(spot) = spot {
-            spot.fill(unpacked.as_ref(), &header, bytes, now_ms);
+        if let Some(spot) = spot
+            && let Some(weight) = self.near_weight(row.as_deref(), bytes)
+        {
+            spot.fill(row.as_ref(), &header, weight, now_ms);
         }
-        let found = found(unpacked, value, now_ms);
+        let found = found(row, value, now_ms);
         let offer = want.judge(value, verdict, now_ms);
         match offer {
             Offer::Load(why) => {
@@ -141,7 +145,7 @@ impl<V: 'static> Core<V> {
         let (age, fail_safe) = (age(value, now_ms), self.settings.fail_safe);
         let rescue = if want.may_rescue(age, fail_safe) {
             // One that cannot be read is none.
-            self.payloads.unpack(value, payload).ok().map(|row| found(row, value, now_ms))
+            self.payloads.unpack(value, payload).ok().map(|unpacked| found(unpacked.row, value, now_ms))
         } else {
             None
         };
@@ -156,7 +160,7 @@ impl<V: 'static> Core<V> {
         }
     }
 
-    fn miss(&self, why: Why, rescue: Option<Found<V>>) -> Look<V> {
+    pub(super) fn miss(&self, why: Why, rescue: Option<Found<V>>) -> Look<V> {
         self.metrics.misses.increment(1);
         let plan = if rescue.is_some() { Plan::FillOrServe(why) } else { Plan::Fill(why) };
         Look::Load(plan, rescue)

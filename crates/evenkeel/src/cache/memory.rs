@@ -46,11 +46,6 @@ impl MemoryCache {
         Self { store, clock, keys }
     }
 
-    /// Registers somebody who hears of every change in the store. Held weakly.
-    pub(crate) fn listen<L: EntryListener + 'static>(&self, listener: &Arc<L>) {
-        self.store.listen(listener);
-    }
-
     /// One step: nobody else touches the entry while it runs.
     fn step<R>(&self, key: &[u8], rules: impl FnOnce(Found, u64) -> Outcome<R>) -> R {
         let now_ms = self.clock.unix_ms();

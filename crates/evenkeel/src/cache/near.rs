@@ -107,7 +107,10 @@ impl<V> Near<V> {
         let metrics = NearMetrics::register(cache);
         let (capacity, entries, weight_min) = settings.capacity();
         // Cannot fail: both numbers are named. If it did, the default would bound the cache all the same.
-        let options = OptionsBuilder::new().estimated_items_capacity(entries).weight_capacity(capacity).build();
+        let mut options = OptionsBuilder::new();
+        options.estimated_items_capacity(entries).weight_capacity(capacity);
+        settings.shards_max().map(|shards| options.shards(shards));
+        let options = options.build();
         let evictions = Evictions(metrics.evictions("capacity"));
         let entries = match options {
             Ok(options) => Entries::with_options(options, Weight, DefaultHashBuilder::default(), evictions),

@@ -320,7 +320,7 @@ fn entry_of(answer: Value) -> Result<Option<Bytes>, CacheError> {
 }
 
 /// A key of another type, written by another program, is read as bytes that are no entry: a lease replaces it.
-fn or_foreign(answer: Result<Option<Bytes>, CacheError>) -> Result<Option<Bytes>, CacheError> {
+pub(super) fn or_foreign(answer: Result<Option<Bytes>, CacheError>) -> Result<Option<Bytes>, CacheError> {
     match answer {
         Err(CacheError::Link(LinkError::Refused { code, .. })) if code == "WRONGTYPE" && guard("foreign_type_read") => {
             Ok(Some(Bytes::new()))

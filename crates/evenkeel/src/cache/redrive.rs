@@ -3,24 +3,20 @@
 
 use super::deferral::Deferral;
 use super::error::CacheError;
+use super::hub::Hub;
 use super::ledger::{Demand, Duty, Ledger};
 use super::metrics::CacheMetrics;
 use super::store::Store;
-use crate::background::Background;
 use crate::clock::Clock;
 use crate::guard::guard;
-use crate::link::{Epoch, EpochHook, LinkError};
-use crate::retry::Backoff;
+use crate::link::{Epoch, LinkError};
 use crate::together::together;
 use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
 
 /// Invalidations on the way at once while they are driven again.
 const BATCH_MAX: usize = 256;
-const BACKOFF: Backoff = Backoff { delay_min: Duration::from_millis(50), delay_max: Duration::from_secs(2) };
 
 /// The invalidations of one cache, and the duty to get them done.
 pub(crate) struct Redrive {
@@ -28,8 +24,8 @@ pub(crate) struct Redrive {
     store: Store,
     clock: Clock,
     metrics: Arc<CacheMetrics>,
-    owing: Arc<Notify>,
-    driver: OnceLock<Background>,
+    /// Of all caches of the keel; its driver is told what failed.
+    hub: Arc<Hub>,
     deferral: Deferral,
 }
 
@@ -47,9 +43,10 @@ impl Redrive {
         deferral: Deferral,
         clock: &Clock,
         metrics: &Arc<CacheMetrics>,
+        hub: &Arc<Hub>,
     ) -> Self {
         let (store, clock, metrics) = (store.clone(), clock.clone(), Arc::clone(metrics));
-        Self { ledger, store, clock, metrics, owing: Arc::default(), driver: OnceLock::new(), deferral }
+        Self { ledger, store, clock, metrics, hub: Arc::clone(hub), deferral }
     }
 
     /// Takes over what earlier processes, or earlier caches of this name, have left in the spool.
@@ -63,17 +60,17 @@ impl Redrive {
         }
         if self.ledger.owed() > 0 {
             self.tell_owed();
-            self.owing.notify_one();
+            self.hub.driver.owe(self, self.clock.now());
             // Without a runtime it begins with the first invalidation.
             if tokio::runtime::Handle::try_current().is_ok() {
-                self.driver.get_or_init(|| self.start());
+                self.hub.driver.start(&self.clock);
             }
         }
     }
 
     /// Sends an invalidation, and answers for it from now on.
     pub(crate) fn begin(self: &Arc<Self>, key: &[u8], demand: Demand) -> Underway {
-        self.driver.get_or_init(|| self.start());
+        self.hub.driver.start(&self.clock);
         let (duty, driven_out) = self.ledger.open(key, demand, self.clock.now());
         self.metrics.forgotten.increment(driven_out);
         Underway { redrive: Arc::clone(self), duty, is_done: false }
@@ -117,63 +114,36 @@ impl Redrive {
         answer
     }
 
+    /// Drives what a Redis that lost data may have forgotten, on an epoch that is not published yet.
+    pub(crate) async fn drive_before_open(&self, epoch: &Epoch) -> Result<(), LinkError> {
+        if !guard("redrive_before_publish") {
+            return Ok(());
+        }
+        for batch in self.ledger.everything(self.clock.now()).chunks(BATCH_MAX) {
+            let sent = batch.iter().map(|duty| self.drive(duty, Some(epoch)));
+            for answer in together(sent).await {
+                // What the server refuses for this key alone stays owed, and is not read meanwhile; it must not keep all
+                // others from an epoch that is otherwise well.
+                if let Err(CacheError::Link(error)) = answer
+                    && !matches!(error, LinkError::Refused { .. } | LinkError::Unexpected(_))
+                {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn strike_off(&self, duty: &Duty) {
         if let Some(sequence) = self.ledger.done(duty, self.clock.now()) {
             self.deferral.done(sequence);
         }
     }
 
-    /// A loop that sleeps until something is owed. It holds no handle, so it ends with the cache.
-    fn start(self: &Arc<Self>) -> Background {
-        let (this, owing, clock) = (Arc::downgrade(self), Arc::clone(&self.owing), self.clock.clone());
-        Background::spawn("cache redrive", clock.clone(), move || {
-            drive_what_is_owed(Weak::clone(&this), Arc::clone(&owing), clock.clone())
-        })
-    }
-
     fn tell_owed(&self) {
         // A count of keys; nothing real is too large for a float.
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
         self.metrics.owed.set(self.ledger.owed() as f64);
-    }
-}
-
-async fn drive_what_is_owed(redrive: Weak<Redrive>, owing: Arc<Notify>, clock: Clock) {
-    loop {
-        owing.notified().await;
-        let mut attempt = 0;
-        loop {
-            let Some(redrive) = redrive.upgrade() else { return };
-            if redrive.run_once().await == 0 {
-                break;
-            }
-            drop(redrive);
-            clock.sleep(BACKOFF.delay(attempt)).await;
-            attempt += 1;
-        }
-    }
-}
-
-impl EpochHook for Redrive {
-    fn open<'a>(&'a self, epoch: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>> {
-        Box::pin(async move {
-            if !guard("redrive_before_publish") {
-                return Ok(());
-            }
-            for batch in self.ledger.everything(self.clock.now()).chunks(BATCH_MAX) {
-                let sent = batch.iter().map(|duty| self.drive(duty, Some(epoch)));
-                for answer in together(sent).await {
-                    // What the server refuses for this key alone stays owed, and is not read meanwhile; it must not keep all
-                    // others from an epoch that is otherwise well.
-                    if let Err(CacheError::Link(error)) = answer
-                        && !matches!(error, LinkError::Refused { .. } | LinkError::Unexpected(_))
-                    {
-                        return Err(error);
-                    }
-                }
-            }
-            Ok(())
-        })
     }
 }
 
@@ -199,7 +169,7 @@ impl Underway {
         if guard("invalidation_is_owed") {
             self.redrive.ledger.failed(&self.duty);
             self.redrive.tell_owed();
-            self.redrive.owing.notify_one();
+            self.redrive.hub.driver.owe(&self.redrive, self.redrive.clock.now());
         }
         self.redrive.deferral.keep(&self.redrive, &self.duty)
     }

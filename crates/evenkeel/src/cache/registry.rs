@@ -3,6 +3,7 @@
 use super::error::CacheError;
 #[cfg(feature = "sql")]
 use super::for_work::OpenCache;
+use super::hub::Hub;
 use super::memory::EntryStore;
 use super::protocol::PlainEntries;
 use super::redrive::Redrive;
@@ -15,8 +16,19 @@ pub(crate) struct Caches {
     pub(crate) entries: Arc<EntryStore>,
     /// The same for caches under a published protocol.
     pub(crate) plain: PlainEntries,
-    open: Mutex<HashMap<String, Open>>,
+    /// What all of them share with the store.
+    pub(crate) hub: Arc<Hub>,
+    open: Mutex<Opened>,
 }
+
+#[derive(Default)]
+struct Opened {
+    caches: HashMap<String, Open>,
+    sweep_at: usize,
+}
+
+/// Names whose caches are closed are forgotten when there are so many, and then at twice what was left.
+const SWEEP_MIN: usize = 64;
 
 #[derive(Default)]
 struct Open {
@@ -37,14 +49,15 @@ impl Caches {
 
     /// Caches over a store that others use too, as several processes use one Redis.
     pub(crate) fn over(entries: Arc<EntryStore>, plain: PlainEntries) -> Self {
-        Self { entries, plain, open: Mutex::default() }
+        Self { entries, plain, hub: Arc::default(), open: Mutex::default() }
     }
 
     /// Enters a cache. Two of one name would not know of each other's loads: a reader of one could join a load that an
     /// invalidation through the other should have cut off.
     pub(crate) fn enter(&self, name: &str, redrive: &Arc<Redrive>) -> Result<Handles, CacheError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let cache = open.entry(name.to_owned()).or_default();
+        open.sweep();
+        let cache = open.caches.entry(name.to_owned()).or_default();
         if cache.handles.strong_count() > 0 {
             return Err(CacheError::Settings {
                 cache: name.to_owned(),
@@ -62,13 +75,26 @@ impl Caches {
     #[cfg(feature = "sql")]
     pub(crate) fn make_known(&self, name: &str, cache: Weak<dyn OpenCache>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.entry(name.to_owned()).or_default().cache = Some(cache);
+        open.caches.entry(name.to_owned()).or_default().cache = Some(cache);
     }
 
     /// A cache that is open in this process.
     #[cfg(feature = "sql")]
     pub(crate) fn open(&self, name: &str) -> Option<Arc<dyn OpenCache>> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.get(name)?.cache.as_ref()?.upgrade()
+        open.caches.get(name)?.cache.as_ref()?.upgrade()
+    }
+}
+
+impl Opened {
+    fn sweep(&mut self) {
+        if self.caches.len() < self.sweep_at.max(SWEEP_MIN) {
+            return;
+        }
+        self.caches.retain(|_, cache| {
+            cache.redrives.retain(|redrive| !redrive.is_idle() || cache.handles.strong_count() > 0);
+            cache.handles.strong_count() > 0 || !cache.redrives.is_empty()
+        });
+        self.sweep_at = self.caches.len() * 2;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::error::CacheError;
 use super::freshness::{Freshness, Source, WhileWriting};
-use super::steps::Mode;
+use super::steps::{Mode, SPAN_MS_MAX};
 use crate::guard::guard;
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ const WINDOW: Duration = Duration::from_secs(3);
 const TRANSACTION_MAX: Duration = Duration::from_secs(60);
 const SUSPECT_TTL: Duration = Duration::from_secs(1);
 const NAME_LEN_MAX: usize = 64;
+/// Longer spans are taken as this, 34 years: that much fits an entry.
+const SPAN_MAX: Duration = Duration::from_millis(SPAN_MS_MAX);
 
 /// What the builder was told; `None` is "choose".
 #[derive(Clone, Debug, Default)]
@@ -121,6 +123,36 @@ pub(crate) struct Life {
     pub(crate) hard_ms: u64,
 }
 
+impl Draft {
+    /// The same with spans that can be counted with.
+    fn shortened(&self) -> Self {
+        let mut draft = self.clone();
+        for span in [
+            &mut draft.ttl,
+            &mut draft.absent_ttl,
+            &mut draft.lease,
+            &mut draft.load_budget,
+            &mut draft.load_timeout,
+            &mut draft.refresh_window,
+            &mut draft.keep,
+            &mut draft.fail_safe,
+            &mut draft.load_soft_timeout,
+            &mut draft.retry_after,
+            &mut draft.wait_max,
+            &mut draft.store_timeout,
+            &mut draft.recent,
+            &mut draft.window,
+            &mut draft.transaction_max,
+            &mut draft.suspect_ttl,
+            &mut draft.replica_lag_max,
+        ] {
+            *span = span.map(|span| if guard("cache_spans_shortened") { span.min(SPAN_MAX) } else { span });
+        }
+        draft.breaker = draft.breaker.map(|(failures, pause)| (failures, pause.min(SPAN_MAX)));
+        draft
+    }
+}
+
 /// Milliseconds as the steps take them; nothing real is long enough to be cut.
 pub(crate) fn span_ms(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
@@ -129,7 +161,7 @@ pub(crate) fn span_ms(span: Duration) -> u64 {
 impl Settings {
     /// Fills in what the builder was not told, and refuses what cannot work.
     pub(crate) fn check(cache: &str, draft: &Draft) -> Result<Self, CacheError> {
-        Self::complete(cache, draft)
+        Self::complete(cache, &draft.shortened())
             .and_then(|settings| settings.refuse_contradictions().map(|()| settings))
             .map_err(|reason| CacheError::Settings { cache: cache.to_owned(), reason })
     }
@@ -414,6 +446,16 @@ mod tests {
         refused(&Draft { breaker: Some((0, secs(1))), ..draft(ttl) }, "a breaker that opens after 0 failures");
         refused(&Draft { breaker: Some((1, Duration::ZERO)), ..draft(ttl) }, "a breaker's pause of 0ns");
         refused(&Draft { value_bytes_max: Some(0), ..draft(ttl) }, "value_bytes_max of 0");
+    }
+
+    #[test]
+    fn spans_without_end_are_thirty_four_years() {
+        let settings =
+            Settings::check("user", &Draft { wait_max: Some(Duration::MAX), ..draft(Duration::MAX) }).unwrap();
+        assert_eq!((settings.ttl, settings.wait_max), (SPAN_MAX, SPAN_MAX));
+        assert!(settings.life(false, 1.0).hard_ms > SPAN_MS_MAX, "spread upwards as any other");
+        let refused = Draft { lease: Some(Duration::MAX), ..draft(Duration::MAX) };
+        assert!(Settings::check("user", &refused).is_err());
     }
 
     #[test]

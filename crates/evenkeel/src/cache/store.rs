@@ -4,6 +4,7 @@ use super::breaker::{Attempt, Breaker};
 use super::error::CacheError;
 #[cfg(feature = "testing")]
 use super::gate::{Side, Step, StepGate};
+use super::hub::{ChangeListener, Hub};
 use super::memory::MemoryCache;
 use super::near::Soon;
 use super::protocol::PublishedCache;
@@ -12,7 +13,7 @@ use super::steps::{BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidat
 use super::tracker::{OwnStep, OwnSteps, Tracker};
 use crate::clock::Clock;
 use crate::guard::guard;
-use crate::link::{Epoch, EpochHook, Link, LinkError};
+use crate::link::{Epoch, Link, LinkError};
 use crate::together::together;
 use crate::token::Token;
 use bytes::Bytes;
@@ -140,12 +141,12 @@ impl Store {
     }
 
     /// Lets `tracker` hear what changes, and what this process is about to change. Nothing is told under a published protocol.
-    pub(crate) fn with_tracker<V: Send + Sync + 'static>(mut self, tracker: &Arc<Tracker<V>>) -> Self {
-        match &self.backend {
-            Backend::Memory(steps) => steps.listen(tracker),
-            Backend::Redis { link, .. } => link.listen(tracker),
-            Backend::Published { .. } => return self,
+    pub(crate) fn with_tracker<V: Send + Sync + 'static>(mut self, tracker: &Arc<Tracker<V>>, hub: &Hub) -> Self {
+        if matches!(self.backend, Backend::Published { .. }) {
+            return self;
         }
+        let listener: Arc<dyn ChangeListener> = Arc::<Tracker<V>>::clone(tracker);
+        hub.listen(tracker.front(), &listener);
         self.own_steps = Some(Arc::<Tracker<V>>::clone(tracker));
         self
     }
@@ -170,13 +171,6 @@ impl Store {
             #[cfg(feature = "testing")]
             turned: self.turned(),
         })
-    }
-
-    /// Lets every new epoch wait until `hook` has run.
-    pub(crate) fn before_open<H: EpochHook>(&self, hook: &Arc<H>) {
-        if let Some(link) = self.link() {
-            link.before_open(hook);
-        }
     }
 
     pub(crate) async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {

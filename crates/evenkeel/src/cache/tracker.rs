@@ -3,13 +3,11 @@
 //! Redis tells by push messages, in the task that reads the socket; the embedded store tells in the step itself, before it
 //! answers. Either way nothing is queued in between.
 
+use super::hub::ChangeListener;
 use super::interests::Interests;
 use super::keys::CacheKeys;
-use super::memory::EntryListener;
 use super::near::{Flush, Near};
 use crate::guard::guard;
-use crate::link::{Push, PushListener};
-use redis::{PushKind, Value};
 
 /// Hears what changes in one cache. The cache holds it; the store only knows it.
 pub(crate) struct Tracker<V> {
@@ -37,6 +35,11 @@ impl<V> Tracker<V> {
         Self { keys, near, interests: Interests::default() }
     }
 
+    /// What the keys of its entries begin with.
+    pub(crate) fn front(&self) -> &[u8] {
+        self.keys.front()
+    }
+
     fn changed(&self, full_key: &[u8]) {
         let Some(key) = self.keys.user_key(full_key) else { return };
         if let Some(near) = &self.near {
@@ -57,26 +60,16 @@ impl<V: Send + Sync + 'static> Tracker<V> {
     }
 }
 
-impl<V: Send + Sync + 'static> PushListener for Tracker<V> {
-    fn heard(&self, push: &Push<'_>) {
-        if *push.kind != PushKind::Invalidate {
-            return;
-        }
-        for told in push.data {
-            match told {
-                Value::Array(keys) => keys.iter().for_each(|key| match key {
-                    Value::BulkString(key) => self.changed(key),
-                    Value::SimpleString(key) => self.changed(key.as_bytes()),
-                    _ => self.doubt_everything(Flush::Everything),
-                }),
-                // Everything is gone: FLUSHALL, FLUSHDB. Two clients read this as "no key", and served on.
-                _ if guard("near_empty_push") => self.doubt_everything(Flush::Everything),
-                _ => {}
-            }
-        }
+impl<V: Send + Sync + 'static> ChangeListener for Tracker<V> {
+    fn entry_changed(&self, full_key: &[u8]) {
+        self.changed(full_key);
     }
 
-    fn opened(&self, _epoch: u64) {
+    fn all_changed(&self) {
+        self.doubt_everything(Flush::Everything);
+    }
+
+    fn connected(&self) {
         if let Some(near) = &self.near
             && guard("near_flush_on_epoch")
         {
@@ -86,18 +79,8 @@ impl<V: Send + Sync + 'static> PushListener for Tracker<V> {
     }
 
     /// What is near is served on until the silence is too long: a Redis that restarts does not become a database outage.
-    fn ended(&self) {
+    fn disconnected(&self) {
         self.interests.wake_all();
-    }
-}
-
-impl<V: Send + Sync + 'static> EntryListener for Tracker<V> {
-    fn entry_changed(&self, full_key: &[u8]) {
-        self.changed(full_key);
-    }
-
-    fn all_changed(&self) {
-        self.doubt_everything(Flush::Everything);
     }
 }
 

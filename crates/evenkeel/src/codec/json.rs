@@ -1,5 +1,6 @@
 //! JSON: the default, because a value that an engineer can read in `redis-cli` at night is worth more than bytes.
 
+use super::finite::Finite;
 use super::{Codec, CodecError};
 use bytes::Bytes;
 use serde::Serialize;
@@ -7,8 +8,9 @@ use serde::de::DeserializeOwned;
 
 /// JSON through serde.
 ///
-/// Not for maps whose keys are not text, nor for floats that are not numbers (they come back as an error): use
-/// [`MessagePack`](super::MessagePack) there.
+/// Not for maps whose keys are tuples, structs or sequences, nor for floats that are NaN or infinite: such a value is refused when it is
+/// written, and [`MessagePack`](super::MessagePack) takes it. `Some(None)` and `None` are both `null`, in JSON as in MessagePack: where the
+/// difference counts, use an enum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json;
 
@@ -18,7 +20,7 @@ impl<V: Serialize + DeserializeOwned> Codec<V> for Json {
     }
 
     fn encode(&self, value: &V, out: &mut Vec<u8>) -> Result<(), CodecError> {
-        serde_json::to_writer(out, value).map_err(|error| CodecError::encode("JSON", error))
+        serde_json::to_writer(out, &Finite(value)).map_err(|error| CodecError::encode("JSON", error))
     }
 
     fn decode(&self, bytes: Bytes) -> Result<V, CodecError> {

@@ -11,6 +11,8 @@ use std::io::ErrorKind;
 
 /// MessagePack through serde, structs as maps of field names, so that adding, removing or moving a field does not break a fleet in
 /// which two versions of the program run at once (mark what is new with `#[serde(default)]`).
+///
+/// `Some(None)` comes back as `None`: both are nil. Where the difference counts, use an enum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MessagePack;
 

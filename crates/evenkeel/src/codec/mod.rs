@@ -11,6 +11,7 @@
 //! codec accepts bytes behind the end of a value.
 
 mod error;
+mod finite;
 mod integer;
 mod json;
 #[cfg(feature = "cache")]
@@ -24,11 +25,9 @@ pub use json::Json;
 pub use message_pack::MessagePack;
 pub use raw::Raw;
 
-#[cfg(feature = "queue")]
-use crate::guard::guard;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-#[cfg(feature = "queue")]
+#[cfg(any(feature = "queue", feature = "cache"))]
 use std::any::TypeId;
 
 /// The ids of Evenkeel's codecs.
@@ -84,10 +83,12 @@ fn decode_serde<V: DeserializeOwned>(codec: u8, bytes: &Bytes) -> Option<Result<
 
 /// Refuses a codec of the user's that marks its bytes as one of Evenkeel's: `decode` would be given what it did not write.
 ///
+/// `is_guarded` is false where a test has taken that guard away.
+///
 /// # Errors
 /// What is wrong, in one sentence.
-#[cfg(feature = "queue")]
-pub(crate) fn check_id<V: 'static, C: Codec<V>>(codec: &C) -> Result<(), String> {
+#[cfg(any(feature = "queue", feature = "cache"))]
+pub(crate) fn check_id<V: 'static, C: Codec<V>>(codec: &C, is_guarded: bool) -> Result<(), String> {
     let kind = TypeId::of::<C>();
     #[cfg(feature = "cache")]
     let is_message_pack = kind == TypeId::of::<MessagePack>();
@@ -96,7 +97,7 @@ pub(crate) fn check_id<V: 'static, C: Codec<V>>(codec: &C) -> Result<(), String>
     let is_ours =
         is_message_pack || [TypeId::of::<Json>(), TypeId::of::<Integer>(), TypeId::of::<Raw>()].contains(&kind);
     let id = codec.id();
-    if is_ours || (64..128).contains(&id) || !guard("queue_codec_id_checked") {
+    if is_ours || (64..128).contains(&id) || !is_guarded {
         return Ok(());
     }
     Err(format!("its codec has the id {id}; ids of your own codecs are 64 to 127"))
@@ -164,6 +165,39 @@ mod tests {
         let later: LaterUser = MessagePack.decode(bytes).unwrap();
         assert_eq!(later, LaterUser { email: None, age: Some(36), name: "Ada {}".into() });
         assert!(Codec::<User>::decode(&MessagePack, Bytes::from_static(b"\xc1")).is_err());
+    }
+
+    /// As `serde_json` has it, each would be `null`.
+    #[test]
+    fn floats_that_are_no_numbers_are_refused_by_json() {
+        #[derive(Serialize, Deserialize)]
+        enum Shape {
+            Unit,
+            New(f64),
+            Tuple(u8, f32),
+            Struct { side: Option<f64> },
+        }
+        let is_written = |value: &Shape| Json.encode(value, &mut Vec::new()).is_ok();
+        for good in [Shape::Unit, Shape::New(1.5), Shape::Tuple(1, f32::MIN), Shape::Struct { side: None }] {
+            assert!(is_written(&good));
+        }
+        for bad in
+            [Shape::New(f64::NAN), Shape::Tuple(1, f32::INFINITY), Shape::Struct { side: Some(f64::NEG_INFINITY) }]
+        {
+            assert!(!is_written(&bad));
+        }
+        let error = Json.encode(&vec![(0_u8, Some(f64::NAN))], &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("NaN or infinite") && error.contains("MessagePack"), "{error}");
+        assert!(Json.encode(&std::collections::BTreeMap::from([(7_u8, f64::NAN)]), &mut Vec::new()).is_err());
+        assert!(Json.encode(&std::collections::BTreeMap::from([((1, 2), 3)]), &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn what_serde_json_writes_is_unchanged() {
+        let value = serde_json::json!({"a": [1, -2.5, null, true, "x\n"], "b": {"c": 18_446_744_073_709_551_615_u64}});
+        assert_eq!(round(&Json, &value).0, serde_json::to_vec(&value).unwrap());
+        assert_eq!(round(&Json, &i128::MIN).1.unwrap(), i128::MIN);
+        assert_eq!(round(&Json, &('ü', (), [0_u8; 3])).1.unwrap(), ('ü', (), [0; 3]));
     }
 
     #[cfg(feature = "cache")]

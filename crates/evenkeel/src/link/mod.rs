@@ -60,7 +60,7 @@ use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use shared::Shared;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -82,6 +82,8 @@ pub struct Link {
 struct Handle {
     shared: Arc<Shared>,
     runtime: tokio::runtime::Handle,
+    /// One for all handles of a time-out: each has a wheel and a task that turns it.
+    patiences: Mutex<Vec<(Duration, Weak<Patience>)>>,
     _loops: [Background; 2],
 }
 
@@ -129,8 +131,12 @@ impl Link {
         let heartbeat = Background::spawn("link heartbeat", shared.clock.clone(), move || {
             heartbeat::keep_beating(Arc::clone(&beaten))
         });
-        let handle =
-            Arc::new(Handle { shared, runtime: tokio::runtime::Handle::current(), _loops: [supervisor, heartbeat] });
+        let handle = Arc::new(Handle {
+            shared,
+            runtime: tokio::runtime::Handle::current(),
+            patiences: Mutex::default(),
+            _loops: [supervisor, heartbeat],
+        });
         Ok(Self { handle, patience: None })
     }
 
@@ -139,7 +145,7 @@ impl Link {
     pub(crate) fn impatient(&self, timeout: Duration) -> Self {
         let shared = self.shared();
         let is_shorter = timeout < shared.options.response_timeout && guard("store_timeout");
-        let patience = is_shorter.then(|| Arc::new(Patience::new(timeout, shared.clock.clone(), &self.handle.runtime)));
+        let patience = is_shorter.then(|| self.handle.patience(timeout));
         Self { handle: Arc::clone(&self.handle), patience }
     }
 
@@ -317,6 +323,20 @@ impl Link {
 
     fn shared(&self) -> &Shared {
         &self.handle.shared
+    }
+}
+
+impl Handle {
+    fn patience(&self, timeout: Duration) -> Arc<Patience> {
+        let mut patiences = self.patiences.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = patiences.iter().find(|(known, _)| *known == timeout);
+        if let Some(patience) = known.and_then(|(_, patience)| patience.upgrade()) {
+            return patience;
+        }
+        patiences.retain(|(_, patience)| patience.strong_count() > 0);
+        let patience = Arc::new(Patience::new(timeout, self.shared.clock.clone(), &self.runtime));
+        patiences.push((timeout, Arc::downgrade(&patience)));
+        patience
     }
 }
 

@@ -16,6 +16,7 @@ use super::store::QueueStore;
 #[cfg(feature = "sql")]
 use crate::background::Background;
 use crate::codec::{Codec, Json, check_id};
+use crate::guard::guard;
 use crate::keel::Keel;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -185,7 +186,7 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
         settings.check(&self.name)?;
         #[cfg(feature = "sql")]
         check_sql(&self.name, &settings, self.table.is_some(), self.horizon)?;
-        if let Err(reason) = check_id(&self.codec) {
+        if let Err(reason) = check_id(&self.codec, guard("queue_codec_id_checked")) {
             return Err(QueueError::Settings { queue: self.name, reason });
         }
         let store = self.keel.queue_store();

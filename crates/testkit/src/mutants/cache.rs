@@ -419,4 +419,59 @@ pub(super) const ROWS: &[Mutant] = &[
         "An invalidation whose answer never came, or whose caller went away, is forgotten.",
         "cache::reads::flights::memory::an_invalidation_whose_caller_went_away_is_done_later",
     ),
+    mutant(
+        "undecodable_replaced",
+        "An entry that its own codec cannot read costs a load at every read, until it ends.",
+        "cache::reads::unreadable::memory::undecodable_entry_is_replaced_by_one_load",
+    ),
+    mutant(
+        "cache_log_limited",
+        "Entries that cannot be decoded write a line to the log at every read.",
+        "cache::reads::unreadable::memory::undecodable_entries_are_logged_once_a_minute",
+    ),
+    mutant(
+        "cache_reads_back",
+        "A value is stored that its codec cannot read.",
+        "cache::reads::unreadable::memory::value_that_would_not_come_back_is_not_stored",
+    ),
+    mutant(
+        "json_floats_finite",
+        "A float that is NaN is stored in JSON as null, and comes back as an absent value.",
+        "cache::reads::unreadable::memory::value_that_would_not_come_back_is_not_stored",
+    ),
+    mutant(
+        "cache_codec_id_checked",
+        "A codec of the user's passes for one of Evenkeel's.",
+        "cache::reads::unreadable::memory::codec_ids_of_evenkeel_are_refused",
+    ),
+    mutant(
+        "cache_encode_caught",
+        "A codec that panics takes the load along, and its readers get an error.",
+        "cache::reads::hostile::memory::codec_that_panics_costs_the_fill_only",
+    ),
+    mutant(
+        "cache_decode_caught",
+        "An entry at which decoding panics ends every read of it.",
+        "cache::reads::hostile::memory::entry_at_which_decoding_panics_is_loaded_again",
+    ),
+    mutant(
+        "cache_version_caught",
+        "A function of a version that panics passes for a runtime that shuts down.",
+        "cache::reads::hostile::memory::version_and_weight_that_panic_cost_their_value_only",
+    ),
+    mutant(
+        "near_weight_caught",
+        "A weight that panics ends the read of a good value.",
+        "cache::reads::hostile::memory::version_and_weight_that_panic_cost_their_value_only",
+    ),
+    mutant(
+        "cache_spans_shortened",
+        "A span without end overflows where it is added to.",
+        "cache::reads::extremes::memory::cache_with_extreme_settings_works_or_is_refused",
+    ),
+    mutant(
+        "foreign_type_grant",
+        "Under Protocol::Lease a value of another type under a key makes every read a load.",
+        "cache::reads::neighbors::published_protocols_replace_a_foreign_type",
+    ),
 ];

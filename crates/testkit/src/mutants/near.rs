@@ -44,4 +44,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "Who waits for somebody else's load sleeps until its timer, although the value is there.",
         "cache::reads::near::wake::redis::waiters_elsewhere_wake_when_the_load_lands",
     ),
+    mutant(
+        "near_weighs_decoded",
+        "A near cache that is bounded by bytes keeps decoded values without counting them.",
+        "cache::reads::near::weight::memory::near_bytes_counts_decoded_values",
+    ),
 ];

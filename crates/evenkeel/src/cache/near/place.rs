@@ -22,8 +22,8 @@ pub(crate) struct Filling<'a> {
     /// The value's part of the header.
     pub(crate) value: &'a Value,
     pub(crate) ends_at_ms: u64,
-    /// Bytes of the encoded value.
-    pub(crate) bytes: usize,
+    /// What the decoded value counts against `near_bytes`.
+    pub(crate) weight: usize,
     /// The connection that tells the next change.
     pub(crate) told_on: usize,
     pub(crate) now_ms: u64,
@@ -60,7 +60,7 @@ impl<V> Place<'_, V> {
         }
         // A connection with such a number does not exist; if it did, nothing would come near on it.
         let Ok(lane) = u16::try_from(filling.told_on) else { return };
-        let entry = Entry::new(row, value, until_ms, era, lane, near.weigh(key, filling.bytes));
+        let entry = Entry::new(row, value, until_ms, era, lane, near.weigh(key, filling.weight));
         match place.insert(entry) {
             Ok(()) => near.metrics.size.set(count(near.entries.len())),
             Err(entry) if !guard("near_placeholder") => near.entries.insert(SlotRef::from(key).into(), entry),
@@ -70,11 +70,11 @@ impl<V> Place<'_, V> {
 }
 
 impl<V> Near<V> {
-    fn weigh(&self, key: &[u8], bytes: usize) -> u32 {
+    fn weigh(&self, key: &[u8], weight: usize) -> u32 {
         if self.settings.bytes_max.is_none() {
             return 1;
         }
-        let own = (key.len() + bytes) as u64 + OVERHEAD_BYTES;
+        let own = (key.len() as u64).saturating_add(weight as u64).saturating_add(OVERHEAD_BYTES);
         u32::try_from(own.max(self.weight_min)).unwrap_or(u32::MAX)
     }
 }

@@ -78,10 +78,10 @@ impl<'a, V> Reading<'a, V> {
 impl<V> Spot<'_, V> {
     /// Puts a value in that is good for everybody and not due for refresh yet. What is due goes by way of the store, which
     /// decides who refreshes it; what is stale has no business here.
-    pub(crate) fn fill(self, row: Option<&Arc<V>>, header: &Header, bytes: usize, now_ms: u64) {
+    pub(crate) fn fill(self, row: Option<&Arc<V>>, header: &Header, weight: usize, now_ms: u64) {
         let Some(value) = &header.value else { return };
         if header.verdict(now_ms) == Verdict::Hit {
-            let filling = Filling { value, ends_at_ms: header.ends_at_ms, bytes, told_on: self.told_on, now_ms };
+            let filling = Filling { value, ends_at_ms: header.ends_at_ms, weight, told_on: self.told_on, now_ms };
             self.place.fill(row.cloned(), &filling);
         }
     }

@@ -3,10 +3,14 @@
 use crate::cache::CacheBuilder;
 use crate::cache::protocol::Protocol;
 use crate::link::Link;
+use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// How long a connection may give no sign of life by default: ten times the link's default heartbeat.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// The least room of a shard, if the whole has as much: an entry has to fit into one.
+const SHARD_BYTES_MIN: u64 = 1 << 20;
 /// What a value is taken to weigh where only bytes are bounded and the number of entries must be guessed.
 const ENTRY_BYTES: u64 = 1024;
 
@@ -17,6 +21,7 @@ pub(crate) struct NearDraft {
     bytes_max: Option<u64>,
     age_max: Option<Duration>,
     silence_max: Option<Duration>,
+    has_weight: bool,
 }
 
 /// What bounds a near cache.
@@ -40,10 +45,22 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         self
     }
 
-    /// Like [`near`](Self::near), bounded by bytes: of the keys, of the values as they are encoded (decoded they may be larger) and
-    /// of what an entry costs. Together with `near` both bounds hold.
+    /// Like [`near`](Self::near), bounded by bytes. Together with `near` both bounds hold.
+    ///
+    /// What counts is the key, 160 bytes for the entry, and the value: by default the length of its encoded form before compression, and
+    /// at least the size of `V` itself. A value that takes more than that in memory (many small strings, a map, numbers that the codec
+    /// writes in fewer bytes) should say so with [`near_weight`](Self::near_weight). A value that others still hold is in memory for
+    /// as long as they do. The room is divided into shards of at least 1 MiB; an entry that does not fit into one is not kept.
     pub fn near_bytes(mut self, bytes: usize) -> Self {
         self.near.bytes_max = Some(bytes as u64);
+        self
+    }
+
+    /// What a value counts against [`near_bytes`](Self::near_bytes): the bytes that it takes in memory, what it points to included.
+    /// Called once for each value that is to be kept, in the task of its reader. If it panics the value is not kept.
+    pub fn near_weight(mut self, weight: impl Fn(&V) -> usize + Send + Sync + 'static) -> Self {
+        self.near.has_weight = true;
+        self.weight_of = Some(Arc::new(weight));
         self
     }
 
@@ -70,7 +87,11 @@ impl NearDraft {
         protocol: Protocol,
         link: Option<&Link>,
     ) -> Result<Option<NearSettings>, String> {
-        let Self { entries_max, bytes_max, age_max, silence_max } = *self;
+        let Self { entries_max, bytes_max, age_max, silence_max, has_weight } = *self;
+        if has_weight && bytes_max.is_none() {
+            return Err("near_weight counts against near_bytes, which was not named; name it or leave near_weight out"
+                .to_owned());
+        }
         if entries_max.is_none() && bytes_max.is_none() {
             return match (age_max, silence_max) {
                 (None, None) => Ok(None),
@@ -108,6 +129,12 @@ impl NearSettings {
                 (bytes, usize::try_from(bytes / ENTRY_BYTES).unwrap_or(usize::MAX), 1)
             }
         }
+    }
+
+    /// How many shards the room may be divided into, if it is bounded by bytes.
+    pub(super) fn shards_max(&self) -> Option<usize> {
+        let shards = 1 << (self.bytes_max? / SHARD_BYTES_MIN).max(1).ilog2().min(16);
+        Some(available_parallelism().map_or(4, |cores| cores.get() * 4).min(shards))
     }
 
     fn refuse_contradictions(&self, ttl: Duration, protocol: Protocol) -> Result<(), String> {

@@ -3,6 +3,7 @@
 use super::super::error::CacheError;
 use super::super::header::{Entry, Header, Value};
 use super::super::keys::CacheKeys;
+use super::super::redis::or_foreign;
 use super::super::steps::{Fill, Generation, Grant, Lease, Leased};
 use crate::clock::Clock;
 use crate::guard::guard;
@@ -77,7 +78,7 @@ impl PlainStore {
 
     pub(super) async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
         match self {
-            Self::Redis { link, keys, .. } => Ok(link.get(&keys.key(key)).await?),
+            Self::Redis { link, keys, .. } => or_foreign(link.get(&keys.key(key)).await.map_err(CacheError::from)),
             Self::Memory(map) => Ok(map.change(key, |found| (Change::Keep, found.cloned()))),
         }
     }

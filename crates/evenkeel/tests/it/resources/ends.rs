@@ -44,6 +44,7 @@ on_both! {
     an_acquisition_that_was_dropped_keeps_nothing
     shared_locks_keep_nothing
     a_cache_with_a_near_cache_keeps_nothing
+    a_thousand_caches_run_as_many_tasks_as_one
     a_queue_with_a_consumer_keeps_nothing
     a_consumer_that_was_dropped_keeps_nothing
     a_unit_of_work_and_a_relay_keep_nothing
@@ -134,6 +135,28 @@ async fn a_cache_with_a_near_cache_keeps_nothing(keel: Keel) {
         assert!(found.unwrap().value.is_some());
     }
     users.invalidate(&42).await.unwrap();
+}
+
+/// A cache for each of many tenants.
+async fn a_thousand_caches_run_as_many_tasks_as_one(keel: Keel) {
+    let open = async |tenant: u32| {
+        let rows =
+            keel.cache::<u64, String>(&format!("tenant-{tenant}")).ttl(Duration::from_secs(600)).build().unwrap();
+        rows.get(&1, |_| async { Ok::<_, Infallible>(None) }).await.unwrap();
+        rows.invalidate(&1).await.unwrap();
+        rows.until_idle().await;
+        rows
+    };
+    let _first = open(0).await;
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let with_one = tasks();
+    let mut caches = Vec::new();
+    for tenant in 1..1_000 {
+        caches.push(open(tenant).await);
+    }
+    let as_many =
+        eventually("the tasks are about as many as with one", async || (tasks() <= with_one + 8).then_some(())).await;
+    assert!(as_many.is_ok(), "{with_one} tasks with one cache, {} with a thousand", tasks());
 }
 
 async fn a_queue_with_a_consumer_keeps_nothing(keel: Keel) {

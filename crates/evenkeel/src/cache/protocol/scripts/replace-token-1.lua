@@ -2,7 +2,9 @@
 -- KEYS 1 entry        ARGV 1 token (8 bytes), 2 entry (empty: take away), 3 its life in ms
 -- Replies 1 done (also to a repeat) · 0 the token is void: deleted, lapsed, or another's
 -- Cost O(1). Safe to repeat: the stored value carries the token, too.
-if redis.call('GETRANGE', KEYS[1], 8, 15) ~= ARGV[1] then return 0 end -- guard: lease_protocol_token
+local token = redis.pcall('GETRANGE', KEYS[1], 8, 15) -- refused, if another program has put another type there
+if type(token) == 'table' and not string.find(token.err, 'WRONGTYPE', 1, true) then return token end
+if token ~= ARGV[1] then return 0 end -- guard: lease_protocol_token
 if ARGV[2] == '' then return redis.call('DEL', KEYS[1]) end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1

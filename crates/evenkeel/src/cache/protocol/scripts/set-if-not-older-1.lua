@@ -2,7 +2,11 @@
 -- KEYS 1 entry        ARGV 1 version (8 bytes, big-endian), 2 entry that carries it, 3 its life in ms
 -- Replies 1 stored · 0 a newer one is there
 -- Cost O(1). Safe to repeat. Halves, because a number is exact only to 2^53 here; not strings, because those compare by locale.
-local header = redis.call('GETRANGE', KEYS[1], 0, 55)
+local header = redis.pcall('GETRANGE', KEYS[1], 0, 55)
+if type(header) == 'table' then -- another program has put another type there: it is replaced
+  if not string.find(header.err, 'WRONGTYPE', 1, true) then return header end
+  header = ''
+end
 local newer = false
 if #header == 56 and math.floor(string.byte(header, 2) / 64) % 2 == 1 then
   local high, low = struct.unpack('>I4I4', header, 49)

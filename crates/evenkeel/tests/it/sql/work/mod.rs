@@ -3,6 +3,7 @@
 mod attacked;
 mod clocks;
 mod commits;
+mod foreign;
 mod killed;
 mod lost;
 mod migrations;

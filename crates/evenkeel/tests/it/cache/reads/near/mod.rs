@@ -8,6 +8,7 @@ mod raced;
 mod stand;
 mod storm;
 mod wake;
+mod weight;
 
 use super::db::Db;
 use super::rig::{Rows, find};

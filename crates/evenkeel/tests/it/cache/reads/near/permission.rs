@@ -22,6 +22,7 @@ fn what_cannot_work_is_refused() {
     let keel = Keel::memory();
     refused(row(&keel).near(0), "without room");
     refused(row(&keel).near_bytes(0), "without room");
+    refused(row(&keel).near(100).near_weight(String::len), "near_bytes");
     refused(row(&keel).near_age_max(Duration::from_secs(1)), "there is none");
     refused(row(&keel).silence_max(Duration::from_secs(1)), "there is none");
     refused(row(&keel).near(1).near_age_max(Duration::from_nanos(60)), "check its unit");

@@ -1,0 +1,267 @@
+//! User code that misbehaves: codec, loader, batch loader, key, version, weight and the closure of a write each panic, hang, block their
+//! thread, or are dropped. Whatever one read does, its neighbors are served, and the next read of its key is.
+
+use super::rig::{Rig, told};
+use evenkeel::cache::{Cache, CacheBuilder, CacheError, CacheKey, Freshness, KeyWriter, Tier};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// Each story on both backends; some code blocks its thread, so there are several.
+macro_rules! on_threads {
+    ($($story:ident)+) => {
+        mod memory {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $story() {
+                super::told(super::$story(super::Rig::memory())).await;
+            })+
+        }
+
+        mod redis {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $story() {
+                super::told(super::$story(super::Rig::redis().await)).await;
+            })+
+        }
+    };
+}
+
+on_threads! {
+    codec_that_panics_costs_the_fill_only
+    entry_at_which_decoding_panics_is_loaded_again
+    version_and_weight_that_panic_cost_their_value_only
+    loader_that_misbehaves_fails_its_own_key_only
+    batch_loader_that_misbehaves_fails_its_own_batch_only
+    key_that_panics_ends_its_own_call_only
+    write_that_misbehaves_ends_its_own_window_only
+}
+
+/// A value that may panic where it is written, and where it is read.
+#[derive(Clone, Debug, PartialEq)]
+struct Body(String);
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        assert_ne!(self.0, "encode panics", "as told");
+        self.0.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        assert_ne!(text, "decode panics", "as told");
+        Ok(Self(text))
+    }
+}
+
+type Bodies = Cache<str, Body>;
+
+async fn bodies(rig: &Rig, change: impl FnOnce(CacheBuilder<str, Body>) -> CacheBuilder<str, Body>) -> Bodies {
+    let builder = rig.process().await.cache("body").ttl(Duration::from_secs(600)).spread(0.0);
+    change(builder.store_timeout(Duration::from_secs(10))).build().unwrap()
+}
+
+/// A read whose loader brings the key itself.
+async fn find(bodies: &Bodies, key: &str) -> Result<Tier, CacheError> {
+    let found = bodies.get_with(key, Freshness::Eventual, |key| {
+        let body = Body(key.to_owned());
+        async { Ok::<_, Infallible>(Some(body)) }
+    });
+    let found = found.await?;
+    assert_eq!(found.value.as_deref(), Some(&Body(key.to_owned())));
+    Ok(found.tier)
+}
+
+/// Another key of the cache is loaded, stored, found and invalidated.
+async fn neighbors_are_well(bodies: &Bodies) {
+    bodies.invalidate("fine").await.unwrap();
+    assert_eq!(find(bodies, "fine").await.unwrap(), Tier::Loader);
+    assert_ne!(find(bodies, "fine").await.unwrap(), Tier::Loader);
+    let written = bodies.write("fine", || async { Ok::<_, Infallible>(()) }).await.unwrap();
+    assert!(written.window.is_closed());
+}
+
+async fn codec_that_panics_costs_the_fill_only(rig: Rig) {
+    let bodies = bodies(&rig, |builder| builder.near(100)).await;
+    for key in ["encode panics", "decode panics"] {
+        for _ in 0..3 {
+            assert_eq!(find(&bodies, key).await.unwrap(), Tier::Loader, "{key}");
+        }
+        neighbors_are_well(&bodies).await;
+    }
+}
+
+/// Another program, whose type does not panic, has stored it.
+async fn entry_at_which_decoding_panics_is_loaded_again(rig: Rig) {
+    let texts = rig.process().await.cache::<str, String>("body").ttl(Duration::from_secs(600)).build().unwrap();
+    let load = |_: &str| async { Ok::<_, Infallible>(Some("decode panics".to_owned())) };
+    texts.get("fine", load).await.unwrap();
+    let bodies = bodies(&rig, |builder| builder).await;
+    assert_eq!(find(&bodies, "fine").await.unwrap(), Tier::Loader);
+    rig.advance(Duration::from_secs(2)).await;
+    assert_eq!(find(&bodies, "fine").await.unwrap(), Tier::Loader);
+    assert_eq!(find(&bodies, "fine").await.unwrap(), Tier::Store, "it was replaced");
+}
+
+async fn version_and_weight_that_panic_cost_their_value_only(rig: Rig) {
+    let version = |body: &Body| if body.0 == "version panics" { panic!("as told") } else { 1 };
+    let weight = |body: &Body| if body.0 == "weight panics" { panic!("as told") } else { 1 };
+    let bodies = bodies(&rig, |builder| builder.version(version).near_bytes(1 << 20).near_weight(weight)).await;
+    let error = find(&bodies, "version panics").await.unwrap_err();
+    assert!(matches!(&error, CacheError::LoaderPanicked(words) if &**words == "as told"), "{error}");
+    let rows = rig.rows_with(|builder| builder.version(|row| if row == "1" { panic!("as told") } else { 1 })).await;
+    let load = |keys: Vec<u64>| async { Ok::<_, Infallible>(keys.into_iter().map(|key| (key, key.to_string()))) };
+    let batch = rows.get_many(&[1, 2], load).await.unwrap_err();
+    assert_eq!(batch.found.keys().collect::<Vec<_>>(), [&2]);
+    assert!(matches!(batch.failed[&1], CacheError::LoaderPanicked(_)));
+    for tier in [Tier::Loader, Tier::Store, Tier::Store, Tier::Store] {
+        assert_eq!(find(&bodies, "weight panics").await.unwrap(), tier);
+    }
+    neighbors_are_well(&bodies).await;
+}
+
+/// Closed until a neighbor was served, but for a second at most: a runtime may have put that one behind it.
+static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+fn block() {
+    let closed = GATE.0.lock().unwrap();
+    drop(GATE.1.wait_timeout_while(closed, Duration::from_secs(1), |open| !*open).unwrap());
+}
+
+fn unblock() {
+    *GATE.0.lock().unwrap() = true;
+    GATE.1.notify_all();
+}
+
+async fn load(key: String) -> Result<Option<Body>, Infallible> {
+    match key.as_str() {
+        "loader panics" => panic!("as told"),
+        "loader hangs" => pending().await,
+        "loader blocks" => block(),
+        _ => {}
+    }
+    Ok(Some(Body(key)))
+}
+
+fn reader(bodies: &Bodies, key: &'static str) -> JoinHandle<Result<bool, CacheError>> {
+    let bodies = bodies.clone();
+    tokio::spawn(async move {
+        let read = bodies.get(key, |key| {
+            assert_ne!(key, "loader panics at once", "as told");
+            load(key.to_owned())
+        });
+        Ok(read.await?.is_some())
+    })
+}
+
+async fn loader_that_misbehaves_fails_its_own_key_only(rig: Rig) {
+    let bodies = bodies(&rig, |builder| builder.load_timeout(Duration::from_secs(3))).await;
+    let (hangs, blocks) = (reader(&bodies, "loader hangs"), reader(&bodies, "loader blocks"));
+    let at_once = reader(&bodies, "loader panics at once").await;
+    assert!(at_once.unwrap_err().is_panic());
+    let panics = reader(&bodies, "loader panics").await.unwrap().unwrap_err();
+    assert!(matches!(&panics, CacheError::LoaderPanicked(words) if &**words == "as told"), "{panics}");
+    neighbors_are_well(&bodies).await;
+    unblock();
+    assert!(blocks.await.unwrap().unwrap());
+    let hung = rig.while_time_passes(hangs).await.unwrap().unwrap_err();
+    assert!(matches!(hung, CacheError::LoaderTimedOut { .. }), "{hung}");
+    // The caller goes away, and its load goes on for those who wait; the next reader of any of these keys is served.
+    drop(reader(&bodies, "dropped").abort());
+    rig.advance(Duration::from_secs(1)).await;
+    for key in ["loader hangs", "loader blocks", "loader panics at once", "loader panics", "dropped"] {
+        bodies.invalidate(key).await.unwrap();
+        rig.while_time_passes(find(&bodies, key)).await.unwrap();
+    }
+}
+
+async fn batch_loader_that_misbehaves_fails_its_own_batch_only(rig: Rig) {
+    let rows = rig.rows_with(|builder| builder.load_timeout(Duration::from_secs(3))).await;
+    let read = |way: &'static str| {
+        let rows = rows.clone();
+        tokio::spawn(async move {
+            let answer = rows.get_many(&[1, 2], |keys| {
+                assert_ne!(way, "panics at once", "as told");
+                async move {
+                    match way {
+                        "panics" => panic!("as told"),
+                        "hangs" => pending().await,
+                        _ => {}
+                    }
+                    // Rows that nobody asked for, and one twice.
+                    let rows = keys.into_iter().chain([1, 77, 78]).map(|key| (key, key.to_string()));
+                    Ok::<_, Infallible>(rows.collect::<Vec<_>>())
+                }
+            });
+            answer.await.map(|found| found.len()).map_err(CacheError::from)
+        })
+    };
+    assert!(read("panics at once").await.unwrap_err().is_panic());
+    rig.advance(Duration::from_secs(1)).await;
+    for way in ["panics", "hangs"] {
+        let error = rig.while_time_passes(read(way)).await.unwrap().unwrap_err();
+        let fits = matches!(error, CacheError::LoaderPanicked(_) | CacheError::LoaderTimedOut { .. });
+        assert!(fits, "{way}: {error}");
+        rig.advance(Duration::from_secs(1)).await;
+    }
+    assert_eq!(read("well").await.unwrap().unwrap(), 2);
+}
+
+/// A key that panics where it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key(&'static str);
+
+impl CacheKey for Key {
+    fn write(&self, to: &mut KeyWriter) {
+        assert_ne!(self.0, "key panics", "as told");
+        to.text(self.0);
+    }
+}
+
+async fn key_that_panics_ends_its_own_call_only(rig: Rig) {
+    let keyed = rig.process().await.cache::<Key, String>("keyed").ttl(Duration::from_secs(600)).build().unwrap();
+    let bad = Key("key panics");
+    let one = keyed.clone();
+    let single = tokio::spawn(async move { one.get(&bad, |_| async { Ok::<_, Infallible>(None) }).await.is_ok() });
+    assert!(single.await.unwrap_err().is_panic());
+    let other = keyed.clone();
+    let invalidation = tokio::spawn(async move { other.invalidate(&Key("key panics")).await.is_ok() });
+    assert!(invalidation.await.unwrap_err().is_panic());
+    let rows = || async { Ok::<_, Infallible>(vec![(Key("key panics"), String::new())]) };
+    let error: CacheError = keyed.get_many(&[Key("fine")], |_| rows()).await.unwrap_err().into();
+    assert!(matches!(error, CacheError::LoaderPanicked(_)), "{error}");
+    rig.advance(Duration::from_secs(1)).await;
+    let fine = keyed.get(&Key("fine"), |_| async { Ok::<_, Infallible>(Some("a".to_owned())) }).await;
+    assert_eq!(fine.unwrap().as_deref().map(String::as_str), Some("a"));
+}
+
+async fn write_that_misbehaves_ends_its_own_window_only(rig: Rig) {
+    let bodies = bodies(&rig, |builder| builder).await;
+    let write = |key: &'static str| {
+        let bodies = bodies.clone();
+        tokio::spawn(async move {
+            let written = bodies.write(key, || async move {
+                match key {
+                    "write panics" => panic!("as told"),
+                    "write hangs" => pending().await,
+                    _ => {}
+                }
+                Ok::<_, Infallible>(())
+            });
+            written.await.is_ok()
+        })
+    };
+    let hangs = write("write hangs");
+    assert!(write("write panics").await.unwrap_err().is_panic());
+    neighbors_are_well(&bodies).await;
+    hangs.abort();
+    for key in ["write panics", "write hangs"] {
+        rig.while_time_passes(find(&bodies, key)).await.unwrap();
+        let again = bodies.write(key, || async { Ok::<_, Infallible>(()) }).await.unwrap();
+        assert!(again.window.is_closed(), "{key}");
+    }
+}
