@@ -34,11 +34,13 @@ pub(crate) trait ChangeListener: Send + Sync {
 #[derive(Default)]
 pub(crate) struct Hub {
     /// By what every key of the cache begins with.
-    listeners: RwLock<Swept<HashMap<Box<[u8]>, Weak<dyn ChangeListener>>>>,
+    listeners: RwLock<Swept<Listeners>>,
     redrives: Mutex<Swept<Vec<Weak<Redrive>>>>,
     pub(crate) driver: Driver,
     registered: OnceLock<()>,
 }
+
+type Listeners = HashMap<Box<[u8]>, Weak<dyn ChangeListener>>;
 
 #[derive(Default)]
 struct Swept<T> {

@@ -109,7 +109,9 @@ impl<V> Near<V> {
         // Cannot fail: both numbers are named. If it did, the default would bound the cache all the same.
         let mut options = OptionsBuilder::new();
         options.estimated_items_capacity(entries).weight_capacity(capacity);
-        settings.shards_max().map(|shards| options.shards(shards));
+        if let Some(shards) = settings.shards_max() {
+            options.shards(shards);
+        }
         let options = options.build();
         let evictions = Evictions(metrics.evictions("capacity"));
         let entries = match options {

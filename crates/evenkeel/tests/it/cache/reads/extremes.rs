@@ -3,7 +3,7 @@
 
 use super::db::Db;
 use super::rig::{Rig, Rows, some};
-use evenkeel::cache::{AfterWait, CacheBuilder, CacheError, Freshness, Protocol, WhileWriting};
+use evenkeel::cache::{AfterWait, CacheBuilder, CacheError, Freshness, OpenWindow, Protocol, WhileWriting};
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -152,8 +152,11 @@ async fn extreme_reads_and_invalidations_are_answered(rig: Rig) {
         rows.invalidate_at(&1, version).await.unwrap();
         let found = rows.get_with(&1, Freshness::AtLeast(version), |key| db.find(*key)).await.unwrap();
         assert_eq!(found.value.as_deref().cloned(), some("a"), "{version}");
-        let written = rows.write_with(&1, async |open| Ok::<_, Infallible>(open.wrote_version(version))).await;
-        written.unwrap();
+        let write = async |open: OpenWindow| {
+            open.wrote_version(version);
+            Ok::<_, Infallible>(())
+        };
+        rows.write_with(&1, write).await.unwrap();
     }
 }
 

@@ -171,7 +171,7 @@ async fn loader_that_misbehaves_fails_its_own_key_only(rig: Rig) {
     let hung = rig.while_time_passes(hangs).await.unwrap().unwrap_err();
     assert!(matches!(hung, CacheError::LoaderTimedOut { .. }), "{hung}");
     // The caller goes away, and its load goes on for those who wait; the next reader of any of these keys is served.
-    drop(reader(&bodies, "dropped").abort());
+    reader(&bodies, "dropped").abort();
     rig.advance(Duration::from_secs(1)).await;
     for key in ["loader hangs", "loader blocks", "loader panics at once", "loader panics", "dropped"] {
         bodies.invalidate(key).await.unwrap();

@@ -158,12 +158,11 @@ impl State {
                 next.reader = Reader::Joined { load, refused };
             }
             Step::Land(load) => self.land(&mut next, rule, load)?,
-            Step::Commit | Step::Invalidate | Step::Acknowledge | Step::Begin => return None,
             Step::Ask(load) if self.begun < BEGUN_MAX && self.loads[load] == Load::Idle => {
                 next.loads[load] = Load::Asking { is_later };
                 next.begun += 1;
             }
-            Step::Ask(_) => return None,
+            Step::Commit | Step::Invalidate | Step::Acknowledge | Step::Begin | Step::Ask(_) => return None,
             Step::Lease(load)
             | Step::Read(load)
             | Step::Select(load)
