@@ -66,7 +66,7 @@ async fn large_and_small(keel: Keel) {
             let mut reads = 0_u64;
             while !is_over.load(Ordering::Relaxed) {
                 find(&small, reader + 1).await;
-                if reads % 64 == 0 {
+                if reads.is_multiple_of(64) {
                     small.invalidate(&(reader + 1)).await.unwrap();
                 }
                 reads += 1;
