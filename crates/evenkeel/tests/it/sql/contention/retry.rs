@@ -5,12 +5,15 @@ use evenkeel::Keel;
 use evenkeel::sql::{Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, OptimisticError, Stale};
 use sqlx::Connection;
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 on_each! {
     no_update_is_lost_among_those_who_compare_versions
     who_met_too_many_conflicts_locks
+    hostile_work_keeps_neither_rows_nor_connections
 }
 
 fn quick() -> ConflictPolicy {
@@ -43,10 +46,10 @@ async fn take_one<DB: Sql>(rig: &Rig<DB>, approach: Approach) -> Result<i64, Opt
 
 /// (the lost update) Two read the same state and both wrote what they made of it.
 async fn no_update_is_lost_among_those_who_compare_versions<DB: Sql>(rig: Rig<DB>) {
-    let rig = std::sync::Arc::new(rig);
+    let rig = Arc::new(rig);
     let mut tasks = JoinSet::new();
     for _ in 0..6 {
-        let rig = std::sync::Arc::clone(&rig);
+        let rig = Arc::clone(&rig);
         tasks.spawn(async move {
             let policy = quick().attempts(200);
             rig.keel.retry_on_conflict(&policy, || take_one(&rig, Approach::Optimistic)).await.unwrap()
@@ -74,6 +77,62 @@ async fn who_met_too_many_conflicts_locks<DB: Sql>(rig: Rig<DB>) {
     });
     assert_eq!(taken.await.unwrap(), 10 - 2 - 1);
     assert_eq!(approaches.into_inner(), [Optimistic, Optimistic, Pessimistic]);
+}
+
+/// Work that panics, or hangs until it is dropped, in the middle of its transaction: more often than the pool has connections.
+async fn hostile_work_keeps_neither_rows_nor_connections<DB: Sql>(rig: Rig<DB>) {
+    let rig = Arc::new(rig);
+    for round in 0..12 {
+        let (own, hangs) = (Arc::clone(&rig), Arc::new(Notify::new()));
+        let told = Arc::clone(&hangs);
+        let task = tokio::spawn(async move {
+            let policy = quick();
+            let worked = own.keel.retry_on_conflict(&policy, || async {
+                let mut work = own.keel.begin_locking(&own.pool, Duration::from_secs(10)).await?;
+                DB::run(work.tx()?, "UPDATE stock SET units = units - 1 WHERE id = 1").await?;
+                assert!(round % 2 == 1, "it panics");
+                told.notify_one();
+                std::future::pending::<()>().await;
+                work.commit().await?;
+                Ok::<(), OptimisticError>(())
+            });
+            worked.await
+        });
+        if round % 2 == 1 {
+            hangs.notified().await;
+            task.abort();
+        }
+        assert!(task.await.is_err());
+    }
+    let policy = quick().attempts(200);
+    let left = rig.keel.retry_on_conflict(&policy, || take_one(&rig, Approach::Pessimistic)).await.unwrap();
+    assert_eq!((left, rig.units().await), (9, 9), "nothing of theirs was committed");
+}
+
+/// Work is done once at least, and as often as was said at most, whatever the pauses are.
+#[tokio::test]
+async fn every_setting_of_a_policy_is_taken() {
+    let keel = Keel::memory();
+    let spans = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
+    for (attempts, wanted) in [(0, 1), (1, 1), (2, 2)] {
+        for (min, max) in spans.iter().flat_map(|min| spans.map(|max| (*min, max))) {
+            // The pause before a second attempt would be a day.
+            if wanted > 1 && min == Duration::MAX {
+                continue;
+            }
+            let policy = ConflictPolicy::default().attempts(attempts).delays(min, max);
+            for conflicts_max in [0, 1, u32::MAX] {
+                let mut approaches = Vec::new();
+                let given_up = keel.retry_adaptively(&policy, conflicts_max, |approach| {
+                    approaches.push(approach);
+                    async { Err::<(), _>(Stale) }
+                });
+                assert!(matches!(given_up.await, Err(ConflictError::GaveUp { attempts, .. }) if attempts == wanted));
+                assert_eq!(approaches.len(), wanted as usize);
+                assert_eq!(approaches[0] == Approach::Pessimistic, conflicts_max == 0);
+            }
+        }
+    }
 }
 
 /// An endless loop of retries keeps a hot row hot and its callers waiting.
