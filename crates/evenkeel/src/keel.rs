@@ -37,6 +37,9 @@ pub(crate) struct MemoryOptions {
 }
 
 /// The one handle a program opens; cheap to clone. It hands out caches, queues and locks (and, later, streams).
+///
+/// A keel over Redis belongs to the tokio runtime it was built on. When that has ended, everything that needs Redis fails with
+/// [`LinkError::RuntimeEnded`]; so each `#[tokio::test]` builds its own.
 #[derive(Clone)]
 pub struct Keel(Arc<Inner>);
 
@@ -260,7 +263,7 @@ impl KeelBuilder {
     }
 
     /// Opens a bounded file in the folder `dir` (made if it is not there) for what cannot be carried out now: an invalidation
-    /// that Redis does not take is kept there and answers [`Deferred`](crate::cache::Invalidated::Deferred), and this process, or
+    /// that Redis does not take is kept there and answers `Invalidated::Deferred`, and this process, or
     /// the next one with this folder, carries it out. Each process needs a folder of its own.
     ///
     /// # Errors

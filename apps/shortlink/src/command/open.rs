@@ -7,7 +7,7 @@ use crate::store::{Store, StoreError};
 use anyhow::{Context, Result};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
-use evenkeel::link::LinkOptions;
+use evenkeel::link::{Link, LinkOptions};
 use evenkeel::spool::{Spool, SpoolOptions};
 use std::time::Duration;
 
@@ -26,6 +26,20 @@ pub(super) struct Opened {
     store: Store,
     keel: Keel,
     spool: Option<Spool>,
+}
+
+/// Asks Redis, if there is one, whether it lets this program in: a wrong password or a server that cannot work is told before anything
+/// is made in the database. A Redis that is away is no error.
+///
+/// # Errors
+/// One sentence on what is in the way.
+pub(super) async fn check_redis(config: &Config) -> Result<()> {
+    let Some(url) = &config.redis else { return Ok(()) };
+    Link::check(redis_options(url)?).await.context("cannot use Redis")
+}
+
+fn redis_options(url: &str) -> Result<LinkOptions> {
+    LinkOptions::from_url(url).context("the setting \"redis\" is wrong")
 }
 
 /// Opens database and cache. `address` is where the service listens, if it does: a link to it would be a loop.
@@ -80,7 +94,7 @@ async fn open_spool(config: &Config) -> Result<Option<Spool>> {
 /// Connects to Redis, if there is one. Databases that share a Redis do not meet in it: each has its own prefix.
 async fn open_keel(config: &Config, store: &Store) -> Result<Keel> {
     let Some(url) = &config.redis else { return Ok(Keel::memory()) };
-    let mut options = LinkOptions::from_url(url).context("the setting \"redis\" is wrong")?;
+    let mut options = redis_options(url)?;
     options.prefix = format!("{}-{}", options.prefix, store.name());
     tracing::info!(
         prefix = options.prefix,

@@ -1,6 +1,6 @@
 //! `shortlink serve`.
 
-use super::open::{is_away, open};
+use super::open::{check_redis, is_away, open};
 use crate::config::Config;
 use crate::http;
 use anyhow::{Context, Result};
@@ -23,6 +23,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
         public_url: config.public_url.as_deref(),
     })
     .await?;
+    check_redis(&config).await?;
     let address = opening.address().to_string();
     let open = async || open(&config, Some(address.clone())).await;
     let Some(web::Opened { service: opened, listener, settings, stop, hold }) =

@@ -7,10 +7,28 @@ use crate::strategy::Tools;
 use anyhow::{Context, Result};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
+use evenkeel::link::{Link, LinkOptions};
 use evenkeel::lock::Redlock;
 
 /// Models of a server that a Redlock in the process is made of.
 const SERVERS: usize = 5;
+
+/// Asks every Redis that is named whether it lets this program in: a wrong password or a server that cannot work is told before
+/// anything is made in the database. A Redis that is away is no error.
+///
+/// # Errors
+/// One sentence on what is in the way.
+pub(super) async fn check_redis(config: &Config) -> Result<()> {
+    if let Some(url) = &config.redis {
+        let options = LinkOptions::from_url(url).context("the setting \"redis\" is wrong")?;
+        Link::check(options).await.context("cannot use Redis")?;
+    }
+    for url in &config.redlock {
+        let options = LinkOptions::from_url(url).context("the setting \"redlock\" is wrong")?;
+        Link::check(options).await.context("cannot use the servers for redlock")?;
+    }
+    Ok(())
+}
 
 /// Opens database and locks.
 ///

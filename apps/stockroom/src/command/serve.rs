@@ -1,6 +1,6 @@
 //! `stockroom serve`.
 
-use super::open::{is_away, open};
+use super::open::{check_redis, is_away, open};
 use crate::config::Config;
 use crate::http;
 use anyhow::{Context, Result};
@@ -19,6 +19,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
         public_url: config.public_url.as_deref(),
     })
     .await?;
+    check_redis(&config).await?;
     let opened = Box::pin(opening.open(async || open(&config).await, is_away, http::starting)).await?;
     let Some(opened) = opened else { return Ok(()) };
     let served = http::serve(opened.service.clone(), opened.listener, opened.settings, opened.stop).await;

@@ -1,7 +1,9 @@
 //! How the program starts, and what keeps it from starting.
 
 use super::server::Server;
+use sqlx::{Connection, PgConnection};
 use std::process::Command;
+use testkit::park::{postgres_database, redis};
 
 fn run(folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_stockroom")).current_dir(folder).args(arguments).output().unwrap();
@@ -44,6 +46,26 @@ fn what_is_wrong_at_the_start_is_one_sentence() {
         assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1), "{arguments:?}: {err}");
         assert!(err.starts_with("stockroom: ") && err.contains(why) && !err.contains("secret"), "{err}");
     }
+}
+
+/// The tables were made first, and the refusal stood below what the log said of them.
+#[tokio::test]
+async fn server_that_refuses_is_told_before_anything_is_made() {
+    let (postgres, redis) = (postgres_database().await.unwrap(), redis().await.unwrap());
+    let wrong = redis.url.replace("redis://", "redis://nobody:wrong@");
+    let folder = tempfile::tempdir().unwrap();
+    for (setting, why) in [
+        ("--redis", "cannot use Redis: Redis refused: WRONGPASS"),
+        ("--redlock", "cannot use the servers for redlock: Redis refused: WRONGPASS"),
+    ] {
+        let arguments = ["--listen", "127.0.0.1:0", "--database", &postgres.url, setting, &wrong];
+        let (code, out, err) = run(folder.path(), &arguments);
+        assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1), "{err}");
+        assert!(err.starts_with("stockroom: ") && err.contains(why), "{err}");
+    }
+    let mut connection = PgConnection::connect(&postgres.url).await.unwrap();
+    let tables = sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()");
+    assert_eq!(tables.fetch_one(&mut connection).await.unwrap(), 0);
 }
 
 #[tokio::test]

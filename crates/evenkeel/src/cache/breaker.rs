@@ -155,7 +155,9 @@ impl Attempt<'_> {
                 self.breaker.failed(self.word, epoch());
             }
             // Nothing was sent, so nothing was learnt; such errors come at once, and cost nobody any time.
-            Err(CacheError::Link(LinkError::Down { .. } | LinkError::EpochOver | LinkError::Busy { .. })) => {}
+            Err(CacheError::Link(
+                LinkError::Down { .. } | LinkError::EpochOver | LinkError::RuntimeEnded | LinkError::Busy { .. },
+            )) => {}
             // An answer, or the refusal of a server that is well.
             _ => self.alive(),
         }

@@ -68,7 +68,7 @@ impl<V: 'static> Core<V> {
             Ok(Filled::BelowFloor) => self.refused("below_floor", Fate::Outdated),
             Ok(Filled::Gone) => self.refused("gone", Fate::Dropped),
             Err(CacheError::Link(LinkError::EpochOver)) => self.refused("epoch", Fate::Dropped),
-            Err(CacheError::Link(LinkError::Down { .. } | LinkError::NoAnswer { .. })) => {
+            Err(CacheError::Link(LinkError::Down { .. } | LinkError::RuntimeEnded | LinkError::NoAnswer { .. })) => {
                 self.refused("store_away", Fate::Unanswered)
             }
             Err(_) => self.refused("store_away", Fate::Dropped),

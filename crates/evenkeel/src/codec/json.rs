@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 /// JSON through serde.
 ///
 /// Not for maps whose keys are tuples, structs or sequences, nor for floats that are NaN or infinite: such a value is refused when it is
-/// written, and [`MessagePack`](super::MessagePack) takes it. `Some(None)` and `None` are both `null`, in JSON as in MessagePack: where the
+/// written, and `MessagePack` takes it. `Some(None)` and `None` are both `null`, in JSON as in MessagePack: where the
 /// difference counts, use an enum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json;

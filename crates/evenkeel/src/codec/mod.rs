@@ -3,7 +3,7 @@
 //! | codec | for | in `redis-cli` |
 //! |---|---|---|
 //! | [`Json`] (default) | anything with serde | readable |
-//! | [`MessagePack`] | anything with serde; compact, fields keep their names | not readable |
+//! | `MessagePack` | anything with serde; compact, fields keep their names | not readable |
 //! | [`Integer`] | the integer types | readable |
 //! | [`Raw`] | bytes and text as they are | readable if the value is |
 //!

@@ -124,7 +124,7 @@ impl Blocking {
     async fn answer<T>(&self, request: impl Future<Output = RedisResult<T>>, block: Duration) -> Result<T, LinkError> {
         tokio::select! {
             biased;
-            answer = self.clock.timeout(block + self.slack, request) => {
+            answer = self.clock.timeout(block.saturating_add(self.slack), request) => {
                 answer.map_err(|_| LinkError::SILENT)?.map_err(|error| LinkError::from_request(&error))
             }
             _ = self.epoch.over() => Err(LinkError::BROKEN),

@@ -4,12 +4,14 @@ use super::error::LinkError;
 use super::health::{EndReason, Health};
 use super::open::OpenError;
 use super::options::LinkOptions;
+use super::refusal;
 use super::stream::{self, Stream, Tls};
 use super::target::Target;
 use crate::clock::Clock;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisResult};
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +80,7 @@ impl Connector {
         &self,
         push: impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static,
     ) -> Result<(MultiplexedConnection, Driver), OpenError> {
-        let stream = stream::open(&self.target.address, self.tls.as_ref()).await?;
+        let stream = self.stream().await?;
         let config = AsyncConnectionConfig::new()
             .set_push_sender(push)
             .set_pipeline_buffer_size(self.buffer)
@@ -91,7 +93,20 @@ impl Connector {
             Stream::Tls(stream) => over(stream, &self.login(), config).await,
             Stream::Unix(stream) => over(stream, &self.login(), config).await,
         };
-        made.map_err(OpenError::from)
+        match made {
+            Ok(made) => Ok(made),
+            Err(error) => Err(refusal::of_handshake(self, &error).await),
+        }
+    }
+
+    /// A connection on which nothing was said yet.
+    pub(super) async fn stream(&self) -> io::Result<Stream> {
+        stream::open(&self.target.address, self.tls.as_ref()).await
+    }
+
+    /// How long a look at what the other side says may take, within the attempt.
+    pub(super) fn look(&self) -> (Duration, &Clock) {
+        (self.timeout / 4, &self.clock)
     }
 
     fn login(&self) -> RedisConnectionInfo {
@@ -102,7 +117,8 @@ impl Connector {
         if let Some(user) = &self.target.user {
             login = login.set_username(user);
         }
-        if let Some(password) = &self.target.password {
+        // A user alone would be ignored, and the default user be logged in.
+        if let Some(password) = self.target.password.as_deref().or(self.target.user.as_ref().map(|_| "")) {
             login = login.set_password(password);
         }
         login

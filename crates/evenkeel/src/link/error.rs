@@ -27,6 +27,13 @@ pub enum LinkError {
     /// The epoch the caller asked for is over. Nothing was sent.
     #[error("the connection was replaced meanwhile; nothing was sent")]
     EpochOver,
+    /// The tokio runtime that the link was opened on has ended, and its connections with it. Nothing was sent, and nothing ever will
+    /// be: open a link (or a `Keel`) on the runtime that uses it.
+    #[error(
+        "the tokio runtime that this Keel was built on has ended, and its connections with it; nothing was sent. Build a Keel on the \
+         runtime that uses it: a static one cannot be shared by several `#[tokio::test]` functions"
+    )]
+    RuntimeEnded,
     /// More commands are waiting than the link was told to allow. Nothing was sent.
     #[error("more than {limit} commands are waiting for Redis; nothing was sent")]
     Busy {
@@ -57,7 +64,7 @@ impl LinkError {
         match self {
             Self::Down { .. } | Self::NoAnswer { .. } | Self::EpochOver | Self::Busy { .. } => true,
             Self::Refused { code, .. } => PASSING.contains(&code.as_str()),
-            Self::Unexpected(_) | Self::Options(_) => false,
+            Self::Unexpected(_) | Self::Options(_) | Self::RuntimeEnded => false,
         }
     }
 
@@ -70,6 +77,17 @@ impl LinkError {
     /// Whether the connection ended under the command: the epoch is over.
     pub(crate) fn is_broken(&self) -> bool {
         matches!((self, Self::BROKEN), (Self::NoAnswer { reason }, Self::NoAnswer { reason: broken }) if *reason == broken)
+    }
+
+    /// What went wrong, without what it means for the call: for the reason of another error.
+    pub(super) fn cause(&self) -> String {
+        match self {
+            Self::Down { reason, .. } => reason.clone(),
+            Self::NoAnswer { reason } => format!("no answer from Redis ({reason})"),
+            Self::EpochOver => "the new connection ended at once".to_owned(),
+            Self::Busy { limit } => format!("more than {limit} commands are waiting for Redis"),
+            other => other.to_string(),
+        }
     }
 
     /// No answer within the response time-out.
@@ -130,7 +148,8 @@ mod tests {
 
     #[test]
     fn what_lasts_is_not_worth_repeating() {
-        for lasting in [refused("WRONGTYPE"), refused("NOPERM"), LinkError::Unexpected(String::new())] {
+        let unexpected = LinkError::Unexpected(String::new());
+        for lasting in [refused("WRONGTYPE"), refused("NOPERM"), unexpected, LinkError::RuntimeEnded] {
             assert!(!lasting.is_retryable(), "{lasting}");
         }
     }

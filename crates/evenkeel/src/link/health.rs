@@ -20,6 +20,8 @@ pub enum EndReason {
     OtherServer,
     /// The link was shut down.
     Shutdown,
+    /// The tokio runtime that the link was opened on has ended.
+    RuntimeEnded,
 }
 
 impl EndReason {
@@ -34,6 +36,7 @@ impl EndReason {
             Self::Loading => "loading",
             Self::OtherServer => "other_server",
             Self::Shutdown => "shutdown",
+            Self::RuntimeEnded => "runtime_ended",
         }
     }
 }

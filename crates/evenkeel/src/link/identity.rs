@@ -20,6 +20,8 @@ pub(super) struct Identity {
 
 /// Oldest server whose commands the scripts may use (several sections in one `INFO`, sharded pub/sub).
 const VERSION_MIN: u32 = 7;
+/// The same, in words.
+pub(super) const NEEDED: &str = "Evenkeel needs Redis 7.0 or Valkey 7.2";
 
 impl Identity {
     /// The command whose answer [`parse`](Self::parse) reads.
@@ -57,10 +59,7 @@ impl Identity {
             .and_then(|major| major.parse::<u32>().ok())
             .is_none_or(|major| major < VERSION_MIN)
         {
-            return Err(OpenError::says(format!(
-                "it is version {}; Evenkeel needs Redis 7.0 or Valkey 7.2",
-                self.version
-            )));
+            return Err(OpenError::says(format!("it is version {}; {NEEDED}", self.version)));
         }
         if let Some(primary) = self.follows.as_ref().filter(|_| !self.primary && guard("link_role")) {
             return Err(OpenError::says(format!("it is a replica of {primary}, and writes need the primary")));

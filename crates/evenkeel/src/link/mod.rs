@@ -23,6 +23,7 @@ mod options;
 mod patience;
 mod pulse;
 mod push;
+mod refusal;
 mod route;
 mod script;
 mod server_clock;
@@ -70,8 +71,8 @@ pub trait EpochHook: Send + Sync + 'static {
     fn open<'a>(&'a self, epoch: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>>;
 }
 
-/// A cheap handle on the supervised connections to one Redis. Its tasks run on the runtime it was opened on and end when the
-/// last handle is dropped.
+/// A cheap handle on the supervised connections to one Redis. Its tasks run on the tokio runtime it was opened on, and end with that
+/// runtime ([`LinkError::RuntimeEnded`]) or when the last handle is dropped.
 #[derive(Clone)]
 pub struct Link {
     handle: Arc<Handle>,
@@ -108,6 +109,19 @@ impl Link {
         Self::begin(options, clock, true).await
     }
 
+    /// Asks the server once whether a link could be opened, and closes the connection: for a program that wants to know before it
+    /// changes anything elsewhere. A server that is away is no error.
+    ///
+    /// # Errors
+    /// [`LinkError::Options`] and [`LinkError::Refused`], as of [`connect`](Self::connect).
+    pub async fn check(options: LinkOptions) -> Result<(), LinkError> {
+        let shared = Shared::new(options, Clock::system())?;
+        match open::open(&shared).await.err().and_then(|error| error.lasting) {
+            Some(lasting) => Err(lasting),
+            None => Ok(()),
+        }
+    }
+
     async fn begin(options: LinkOptions, clock: Clock, may_be_away: bool) -> Result<Self, LinkError> {
         let shared = Arc::new(Shared::new(options, clock)?);
         match open::open(&shared).await {
@@ -124,9 +138,10 @@ impl Link {
                 }
             }
         }
-        let (supervised, beaten) = (Arc::clone(&shared), Arc::clone(&shared));
+        let (on_runtime, beaten) = (supervisor::OnRuntime(Arc::clone(&shared)), Arc::clone(&shared));
         let supervisor = Background::spawn("link supervisor", shared.clock.clone(), move || {
-            supervisor::supervise(Arc::clone(&supervised))
+            let on_runtime = &on_runtime;
+            supervisor::supervise(Arc::clone(&on_runtime.0))
         });
         let heartbeat = Background::spawn("link heartbeat", shared.clock.clone(), move || {
             heartbeat::keep_beating(Arc::clone(&beaten))
@@ -152,6 +167,12 @@ impl Link {
     /// How long the commands of this handle wait, if less than the link's others.
     pub(crate) fn patience(&self) -> Option<&Patience> {
         self.patience.as_deref()
+    }
+
+    /// The error of a call that finds the link without an epoch.
+    #[cfg(feature = "queue")]
+    pub(crate) fn why_down(&self) -> LinkError {
+        self.shared().down()
     }
 
     /// The epoch commands run on now; `None` while the link is down.
@@ -216,7 +237,7 @@ impl Link {
     /// `SUBSCRIBE`, `MULTI`, ...): it is shared.
     ///
     /// # Errors
-    /// [`LinkError::Down`], [`LinkError::EpochOver`] and [`LinkError::Busy`]: nothing was sent.
+    /// [`LinkError::Down`], [`LinkError::EpochOver`], [`LinkError::RuntimeEnded`] and [`LinkError::Busy`]: nothing was sent.
     /// [`LinkError::NoAnswer`]: it may have happened. [`LinkError::Refused`]: the server's own words.
     pub async fn command(&self, route: &[u8], cmd: &Cmd) -> Result<Value, LinkError> {
         self.shared().epoch()?.command_within(route, cmd, self.patience()).await
@@ -342,6 +363,6 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        supervisor::close(&self.shared);
+        supervisor::close(&self.shared, EndReason::Shutdown);
     }
 }

@@ -13,7 +13,7 @@ use super::subscribe;
 use super::tracking;
 use super::wheel::{Wheel, keep_turning};
 use crate::guard::guard;
-use redis::{Pipeline, PushInfo, RedisError, Value};
+use redis::{Pipeline, PushInfo, Value};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
@@ -51,14 +51,8 @@ impl From<io::Error> for OpenError {
 
 impl From<LinkError> for OpenError {
     fn from(error: LinkError) -> Self {
-        let reason = error.to_string();
+        let reason = error.cause();
         Self { reason, lasting: Some(error).filter(|error| !error.is_retryable()) }
-    }
-}
-
-impl From<RedisError> for OpenError {
-    fn from(error: RedisError) -> Self {
-        if error.code().is_some() { LinkError::from_redis(&error).into() } else { Self::says(error.to_string()) }
     }
 }
 
@@ -172,7 +166,7 @@ async fn run_hooks(shared: &Shared, epoch: &Epoch) -> Result<(), OpenError> {
         done = shared.clock.timeout(HOOKS_MAX, all) => match done {
             Ok(Ok(())) => Ok(()),
             // Whatever a hook says, another attempt may do better; only the server's own refusals are lasting.
-            Ok(Err(error)) => Err(OpenError::says(format!("a step before opening failed: {error}"))),
+            Ok(Err(error)) => Err(OpenError::says(format!("a step before opening failed: {}", error.cause()))),
             Err(_) => Err(OpenError::says(format!("a step before opening took longer than {HOOKS_MAX:?}"))),
         },
     }

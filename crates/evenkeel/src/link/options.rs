@@ -38,11 +38,12 @@ pub struct LinkOptions {
 }
 
 impl LinkOptions {
-    /// Reads `redis://[user[:password]@]host[:port][/db][?option=value&...]`.
+    /// Reads `redis://[[user]:password@]host[:port][/db][?option=value&...]`.
     ///
     /// `rediss://` is TLS (feature `tls`), `unix:///path/to/socket` a local socket; `valkey://` and `valkeys://` mean the same.
     /// Options: `prefix`, `connections`, `connect_timeout_ms`, `response_timeout_ms`, `silent_timeouts_max`, `in_flight_max`,
-    /// `heartbeat_ms`, `tracking` (`keys`, `broadcast`, `off`), `tls_ca_file`, `tls_cert_file`, `tls_key_file`; for `unix://` also `db`, `user` and `password`.
+    /// `heartbeat_ms`, `tracking` (`keys`, `broadcast`, `off`), `tls_ca_file`, `tls_cert_file`, `tls_key_file`; for `unix://` also `db`, `user` and `password`. A user that needs no
+    /// password (`nopass`) is written `redis://user:@host`.
     ///
     /// # Errors
     /// [`LinkError::Options`]: one sentence that names the part that cannot be read. It never shows the password.

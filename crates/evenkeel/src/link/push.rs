@@ -2,8 +2,10 @@
 //!
 //! Nothing is queued in between. A queue would let an answer read after an invalidation overtake it.
 
+use crate::guard::guard;
 use arc_swap::ArcSwap;
 use redis::{PushInfo, PushKind, Value};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 /// One push message.
@@ -55,7 +57,14 @@ impl Listeners {
     }
 
     fn everybody(&self, tell: impl Fn(&dyn PushListener)) {
-        self.0.load().iter().filter_map(Weak::upgrade).for_each(|listener| tell(&*listener));
+        for listener in self.0.load().iter().filter_map(Weak::upgrade) {
+            // A panic would end the task that reads the socket, or the one that opens an epoch.
+            if !guard("link_listener_caught") {
+                tell(&*listener);
+            } else if catch_unwind(AssertUnwindSafe(|| tell(&*listener))).is_err() {
+                tracing::error!("a listener of push messages panicked; the others go on");
+            }
+        }
     }
 
     /// What a connection of `epoch` calls for each message.

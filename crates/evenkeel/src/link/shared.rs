@@ -15,7 +15,7 @@ use super::subscribe::Subscriptions;
 use super::topology::Topology;
 use crate::clock::{Clock, Moment};
 use arc_swap::ArcSwapOption;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::watch;
 
@@ -34,6 +34,7 @@ pub(super) struct Shared {
     pub(super) metrics: Arc<Metrics>,
     #[cfg(feature = "testing")]
     program_clock: Clock,
+    has_runtime_ended: AtomicBool,
     hooks: Mutex<Vec<Weak<dyn EpochHook>>>,
     published: AtomicU64,
 }
@@ -56,6 +57,7 @@ impl Shared {
             listeners: Arc::default(),
             subscriptions: Arc::default(),
             metrics: Arc::new(Metrics::register()),
+            has_runtime_ended: AtomicBool::new(false),
             hooks: Mutex::default(),
             published: AtomicU64::new(0),
             options,
@@ -129,11 +131,18 @@ impl Shared {
         self.listeners.ended();
         self.metrics.up.set(0);
         Metrics::ended(reason);
-        if reason == EndReason::Shutdown {
-            tracing::info!(epoch = epoch.number, "link was shut down");
-        } else {
-            tracing::warn!(epoch = epoch.number, reason = reason.as_str(), "link is down");
+        match reason {
+            EndReason::Shutdown => tracing::info!(epoch = epoch.number, "link was shut down"),
+            EndReason::RuntimeEnded => tracing::info!(epoch = epoch.number, "the link ended with its tokio runtime"),
+            _ => tracing::warn!(epoch = epoch.number, reason = reason.as_str(), "link is down"),
         }
+    }
+
+    /// The runtime has ended under the link: its connections are gone, and no task is left that could open others.
+    pub(super) fn runtime_ended(&self) {
+        // Before the state, so that a caller that finds the link closed also finds why.
+        self.has_runtime_ended.store(true, SeqCst);
+        super::supervisor::close(self, EndReason::RuntimeEnded);
     }
 
     /// Tells why the last attempt failed.
@@ -161,6 +170,7 @@ impl Shared {
         let reason = match &*self.state.borrow() {
             LinkState::Up { .. } => "it has just come back".to_owned(),
             LinkState::Down { reason } => reason.to_string(),
+            LinkState::Closed if self.has_runtime_ended.load(SeqCst) => return LinkError::RuntimeEnded,
             LinkState::Closed => "the link was shut down".to_owned(),
         };
         LinkError::Down { address: self.topology.address(), reason }

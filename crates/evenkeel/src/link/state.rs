@@ -16,7 +16,7 @@ pub enum LinkState {
         /// The last failure, in words.
         reason: Arc<str>,
     },
-    /// The link was shut down for good.
+    /// The link was shut down for good, or the tokio runtime it was opened on has ended.
     Closed,
 }
 

@@ -4,6 +4,7 @@ use super::health::EndReason;
 use super::open::open;
 use super::shared::Shared;
 use super::state::LinkState;
+use crate::guard::guard;
 use crate::retry::Backoff;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,7 @@ async fn run_once(shared: &Shared, failures: u32) -> u32 {
     if let Some(epoch) = shared.current.load_full() {
         let reason = epoch.over().await;
         // A shutdown has put the epoch away itself.
-        if reason != EndReason::Shutdown {
+        if reason != EndReason::Shutdown && reason != EndReason::RuntimeEnded {
             shared.retire(&epoch, reason);
         }
         return 0;
@@ -68,11 +69,23 @@ pub(super) async fn shut_down(shared: &Shared, deadline: Duration) {
     shared.retire(&epoch, EndReason::Shutdown);
 }
 
-/// The same at once: the last handle is gone, so nobody waits. Needs no runtime.
-pub(super) fn close(shared: &Shared) {
+/// The same at once: the last handle is gone, or the runtime, so nothing is waited for. Needs no runtime.
+pub(super) fn close(shared: &Shared, reason: EndReason) {
     shared.subscriptions.close();
     shared.state.send_replace(LinkState::Closed);
     if let Some(epoch) = shared.current.swap(None) {
-        shared.retire(&epoch, EndReason::Shutdown);
+        shared.retire(&epoch, reason);
+    }
+}
+
+/// Held by the task of the supervisor. A task ends without having run to its end only when its runtime does.
+pub(super) struct OnRuntime(pub(super) Arc<Shared>);
+
+impl Drop for OnRuntime {
+    fn drop(&mut self) {
+        let is_open = *self.0.state.borrow() != LinkState::Closed;
+        if is_open && guard("link_runtime_ended") {
+            self.0.runtime_ended();
+        }
     }
 }

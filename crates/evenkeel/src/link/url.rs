@@ -11,7 +11,7 @@ use std::time::Duration;
 use url::Url;
 
 const PORT_DEFAULT: u16 = 6379;
-const FORM: &str = "redis://[user[:password]@]host[:port][/db]";
+const FORM: &str = "redis://[[user]:password@]host[:port][/db]";
 const KNOWN: &str = "prefix, connections, connect_timeout_ms, response_timeout_ms, silent_timeouts_max, in_flight_max, \
                      heartbeat_ms, tracking, tls_ca_file, tls_cert_file, tls_key_file (and db, user, password with unix://)";
 
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Result<LinkOptions, LinkError> {
     if target.tls.is_some() && !cfg!(feature = "tls") {
         return Err(wrong("the Redis URL asks for TLS, which needs evenkeel's cargo feature `tls`"));
     }
-    credentials(&url, &mut target)?;
+    credentials(&url, has_empty_password(text), &mut target)?;
     let mut options = LinkOptions::new(target);
     for (name, value) in url.query_pairs() {
         set(&mut options, &name, &value)?;
@@ -57,7 +57,13 @@ fn over_tcp(url: &Url) -> Result<Target, LinkError> {
     Ok(target)
 }
 
-fn credentials(url: &Url, target: &mut Target) -> Result<(), LinkError> {
+/// Whether the URL says `user:@host`. The parser drops such a colon.
+fn has_empty_password(text: &str) -> bool {
+    let authority = text.split_once("://").map_or("", |(_, rest)| rest).split(['/', '?', '#']).next();
+    authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.ends_with(':'))
+}
+
+fn credentials(url: &Url, has_empty_password: bool, target: &mut Target) -> Result<(), LinkError> {
     if !url.username().is_empty() {
         target.user = Some(decoded(url.username(), "the user")?);
     }
@@ -65,9 +71,13 @@ fn credentials(url: &Url, target: &mut Target) -> Result<(), LinkError> {
         target.password = Some(decoded(password, "the password")?);
     }
     if target.user.is_some() && target.password.is_none() {
-        return Err(wrong(
-            "the Redis URL names a user without a password; a password alone is written `redis://:password@host`",
-        ));
+        if !has_empty_password {
+            return Err(wrong(
+                "the Redis URL names a user without a password; a password alone is written `redis://:password@host`, a user that \
+                 needs none (`nopass`) `redis://user:@host`",
+            ));
+        }
+        target.password = Some(String::new());
     }
     Ok(())
 }
@@ -163,6 +173,17 @@ mod tests {
     }
 
     #[test]
+    fn user_with_an_empty_password_needs_none() -> Result<(), crate::link::LinkError> {
+        let target = parse("redis://app:@localhost/2?prefix=a")?.target;
+        assert_eq!((target.user.as_deref(), target.password.as_deref(), target.database), (Some("app"), Some(""), 2));
+        let target = parse("redis://app:pass:@localhost")?.target;
+        assert_eq!(target.password.as_deref(), Some("pass:"));
+        let target = parse("redis://:@localhost")?.target;
+        assert_eq!((target.user, target.password), (None, None));
+        Ok(())
+    }
+
+    #[test]
     fn what_cannot_work_is_named() {
         assert!(refused("localhost:6379").contains("begins with `localhost://`"));
         assert!(refused("http://localhost").contains("begins with `http://`"));
@@ -174,7 +195,7 @@ mod tests {
         assert!(refused("redis://localhost?prefix=").contains("prefix"));
         assert!(refused("redis://localhost?prefix=a%7Bb").contains("braces"));
         assert!(refused("redis://localhost?response_timeout_ms=1").contains("10 ms"));
-        assert!(refused("redis://app@localhost").contains("without a password"));
+        assert!(refused("redis://app@localhost").contains("`redis://user:@host`"));
         assert!(refused("redis://localhost?tls_ca_file=x").contains("rediss://"));
     }
 

@@ -8,7 +8,7 @@ use super::locks::Locks;
 use super::mode::{Answer, Mode};
 use super::name::LockName;
 use super::renewal;
-use super::steps::{Acquire, check_spans};
+use super::steps::{Acquire, HOLD_MS_MAX, check_spans};
 use super::store::{Call, Ear};
 use super::terms::LockTerms;
 use crate::guard::guard;
@@ -58,7 +58,7 @@ impl Wanted {
             process: locks.process,
             lease_ms: ms(terms.ttl),
             cooling_ms: ms(terms.lock_delay),
-            hold_ms_max: terms.hold_max.map(|limit| ms(limit).max(1)),
+            hold_ms_max: terms.hold_max.map(|limit| ms(limit).clamp(1, HOLD_MS_MAX)),
             fence_floor,
             waits: terms.wait != Wait::No,
             words: Bytes::copy_from_slice(terms.metadata.as_bytes()),

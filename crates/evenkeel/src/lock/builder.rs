@@ -66,7 +66,7 @@ impl LockBuilder {
     }
 
     /// How long the lock may be held with renewals: then it is lost, so that a guard that was leaked or hangs does not keep it for
-    /// ever. Default an hour; `None` for no limit.
+    /// ever. Default an hour; `None` for no limit, as is a hundred years or more.
     pub fn max_hold(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.terms = self.terms.max_hold(limit);
         self

@@ -54,7 +54,8 @@ pub trait ExclusiveLocks: Send + Sync {
     }
 }
 
-/// An exclusive lock that is held while this lives, whatever keeps it. `run` of the trait object runs a future under it.
+/// An exclusive lock that is held while this lives, whatever keeps it. Dropping it tells what keeps it in the background (locks in memory
+/// at once): where the next `try_acquire` must find the lock free, await [`release`](Self::release). `run` of the trait object runs a future under it.
 #[must_use = "the lock is given back as soon as the guard is dropped"]
 pub trait ExclusiveGuard: Debug + Send + Sync {
     /// What is locked.

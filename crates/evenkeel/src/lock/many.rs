@@ -11,6 +11,7 @@ use std::task::Poll;
 /// Several locks, taken one after another in the order of their names, so that nobody who takes several this way waits in a ring.
 ///
 /// Not guaranteed: atomicity. Others see some of them taken while the rest is waited for, and each has a lease and a fence of its own.
+/// Dropping them tells Redis in the background: where they must be free right after, await [`release`](Self::release).
 #[must_use = "the locks are given back as soon as the guards are dropped"]
 #[derive(Debug)]
 pub struct Guards(Vec<Guard>);

@@ -27,7 +27,7 @@
 //!
 //! In this folder, from the outside in: `builder` and `guard` are the surface; `attempt` waits for a lock, with `gate` as the local
 //! queue; `mode` says what is asked for; `lease`, `latch` and `renewal` keep one; `reaper` gives back what was dropped; `store` is the
-//! seam to `redis` and `memory`; `fence/` is what the database checks ([`Guard::begin`], with the feature `sql`); `sql/` keeps locks in a
+//! seam to `redis` and `memory`; `fence/` is what the database checks (`Guard::begin`, with the feature `sql`); `sql/` keeps locks in a
 //! database instead of Redis, through `other`; `redlock/` is a lock over several servers; `pool/` is what several hold at once.
 //!
 //! * [`LockBuilder`] — what [`Keel::lock`](crate::Keel::lock) begins; [`Guard`] — the lock is held while it lives.

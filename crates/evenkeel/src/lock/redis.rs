@@ -75,8 +75,18 @@ impl RedisLock {
         let key = key(self.link.prefix(), name, STRIPES);
         let mut cmd = redis::cmd("SET");
         cmd.arg(&key).arg(stripes).arg("NX").arg("GET");
-        let stored: Option<u32> = typed(self.link.command(&key, &cmd).await?)?;
-        Ok(stored.unwrap_or(stripes))
+        let unreadable = || {
+            let words = "the number of stripes was overwritten by another program; if every program says the same one, `restripe` stores it";
+            LockError::Invalid(format!("striped lock {name}: {words}"))
+        };
+        match self.link.command(&key, &cmd).await {
+            Ok(stored) => {
+                let stored: Option<u32> = typed(stored).map_err(|_| unreadable())?;
+                Ok(stored.unwrap_or(stripes))
+            }
+            Err(LinkError::Refused { code, .. }) if code == "WRONGTYPE" => Err(unreadable()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// From now on the striped lock of this name has so many.
@@ -97,7 +107,9 @@ impl LockSteps for RedisLock {
         let keys = self.keys(name);
         let numbers = arguments(call);
         let args = numbers.slices(call);
-        let (fence, ms): (u64, u64) = self.link.run(&ACQUIRE, &[&keys.lock, &keys.fence, &keys.waiters], &args).await?;
+        let keys = [&keys.lock[..], &keys.fence, &keys.waiters];
+        let (fence, ms, replaced): (u64, u64, u8) = self.link.run(&ACQUIRE, &keys, &args).await?;
+        tell_of_foreign(name, replaced);
         Ok(acquired(fence, ms))
     }
 
@@ -135,6 +147,10 @@ impl LockSteps for RedisLock {
     }
 
     async fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
+        if seen == Some(Fence(0)) {
+            // No holder has it; the script takes 0 for any.
+            return Ok(None);
+        }
         let keys = self.keys(name);
         let seen = seen.map_or(0, |seen| seen.0).to_string();
         let args: [&[u8]; 2] = [seen.as_bytes(), &keys.news];
@@ -157,6 +173,13 @@ impl Numbers {
         let [lease, cooling, hold, floor] = self.0.each_ref().map(|number| number.as_bytes());
         let (owner, process) = (call.owner.as_bytes(), call.process.as_bytes());
         [owner, process, lease, cooling, hold, floor, flag(call.waits), &call.words]
+    }
+}
+
+/// Says that an acquisition has replaced what is not Evenkeel's.
+pub(super) fn tell_of_foreign(name: &LockName, replaced: u8) {
+    if replaced != 0 {
+        tracing::warn!(%name, "another program had written to the keys of this lock; what it wrote was replaced");
     }
 }
 

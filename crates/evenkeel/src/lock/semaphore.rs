@@ -42,7 +42,9 @@ pub struct PermitsBuilder {
     terms: LockTerms,
 }
 
-/// Held permits of a semaphore. They are renewed in the background, and given back when this is dropped.
+/// Held permits of a semaphore. They are renewed in the background, and given back when this is dropped: in memory at once, on Redis in
+/// the background, so that a [`try_acquire`](PermitsBuilder::try_acquire) right after the drop may find none. Where that matters, await
+/// [`release`](Self::release).
 #[must_use = "the permits are given back as soon as this is dropped"]
 pub struct Permits {
     guard: Guard,

@@ -21,7 +21,7 @@ macro_rules! setters {
             self
         }
 
-        #[doc = concat!("How long ", $held, " may be held with renewals: then it is lost, so that a guard that was leaked or hangs does not keep it for ever. Default an hour; `None` for no limit.")]
+        #[doc = concat!("How long ", $held, " may be held with renewals: then it is lost, so that a guard that was leaked or hangs does not keep it for ever. Default an hour; `None` for no limit, as is a hundred years or more.")]
         pub fn max_hold(mut self, limit: impl Into<Option<std::time::Duration>>) -> Self {
             self.terms = self.terms.max_hold(limit);
             self

@@ -3,6 +3,7 @@
 
 use super::error::LockError;
 use super::name::LockName;
+use crate::guard::guard;
 use crate::token::Token;
 use bytes::Bytes;
 use std::fmt;
@@ -14,6 +15,12 @@ pub const WORDS_BYTES_MAX: usize = 1024;
 
 /// The highest fence a backend may hand out: Lua counts exactly up to here.
 pub const FENCE_MAX: u64 = (1 << 53) - 1;
+
+/// The highest fence that a program may have seen elsewhere: above it there would be no room for those to come.
+pub(super) const FLOOR_MAX: u64 = 1 << 52;
+
+/// The longest that anything is held: a hundred years. More counts as that.
+pub(super) const HOLD_MS_MAX: u64 = 100 * 365 * 24 * 3_600_000;
 
 /// A number that rises with every acquisition of a name. What protects a resource is not that somebody has a fence, but that the
 /// resource refuses everything that comes with a lower one than it has seen.
@@ -169,8 +176,14 @@ pub(super) fn check(call: &Acquire) -> Reply<()> {
     if call.words.len() > WORDS_BYTES_MAX {
         return refuse(format!("{} bytes of metadata, at most {WORDS_BYTES_MAX} are taken", call.words.len()));
     }
-    if call.fence_floor >= FENCE_MAX {
-        return refuse(format!("a fence of {} leaves no room for a higher one", call.fence_floor));
+    check_floor(call.fence_floor)
+}
+
+/// Refuses a fence that leaves no room for those to come.
+pub(super) fn check_floor(seen: u64) -> Reply<()> {
+    if seen > FLOOR_MAX && guard("lock_floor_bounded") {
+        let sentence = format!("a fence of {seen} leaves no room for higher ones; at most {FLOOR_MAX} is taken");
+        return Err(LockError::Invalid(sentence));
     }
     Ok(())
 }

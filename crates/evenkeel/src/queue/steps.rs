@@ -10,6 +10,7 @@ use super::job::{End, Job, JobId, JobSpec, Keep, Priority, Stamp};
 use super::record::Unreadable;
 use crate::token::Token;
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -193,6 +194,16 @@ pub enum Outcome {
         /// The handler's words.
         reason: Bytes,
     },
+}
+
+impl Outcome {
+    /// The handler's words, if it failed.
+    pub(super) fn words(&self) -> Cow<'_, str> {
+        match self {
+            Self::Failed { error: words, .. } | Self::Dead { reason: words } => String::from_utf8_lossy(words),
+            Self::Done | Self::Snoozed { .. } | Self::Released => Cow::Borrowed(""),
+        }
+    }
 }
 
 /// What a settlement did.

@@ -2,7 +2,7 @@
 //!
 //! An invalidation that follows somebody else's commit is in no outbox. If Redis is away, the process remembers it; if the process
 //! dies as well, it is lost, unless there is a spool: then the caller is told
-//! [`Deferred`](crate::cache::Invalidated::Deferred), and the next process with the same folder carries it out.
+//! `Invalidated::Deferred`, and the next process with the same folder carries it out.
 //!
 //! ```
 //! use evenkeel::Keel;

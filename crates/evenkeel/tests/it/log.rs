@@ -1,4 +1,4 @@
-//! What an operator reads: the lines of level INFO and above that are written on this thread.
+//! What an operator reads: the lines of level INFO and above that are written on this thread, each with the fields of its spans.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,8 @@ impl Log {
     /// Begins to gather. All tasks of the test must run on its thread.
     pub(crate) fn begin() -> Self {
         let lines = Lines::default();
-        let guard = tracing::subscriber::set_default(Gatherer(Arc::clone(&lines)));
+        let gatherer = Gatherer { lines: Arc::clone(&lines), spans: Mutex::default(), entered: Mutex::default() };
+        let guard = tracing::subscriber::set_default(gatherer);
         Self { lines, _guard: guard }
     }
 
@@ -38,32 +39,64 @@ impl Log {
             trouble.len() == wanted.len() && trouble.iter().zip(wanted).all(|(line, words)| line.contains(words));
         assert!(fits, "wanted {wanted:?}, but read {lines:#?}");
     }
+
+    /// The lines with these words say this, in order.
+    pub(super) fn each_says(&self, words: &str, wanted: &[&str]) {
+        let lines = self.lines.lock().unwrap();
+        let lines: Vec<&String> = lines.iter().filter(|line| line.contains(words)).collect();
+        let fits = lines.len() == wanted.len() && lines.iter().zip(wanted).all(|(line, wanted)| line.contains(wanted));
+        assert!(fits, "wanted {wanted:?}, but read {lines:#?}");
+    }
 }
 
-struct Gatherer(Lines);
+struct Gatherer {
+    lines: Lines,
+    /// The fields of every span, by its number.
+    spans: Mutex<Vec<Line>>,
+    entered: Mutex<Vec<Id>>,
+}
+
+impl Gatherer {
+    fn with_span<T>(&self, id: &Id, with: impl FnOnce(&mut Line) -> T) -> T {
+        with(&mut self.spans.lock().unwrap()[usize::try_from(id.into_u64()).unwrap() - 1])
+    }
+}
 
 impl Subscriber for Gatherer {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::INFO && metadata.is_event()
+        *metadata.level() <= Level::INFO
     }
 
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut line = Line(String::new());
+        span.record(&mut line);
+        let mut spans = self.spans.lock().unwrap();
+        spans.push(line);
+        Id::from_u64(spans.len() as u64)
     }
 
-    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record(&self, id: &Id, values: &Record<'_>) {
+        self.with_span(id, |line| values.record(line));
+    }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().level().to_string());
         event.record(&mut line);
-        self.0.lock().unwrap().push(line.0);
+        for id in &*self.entered.lock().unwrap() {
+            self.with_span(id, |span| line.0.push_str(&span.0));
+        }
+        self.lines.lock().unwrap().push(line.0);
     }
 
-    fn enter(&self, _: &Id) {}
+    fn enter(&self, id: &Id) {
+        self.entered.lock().unwrap().push(id.clone());
+    }
 
-    fn exit(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {
+        self.entered.lock().unwrap().pop();
+    }
 }
 
 struct Line(String);

@@ -35,4 +35,19 @@ pub(super) const ROWS: &[Mutant] = &[
         "The epoch is open before the recent invalidations were driven again.",
         "link::hooks::a_hook_is_done_before_anybody_is_let_in",
     ),
+    mutant(
+        "link_runtime_ended",
+        "A keel whose runtime has ended answers for ever that its connection was replaced meanwhile.",
+        "link::outlived::keel_whose_runtime_has_ended_says_so_to_every_call",
+    ),
+    mutant(
+        "link_first_words",
+        "What is no Redis is told as a value that could not be parsed.",
+        "link::refusals::http_server_is_named_as_one",
+    ),
+    mutant(
+        "link_listener_caught",
+        "A listener that panics ends the connection at every push.",
+        "link::hostile::listener_that_panics_ends_no_connection",
+    ),
 ];

@@ -230,4 +230,19 @@ pub(super) const ROWS: &[Mutant] = &[
         "A read/write lock that was forgotten begins again below its last fence.",
         "lock::pool::memory::tests::a_pool_that_nobody_uses_is_forgotten_among_many",
     ),
+    mutant(
+        "lock_foreign_type",
+        "A hash that another program puts under a key of a lock keeps everybody out for ever.",
+        "lock::side::foreign::foreign_bytes_under_a_key_are_replaced_by_the_next_acquisition",
+    ),
+    mutant(
+        "lock_foreign_bytes",
+        "Another program's text under a key of a lock is taken for a held lock, or ends every script.",
+        "lock::side::foreign::foreign_bytes_under_a_key_are_replaced_by_the_next_acquisition",
+    ),
+    mutant(
+        "lock_floor_bounded",
+        "A floor that leaves no room for higher fences gives two holders in a row the same one.",
+        "lock::side::extremes::redis::fences_rise_above_the_highest_floor",
+    ),
 ];

@@ -171,4 +171,14 @@ pub(super) const ROWS: &[Mutant] = &[
         "Two versions of a program divide keys differently and do not keep each other out.",
         "lock::side::many::redis::another_number_of_stripes_is_refused",
     ),
+    mutant(
+        "pool_foreign_type",
+        "A list that another program puts under the key of a pool keeps everybody out for ever.",
+        "lock::side::foreign::foreign_bytes_under_a_key_are_replaced_by_the_next_acquisition",
+    ),
+    mutant(
+        "pool_foreign_fields",
+        "Another program's field in the hash of a pool ends every script.",
+        "lock::side::foreign::foreign_bytes_under_a_key_are_replaced_by_the_next_acquisition",
+    ),
 ];

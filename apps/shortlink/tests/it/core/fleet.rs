@@ -4,6 +4,7 @@ use super::program::{Place, SHORTLINK};
 use super::upgrade;
 use evenkeel::clock::Clock;
 use shortlink::store::Store;
+use sqlx::{Connection, PgConnection};
 use std::io::{BufRead, BufReader};
 use testkit::park::{mariadb_database, postgres_database, redis};
 use testkit::process::{Child, Launch};
@@ -92,11 +93,20 @@ async fn server_that_refuses_ends_the_start_with_one_sentence() {
     password.set_username("nobody").unwrap();
     password.set_password(Some("wrong")).unwrap();
     let place = Place::new();
-    for (setting, url, why) in [
-        ("--database", unknown.as_str(), "cannot open the database postgres://"),
-        ("--redis", password.as_str(), "cannot use Redis"),
-    ] {
-        let told = place.refuse(&["--listen", "127.0.0.1:0", setting, url]);
-        assert!(told.contains(why), "{told}");
+    let serve = ["--listen", "127.0.0.1:0"];
+    let told = place.refuse(&[&serve[..], &["--database", unknown.as_str()]].concat());
+    assert!(told.contains("cannot open the database postgres://"), "{told}");
+    let both = ["--database", &postgres.url, "--redis", password.as_str()];
+    place.write("in.tsv", "target\nhttps://example.com/\n");
+    for command in [&serve[..], &["import", "in.tsv"]] {
+        let told = place.refuse(&[command, &both].concat());
+        assert!(told.contains("cannot use Redis: Redis refused: WRONGPASS"), "{told}");
     }
+    // It was refused before anything was made.
+    let mut connection = PgConnection::connect(&postgres.url).await.unwrap();
+    let tables: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(tables, 0);
 }

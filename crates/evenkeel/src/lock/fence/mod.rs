@@ -15,7 +15,7 @@ use super::builder::LockBuilder;
 use super::error::LossReason;
 use super::guard::Guard;
 use super::rw::RwBuilder;
-use super::steps::Fence;
+use super::steps::{FLOOR_MAX, Fence};
 use crate::guard::guard;
 use crate::sql::{Database, SqlError};
 use sqlx::Pool;
@@ -95,6 +95,8 @@ impl Guard {
         let seen = rows::seen::<DB>(&mut connection, &held.name).await?;
         let is_new = !lease.is_stored() || !guard("lock_heal_before_reading");
         match seen {
+            // No fence of ours: there would be no room for higher ones.
+            Some(seen) if seen.0 > FLOOR_MAX => Err(self.refused(fence, Some(seen))),
             None if is_new => Ok(rows::create::<DB>(&mut connection, &held.name).await?),
             // Redis has forgotten a fence that SQL remembers.
             Some(seen) if is_new && seen >= fence => match lease.locks.store.raise_in(held, fence, seen).await? {

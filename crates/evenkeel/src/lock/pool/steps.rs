@@ -3,7 +3,7 @@
 
 use crate::lock::error::LockError;
 use crate::lock::name::LockName;
-use crate::lock::steps::{FENCE_MAX, Fence, Released, Renewed, WORDS_BYTES_MAX};
+use crate::lock::steps::{Fence, Released, Renewed, WORDS_BYTES_MAX, check_floor};
 use crate::token::Token;
 use bytes::Bytes;
 use std::future::Future;
@@ -165,10 +165,7 @@ pub(in crate::lock) fn check(ask: &Ask) -> Reply<()> {
     if ask.words.len() > WORDS_BYTES_MAX {
         return refuse(format!("{} bytes of metadata, at most {WORDS_BYTES_MAX} are taken", ask.words.len()));
     }
-    if ask.fence_floor >= FENCE_MAX {
-        return refuse(format!("a fence of {} leaves no room for a higher one", ask.fence_floor));
-    }
-    Ok(())
+    check_floor(ask.fence_floor)
 }
 
 /// Refuses a number of permits that no pool can have.

@@ -48,6 +48,7 @@ use memory_node::MemoryNode;
 use node::Node;
 use redis_node::RedisNode;
 use servers::Servers;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,7 +57,11 @@ const NODE_TIMEOUT: Duration = Duration::from_millis(200);
 /// The longest ttl of any lock.
 const TTL_MAX: Duration = Duration::from_secs(60);
 /// Fewer servers are no better than one; more only cost.
-const SERVERS: std::ops::RangeInclusive<usize> = 3..=15;
+const SERVERS: RangeInclusive<usize> = 3..=15;
+/// What a longest ttl may be: no lease is shorter or longer.
+const TTLS: RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_millis(u32::MAX as u64);
+/// In less no server answers.
+const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
 /// Locks over several independent servers. Cheap to clone.
 ///
@@ -223,7 +228,7 @@ impl RedlockBuilder {
     /// # Errors
     /// As [`Redlock::memory`].
     pub fn memory(&self, servers: usize) -> Result<Redlock, LockError> {
-        check(servers)?;
+        self.check(servers)?;
         let nodes = (0..servers).map(|_| Node::Memory(MemoryNode::member(self.clock.clone())));
         Ok(Redlock::over(nodes.collect(), self))
     }
@@ -264,22 +269,30 @@ impl RedlockBuilder {
 
     /// With the servers that can be reached; the others are tried again every second.
     async fn open(&self, options: Vec<LinkOptions>) -> Result<(Redlock, Vec<Node>), LockError> {
-        check(options.len())?;
+        self.check(options.len())?;
         let nodes = options.into_iter().map(|options| Node::Redis(RedisNode::new(options, self.clock.clone())));
         let nodes: Vec<Node> = nodes.collect();
         let redlock = Redlock::over(nodes.clone(), self);
         redlock.steps.open().await;
         Ok((redlock, nodes))
     }
-}
 
-fn check(servers: usize) -> Result<(), LockError> {
-    if SERVERS.contains(&servers) {
-        return Ok(());
+    /// Refuses numbers that cannot work.
+    fn check(&self, servers: usize) -> Result<(), LockError> {
+        let refuse = |sentence| Err(LockError::Invalid(sentence));
+        if !SERVERS.contains(&servers) {
+            let (least, most) = (SERVERS.start(), SERVERS.end());
+            return refuse(format!(
+                "a Redlock of {servers} servers; it takes {least} to {most}, and an odd number is best"
+            ));
+        }
+        if self.node_timeout < NODE_TIMEOUT_MIN {
+            return refuse(format!("a `node_timeout` of {:?}; the least is {NODE_TIMEOUT_MIN:?}", self.node_timeout));
+        }
+        if !TTLS.contains(&self.ttl_max) {
+            let (least, most) = (TTLS.start(), TTLS.end());
+            return refuse(format!("a `ttl_max` of {:?}; it takes {least:?} to {most:?}", self.ttl_max));
+        }
+        Ok(())
     }
-    Err(LockError::Invalid(format!(
-        "a Redlock of {servers} servers; it takes {} to {}, and an odd number is best",
-        SERVERS.start(),
-        SERVERS.end()
-    )))
 }

@@ -5,8 +5,8 @@ use crate::clock::Clock;
 use crate::link::{Link, LinkError, LinkOptions, Script};
 use crate::lock::error::LockError;
 use crate::lock::name::{FENCE, Keys, LockName, front};
-use crate::lock::redis::{RedisLock, acquired, arguments, escaped, released, typed};
-use crate::lock::steps::{Acquire, Release, Released};
+use crate::lock::redis::{RedisLock, acquired, arguments, escaped, released, tell_of_foreign, typed};
+use crate::lock::steps::{Acquire, FENCE_MAX, Release, Released};
 use crate::token::Token;
 use redis::Value;
 use std::sync::Arc;
@@ -83,7 +83,8 @@ impl RedisNode {
         args.push(epoch.run_id().as_bytes());
         let all: [&[u8]; 5] = [&keys.lock, &keys.fence, &keys.waiters, &mark, &gone];
         let (script, keys) = if rejoins { (&REJOIN, &all[..]) } else { (&ACQUIRE, &all[..4]) };
-        let (fence, ms): (i64, u64) = epoch.run(script, keys, &args).await?;
+        let (fence, ms, replaced): (i64, u64, u8) = epoch.run(script, keys, &args).await?;
+        tell_of_foreign(name, replaced);
         Ok(u64::try_from(fence).map_or(Vote::Outsider, |fence| Vote::Counts(acquired(fence, ms))))
     }
 
@@ -142,7 +143,9 @@ impl RedisNode {
                 if let Value::BulkString(bytes) = ledger
                     && let Ok(bytes) = <[u8; 8]>::try_from(bytes)
                 {
-                    fence_max = fence_max.max(u64::from_be_bytes(bytes));
+                    // What is above was written by another program.
+                    let fence = Some(u64::from_be_bytes(bytes)).filter(|fence| *fence <= FENCE_MAX);
+                    fence_max = fence_max.max(fence.unwrap_or(0));
                 }
             }
             cursor = next;

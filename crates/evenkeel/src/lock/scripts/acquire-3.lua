@@ -1,10 +1,11 @@
 -- Takes a lock that is free, in its owner's name, with a fence above all before it.
 -- KEYS 1 lock, 2 fence, 3 waiters
 -- ARGV 1 owner, 2 process, 3 lease ms, 4 cooling ms, 5 ms it may be held in all (0: no limit), 6 fence floor, 7 waits (1 or 0), 8 words
--- Replies {fence, lease left} granted · {0, ms} not before so many ms: held, cooling, or the turn of another process
+-- Replies {fence, lease left, 1 if what another program had put there was replaced, else 0} granted
+-- · {0, ms, 0} not before so many ms: held, cooling, or the turn of another process
 -- Cost O(log waiting processes). Safe to repeat: an owner is told what it has.
-local held = open(call('GET', KEYS[1]))
-if held and held.owner == ARGV[1] and now < held.ends then return { held.fence, held.ends - now } end -- guard: lock_acquire_repeat
+local held = open(KEYS[1])
+if held and held.owner == ARGV[1] and now < held.ends then return { held.fence, held.ends - now, 0 } end -- guard: lock_acquire_repeat
 local last, turn, turn_ends = ledger(KEYS[2])
 local wait_ms = 0
 if held then wait_ms = held.ends + held.cooling - now end
@@ -14,7 +15,7 @@ end
 if wait_ms > 0 then
   if held and held.from_future then place(KEYS[1], held) end
   if ARGV[7] == '1' then wait(KEYS[3], ARGV[2]) end
-  return { 0, wait_ms }
+  return { 0, wait_ms, 0 }
 end
 local lease, hold = tonumber(ARGV[3]), tonumber(ARGV[5])
 local limit = 0
@@ -26,10 +27,10 @@ local fence = 1
 fence = math.max(fence, last + 1) -- guard: lock_fence_previous
 fence = math.max(fence, now * 1000) -- guard: lock_fence_time
 fence = math.max(fence, tonumber(ARGV[6]) + 1) -- guard: lock_fence_floor
-call('ZREM', KEYS[3], ARGV[2])
+strange(ask('ZREM', KEYS[3], ARGV[2]))
 note(KEYS[2], fence, NOBODY, 0)
 local taken = { words = ARGV[8] }
 taken.owner, taken.fence, taken.ends, taken.lease = ARGV[1], fence, now + lease, lease
 taken.cooling, taken.since, taken.limit = tonumber(ARGV[4]), now, limit
 place(KEYS[1], taken)
-return { fence, lease }
+return { fence, lease, is_foreign and 1 or 0 }

@@ -2,7 +2,7 @@
 -- KEYS 1 lock, 2 fence, 3 waiters    ARGV 1 the fence that was seen (0: any), 2 channel
 -- Replies nothing: it is free, or another holder has it · {owner, fence, lease left, ms until free, held for ms, waiting, words}
 -- Cost O(log waiting processes). Safe to repeat.
-local held = open(call('GET', KEYS[1]))
+local held = open(KEYS[1])
 if not held then return nil end
 local seen = tonumber(ARGV[1])
 if seen > 0 and held.fence ~= seen then return nil end -- guard: lock_break_fence

@@ -2,7 +2,7 @@
 -- KEYS 1 lock, 2 fence    ARGV 1 owner, 2 the fence SQL has seen
 -- Replies the fence · 0 lost
 -- Cost O(1). Safe to repeat: a fence that is high enough stays.
-local held = open(call('GET', KEYS[1]))
+local held = open(KEYS[1])
 if not held then return 0 end
 if held.owner ~= ARGV[1] then return 0 end -- guard: lock_raise_owner
 if now >= held.ends then return 0 end

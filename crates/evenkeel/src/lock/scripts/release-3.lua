@@ -2,7 +2,7 @@
 -- KEYS 1 lock, 2 fence, 3 waiters    ARGV 1 owner, 2 process, 3 goes on waiting itself (1 or 0), 4 channel
 -- Replies {1, other processes that wait} released · {0, 0} lost · {-1, 0} nothing is held: it ended, or this call is a repeat
 -- Cost O(log waiting processes). Safe to repeat: a repeat finds nothing and says so.
-local held = open(call('GET', KEYS[1]))
+local held = open(KEYS[1])
 if not held then return { -1, 0 } end
 if held.owner ~= ARGV[1] then return { 0, 0 } end -- guard: lock_release_owner
 if now >= held.ends then return { 0, 0 } end -- guard: lock_release_ended

@@ -2,7 +2,7 @@
 -- KEYS 1 lock    ARGV 1 owner, 2 lease ms
 -- Replies {1, lease left} renewed · {2, lease left} held, at its limit · {0, 0} lost
 -- Cost O(1). Safe to repeat.
-local held = open(call('GET', KEYS[1]))
+local held = open(KEYS[1])
 if not held then return { 0, 0 } end
 if held.owner ~= ARGV[1] then return { 0, 0 } end -- guard: lock_renew_owner
 if now >= held.ends then return { 0, 0 } end -- guard: lock_renew_ended

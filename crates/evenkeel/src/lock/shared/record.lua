@@ -4,9 +4,31 @@ local call, now = redis.call, now_ms()
 local RECORD, LEDGER = '>c16I8I6I4I4I6I6', '>I8c16I6'
 local NOBODY = string.rep('\0', 16)
 local DAY_MS, WAITING_MS, TIDY_MS, TURN_MS = 86400000, 2000, 60000, 20
+local RECORD_BYTES, LEDGER_BYTES, FENCE_MAX = 50, 30, 9007199254740991
+
+-- What another program has put under a key of ours is nothing of ours: it reads as absent, and the next write replaces it.
+local is_foreign, ask = false, call
+ask = redis.pcall -- guard: lock_foreign_type
+
+local function strange(reply)
+  if type(reply) ~= 'table' or not reply.err then return false end
+  if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then error(reply) end
+  is_foreign = true
+  return true
+end
+
+local function read(key, bytes, fence_at)
+  local raw = ask('GET', key)
+  if not raw or strange(raw) then return nil end
+  local is_ours = #raw >= bytes and struct.unpack('>I8', raw, fence_at) <= FENCE_MAX
+  is_foreign = is_foreign or not is_ours
+  if not is_ours then return nil end -- guard: lock_foreign_bytes
+  return raw
+end
 
 -- Nothing of a lease that is over. A lease from the future was written before the clock was set back.
-local function open(raw)
+local function open(key)
+  local raw = read(key, RECORD_BYTES, 17)
   if not raw then return nil end
   local r = { words = string.sub(raw, 51) }
   r.owner, r.fence, r.ends, r.lease, r.cooling, r.since, r.limit = struct.unpack(RECORD, raw)
@@ -23,7 +45,7 @@ end
 
 -- The last fence, who gave the lock back last, and until when it lets others go first.
 local function ledger(key)
-  local raw = call('GET', key)
+  local raw = read(key, LEDGER_BYTES, 1)
   if not raw then return 0, NOBODY, 0 end
   return struct.unpack(LEDGER, raw)
 end
@@ -34,13 +56,16 @@ end
 
 -- How many processes wait besides this one.
 local function others(key, process)
-  local all = call('ZCOUNT', key, '(' .. now, '+inf')
-  if all == 0 then return 0 end
+  local all = ask('ZCOUNT', key, '(' .. now, '+inf')
+  if strange(all) or all == 0 then return 0 end
   local mine = call('ZSCORE', key, process)
   return mine and tonumber(mine) > now and all - 1 or all
 end
 
 local function wait(key, process)
-  call('ZADD', key, now + WAITING_MS, process)
+  if strange(ask('ZADD', key, now + WAITING_MS, process)) then
+    call('DEL', key)
+    call('ZADD', key, now + WAITING_MS, process)
+  end
   call('PEXPIRE', key, TIDY_MS)
 end

@@ -32,7 +32,8 @@ pub(super) fn start<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, delivered: De
     let cancellation = Cancellation::default();
     lane.running.add(receipt, cancellation.clone());
     let trace = delivered.job.as_ref().ok().and_then(|job| trace_of(&job.spec.notes)).map(str::to_owned);
-    let span = tracing::info_span!("queue_job", queue = %lane.run.core.name, id = %receipt.id, trace);
+    let attempt = tracing::field::Empty;
+    let span = tracing::info_span!("queue_job", queue = %lane.run.core.name, id = %receipt.id, trace, attempt);
     let its_lane = Arc::clone(lane);
     let run = async move {
         let running = IsRunning::new(&its_lane.run.metrics);
@@ -81,6 +82,8 @@ async fn perform<T: Send + Sync + 'static>(
         Ok(read) => read,
         Err(words) => return Some(undecodable(lane, &receipt, &words)),
     };
+    let failures = u32::from(job.errors) + 1;
+    tracing::Span::current().record("attempt", failures);
     let is_suspect = job.is_suspect();
     let _place = if is_suspect && guard("queue_alone_in_process") {
         drop(slot);
@@ -95,7 +98,6 @@ async fn perform<T: Send + Sync + 'static>(
         return None;
     }
     let delay = retry_delay(&job).unwrap_or(run.core.settings.retry_delay);
-    let failures = u32::from(job.errors) + 1;
     if delivered.due_at > 0 {
         let late_ms = run.core.store.now_ms().saturating_sub(delivered.due_at);
         run.metrics.lateness_seconds.record(Duration::from_millis(late_ms));

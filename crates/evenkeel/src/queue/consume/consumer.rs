@@ -313,7 +313,7 @@ async fn closed(store: &QueueStore) -> LinkError {
     let Some(link) = store.link() else { return std::future::pending().await };
     let mut state = link.state();
     let _ = state.wait_for(|state| *state == LinkState::Closed).await;
-    LinkError::Down { address: link.address(), reason: "the link was shut down".to_owned() }
+    link.why_down()
 }
 
 /// Learns when the topic has grown, and carries on what a mover that was killed has left on its way.

@@ -210,9 +210,11 @@ fn record_verdicts<T>(lane: &Lane<T>, settlements: &Settlements, verdicts: &[Ver
             Verdict::Lost => {
                 tracing::warn!(%queue, id = %receipt.id, "a delivery was settled too late; the job was given to another worker");
             }
-            Verdict::Died => tracing::error!(%queue, id = %receipt.id, ?outcome, "a job has become a dead letter"),
+            Verdict::Died => {
+                tracing::error!(%queue, id = %receipt.id, reason = %outcome.words(), "a job has become a dead letter");
+            }
             Verdict::Discarded => {
-                tracing::error!(%queue, id = %receipt.id, ?outcome, "a job out of retries was discarded");
+                tracing::error!(%queue, id = %receipt.id, reason = %outcome.words(), "a job out of retries was discarded");
             }
         }
     }

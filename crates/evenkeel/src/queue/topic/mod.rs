@@ -136,7 +136,7 @@ impl Topic {
         self
     }
 
-    /// Whether rows in a SQL database decide about its jobs, and this handle does not have that database ([`sql`](Self::sql)): what it lists and
+    /// Whether rows in a SQL database decide about its jobs, and this handle does not have that database (`sql`): what it lists and
     /// counts is what Redis knows, and it changes nothing.
     #[must_use]
     pub fn needs_database(&self) -> bool {

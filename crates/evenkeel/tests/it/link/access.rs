@@ -1,10 +1,11 @@
 //! Who may in: passwords, users, databases, TLS, sockets; and what is said to those who may not.
 
-use super::harness::{cmd, link, refusal, server};
+use super::harness::{cmd, link, no_clients, refusal, server};
 use crate::log::Log;
 use anyhow::Result;
 use evenkeel::Keel;
-use evenkeel::link::LinkError;
+use evenkeel::clock::Clock;
+use evenkeel::link::{Link, LinkError, LinkOptions};
 use std::convert::Infallible;
 use std::time::Duration;
 use testkit::servers::certificates::Identity;
@@ -24,6 +25,23 @@ async fn a_wrong_password_is_told_without_showing_it() -> Result<()> {
         error.to_string().contains("redis://USER:PASSWORD@HOST") && !error.to_string().contains("HELLO"),
         "{error}"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_check_tells_a_refusal_from_an_absence_and_leaves_nothing() -> Result<()> {
+    let mut redis = Redis::start(RedisOptions::new().password("secret")).await?;
+    Link::check(LinkOptions::from_url(&redis.url())?).await?;
+    no_clients(&redis).await?;
+    let wrong = LinkOptions::from_url(&redis.url().replace("secret", "guessed"))?;
+    let checked = Link::check(wrong.clone()).await.unwrap_err();
+    let opened = Link::connect_lazy(wrong, Clock::system()).await.err().expect("the link was opened");
+    for error in [checked, opened] {
+        assert!(matches!(&error, LinkError::Refused { code, .. } if code == "WRONGPASS"), "{error}");
+    }
+    no_clients(&redis).await?;
+    redis.kill()?;
+    Link::check(LinkOptions::from_url(&redis.url())?).await?;
     Ok(())
 }
 

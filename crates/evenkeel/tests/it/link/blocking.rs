@@ -2,7 +2,7 @@
 
 use super::harness::{cmd, cut, epoch_after, link, link_without_heartbeat, server};
 use anyhow::{Context, Result};
-use evenkeel::link::LinkError;
+use evenkeel::link::{LinkError, Script};
 use std::time::Duration;
 use testkit::eventually;
 use testkit::servers::Redis;
@@ -87,5 +87,25 @@ async fn it_ends_with_its_epoch() -> Result<()> {
     let mut again = link.blocking().await?;
     assert_eq!(again.epoch().number(), epoch.number());
     again.command(&cmd(&["PING"]), Duration::ZERO).await?;
+    Ok(())
+}
+
+static POP: Script = Script::new("pop-1", "return redis.call('LPOP', KEYS[1])");
+
+#[tokio::test]
+async fn script_on_its_own_connection_survives_a_script_flush() -> Result<()> {
+    let redis = server().await?;
+    let link = link(&redis.url()).await?;
+    let mut blocking = link.blocking().await?;
+    link.command(b"queue", &cmd(&["RPUSH", "queue", "a", "b"])).await?;
+    for wanted in ["a", "b"] {
+        redis.command::<()>(&["SCRIPT", "FLUSH"]).await?;
+        let popped = blocking.run(&POP, &[b"queue"], &[], Duration::ZERO).await?;
+        assert_eq!(redis::from_redis_value::<String>(popped)?, wanted);
+    }
+    cut(&redis).await?;
+    epoch_after(&link, 1).await?;
+    let error = blocking.run(&POP, &[b"queue"], &[], Duration::ZERO).await.unwrap_err();
+    assert!(matches!(error, LinkError::EpochOver), "{error}");
     Ok(())
 }

@@ -3,12 +3,16 @@
 mod access;
 mod blocking;
 mod commands;
+mod extremes;
 mod flow;
 mod harness;
 mod hooks;
+mod hostile;
 mod lifetime;
+mod outlived;
 mod push;
 mod recovery;
+mod refusals;
 mod roles;
 mod silence;
 mod storm;

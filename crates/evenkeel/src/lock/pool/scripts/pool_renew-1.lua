@@ -2,7 +2,7 @@
 -- KEYS 1 pool    ARGV 1 owner, 2 lease ms
 -- Replies {1, lease left} renewed · {2, lease left} held, at its limit · {0, 0} lost
 -- Cost O(1). Safe to repeat.
-local held = hold_of(call('HGET', KEYS[1], 'h' .. ARGV[1]))
+local held = hold_of(ask('HGET', KEYS[1], 'h' .. ARGV[1]))
 if not held then return { 0, 0 } end
 local lease = tonumber(ARGV[2])
 local ends = now + lease

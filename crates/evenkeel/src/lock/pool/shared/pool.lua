@@ -2,11 +2,22 @@
 -- of offsets. Cost O(holders + waiting), at most 500 of each.
 local call, now = redis.call, now_ms()
 local HEAD, HOLD, PLACE = '>I4I8c16I6', '>I4I6I4I6I6', '>I4I6I6I6'
+local HEAD_BYTES, HOLD_BYTES, PLACE_BYTES, OWNER_BYTES = 34, 26, 22, 16
 local KEPT_MS, WAITING_MS, TURN_MS, WAITERS_MAX = 172800000, 2000, 10000, 500
+local PERMITS_MAX, FENCE_MAX = 500, 9007199254740991
+
+-- What another program has put under a key of ours is nothing of ours: it reads as absent, and the next acquisition removes it.
+local ask = call
+ask = redis.pcall -- guard: pool_foreign_type
+local function is_strange(reply)
+  if type(reply) ~= 'table' or not reply.err then return false end
+  if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then error(reply) end
+  return true
+end
 
 -- Nothing of a lease that is over. A lease from the future was written before the clock was set back.
 local function hold_of(raw)
-  if not raw then return nil end
+  if not raw or is_strange(raw) or #raw < HOLD_BYTES then return nil end
   local h = { words = string.sub(raw, 27) }
   h.permits, h.ends, h.lease, h.since, h.limit = struct.unpack(HOLD, raw)
   h.from_future = h.ends > now + h.lease
@@ -17,6 +28,7 @@ end
 
 -- Nothing of somebody who has been silent. Keeps back who asked later for a turn, lets them pass for a turn, and so on.
 local function place_of(raw)
+  if #raw < PLACE_BYTES then return nil end
   local w = { keeps = true }
   w.permits, w.place, w.asked, w.till = struct.unpack(PLACE, raw)
   w.till, w.asked = math.min(w.till, now + WAITING_MS), math.min(w.asked, now)
@@ -30,12 +42,17 @@ end
 local function open(key)
   local pool = { permits = 0, fence = 0, signer = string.rep('\0', 16), places = 0 }
   pool.holds, pool.waits, pool.over, pool.used, pool.waiting = {}, {}, {}, 0, 0
-  local raw = call('HGETALL', key)
+  local raw = ask('HGETALL', key)
+  if is_strange(raw) then
+    pool.is_foreign, raw = true, {}
+  end
   for i = 1, #raw, 2 do
-    local kind, owner = string.sub(raw[i], 1, 1), string.sub(raw[i], 2)
-    local hold, wait = kind == 'h' and hold_of(raw[i + 1]), kind == 'w' and place_of(raw[i + 1])
+    local kind, owner, value = string.sub(raw[i], 1, 1), string.sub(raw[i], 2), raw[i + 1]
+    local is_ours = raw[i] == 'p' and #value == HEAD_BYTES or kind ~= 'p' and #owner == OWNER_BYTES
+    if not is_ours then kind = '' end -- guard: pool_foreign_fields
+    local hold, wait = kind == 'h' and hold_of(value), kind == 'w' and place_of(value)
     if kind == 'p' then
-      pool.permits, pool.fence, pool.signer, pool.places = struct.unpack(HEAD, raw[i + 1])
+      pool.permits, pool.fence, pool.signer, pool.places = struct.unpack(HEAD, value)
     elseif hold then
       pool.holds[owner], pool.used = hold, pool.used + hold.permits
     elseif wait then
@@ -44,10 +61,12 @@ local function open(key)
       pool.over[#pool.over + 1] = raw[i]
     end
   end
+  if pool.permits > PERMITS_MAX or pool.fence > FENCE_MAX then pool.permits, pool.fence = 0, 0 end
   return pool
 end
 
 local function save(key, pool)
+  if pool.is_foreign then call('DEL', key) end
   call('HSET', key, 'p', struct.pack(HEAD, pool.permits, pool.fence, pool.signer, pool.places))
   call('PEXPIRE', key, KEPT_MS)
 end

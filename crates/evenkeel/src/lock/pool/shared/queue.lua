@@ -22,6 +22,8 @@ end
 
 -- Whoever is over is out from here on, also if the clock is set back.
 local function tidy(key, pool)
+  if pool.is_foreign then call('DEL', key) end
+  pool.is_foreign = false
   if #pool.over > 0 then call('HDEL', key, unpack(pool.over)) end
   for owner, h in pairs(pool.holds) do
     if h.from_future then place_hold(key, owner, h) end

@@ -3,7 +3,9 @@
 -- Replies {1, 0, since} member · {0, ms left, since} sits out; 0 ms: it may be admitted
 -- Cost O(1). Safe to repeat: only what has no mark of this boot is marked.
 local call, now = redis.call, now_ms()
-local boot, since, member = unpack(call('HMGET', KEYS[1], 'boot', 'since', 'member'))
+-- What another program has put there says nothing.
+local mark = redis.pcall('HMGET', KEYS[1], 'boot', 'since', 'member')
+local boot, since, member = unpack(mark.err and {} or mark)
 since = tonumber(since or 0)
 -- New, flushed, or started again: with or without its data, the last moments may be gone.
 if boot ~= ARGV[1] or since > now then

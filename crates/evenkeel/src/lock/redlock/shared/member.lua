@@ -1,5 +1,6 @@
 -- Put before acquire-3.lua: only a member takes part (KEYS 4 server, ARGV 9 its boot id), and none of its fences is below its floor.
 -- Cost O(1).
-local boot, is_member, floor = unpack(call('HMGET', KEYS[4], 'boot', 'member', 'floor'))
-if boot ~= ARGV[9] or is_member ~= '1' then return { -1, 0 } end -- guard: redlock_outsider
+local mark = ask('HMGET', KEYS[4], 'boot', 'member', 'floor')
+local boot, is_member, floor = unpack(strange(mark) and {} or mark)
+if boot ~= ARGV[9] or is_member ~= '1' then return { -1, 0, 0 } end -- guard: redlock_outsider
 if tonumber(floor or 0) > tonumber(ARGV[6]) then ARGV[6] = floor end -- guard: redlock_floor

@@ -22,6 +22,7 @@ macro_rules! on_both {
 }
 
 mod cancel;
+mod extremes;
 mod fleet;
 mod forgetting;
 mod holds;

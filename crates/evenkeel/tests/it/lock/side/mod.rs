@@ -24,8 +24,11 @@ macro_rules! on_both {
 mod bounds;
 mod calls;
 pub(super) mod cancel;
+mod extremes;
 mod faults;
+mod foreign;
 mod holds;
+mod hostile;
 mod many;
 mod permits;
 mod pool_faults;
@@ -33,3 +36,4 @@ mod queue;
 mod readers;
 pub(super) mod rig;
 mod sentences;
+mod sizes;

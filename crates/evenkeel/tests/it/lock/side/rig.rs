@@ -66,6 +66,17 @@ impl Rig {
         server.url.rsplit(':').next().and_then(|tail| tail.split(['/', '?']).next()?.parse().ok()).unwrap()
     }
 
+    /// A key of the store's.
+    pub(in crate::lock) fn key_of(&self, rest: &str) -> String {
+        let Store::Redis { server, .. } = &self.store else { panic!("memory has no keys") };
+        format!("{}:{rest}", server.prefix)
+    }
+
+    /// The key of a lock that ends so.
+    pub(in crate::lock) fn key(&self, name: &str, ending: &str) -> String {
+        self.key_of(&format!("l:{{{name}}}:{ending}"))
+    }
+
     /// Lets time pass in one leap, for the store and all processes: as if all of them had been paused.
     pub(in crate::lock) async fn advance(&self, span: Duration) {
         // The store first: nobody is woken to ask a store that does not know yet.

@@ -1,11 +1,30 @@
 //! Sentences of the documentation that no other story shows.
 
-use super::rig::{Rig, TTL};
+use super::holds::{is_free, take};
+use super::rig::{Rig, TTL, until};
 use evenkeel::lock::LockError;
 use std::time::Duration;
 
 on_both! {
     lock_many_waits_once_for_all_names
+    released_lock_is_free_at_once
+}
+
+/// What a caller needs who takes the lock again at once; a drop promises it in memory only.
+async fn released_lock_is_free_at_once(rig: Rig) {
+    let keel = rig.process().await;
+    for _ in 0..20 {
+        take(&keel).await.release().await.unwrap();
+        assert!(keel.lock("stock/42").try_acquire().await.unwrap().is_some());
+        until(async || is_free(&keel).await).await;
+        keel.semaphore("exports", 1).acquire().await.unwrap().release().await.unwrap();
+        let permit = keel.semaphore("exports", 1).take(1).try_acquire().await.unwrap();
+        permit.unwrap().release().await.unwrap();
+        if keel.link().is_none() {
+            drop(take(&keel).await);
+            drop(keel.lock("stock/42").try_acquire().await.unwrap().unwrap());
+        }
+    }
 }
 
 /// With a wait for each name, a call over ten names takes ten times as long as its caller said.

@@ -37,6 +37,7 @@ mod killed;
 mod large;
 mod layers;
 mod leases;
+mod logged;
 mod openings;
 mod periods;
 mod registered;

@@ -1,0 +1,131 @@
+//! What is said of a server that does not let us in, and of what is no server of ours.
+
+use super::harness::{cmd, cut, down, link, quick_link, refusal, server};
+use anyhow::Result;
+use evenkeel::clock::Clock;
+use evenkeel::link::{Epoch, EpochHook, Link, LinkError, LinkOptions};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use testkit::servers::{Redis, RedisOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+/// Says `words` to everybody who has said something, or before that, and closes the connection.
+async fn says(words: &'static [u8], is_first: bool) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("redis://{}", listener.local_addr()?);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            if !is_first {
+                let _ = stream.read(&mut [0; 1024]).await;
+            }
+            let _ = stream.write_all(words).await;
+        }
+    });
+    Ok(url)
+}
+
+fn reason(error: &LinkError) -> &str {
+    match error {
+        LinkError::Down { reason, .. } => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// It read "broken pipe", or was taken for a refusal that lasts.
+#[tokio::test]
+async fn server_at_maxclients_says_so_and_is_tried_again() -> Result<()> {
+    let redis = Redis::start(RedisOptions::new().arguments(["--maxclients", "1"])).await?;
+    // The kit's connection is the one client that there may be.
+    let only = redis.connection().await?;
+    for _ in 0..20 {
+        let error = refusal(&redis.url()).await;
+        assert!(reason(&error).contains("`maxclients`"), "{error}");
+        assert!(error.is_retryable() && !error.outcome_unknown(), "{error}");
+    }
+    let lazy = Link::connect_lazy(LinkOptions::from_url(&redis.url())?, Clock::system()).await?;
+    down(&lazy, "`maxclients`").await?;
+    drop(only);
+    lazy.state().wait_for(|state| state.is_up()).await?;
+    Ok(())
+}
+
+/// It read "Incompatible type - Parse error".
+#[tokio::test]
+async fn http_server_is_named_as_one() -> Result<()> {
+    let error = refusal(&says(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", false).await?).await;
+    assert!(reason(&error).contains("an HTTP server, not Redis (HTTP/1.1 400 Bad Request)"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn server_that_speaks_first_and_otherwise_is_shown() -> Result<()> {
+    let error = refusal(&says(b"J\0\0\0\n8.0.36\0", true).await?).await;
+    assert!(reason(&error).contains("not Redis (it says `J"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn port_that_speaks_tls_is_named_as_one() -> Result<()> {
+    let redis = Redis::start(RedisOptions::new().tls()).await?;
+    let error = refusal(&redis.url().replace("rediss://", "redis://")).await;
+    assert!(matches!(&error, LinkError::Down { .. }) && error.is_retryable(), "{error}");
+    assert!(!error.to_string().contains("Incompatible"), "{error}");
+    Ok(())
+}
+
+/// It read "unknown command 'HELLO'", without the version that is needed.
+#[tokio::test]
+async fn server_without_hello_is_told_which_version_is_needed() -> Result<()> {
+    let redis = server_without_hello().await?;
+    let error = refusal(&redis.url()).await;
+    assert!(matches!(&error, LinkError::Refused { .. }) && !error.is_retryable(), "{error}");
+    assert!(error.to_string().contains("Evenkeel needs Redis 7.0 or Valkey 7.2"), "{error}");
+    Ok(())
+}
+
+async fn server_without_hello() -> Result<Redis> {
+    Redis::start(RedisOptions::new().arguments(["--rename-command", "HELLO", ""])).await
+}
+
+/// Without a password the user was ignored, and the default user logged in.
+#[tokio::test]
+async fn user_that_needs_no_password_is_logged_in() -> Result<()> {
+    let rules = ["--user", "app", "on", "nopass", "~app:*", "&*", "+@all", "-@dangerous", "+info", "+acl|whoami"];
+    let redis = Redis::start(RedisOptions::new().arguments(rules)).await?;
+    let socket = redis.folder().join("socket");
+    let over_tcp = redis.url().replace("redis://", "redis://app:@");
+    for url in [over_tcp, format!("unix://{}?user=app", socket.display())] {
+        let link = link(&url).await?;
+        let name: String = redis::from_redis_value(link.command(b"k", &cmd(&["ACL", "WHOAMI"])).await?)?;
+        assert_eq!(name, "app", "{url}");
+        let error = link.command(b"other", &cmd(&["SET", "other", "v"])).await.unwrap_err();
+        assert!(matches!(&error, LinkError::Refused { code, .. } if code == "NOPERM"), "{url}: {error}");
+    }
+    Ok(())
+}
+
+/// A step that waits for an answer that does not come.
+struct Waits;
+
+impl EpochHook for Waits {
+    fn open<'a>(&'a self, epoch: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>> {
+        Box::pin(async move { epoch.command(b"k", &cmd(&["BLPOP", "nothing", "0"])).await.map(|_| ()) })
+    }
+}
+
+/// One sentence said "the command may have happened; nothing was sent": the first half was about another command.
+#[tokio::test]
+async fn error_of_a_call_says_nothing_about_other_commands() -> Result<()> {
+    let redis = server().await?;
+    let link = quick_link(&redis).await?;
+    let hook = Arc::new(Waits);
+    link.before_open(&hook);
+    cut(&redis).await?;
+    down(&link, "a step before opening failed: no answer from Redis").await?;
+    let error = link.get(b"k").await.unwrap_err();
+    assert!(error.to_string().ends_with("; nothing was sent"), "{error}");
+    assert!(!error.to_string().contains("may have happened"), "{error}");
+    Ok(())
+}

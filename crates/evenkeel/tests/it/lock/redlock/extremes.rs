@@ -1,0 +1,94 @@
+//! A Redlock's own settings at zero, one, their bounds, just above them, and at their largest: they work, or are refused in a sentence.
+
+use crate::lock::side::rig::told;
+use evenkeel::Keel;
+use evenkeel::lock::{LockError, Redlock, Release, Wait};
+use std::time::Duration;
+use testkit::park::redis;
+
+fn builders() -> Vec<(String, bool, evenkeel::lock::RedlockBuilder)> {
+    let ms = Duration::from_millis;
+    let longest = ms(u64::from(u32::MAX));
+    let mut all = Vec::new();
+    for span in [Duration::ZERO, Duration::from_nanos(1), ms(49), ms(50), longest, longest + ms(1), Duration::MAX] {
+        let works = span >= ms(50) && span <= longest;
+        all.push((format!("ttl_max {span:?}"), works, Redlock::builder().ttl_max(span).node_timeout(ms(5_000))));
+        // As short as may be, a busy machine may not answer in time.
+        if span >= ms(49) || span < ms(1) {
+            let works = span >= ms(1);
+            all.push((
+                format!("node_timeout {span:?}"),
+                works,
+                Redlock::builder().node_timeout(span.max(Duration::ZERO)),
+            ));
+        }
+    }
+    all
+}
+
+async fn verdict(what: &str, works: bool, opened: Result<Redlock, LockError>) {
+    match opened {
+        Ok(redlock) => {
+            assert!(works, "{what}");
+            let guard = redlock.lock("a").ttl(Duration::from_millis(50)).wait(Wait::No).acquire().await;
+            // A lease of 50 ms may be over before it can be used.
+            if let Ok(guard) = guard {
+                assert_ne!(guard.release().await.unwrap(), Release::Unconfirmed, "{what}");
+            }
+            redlock.shutdown(Duration::MAX).await;
+        }
+        Err(error) => assert!(matches!(error, LockError::Invalid(_)) && !works, "{what}: {error}"),
+    }
+}
+
+/// The longest ttl, doubled, overflowed: the builder panicked.
+#[tokio::test]
+async fn settings_of_a_redlock_at_their_extremes_work_or_are_refused() {
+    told(Box::pin(async {
+        let shared = redis().await.unwrap();
+        for (at, (what, works, builder)) in builders().into_iter().enumerate() {
+            verdict(&what, works, builder.memory(3)).await;
+            let join = if shared.url.contains('?') { '&' } else { '?' };
+            let urls: Vec<String> =
+                (0..3).map(|server| format!("{}{join}prefix={}x{at}x{server}", shared.url, shared.prefix)).collect();
+            let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+            verdict(&what, works, builder.connect(&urls).await).await;
+        }
+        for servers in [0, 1, 2, 3, 15, 16, usize::MAX] {
+            verdict(&format!("{servers} servers"), (3..=15).contains(&servers), Redlock::memory(servers)).await;
+        }
+        let error = Redlock::connect(&[]).await.map(drop).unwrap_err();
+        assert!(matches!(error, LockError::Invalid(_)), "{error}");
+    }))
+    .await;
+}
+
+/// What another program had put under the key of a server's standing kept that server out for ever.
+#[tokio::test]
+async fn foreign_types_under_the_keys_of_a_server_do_not_keep_it_out() {
+    told(Box::pin(async {
+        let shared = redis().await.unwrap();
+        let hand = Keel::connect(&shared.url).await.unwrap();
+        let prefixes: Vec<String> = (0..3).map(|server| format!("{}y{server}", shared.prefix)).collect();
+        let join = if shared.url.contains('?') { '&' } else { '?' };
+        let urls: Vec<String> = prefixes.iter().map(|prefix| format!("{}{join}prefix={prefix}", shared.url)).collect();
+        let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+        let ttl = Duration::from_millis(200);
+        let builder = Redlock::builder().ttl_max(ttl).node_timeout(Duration::from_secs(5));
+        let redlock = builder.connect(&urls).await.unwrap();
+        for key in [":redlock", ":l:{a}:lock", ":l:{a}:fence", ":l:{a}:waiters"] {
+            let key = format!("{}{key}", prefixes[0]);
+            let link = hand.link().unwrap();
+            link.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await.unwrap();
+            link.command(key.as_bytes(), redis::cmd("RPUSH").arg(&key).arg("a")).await.unwrap();
+        }
+        let guard = redlock.lock("a").ttl(ttl).wait(Wait::Forever).acquire().await.unwrap();
+        guard.release().await.unwrap();
+        while !redlock.assemble().await {
+            tokio::task::yield_now().await;
+        }
+        let guard = redlock.lock("a").ttl(ttl).wait(Wait::Forever).acquire().await.unwrap();
+        guard.release().await.unwrap();
+    }))
+    .await;
+}

@@ -1,0 +1,68 @@
+//! Big things beside small ones on one keel: nobody else's call fails.
+
+use super::rig::{Rig, told};
+use bytes::Bytes;
+use std::time::Duration;
+
+/// As large as a body that an application keeps in Redis itself.
+const BIG: usize = 20 << 20;
+
+/// Twenty mebibytes go both ways on the connection over which locks are taken, renewed and given back.
+#[tokio::test]
+async fn locks_go_on_beside_values_of_twenty_mebibytes() {
+    told(Box::pin(async {
+        let rig = Rig::redis().await;
+        // A busy machine may take its time to copy them.
+        let slow = |url: &str| format!("{url}{}response_timeout_ms=15000", if url.contains('?') { '&' } else { '?' });
+        let keel = rig.process_through(slow).await;
+        let (link, key) = (keel.link().unwrap().clone(), rig.key_of("big"));
+        let big = async {
+            for _ in 0..3 {
+                let value = vec![b'x'; BIG];
+                link.command(key.as_bytes(), redis::cmd("SET").arg(&key).arg(value)).await.unwrap();
+                let found: Option<Bytes> = link.get(key.as_bytes()).await.unwrap();
+                assert_eq!(found.map(|found| found.len()), Some(BIG));
+            }
+        };
+        let small = async {
+            for round in 0..300 {
+                let guard =
+                    keel.lock(&format!("small/{}", round % 7)).metadata("x".repeat(1024)).acquire().await.unwrap();
+                guard.release().await.unwrap();
+                keel.semaphore("small", 3).acquire().await.unwrap().release().await.unwrap();
+            }
+        };
+        tokio::join!(big, small);
+    }))
+    .await;
+}
+
+/// As many as a pool takes, each with as much to say as it may: half a megabyte to look at.
+#[tokio::test]
+async fn full_pool_with_the_longest_words_is_looked_at_beside_locks() {
+    told(Box::pin(async {
+        for rig in [Rig::memory(), Rig::redis().await] {
+            let keel = rig.process().await;
+            let mut held = Vec::new();
+            for _ in 0..500 {
+                let permit = keel.semaphore("full", 500).take(1).metadata("x".repeat(1024)).acquire();
+                held.push(permit.await.unwrap());
+            }
+            let full = keel.semaphore("full", 500);
+            let looks = async {
+                for _ in 0..20 {
+                    assert_eq!(full.inspect().await.unwrap().unwrap().holders.len(), 500);
+                    assert!(full.take(1).try_acquire().await.unwrap().is_none());
+                }
+            };
+            let small = async {
+                for _ in 0..100 {
+                    keel.lock("small").wait(Duration::from_secs(5)).acquire().await.unwrap().release().await.unwrap();
+                }
+            };
+            tokio::join!(looks, small);
+            assert_eq!(full.break_holds(None).await.unwrap().len(), 500);
+        }
+    }))
+    .await;
+}
