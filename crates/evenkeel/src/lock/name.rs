@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Longest name in bytes.
 const BYTES_MAX: usize = 512;
 
-/// The name of a lock: 1 to 512 bytes of text, the same in every process of the fleet. Cheap to clone.
+/// The name of a lock: 1 to 512 bytes of text without NUL, the same in every process of the fleet. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LockName(Arc<str>);
 
@@ -15,13 +15,15 @@ impl LockName {
     /// Checks a name.
     ///
     /// # Errors
-    /// [`LockError::Invalid`] if it is empty or too long.
+    /// [`LockError::Invalid`] if it is empty, too long, or has a NUL character.
     pub fn new(name: &str) -> Result<Self, LockError> {
         match name.len() {
             0 => Err(LockError::Invalid("a lock needs a name; say what it protects, such as `stock/42`".to_owned())),
             length if length > BYTES_MAX => Err(LockError::Invalid(format!(
                 "the name of a lock has {length} bytes, at most {BYTES_MAX} are taken; hash what is longer"
             ))),
+            // PostgreSQL has no text with it, and the row of a fence is text.
+            _ if name.contains('\0') => Err(LockError::Invalid("the name of a lock has a NUL character".to_owned())),
             _ => Ok(Self(name.into())),
         }
     }
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_name_must_fit() {
-        assert!(LockName::new("").is_err() && LockName::new(&"x".repeat(513)).is_err());
+        assert!(["", "a\0", &"x".repeat(513)].iter().all(|name| LockName::new(name).is_err()));
         assert!(LockName::new(&"x".repeat(512)).is_ok());
     }
 }

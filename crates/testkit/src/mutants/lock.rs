@@ -241,6 +241,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "lock::side::foreign::foreign_bytes_under_a_key_are_replaced_by_the_next_acquisition",
     ),
     mutant(
+        "lock_fence_of_nobody",
+        "A row with a fence that no lock has had is lifted above for ever: try later.",
+        "lock::fence::refusals::sqlite::row_with_a_fence_that_nobody_has_is_named",
+    ),
+    mutant(
         "lock_floor_bounded",
         "A floor that leaves no room for higher fences gives two holders in a row the same one.",
         "lock::side::extremes::redis::fences_rise_above_the_highest_floor",

@@ -12,7 +12,7 @@ pub use transaction::FencedTransaction;
 pub(super) use transaction::end_when_quiet;
 
 use super::builder::LockBuilder;
-use super::error::LossReason;
+use super::error::{LockError, LossReason};
 use super::guard::Guard;
 use super::rw::RwBuilder;
 use super::steps::{FLOOR_MAX, Fence};
@@ -95,8 +95,12 @@ impl Guard {
         let seen = rows::seen::<DB>(&mut connection, &held.name).await?;
         let is_new = !lease.is_stored() || !guard("lock_heal_before_reading");
         match seen {
-            // No fence of ours: there would be no room for higher ones.
-            Some(seen) if seen.0 > FLOOR_MAX => Err(self.refused(fence, Some(seen))),
+            Some(seen) if seen.0 > FLOOR_MAX && guard("lock_fence_of_nobody") => Err(LockError::Invalid(format!(
+                "the row of {} in evenkeel_guards has the fence {seen}, which no lock has had: another program wrote it. \
+                 Correct the row; at most {FLOOR_MAX} is taken",
+                held.name
+            ))
+            .into()),
             None if is_new => Ok(rows::create::<DB>(&mut connection, &held.name).await?),
             // Redis has forgotten a fence that SQL remembers.
             Some(seen) if is_new && seen >= fence => match lease.locks.store.raise_in(held, fence, seen).await? {

@@ -11,3 +11,4 @@ mod scripts;
 mod sentences;
 mod side;
 mod side_by_side;
+mod sql_extremes;

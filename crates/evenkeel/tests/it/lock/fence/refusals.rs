@@ -4,7 +4,7 @@ use super::shelf::{Shelf, Stand};
 use crate::lock::side::rig::TTL;
 use anyhow::Result;
 use evenkeel::Keel;
-use evenkeel::lock::{Fence, FenceError, Guard, LockBuilder, LossReason};
+use evenkeel::lock::{Fence, FenceError, Guard, LockBuilder, LockError, LossReason};
 use std::time::Duration;
 use testkit::eventually;
 
@@ -14,6 +14,7 @@ on_databases! {
     a_fence_that_redis_forgot_heals_before_the_first_read
     a_fence_that_fell_behind_after_a_read_is_not_healed
     a_row_that_was_deleted_is_not_made_again
+    row_with_a_fence_that_nobody_has_is_named
     equal_fences_pass
     a_fence_that_came_twice_is_one_holders
     a_unit_of_work_can_begin_with_the_fence
@@ -106,6 +107,27 @@ async fn a_row_that_was_deleted_is_not_made_again<S: Shelf>(stand: Stand<S>) -> 
     stand.add_one(&guard).await?;
     S::script_of_test(&mut *stand.pool.acquire().await?, "DELETE FROM evenkeel_guards").await?;
     assert!(is_fenced(&guard.begin(&stand.pool).await));
+    Ok(())
+}
+
+/// Fences were lifted above it, where a script counts no further: "try later", for ever.
+async fn row_with_a_fence_that_nobody_has_is_named<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, two) = stand.processes().await;
+    stand.add_one(&lock(&one).acquire().await?).await?;
+    for written in [
+        "UPDATE evenkeel_guards SET fence = 9007199254740991",
+        "UPDATE evenkeel_guards SET fence = 9223372036854775807",
+    ] {
+        S::script_of_test(&mut *stand.pool.acquire().await?, written).await?;
+        let guard = lock(&two).wait(TTL).acquire().await?;
+        let error = guard.begin(&stand.pool).await.unwrap_err();
+        let is_named = matches!(&error, FenceError::Lock(LockError::Invalid(text)) if text.contains("evenkeel_guards"));
+        assert!(is_named && !error.is_retryable(), "{error}");
+        guard.release().await?;
+    }
+    S::script_of_test(&mut *stand.pool.acquire().await?, "UPDATE evenkeel_guards SET fence = 0").await?;
+    stand.add_one(&lock(&two).acquire().await?).await?;
+    assert_eq!(stand.amount().await?, 2);
     Ok(())
 }
 

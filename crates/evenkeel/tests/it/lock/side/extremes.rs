@@ -27,7 +27,7 @@ fn spans() -> Vec<Duration> {
     all.into_iter().chain(centuries).collect()
 }
 
-fn all_terms() -> Vec<(String, LockTerms)> {
+pub(in crate::lock) fn all_terms() -> Vec<(String, LockTerms)> {
     let none = || LockTerms::default().wait(Wait::No);
     let mut all = vec![("no limit".to_owned(), none().max_hold(None))];
     for span in spans() {

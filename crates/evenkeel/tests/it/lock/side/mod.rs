@@ -24,7 +24,7 @@ macro_rules! on_both {
 mod bounds;
 mod calls;
 pub(super) mod cancel;
-mod extremes;
+pub(super) mod extremes;
 mod faults;
 mod foreign;
 mod holds;

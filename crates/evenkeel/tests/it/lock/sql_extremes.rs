@@ -1,0 +1,88 @@
+//! Locks in rows and advisory locks with every term at its extremes, and with names that a database may take for one another.
+
+use super::side::extremes::all_terms;
+use super::side::rig::told;
+use evenkeel::Keel;
+use evenkeel::lock::{AdvisoryDatabase, ExclusiveLocks, LockError, LockTerms, Release};
+use evenkeel::sql::migrate;
+use sqlx::{MySql, Pool, Postgres, Sqlite};
+use std::time::Duration;
+use testkit::conformance::exclusive::Served;
+
+/// What a collation takes for one name, or a driver for the end of a text.
+const NAMES: [&str; 8] = ["a", "A", "a ", "\u{e4}", "a\u{308}", "\u{df}", "ss", "%_'\"\\"];
+
+async fn everything_at_its_extremes(locks: &dyn ExclusiveLocks) {
+    for (what, terms) in all_terms() {
+        match locks.acquire("a", &terms).await {
+            Ok(guard) => {
+                assert!(!guard.is_lost() && !guard.remaining().is_zero(), "{what}");
+                assert_eq!(guard.release().await.unwrap(), Release::Released, "{what}");
+            }
+            Err(LockError::Invalid(_)) => {}
+            Err(error) => panic!("{what}: {error}"),
+        }
+    }
+    let mut held = Vec::new();
+    for name in NAMES {
+        held.push(locks.try_acquire(name, &LockTerms::default()).await.unwrap().unwrap_or_else(|| panic!("{name:?}")));
+    }
+    for (guard, name) in held.into_iter().zip(NAMES) {
+        assert!(locks.try_acquire(name, &LockTerms::default()).await.unwrap().is_none(), "{name:?}");
+        assert_eq!(guard.release().await.unwrap(), Release::Released, "{name:?}");
+    }
+    for name in ["", "\0", &"x".repeat(513)] {
+        let refused = locks.try_acquire(name, &LockTerms::default()).await;
+        assert!(matches!(refused, Err(LockError::Invalid(_))), "{refused:?}");
+    }
+}
+
+async fn row_locks_at_their_extremes<DB: Served>() {
+    told(Box::pin(async {
+        let database = DB::fresh().await.unwrap();
+        let pool = Pool::<DB>::connect(&database.url).await.unwrap();
+        migrate(&pool).await.unwrap();
+        let locks = Keel::memory().row_locks(&pool);
+        everything_at_its_extremes(&locks).await;
+        for unused in [Duration::MAX, Duration::from_millis(u64::MAX), Duration::ZERO] {
+            locks.prune(unused).await.unwrap();
+        }
+        locks.lock("a").acquire().await.unwrap().release().await.unwrap();
+    }))
+    .await;
+}
+
+async fn advisory_locks_at_their_extremes<DB: Served + AdvisoryDatabase>() {
+    told(Box::pin(async {
+        let database = DB::fresh().await.unwrap();
+        // Each lock has a connection of its own.
+        let pool = sqlx::pool::PoolOptions::<DB>::new().max_connections(20).connect(&database.url).await.unwrap();
+        everything_at_its_extremes(&Keel::memory().advisory_locks(&pool)).await;
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn row_locks_at_their_extremes_are_taken_or_refused_on_sqlite() {
+    row_locks_at_their_extremes::<Sqlite>().await;
+}
+
+#[tokio::test]
+async fn row_locks_at_their_extremes_are_taken_or_refused_on_mariadb() {
+    row_locks_at_their_extremes::<MySql>().await;
+}
+
+#[tokio::test]
+async fn row_locks_at_their_extremes_are_taken_or_refused_on_postgres() {
+    row_locks_at_their_extremes::<Postgres>().await;
+}
+
+#[tokio::test]
+async fn advisory_locks_at_their_extremes_are_taken_or_refused_on_mariadb() {
+    advisory_locks_at_their_extremes::<MySql>().await;
+}
+
+#[tokio::test]
+async fn advisory_locks_at_their_extremes_are_taken_or_refused_on_postgres() {
+    advisory_locks_at_their_extremes::<Postgres>().await;
+}
