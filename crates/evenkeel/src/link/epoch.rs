@@ -1,6 +1,5 @@
 //! One life of the link: the connections made together after a success, replaced together after a failure.
 
-use super::ailment::Ailment;
 use super::error::LinkError;
 use super::health::{EndReason, Health};
 use super::identity::Identity;
@@ -8,6 +7,7 @@ use super::lane::Lane;
 use super::patience::Patience;
 use super::route;
 use super::script::Script;
+use super::server_errors::ServerErrors;
 use super::tracking::Tracking;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct Epoch {
     pub(super) health: Arc<Health>,
     /// What was loaded when it began.
     pub(super) scripts: Box<[&'static Script]>,
-    pub(super) ailment: Ailment,
+    pub(super) server_errors: ServerErrors,
 }
 
 impl Epoch {
@@ -129,7 +129,7 @@ impl Epoch {
     ) -> Result<T, LinkError> {
         let lane = self.lane(keys.first().copied().unwrap_or_default());
         let call = evalsha(script, keys, args);
-        let answer = self.ailment.call(lane, (script, &call), &self.scripts, patience).await?;
+        let answer = self.server_errors.call(lane, (script, &call), &self.scripts, patience).await?;
         let answer = answer.extract_error().map_err(|error| LinkError::from_redis(&error))?;
         redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("{}: {error}", script.name())))
     }

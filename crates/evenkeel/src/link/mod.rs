@@ -8,7 +8,6 @@
 //! **Cancellation and time-outs.** Dropping the future of a call, or its time-out, does not take the command back: it may
 //! still be executed. Every write must therefore be safe to repeat or carry a token.
 
-mod ailment;
 mod blocking;
 mod connect;
 mod epoch;
@@ -27,6 +26,7 @@ mod refusal;
 mod route;
 mod script;
 mod server_clock;
+mod server_errors;
 mod shared;
 mod state;
 mod stream;

@@ -1,13 +1,13 @@
 //! Opens an epoch: the steps between "Redis may be back" and "commands may be sent", in their order.
 
 use super::EpochHook;
-use super::ailment::Ailment;
 use super::connect::{Connected, Connector};
 use super::epoch::Epoch;
 use super::error::LinkError;
 use super::health::Health;
 use super::identity::Identity;
 use super::lane::Lane;
+use super::server_errors::ServerErrors;
 use super::shared::Shared;
 use super::subscribe;
 use super::tracking;
@@ -73,10 +73,18 @@ pub(super) async fn open(shared: &Shared) -> Result<Arc<Epoch>, OpenError> {
     let asked = shared.server_clock.asked();
     shared.server_clock.learn(asked, &lanes[0].probe(&redis::cmd("TIME")).await?);
     let (lanes, tracking) = (lanes.into(), shared.options.tracking);
-    let (scripts, ailment) = (shared.options.scripts.clone().into(), Ailment::default());
+    let (scripts, server_errors) = (shared.options.scripts.clone().into(), ServerErrors::default());
     let listening_lane = OnceCell::new();
-    let epoch =
-        Arc::new(Epoch { number, identity, lanes, tracking, listening: listening_lane, health, scripts, ailment });
+    let epoch = Arc::new(Epoch {
+        number,
+        identity,
+        lanes,
+        tracking,
+        listening: listening_lane,
+        health,
+        scripts,
+        server_errors,
+    });
     if !shared.subscriptions.is_empty() {
         subscribe::renew(shared, listening(shared, &epoch).await?).await?;
     }

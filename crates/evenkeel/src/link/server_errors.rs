@@ -1,5 +1,5 @@
-//! What ails a server that answers: it has forgotten its scripts, or it is out of memory. Each is told once when it is noticed,
-//! and once when it is over.
+//! Errors of a server that answers: it has forgotten its scripts, or it is out of memory. Each is logged once when it is noticed, and
+//! once when it is over.
 
 use super::error::LinkError;
 use super::lane::Lane;
@@ -10,9 +10,9 @@ use redis::{Cmd, Pipeline, Value};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::Mutex;
 
-/// What ails the server of one epoch.
+/// Errors that the server of one epoch has answered.
 #[derive(Default)]
-pub(super) struct Ailment {
+pub(super) struct ServerErrors {
     is_full: AtomicBool,
     /// Whether it was told that the server refuses this user something.
     is_barred: AtomicBool,
@@ -20,7 +20,7 @@ pub(super) struct Ailment {
     sending: Mutex<()>,
 }
 
-impl Ailment {
+impl ServerErrors {
     /// Calls a script. One that the server has forgotten (`SCRIPT FLUSH`) is sent again with all others: nothing of it was
     /// executed, so calling it again is no repetition.
     pub(super) async fn call(
