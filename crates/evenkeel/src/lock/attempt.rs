@@ -9,7 +9,7 @@ use super::mode::{Answer, Mode};
 use super::name::LockName;
 use super::renewal;
 use super::steps::{Acquire, HOLD_MS_MAX, check_spans};
-use super::store::{Call, Ear};
+use super::store::{Call, WakeListener};
 use super::terms::LockTerms;
 use crate::guard::guard;
 use crate::retry::Backoff;
@@ -124,10 +124,10 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     let wait = wanted.wait;
     let mut attempt = Attempt { locks: locks.clone(), wanted, turn, is_sent: false };
     // Who waits in the server's queue listens for itself.
-    let own_ear = tokio::sync::Mutex::<Option<Ear>>::default();
-    let ear = gate.as_ref().map_or(&own_ear, |gate| &gate.ear);
+    let own_listener = tokio::sync::Mutex::<Option<WakeListener>>::default();
+    let listener = gate.as_ref().map_or(&own_listener, |gate| &gate.listener);
     // Somebody of this process has listened all along: then nothing is missed from here on.
-    let mut is_armed = ear.lock().await.is_some();
+    let mut is_armed = listener.lock().await.is_some();
     let left = || match wait {
         Wait::No => Duration::ZERO,
         Wait::UpTo(limit) => limit.saturating_sub(locks.clock.now().since(began)),
@@ -149,9 +149,9 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
         if left.is_zero() {
             return Err(busy(&attempt.wanted.name, free_in));
         }
-        let mut ear = ear.lock().await;
-        if ear.is_none() {
-            *ear = within(locks, left, pin!(attempt.listen())).await.flatten();
+        let mut listener = listener.lock().await;
+        if listener.is_none() {
+            *listener = within(locks, left, pin!(attempt.listen())).await.flatten();
         }
         // First listen, then ask again, then wait: what was given back in between would be slept through.
         if !is_armed && guard("lock_arm_then_attempt") {
@@ -159,8 +159,8 @@ async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
             continue;
         }
         let longest = free_in.min(LOOK).min(left);
-        match &mut *ear {
-            Some(ear) => pause(locks, ear, longest).await,
+        match &mut *listener {
+            Some(listener) => pause(locks, listener, longest).await,
             None => locks.clock.sleep(longest).await,
         }
     }
@@ -176,13 +176,13 @@ async fn within<F: Future>(locks: &Locks, limit: Duration, future: Pin<&mut F>) 
 }
 
 /// Waits until it is worth asking again.
-async fn pause(locks: &Locks, ear: &mut Ear, longest: Duration) {
+async fn pause(locks: &Locks, listener: &mut WakeListener, longest: Duration) {
     let clock = &locks.clock;
     let latest = clock.now() + longest;
     let mut look = latest;
     loop {
         tokio::select! {
-            call = ear.called(locks.process) => match call {
+            call = listener.called(locks.process) => match call {
                 Call::You => return,
                 // The one that was called goes first. If it has died, or waits no more, nobody hears of the lock again: so look, unless
                 // it goes on meanwhile.
@@ -261,7 +261,7 @@ impl Attempt {
     }
 
     /// Hears, from now on, when it is worth asking again.
-    async fn listen(&self) -> Option<Ear> {
+    async fn listen(&self) -> Option<WakeListener> {
         let Wanted { name, mode, call, .. } = &self.wanted;
         self.locks.store.listen_in(*mode, name, call.owner).await.ok()
     }

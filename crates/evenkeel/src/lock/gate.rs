@@ -2,7 +2,7 @@
 
 use super::lease::Lease;
 use super::name::LockName;
-use super::store::Ear;
+use super::store::WakeListener;
 use crate::clock::Moment;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -24,7 +24,7 @@ pub(super) struct Gate {
     /// What those who leave the queue are told.
     free_at: Mutex<FreeAt>,
     /// Kept while anybody is at the gate, so that each contender need not subscribe anew. Only who has the turn uses it.
-    pub(super) ear: tokio::sync::Mutex<Option<Ear>>,
+    pub(super) listener: tokio::sync::Mutex<Option<WakeListener>>,
 }
 
 /// When the lock is free at the earliest, as far as this process knows.
@@ -56,7 +56,7 @@ impl Gates {
             turn: Arc::new(Semaphore::new(1)),
             queued: AtomicUsize::new(0),
             free_at: Mutex::default(),
-            ear: tokio::sync::Mutex::default(),
+            listener: tokio::sync::Mutex::default(),
         });
         gates.insert(name.clone(), Arc::downgrade(&gate));
         gate

@@ -6,7 +6,7 @@ use super::lease::Held;
 use super::name::LockName;
 use super::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, PoolSteps, check as check_ask};
 use super::steps::{Acquire, Acquired, Fence, LockSteps, Release, Released, Renewed, check};
-use super::store::{Ear, LockStore};
+use super::store::{LockStore, WakeListener};
 use crate::link::LinkError;
 #[cfg(feature = "sql")]
 use crate::sql::SqlError;
@@ -162,7 +162,7 @@ impl LockStore {
     }
 
     /// Hears, from now on, when it may be this owner's turn.
-    pub(super) async fn listen_in(&self, mode: Mode, name: &LockName, owner: Token) -> Result<Ear, LockError> {
+    pub(super) async fn listen_in(&self, mode: Mode, name: &LockName, owner: Token) -> Result<WakeListener, LockError> {
         match mode.pool(name) {
             None => self.listen(name).await,
             Some(pool) => self.pools()?.listen(&pool, owner).await,

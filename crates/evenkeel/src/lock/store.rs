@@ -6,7 +6,7 @@ use super::name::LockName;
 #[cfg(feature = "sql")]
 use super::other::{Listener, OtherStore};
 use super::redis::RedisLock;
-use super::redlock::{QuorumLock, RedlockEar};
+use super::redlock::{QuorumLock, RedlockListener};
 use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed};
 use crate::link::{Heard, Subscription};
 use crate::token::Token;
@@ -30,25 +30,25 @@ pub(crate) enum LockStore {
 }
 
 /// Hears that a lock may be free.
-pub(super) enum Ear {
+pub(super) enum WakeListener {
     Memory(watch::Receiver<u64>),
     Redis(Subscription),
     #[cfg(feature = "sql")]
     Other(Box<dyn Listener>),
-    Redlock(RedlockEar),
+    Redlock(RedlockListener),
     /// Hears the names of those whose turn it is, this one among them.
     Named(Subscription, Token),
 }
 
 impl LockStore {
     /// Hears, from now on, when somebody else gives the lock back.
-    pub(super) async fn listen(&self, name: &LockName) -> Result<Ear, LockError> {
+    pub(super) async fn listen(&self, name: &LockName) -> Result<WakeListener, LockError> {
         Ok(match self {
-            Self::Memory(memory) => Ear::Memory(memory.listen()),
-            Self::Redis(redis) => Ear::Redis(redis.listen(name).await?),
+            Self::Memory(memory) => WakeListener::Memory(memory.listen()),
+            Self::Redis(redis) => WakeListener::Redis(redis.listen(name).await?),
             #[cfg(feature = "sql")]
-            Self::Other(other) => Ear::Other(other.listen(name)),
-            Self::Redlock(quorum) => Ear::Redlock(quorum.listen(name).await?),
+            Self::Other(other) => WakeListener::Other(other.listen(name)),
+            Self::Redlock(quorum) => WakeListener::Redlock(quorum.listen(name).await?),
         })
     }
 
@@ -73,7 +73,7 @@ pub(super) enum Call {
     Another,
 }
 
-impl Ear {
+impl WakeListener {
     /// Ready when the lock may be free: it was given back elsewhere, or that may have been missed.
     pub(super) async fn called(&mut self, process: Token) -> Call {
         match self {
@@ -95,7 +95,7 @@ impl Ear {
             }
             #[cfg(feature = "sql")]
             Self::Other(listener) => listener.woken().await,
-            Self::Redlock(ear) => ear.woken(process).await,
+            Self::Redlock(listener) => listener.woken(process).await,
             // An empty message is for everybody.
             Self::Named(subscription, owner) => {
                 let is_meant = |names: &[u8]| names.is_empty() || names.chunks(16).any(|name| name == owner.as_bytes());

@@ -5,7 +5,7 @@ use super::{MemoryPool, RedisPool};
 use crate::lock::error::LockError;
 use crate::lock::name::LockName;
 use crate::lock::steps::{Fence, Released, Renewed};
-use crate::lock::store::{Ear, LockStore};
+use crate::lock::store::{LockStore, WakeListener};
 use crate::token::Token;
 
 /// Where the pools of a keel are. Cheap to clone.
@@ -33,10 +33,10 @@ impl LockStore {
 
 impl PoolStore {
     /// Hears, from now on, when it may be this owner's turn.
-    pub(in crate::lock) async fn listen(&self, pool: &Pool, owner: Token) -> Result<Ear, LockError> {
+    pub(in crate::lock) async fn listen(&self, pool: &Pool, owner: Token) -> Result<WakeListener, LockError> {
         Ok(match self {
-            Self::Memory(memory) => Ear::Memory(memory.listen()),
-            Self::Redis(redis) => Ear::Named(redis.listen(pool).await?, owner),
+            Self::Memory(memory) => WakeListener::Memory(memory.listen()),
+            Self::Redis(redis) => WakeListener::Named(redis.listen(pool).await?, owner),
         })
     }
 

@@ -18,10 +18,10 @@
 //!
 //! In this folder: [`Redlock`] is the surface; `quorum_lock` has the steps, `round` one round of an acquisition, `rounds` what is
 //! remembered of them; `servers` asks all `node`s (`redis_node`, `memory_node`) with the arithmetic of `quorum`; `assembly` decides
-//! which of them take part; `ear` hears that a lock is free.
+//! which of them take part; `listener` is notified when a lock may be free.
 
 mod assembly;
-mod ear;
+mod listener;
 mod memory_node;
 mod metrics;
 mod node;
@@ -32,7 +32,7 @@ mod round;
 mod rounds;
 mod servers;
 
-pub(crate) use ear::RedlockEar;
+pub(crate) use listener::RedlockListener;
 pub(crate) use quorum_lock::QuorumLock;
 
 use super::builder::LockBuilder;

@@ -43,7 +43,7 @@ pub(super) enum Standing {
 pub(super) struct Mark(pub(super) u64);
 
 /// Hears what one server tells about a lock.
-pub(super) enum NodeEar {
+pub(super) enum NodeListener {
     Memory(watch::Receiver<u64>),
     Redis(Subscription),
 }
@@ -131,15 +131,15 @@ impl Node {
         }
     }
 
-    pub(super) async fn listen(&self, name: &LockName) -> Reply<NodeEar> {
+    pub(super) async fn listen(&self, name: &LockName) -> Reply<NodeListener> {
         Ok(match self {
-            Self::Memory(node) => NodeEar::Memory(node.locks().listen()),
-            Self::Redis(node) => NodeEar::Redis(node.locks()?.listen(name).await?),
+            Self::Memory(node) => NodeListener::Memory(node.locks().listen()),
+            Self::Redis(node) => NodeListener::Redis(node.locks()?.listen(name).await?),
         })
     }
 }
 
-impl NodeEar {
+impl NodeListener {
     /// The next that is told by somebody else: `true` for a message, `false` if messages may have been lost.
     pub(super) async fn next(&mut self, process: Token) -> bool {
         match self {

@@ -1,7 +1,7 @@
 //! [`QuorumLock`]: the steps of a lock over several servers, of which a majority counts.
 
 use super::assembly;
-use super::ear::RedlockEar;
+use super::listener::RedlockListener;
 use super::quorum::{ask, reached_by};
 use super::round::{self, Ended};
 use super::rounds::Round;
@@ -24,7 +24,7 @@ impl QuorumLock {
         Self(servers)
     }
 
-    pub(crate) async fn listen(&self, name: &LockName) -> Result<RedlockEar, LockError> {
+    pub(crate) async fn listen(&self, name: &LockName) -> Result<RedlockListener, LockError> {
         self.0.listen(name).await
     }
 

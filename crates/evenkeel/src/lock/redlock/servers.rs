@@ -1,9 +1,9 @@
 //! The servers of one Redlock, and how they are asked.
 
 use super::assembly;
-use super::ear::RedlockEar;
+use super::listener::RedlockListener;
 use super::metrics::RedlockMetrics;
-use super::node::{Node, NodeEar};
+use super::node::{Node, NodeListener};
 use super::quorum::{ask, majority};
 use super::rounds::Rounds;
 use crate::background::Background;
@@ -152,12 +152,12 @@ impl Servers {
     }
 
     /// Hears of a lock on as many servers as will tell.
-    pub(super) async fn listen(&self, name: &LockName) -> Result<RedlockEar, LockError> {
-        let ears: Vec<Result<NodeEar, LockError>> = self.all(|node| node.listen(name)).await;
-        let ears: Vec<NodeEar> = ears.into_iter().filter_map(Result::ok).collect();
-        match ears.len() {
+    pub(super) async fn listen(&self, name: &LockName) -> Result<RedlockListener, LockError> {
+        let listeners: Vec<Result<NodeListener, LockError>> = self.all(|node| node.listen(name)).await;
+        let listeners: Vec<NodeListener> = listeners.into_iter().filter_map(Result::ok).collect();
+        match listeners.len() {
             0 => Err(self.too_few(0)),
-            _ => Ok(RedlockEar::new(ears, self.nodes.len())),
+            _ => Ok(RedlockListener::new(listeners, self.nodes.len())),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Hearing from several servers that a lock may be free.
 
-use super::node::NodeEar;
+use super::node::NodeListener;
 use super::quorum::majority;
 use crate::token::Token;
 use std::future::{Future, poll_fn};
@@ -10,25 +10,26 @@ use std::task::Poll;
 ///
 /// A holder that gives it back does so on a majority; a contender that got too few servers clears up on a minority, and must not
 /// wake everybody who waits: they would wake each other for ever.
-pub(crate) struct RedlockEar {
-    ears: Vec<NodeEar>,
+pub(crate) struct RedlockListener {
+    listeners: Vec<NodeListener>,
     /// Which of them told something since the last time.
     told: Vec<bool>,
     enough: usize,
 }
 
-impl RedlockEar {
-    pub(super) fn new(ears: Vec<NodeEar>, servers: usize) -> Self {
-        // With ears on fewer than a majority, all of those must do.
-        let enough = majority(servers).min(ears.len());
-        Self { told: vec![false; ears.len()], ears, enough }
+impl RedlockListener {
+    pub(super) fn new(listeners: Vec<NodeListener>, servers: usize) -> Self {
+        // With listeners on fewer than a majority of servers, all of them count.
+        let enough = majority(servers).min(listeners.len());
+        Self { told: vec![false; listeners.len()], listeners, enough }
     }
 
     /// Ready when a majority told that somebody else gave the lock back, or when that may have been missed.
     pub(crate) async fn woken(&mut self, process: Token) {
         loop {
             let (at, is_message) = {
-                let mut next: Vec<_> = self.ears.iter_mut().map(|ear| Box::pin(ear.next(process))).collect();
+                let mut next: Vec<_> =
+                    self.listeners.iter_mut().map(|listener| Box::pin(listener.next(process))).collect();
                 poll_fn(move |context| {
                     for (at, next) in next.iter_mut().enumerate() {
                         if let Poll::Ready(is_message) = next.as_mut().poll(context) {
