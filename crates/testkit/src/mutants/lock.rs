@@ -246,6 +246,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "lock::fence::refusals::sqlite::row_with_a_fence_that_nobody_has_is_named",
     ),
     mutant(
+        "lock_idle_timeout_bounded",
+        "With a lease of months no transaction begins on PostgreSQL.",
+        "lock::fence::refusals::postgres::longest_lease_begins_a_transaction",
+    ),
+    mutant(
         "lock_floor_bounded",
         "A floor that leaves no room for higher fences gives two holders in a row the same one.",
         "lock::side::extremes::redis::fences_rise_above_the_highest_floor",

@@ -70,4 +70,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "Work that meets one conflict after the other never locks its rows.",
         "sql::contention::retry::sqlite::who_met_too_many_conflicts_locks",
     ),
+    mutant(
+        "advisory_lock_lease_bounded",
+        "The server ends the connection of a lock with a ttl of weeks before its first renewal, or refuses the time-out.",
+        "lock::sql_extremes::advisory_locks_at_their_extremes_are_taken_or_refused_on_postgres",
+    ),
 ];

@@ -87,6 +87,9 @@ impl<DB: Database> fmt::Debug for FencedTransaction<DB> {
     }
 }
 
+/// No holder stands still in its transaction for longer, however long its lease is.
+const IDLE_MAX: Duration = Duration::from_secs(86_400);
+
 const DEFAULT_MYSQL: &str = "SET SESSION wait_timeout = DEFAULT";
 static IDLE_POSTGRES: Statement = Statement::new("SELECT set_config('idle_in_transaction_session_timeout', ?, true)");
 
@@ -116,7 +119,9 @@ async fn end_when_idle<DB: Database>(connection: &mut DB::Connection, lease: Dur
     match DB::KIND {
         Kind::MySql => end_when_quiet::<DB>(connection, lease).await,
         Kind::Postgres => {
-            let ms = lease.as_millis().max(1).to_string();
+            // PostgreSQL takes no more than 24 days, MySQL is told a day at most.
+            let longest = if guard("lock_idle_timeout_bounded") { IDLE_MAX } else { Duration::MAX };
+            let ms = lease.min(longest).as_millis().max(1).to_string();
             Row::<DB>::all(connection, &IDLE_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
         }
         // Whoever stands still keeps the file locked, for all programs: there is no server to end it.

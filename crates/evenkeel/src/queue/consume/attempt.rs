@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{MutexGuard, OwnedSemaphorePermit};
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 const REPORT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
 
@@ -34,7 +34,7 @@ pub(super) fn start<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, delivered: De
     let trace = delivered.job.as_ref().ok().and_then(|job| trace_of(&job.spec.notes)).map(str::to_owned);
     let attempt = tracing::field::Empty;
     let span = tracing::info_span!("queue_job", queue = %lane.run.core.name, id = %receipt.id, trace, attempt);
-    let its_lane = Arc::clone(lane);
+    let (its_lane, its_span) = (Arc::clone(lane), span.clone());
     let run = async move {
         let running = IsRunning::new(&its_lane.run.metrics);
         let delay = its_lane.run.core.settings.retry_delay;
@@ -42,7 +42,7 @@ pub(super) fn start<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, delivered: De
             tokio::select! {
                 biased;
                 () = cancellation.cancelled() => None,
-                outcome = perform(&its_lane, delivered, slot, cancellation.clone()) => outcome,
+                outcome = perform(&its_lane, delivered, slot, cancellation.clone(), &its_span) => outcome,
             }
         };
         // The user's types are decoded, judged and dropped in there, and each of these may panic. An attempt that came to no outcome
@@ -67,6 +67,7 @@ async fn perform<T: Send + Sync + 'static>(
     delivered: Delivered,
     slot: OwnedSemaphorePermit,
     cancellation: Cancellation,
+    span: &Span,
 ) -> Option<Outcome> {
     let run = &lane.run;
     let receipt = delivered.receipt;
@@ -83,7 +84,7 @@ async fn perform<T: Send + Sync + 'static>(
         Err(words) => return Some(undecodable(lane, &receipt, &words)),
     };
     let failures = u32::from(job.errors) + 1;
-    tracing::Span::current().record("attempt", failures);
+    span.record("attempt", failures);
     let is_suspect = job.is_suspect();
     let _place = if is_suspect && guard("queue_alone_in_process") {
         drop(slot);

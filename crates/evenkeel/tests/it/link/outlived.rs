@@ -52,7 +52,7 @@ async fn every_call(keel: &Keel, queue: evenkeel::queue::Queue<String>) -> Resul
     let consumer = queue.consume(|_| async { Ok::<_, Infallible>(evenkeel::queue::Handled::Done) });
     let error = consumer.run(std::future::pending()).await.unwrap_err();
     assert!(matches!(error, QueueError::Link(LinkError::RuntimeEnded)), "{error}");
-    let rows = keel.cache::<u64, u64>("row").build()?;
+    let rows = keel.cache::<u64, u64>("row").ttl(Duration::from_secs(60)).build()?;
     let row = rows.get(&7, |id| {
         let id = *id;
         async move { Ok::<_, Infallible>(Some(id)) }

@@ -36,9 +36,10 @@ fn reason(error: &LinkError) -> &str {
 /// It read "broken pipe", or was taken for a refusal that lasts.
 #[tokio::test]
 async fn server_at_maxclients_says_so_and_is_tried_again() -> Result<()> {
-    let redis = Redis::start(RedisOptions::new().arguments(["--maxclients", "1"])).await?;
-    // The kit's connection is the one client that there may be.
-    let only = redis.connection().await?;
+    let redis = server().await?;
+    // The one client that there may be.
+    let mut only = redis.connection().await?;
+    redis::cmd("CONFIG").arg("SET").arg("maxclients").arg(1).query_async::<()>(&mut only).await?;
     for _ in 0..20 {
         let error = refusal(&redis.url()).await;
         assert!(reason(&error).contains("`maxclients`"), "{error}");

@@ -38,7 +38,7 @@ impl AdvisoryDatabase for sqlx::Postgres {}
 /// **Guarantee.** The server gives a lock to one connection at a time, and each holder here has a connection that nobody else uses, outside
 /// the pool. The server ends it when it hears nothing for about the ttl, so a holder that died, was cut off or stands still is followed
 /// after that; the guard counts as lost no later. When the connection ends the lock is lost; the guard learns that at its next renewal,
-/// every third of the ttl. Waiters stand in the server's own queue, a second at a time.
+/// every third of the ttl, which is a day at most. Waiters stand in the server's own queue, a second at a time.
 ///
 /// **Not guaranteed.** An order among those that wait for longer than a second. A fence: there is none, so a holder that was paused can act after another one (use
 /// [`Keel::row_locks`] or [`Keel::lock`] where that matters). Anything across servers: replicas and the members of a cluster each have

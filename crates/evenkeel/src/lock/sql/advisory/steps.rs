@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// Who waits stands in the server's queue; this only says when to look whether that is still so.
 const LOOK_MS: u64 = 1_000;
+/// The longest lease.
+const LEASE_MS_MAX: u64 = 86_400_000;
 const ASK_THE_SERVER: &str = "the server knows who holds an advisory lock, not the library: see `pg_locks`, or `performance_schema.metadata_locks`";
 
 /// The steps on one server.
@@ -140,6 +142,13 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
 impl<DB: AdvisoryDatabase> Elsewhere for AdvisorySteps<DB> {
     fn check(&self, call: &Acquire) -> Result<(), LockError> {
         check(call)?;
+        // The server is told to end a connection that is quiet for so long; MySQL's and PostgreSQL's limits are near.
+        if call.lease_ms > LEASE_MS_MAX && guard("advisory_lock_lease_bounded") {
+            return Err(LockError::Invalid(format!(
+                "a ttl of {} ms; an advisory lock takes a day at most",
+                call.lease_ms
+            )));
+        }
         if call.cooling_ms > 0 || !call.words.is_empty() {
             return Err(LockError::Invalid("an advisory lock has neither a lock delay nor metadata".to_owned()));
         }

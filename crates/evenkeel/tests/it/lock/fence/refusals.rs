@@ -15,6 +15,7 @@ on_databases! {
     a_fence_that_fell_behind_after_a_read_is_not_healed
     a_row_that_was_deleted_is_not_made_again
     row_with_a_fence_that_nobody_has_is_named
+    longest_lease_begins_a_transaction
     equal_fences_pass
     a_fence_that_came_twice_is_one_holders
     a_unit_of_work_can_begin_with_the_fence
@@ -107,6 +108,16 @@ async fn a_row_that_was_deleted_is_not_made_again<S: Shelf>(stand: Stand<S>) -> 
     stand.add_one(&guard).await?;
     S::script_of_test(&mut *stand.pool.acquire().await?, "DELETE FROM evenkeel_guards").await?;
     assert!(is_fenced(&guard.begin(&stand.pool).await));
+    Ok(())
+}
+
+/// PostgreSQL has no time-out as long as that: every transaction failed.
+async fn longest_lease_begins_a_transaction<S: Shelf>(stand: Stand<S>) -> Result<()> {
+    let (one, _) = stand.processes().await;
+    let longest = Duration::from_millis(u64::from(u32::MAX));
+    let guard = one.lock("stock/42").ttl(longest).max_hold(Duration::MAX).acquire_anchored(&stand.pool).await?;
+    stand.add_one(&guard).await?;
+    assert_eq!(stand.amount().await?, 1);
     Ok(())
 }
 

@@ -78,9 +78,10 @@ async fn foreign_types_under_the_keys_of_a_server_do_not_keep_it_out() {
         let redlock = builder.connect(&urls).await.unwrap();
         for key in [":redlock", ":l:{a}:lock", ":l:{a}:fence", ":l:{a}:waiters"] {
             let key = format!("{}{key}", prefixes[0]);
-            let link = hand.link().unwrap();
-            link.command(key.as_bytes(), redis::cmd("DEL").arg(&key)).await.unwrap();
-            link.command(key.as_bytes(), redis::cmd("RPUSH").arg(&key).arg("a")).await.unwrap();
+            // In one step: the servers are looked after meanwhile.
+            let put = "redis.call('DEL', KEYS[1]) return redis.call('RPUSH', KEYS[1], 'a')";
+            let put = redis::cmd("EVAL").arg(put).arg(1).arg(&key).clone();
+            hand.link().unwrap().command(key.as_bytes(), &put).await.unwrap();
         }
         let guard = redlock.lock("a").ttl(ttl).wait(Wait::Forever).acquire().await.unwrap();
         guard.release().await.unwrap();

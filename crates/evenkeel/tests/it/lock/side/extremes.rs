@@ -160,7 +160,8 @@ async fn waits_at_their_extremes_end_with_the_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for wait in spans().into_iter().map(Wait::UpTo).chain([Wait::No, Wait::Forever]) {
         let is_short = matches!(wait, Wait::No) || matches!(wait, Wait::UpTo(span) if span < DAY);
-        let held = one.lock("a").acquire().await.unwrap();
+        // Who gave it back lets those go first who waited a moment ago.
+        let held = rig.while_time_passes(Box::pin(one.lock("a").acquire())).await.unwrap();
         let mut asked = Box::pin(two.lock("a").wait(wait).acquire());
         if is_short {
             let refused = rig.while_time_passes(&mut asked).await;
@@ -224,7 +225,8 @@ async fn leases_at_their_extremes_are_kept_and_lost(rig: Rig) {
 async fn shutdown_deadlines_at_their_extremes_end(rig: Rig) {
     for deadline in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
         let keel = rig.process().await;
-        drop(keel.lock("a").acquire().await.unwrap());
+        // What is not given back in time ends with its lease.
+        drop(rig.while_time_passes(Box::pin(keel.lock("a").acquire())).await.unwrap());
         keel.shutdown(deadline).await;
     }
     let keel = rig.process().await;

@@ -31,8 +31,8 @@ async fn panic_under_a_lock_gives_it_back(rig: Rig) {
         permits.run(async { panic!("the work panics") }).await.map(|()| ())
     });
     assert!(task.await.unwrap_err().is_panic());
-    one.rw_lock("prices").write().acquire().await.unwrap();
-    one.semaphore("exports", 1).acquire().await.unwrap();
+    one.rw_lock("prices").write().acquire().await.unwrap().release().await.unwrap();
+    one.semaphore("exports", 1).acquire().await.unwrap().release().await.unwrap();
 }
 
 async fn panic_between_several_locks_gives_back_those_held(rig: Rig) {
@@ -73,7 +73,7 @@ async fn work_whose_drop_panics_is_dropped_once_the_lock_is_lost(rig: Rig) {
     });
     tokio::task::yield_now().await;
     one.lock("stock/42").break_lock(None).await.unwrap();
-    let next = take(&one).await;
+    let next = rig.while_time_passes(Box::pin(take(&one))).await;
     let ended = rig.while_time_passes(task).await;
     assert!(ended.unwrap_err().is_panic());
     assert!(!next.is_lost());
