@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 
 /// A connection for one blocking command at a time. It belongs to the epoch it was opened under and dies with it; open another
-/// one then. If a call is cancelled or times out the connection is closed, so that the server stops blocking for nobody.
+/// one then. If a call is cancelled or times out the connection is closed, so that the server does not go on blocking for it.
 pub struct Blocking {
     epoch: Arc<Epoch>,
     open: Option<Open>,
@@ -70,7 +70,7 @@ impl Blocking {
     ) -> Result<Value, LinkError> {
         let call = evalsha(script, keys, args);
         match self.command(&call, block).await {
-            // Somebody ran SCRIPT FLUSH. Nothing of the script was executed.
+            // SCRIPT FLUSH was run. Nothing of the script was executed.
             Err(LinkError::Refused { code, .. }) if code == "NOSCRIPT" => {
                 self.command(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), Duration::ZERO).await?;
                 self.command(&call, block).await
@@ -101,7 +101,7 @@ impl Blocking {
             let [ran, waited] = <[Value; 2]>::try_from(answers)
                 .map_err(|answers| LinkError::Unexpected(format!("{} answers to two commands", answers.len())))?;
             match ran {
-                // Somebody ran SCRIPT FLUSH. Nothing of the script was executed.
+                // SCRIPT FLUSH was run. Nothing of the script was executed.
                 Value::ServerError(error) if error.code() == "NOSCRIPT" && attempt == 0 => {
                     self.command(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), Duration::ZERO).await?;
                 }
@@ -112,7 +112,7 @@ impl Blocking {
         Err(LinkError::Unexpected(format!("{} is not known right after it was loaded", script.name())))
     }
 
-    /// Taken out for the time of a call: whoever drops its future closes the connection with it.
+    /// Taken out for the time of a call: dropping its future closes the connection with it.
     fn take(&mut self) -> Result<Open, LinkError> {
         let open = self.open.take().ok_or(LinkError::EpochOver)?;
         if self.epoch.is_over() || open.health.is_over() {

@@ -59,7 +59,7 @@ impl Connector {
         self.target.to_string()
     }
 
-    /// Opens a connection; when it ends by itself, `health` is told.
+    /// Opens a connection; when it ends by itself, `health` ends.
     pub(super) async fn connect(
         &self,
         health: Arc<Health>,

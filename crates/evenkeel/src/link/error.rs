@@ -34,7 +34,7 @@ pub enum LinkError {
          runtime that uses it: a static one cannot be shared by several `#[tokio::test]` functions"
     )]
     RuntimeEnded,
-    /// More commands are waiting than the link was told to allow. Nothing was sent.
+    /// More commands are waiting than the link allows. Nothing was sent.
     #[error("more than {limit} commands are waiting for Redis; nothing was sent")]
     Busy {
         /// The bound that was reached.

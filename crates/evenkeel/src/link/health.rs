@@ -69,7 +69,7 @@ impl Health {
         self.suspicion.notify_one();
     }
 
-    /// Waits until somebody asks.
+    /// Waits until a check is asked for.
     pub(super) async fn suspected(&self) {
         self.suspicion.notified().await;
     }

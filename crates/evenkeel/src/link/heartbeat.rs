@@ -19,7 +19,7 @@ const DELAY_SUSPICIOUS: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beat {
     Well,
-    /// Somebody was silent or loading; look again soon.
+    /// A connection was silent, or the server is loading; checked again soon.
     Doubtful {
         loading: bool,
     },

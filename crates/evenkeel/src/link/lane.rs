@@ -25,7 +25,7 @@ pub(super) struct Lane {
     pub(super) health: Arc<Health>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) pulse: Arc<Pulse>,
-    /// Whether Redis tells it about changes of keys that were read on it.
+    /// Whether Redis pushes changes of keys that were read on it.
     pub(super) tracks: bool,
     pub(super) in_flight: AtomicUsize,
     pub(super) in_flight_max: usize,

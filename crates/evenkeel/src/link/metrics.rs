@@ -1,4 +1,4 @@
-//! What the link tells about itself; docs/metrics.md lists the names. Handles are registered once, when the link is opened, so
+//! The metrics of the link; docs/metrics.md lists the names. Handles are registered once, when the link is opened, so
 //! install the recorder before that.
 
 use super::health::EndReason;

@@ -3,7 +3,7 @@
 //! A [`Link`] is either up or down. Up, it has one [`Epoch`]: a few multiplexed connections made together, over which the
 //! commands of all tasks travel without waiting for each other. When Redis closes a connection, goes silent, turns into a replica
 //! or is found to be another server, the whole epoch is replaced. While there is none, calls fail at once: nothing is queued.
-//! docs/spec/link.md tells the states and the promises.
+//! docs/spec/link.md has the states and the promises.
 //!
 //! **Cancellation and time-outs.** Dropping the future of a call, or its time-out, does not take the command back: it may
 //! still be executed. Every write must therefore be safe to repeat or carry a token.
@@ -101,7 +101,7 @@ impl Link {
     }
 
     /// As [`connect`](Self::connect), except that a server that cannot be reached now is no error: the link is down then, and
-    /// keeps trying as it does after every failure. [`state`](Self::state) tells when it is up.
+    /// keeps trying as it does after every failure. [`state`](Self::state) says when it is up.
     ///
     /// # Errors
     /// [`LinkError::Options`] and [`LinkError::Refused`], as of [`connect`](Self::connect).
@@ -187,7 +187,7 @@ impl Link {
         self.shared().state.subscribe()
     }
 
-    /// Redis's own time in ms, estimated from the last answer that told it. Good for deciding what is due, never for safety.
+    /// Redis's own time in ms, estimated from the last answer that had it. Good for deciding what is due, never for safety.
     /// If the program's clock is a test's, that clock's time is what Redis is taken to have.
     #[must_use]
     pub fn server_now_ms(&self) -> u64 {
@@ -211,10 +211,10 @@ impl Link {
         }
     }
 
-    /// `GET key`, and [listeners](Self::listen) hear when the key changes after it, or ends, or is evicted: once, then the key
-    /// must be read anew to hear more. Costs one write of two commands (one, with [`Tracking::Broadcast`]).
+    /// `GET key`, and [listeners](Self::listen) are notified when the key changes after it, expires, or is evicted: once, then the
+    /// key must be read anew to be notified again. Costs one write of two commands (one, with [`Tracking::Broadcast`]).
     ///
-    /// Not guaranteed: that the change is told if the connection ends before; then [`PushListener::ended`] is.
+    /// Not guaranteed: a notification if the connection ends before; then [`PushListener::ended`] is called.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -273,7 +273,7 @@ impl Link {
         blocking::open(self.shared()).await
     }
 
-    /// Hears what is published on a channel (`SPUBLISH`), over all epochs to come.
+    /// Receives what is published on a channel (`SPUBLISH`), over all epochs to come.
     ///
     /// Guaranteed: after a message was lost that the link could know of, a [`Heard::Reset`] follows.
     /// Not guaranteed: that a message arrives at all; check by a timer, too.
@@ -293,7 +293,7 @@ impl Link {
         self.shared().add_hook(hook);
     }
 
-    /// Registers somebody who hears every push message, in order. Held weakly, like a hook.
+    /// Registers a listener that receives every push message, in order. Held weakly, like a hook.
     pub fn listen<L: PushListener>(&self, listener: &Arc<L>) {
         let listener: Weak<dyn PushListener> = Arc::downgrade(&(Arc::clone(listener) as Arc<dyn PushListener>));
         self.shared().listeners.add(&listener);
@@ -323,7 +323,7 @@ impl Link {
         self.shared().server_ms_at(moment)
     }
 
-    /// When each connection last showed that it hears what it is told.
+    /// When each connection last showed that it receives its pushes.
     pub(crate) fn pulse(&self) -> Arc<Pulse> {
         Arc::clone(&self.shared().pulse)
     }

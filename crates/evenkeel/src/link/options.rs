@@ -31,7 +31,7 @@ pub struct LinkOptions {
     pub in_flight_max: usize,
     /// How often each connection is asked for the time when all is well. Default 1 s.
     pub heartbeat: Duration,
-    /// How Redis is asked to tell about changes of keys. Default: of each key that was read for it.
+    /// Which changes of keys Redis is asked to push. Default: of each key that was read for it.
     pub tracking: Tracking,
     /// How long a server may answer that it is loading before its epoch is given up. Default 1 s.
     pub loading_max: Duration,
@@ -42,8 +42,8 @@ impl LinkOptions {
     ///
     /// `rediss://` is TLS (feature `tls`), `unix:///path/to/socket` a local socket; `valkey://` and `valkeys://` mean the same.
     /// Options: `prefix`, `connections`, `connect_timeout_ms`, `response_timeout_ms`, `silent_timeouts_max`, `in_flight_max`,
-    /// `heartbeat_ms`, `tracking` (`keys`, `broadcast`, `off`), `tls_ca_file`, `tls_cert_file`, `tls_key_file`; for `unix://` also `db`, `user` and `password`. A user that needs no
-    /// password (`nopass`) is written `redis://user:@host`.
+    /// `heartbeat_ms`, `tracking` (`keys`, `broadcast`, `off`), `tls_ca_file`, `tls_cert_file`, `tls_key_file`; for `unix://` also `db`, `user` and `password`. A
+    /// user that needs no password (`nopass`) is written `redis://user:@host`.
     ///
     /// # Errors
     /// [`LinkError::Options`]: one sentence that names the part that cannot be read. It never shows the password.
@@ -58,7 +58,7 @@ impl LinkOptions {
         self
     }
 
-    /// Names keys, by what follows the prefix and its colon, whose changes are told with [`Tracking::Broadcast`]. Without any,
+    /// Names keys, by what follows the prefix and its colon, whose changes are pushed with [`Tracking::Broadcast`]. Without any,
     /// every change under the prefix is.
     #[must_use]
     pub fn with_tracked(mut self, parts: impl IntoIterator<Item = &'static str>) -> Self {

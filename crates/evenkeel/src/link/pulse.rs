@@ -1,7 +1,7 @@
-//! When each connection last showed that everything Redis had told it until then was heard.
+//! When each connection last showed that every push Redis had sent until then was received.
 //!
-//! An answer is heard after every push that Redis sent before it. So a question that was answered proves that no push from before
-//! the question is missing; what stands behind a silent connection nobody knows.
+//! An answer is received after every push that Redis sent before it. So an answered question proves that no push from before the
+//! question is missing; nothing is known of a silent connection.
 
 use crate::clock::{Clock, Moment};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -38,7 +38,7 @@ impl Pulse {
         (0..self.lanes.len()).for_each(|lane| self.answered(lane, now));
     }
 
-    /// For how many microseconds nothing has proved at `now` that connection `lane` hears what it is told.
+    /// For how many microseconds nothing has proved at `now` that connection `lane` receives its pushes.
     #[inline]
     pub(crate) fn silence_us(&self, lane: usize, now: Moment) -> u64 {
         let last = self.lanes.get(lane).map_or(0, |last| last.load(Relaxed));

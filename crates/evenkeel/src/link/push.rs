@@ -19,18 +19,18 @@ pub struct Push<'a> {
     pub data: &'a [Value],
 }
 
-/// Something that wants to see every push message.
+/// Receives every push message.
 pub trait PushListener: Send + Sync + 'static {
     /// Called in the task that reads the socket: must be quick, must not block and must not wait for a command.
     fn heard(&self, push: &Push<'_>);
 
-    /// New connections are about to be used: whatever changed since the last ones ended was not told. Called before the first
+    /// New connections are about to be used: changes since the last ones ended were not pushed. Called before the first
     /// command on them.
     fn opened(&self, epoch: u64) {
         let _ = epoch;
     }
 
-    /// The connections have ended: nothing more is told before [`opened`](Self::opened).
+    /// The connections have ended: nothing more is pushed before [`opened`](Self::opened).
     fn ended(&self) {}
 }
 
@@ -46,12 +46,12 @@ impl Listeners {
         });
     }
 
-    /// Tells everybody that the connections of `epoch` are about to be used.
+    /// Notifies all listeners that the connections of `epoch` are about to be used.
     pub(super) fn opened(&self, epoch: u64) {
         self.everybody(|listener| listener.opened(epoch));
     }
 
-    /// Tells everybody that the connections have ended.
+    /// Notifies all listeners that the connections have ended.
     pub(super) fn ended(&self) {
         self.everybody(PushListener::ended);
     }

@@ -106,7 +106,7 @@ impl Shared {
     /// Lets commands in, unless the link was closed while the epoch was being made.
     pub(super) fn publish(&self, epoch: &Arc<Epoch>) {
         self.published.store(epoch.number, Relaxed);
-        // Before anybody reads on it: what was kept from earlier epochs must be gone by then.
+        // Before the first read on it: what was kept from earlier epochs must be gone by then.
         self.pulse.begin();
         self.listeners.opened(epoch.number);
         self.current.store(Some(Arc::clone(epoch)));
@@ -117,13 +117,13 @@ impl Shared {
         self.metrics.up.set(1);
         self.metrics.epoch.set(epoch.number as f64);
         tracing::info!(epoch = epoch.number, address = %self.topology.address(), "link is up");
-        // Last: who is told to look for himself finds the epoch.
+        // Last: a subscriber that is asked to check for itself finds the epoch.
         self.subscriptions.reset();
     }
 
     /// Turns commands away. Those on their way get `NoAnswer`.
     pub(super) fn retire(&self, epoch: &Epoch, reason: EndReason) {
-        // First the state, then the epoch: who sees no epoch also sees why.
+        // First the state, then the epoch: a caller that finds no epoch also finds the reason.
         let why = format!("the last connection ended ({})", reason.as_str());
         self.move_to(LinkState::Down { reason: why.into() });
         self.current.store(None);
@@ -145,7 +145,7 @@ impl Shared {
         super::supervisor::close(self, EndReason::RuntimeEnded);
     }
 
-    /// Tells why the last attempt failed.
+    /// Reports why the last attempt failed.
     pub(super) fn report(&self, reason: &str) {
         self.metrics.open_failures.increment(1);
         self.move_to(LinkState::Down { reason: reason.into() });

@@ -14,16 +14,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-/// Messages a subscriber may be behind; more are dropped, and it is told.
+/// Messages a subscriber may be behind; more are dropped, and it receives a reset.
 const BEHIND_MAX: usize = 1024;
 
-/// What a subscriber hears.
+/// What a subscriber receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Somebody published this.
+    /// A published message.
     Message(Bytes),
-    /// Messages may have been lost: the connection was replaced, or the subscriber was too slow. Look for yourself at what they
-    /// would have told.
+    /// Messages may have been lost: the connection was replaced, or the subscriber was too slow. Check for yourself what
+    /// they would have announced.
     Reset,
 }
 
@@ -43,13 +43,13 @@ struct Resets {
     wake: tokio::sync::Notify,
 }
 
-/// The channels of one link and who listens.
+/// The channels of one link and their subscribers.
 #[derive(Default)]
 pub(super) struct Subscriptions {
     channels: Mutex<HashMap<Bytes, Vec<Subscriber>>>,
-    /// Held while the server is told, so that a subscription and the end of an earlier one cannot overtake each other.
+    /// Held while the server is asked, so that a subscription and the end of an earlier one cannot overtake each other.
     telling: tokio::sync::Mutex<()>,
-    /// Set when somebody may have left.
+    /// Set when a subscriber may have left.
     untidy: Arc<AtomicBool>,
 }
 
@@ -118,7 +118,7 @@ pub(super) async fn renew(shared: &Shared, lane: &Lane) -> Result<(), LinkError>
     Ok(())
 }
 
-/// Tells the server about channels nobody listens to any more.
+/// Unsubscribes from channels that have no subscriber any more.
 pub(super) async fn tidy(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
     if !shared.subscriptions.untidy.swap(false, SeqCst) {
         return Ok(());
@@ -136,7 +136,7 @@ impl Subscriptions {
         self.channels().is_empty()
     }
 
-    /// Hands a message to those who listen. Called in the task that reads the socket.
+    /// Hands a message to its subscribers. Called in the task that reads the socket.
     pub(super) fn heard(&self, push: &PushInfo) {
         if push.kind != PushKind::SMessage {
             return;
@@ -153,7 +153,7 @@ impl Subscriptions {
         }
     }
 
-    /// Tells everybody that messages may have been lost.
+    /// Notifies all subscribers that messages may have been lost.
     pub(super) fn reset(&self) {
         self.channels().values().flatten().for_each(Subscriber::reset);
         self.untidy.store(true, SeqCst);

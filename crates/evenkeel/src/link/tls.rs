@@ -17,7 +17,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Reads the files once, so that a wrong path is told when the link is opened.
+    /// Reads the files once, so that a wrong path is an error when the link is opened.
     pub(super) fn new(files: &TlsFiles) -> Result<Self, LinkError> {
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()

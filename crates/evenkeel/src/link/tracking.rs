@@ -1,6 +1,6 @@
-//! Server-assisted invalidation: Redis tells a connection when a key that was read on it changes (`CLIENT TRACKING`).
+//! Server-assisted invalidation: Redis notifies a connection when a key that was read on it changes (`CLIENT TRACKING`).
 //!
-//! Each connection is its own client for Redis: what was read on one is told on that one, and there alone a push stands in order
+//! Each connection is its own client for Redis: changes of what was read on one are pushed on that one, and there alone a push stands in order
 //! with the answers. So a tracked read is one write of two adjacent commands on the connection whose pushes count. There is no
 //! redirection to another connection: its loss would be silent (redis#11767).
 
@@ -19,10 +19,10 @@ pub enum Tracking {
     /// Of each key that was read for it, once: Redis remembers who read what, up to its `tracking-table-max-keys`.
     #[default]
     Keys,
-    /// Of every key under the prefixes of the capabilities: Redis remembers nothing, and every connection hears of every write.
+    /// Of every key under the prefixes of the capabilities: Redis remembers nothing, and every connection is notified of every write.
     /// For fleets whose keys are so many that Redis's table overflows.
     Broadcast,
-    /// Of nothing. Near caches cannot be opened, and who waits for somebody else's load asks again and again.
+    /// Of nothing. Near caches cannot be opened, and a reader that waits for another one's load polls.
     Off,
 }
 
@@ -31,13 +31,13 @@ pub enum Tracking {
 pub struct Tracked {
     /// The value.
     pub value: Option<Bytes>,
-    /// The connection of the epoch on which the next change of the key is told; `None` if it will not be told at all.
+    /// The connection of the epoch on which the next change of the key is pushed; `None` if it will not be pushed at all.
     pub told_on: Option<usize>,
 }
 
 /// Asks for tracking on a new connection; `false` if the server will not have it.
 ///
-/// Without `NOLOOP`: one connection's scripts change what another one has read, and a change that is told twice does no harm.
+/// Without `NOLOOP`: one connection's scripts change what another one has read, and a change that is pushed twice does no harm.
 pub(super) async fn begin(shared: &Shared, lane: &Lane) -> Result<bool, LinkError> {
     let Some(ask) = question(shared) else { return Ok(false) };
     match lane.probe(&ask).await {
@@ -72,13 +72,13 @@ fn question(shared: &Shared) -> Option<Cmd> {
 }
 
 impl Epoch {
-    /// Whether changes of keys are told on this epoch.
+    /// Whether changes of keys are pushed on this epoch.
     #[must_use]
     pub fn tracks(&self) -> bool {
         self.lanes.iter().all(|lane| lane.tracks)
     }
 
-    /// `GET` of several keys in one write, each so that its next change is told, all on the connection of the first, for no longer than `patience` lasts.
+    /// `GET` of several keys in one write, each so that its next change is pushed, all on the connection of the first, for no longer than `patience` lasts.
     pub(super) async fn get_tracked_many(
         &self,
         keys: &[&[u8]],
