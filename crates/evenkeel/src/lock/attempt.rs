@@ -25,7 +25,7 @@ const TRIES: u32 = 3;
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(200), delay_max: Duration::from_millis(200) };
 /// The store has so long for its answer also when the time to wait is over.
 const ANSWER: Duration = Duration::from_millis(500);
-/// Nobody waits longer without looking: what is told can be lost.
+/// The longest wait without a look: notifications can be lost.
 const LOOK: Duration = Duration::from_secs(1);
 /// When another process was called, this one looks so much later whether that came.
 const AFTER_ANOTHER: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_millis(100) };
@@ -86,7 +86,7 @@ impl From<Duration> for Wait {
     }
 }
 
-/// Waits for the lock as long as it was told to.
+/// Waits for the lock as long as the caller allows.
 pub(super) async fn acquire(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
     locks.reaper.start(&locks.store);
     let began = locks.clock.now();
@@ -260,7 +260,7 @@ impl Attempt {
         }
     }
 
-    /// Hears, from now on, when it is worth asking again.
+    /// Subscribes: from now on it is notified when it is worth asking again.
     async fn listen(&self) -> Option<WakeListener> {
         let Wanted { name, mode, call, .. } = &self.wanted;
         self.locks.store.listen_in(*mode, name, call.owner).await.ok()

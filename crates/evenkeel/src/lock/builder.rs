@@ -59,7 +59,7 @@ impl LockBuilder {
         self
     }
 
-    /// How long to wait while somebody else has it: [`Wait::No`], a `Duration`, or [`Wait::Forever`]. Default 30 s.
+    /// How long to wait while another holder has it: [`Wait::No`], a `Duration`, or [`Wait::Forever`]. Default 30 s.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.terms = self.terms.wait(wait);
         self
@@ -72,7 +72,7 @@ impl LockBuilder {
         self
     }
 
-    /// How long nobody gets the lock after its lease has run out (not after a release): time for a holder that was paused to
+    /// How long the lock stays unavailable after its lease has run out (not after a release): time for a holder that was paused to
     /// notice, for resources that check no fence. Default none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.terms = self.terms.lock_delay(delay);
@@ -121,7 +121,7 @@ impl LockBuilder {
         self.locks.store.inspect(&LockName::new(&self.name)?).await
     }
 
-    /// Takes the lock away from whoever holds it, and ends its cooling. With `seen`, only from the holder with that fence. Answers
+    /// Takes the lock away from its holder, and ends its cooling. With `seen`, only from the holder with that fence. Answers
     /// what was taken away. The former holder learns of it at its next renewal; what it writes until then only a fence refuses.
     ///
     /// # Errors

@@ -10,12 +10,12 @@ pub enum LockError {
     /// Redis did not do it, or did not say so. A lock that was acquired without our hearing of it ends with its lease.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Somebody else has the lock, and had it for as long as the call was allowed to wait. Try later, or turn your own caller away.
+    /// Another holder has the lock, and had it for as long as the call was allowed to wait. Try later, or refuse your own caller.
     #[error("the lock {name} is taken{}", for_more(*free_in))]
     Busy {
         /// The lock.
         name: String,
-        /// When it can be free at the earliest, if nobody gives it back before; nothing if another task of this process has asked
+        /// When it can be free at the earliest, unless it is given back before; nothing if another task of this process has asked
         /// for it before and has no answer yet.
         free_in: Duration,
     },
@@ -123,7 +123,7 @@ pub enum LossReason {
     /// by has ended.
     #[error("a renewal found that it is held no more")]
     Gone,
-    /// The database has seen a higher fence: somebody acquired the lock later.
+    /// The database has seen a higher fence: another holder acquired the lock later.
     #[error("the database has seen a later holder")]
     Fenced,
 }

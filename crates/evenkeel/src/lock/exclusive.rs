@@ -26,7 +26,7 @@ pub trait ExclusiveLocks: Send + Sync {
     /// Waits for the lock called `name` as long as `terms` say. Dropping the future at any point leaves nothing beyond a lease.
     ///
     /// # Errors
-    /// [`LockError::Busy`] if somebody else has had it for as long; [`LockError::Invalid`] for terms that this kind of lock cannot
+    /// [`LockError::Busy`] if another holder has had it for as long; [`LockError::Invalid`] for terms that this kind of lock cannot
     /// keep; otherwise what keeps it did not answer.
     fn acquire<'a>(
         &'a self,
@@ -54,7 +54,7 @@ pub trait ExclusiveLocks: Send + Sync {
     }
 }
 
-/// An exclusive lock that is held while this lives, whatever keeps it. Dropping it tells what keeps it in the background (locks in memory
+/// An exclusive lock that is held while this lives, whatever keeps it. Dropping it releases it in the background (locks in memory
 /// at once): where the next `try_acquire` must find the lock free, await [`release`](Self::release). `run` of the trait object runs a future under it.
 #[must_use = "the lock is given back as soon as the guard is dropped"]
 pub trait ExclusiveGuard: Debug + Send + Sync {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The gates of one process, each for as long as somebody is at it.
+/// The gates of one process, each for as long as a task is at it.
 #[derive(Default)]
 pub(super) struct Gates(Mutex<HashMap<LockName, Weak<Gate>>>);
 
@@ -21,7 +21,7 @@ pub(super) struct Gate {
     /// Fair: first come, first served. Who leaves the queue hands his turn on.
     turn: Arc<Semaphore>,
     queued: AtomicUsize,
-    /// What those who leave the queue are told.
+    /// The answer to those who leave the queue.
     free_at: Mutex<FreeAt>,
     /// Kept while anybody is at the gate, so that each contender need not subscribe anew. Only who has the turn uses it.
     pub(super) listener: tokio::sync::Mutex<Option<WakeListener>>,
@@ -34,7 +34,7 @@ enum FreeAt {
     Unknown,
     /// The store's last answer.
     At(Moment),
-    /// Somebody of this process holds it; and how long it cools after that.
+    /// A task of this process holds it; and how long it cools after that.
     After(Weak<Lease>, Duration),
 }
 
@@ -102,7 +102,7 @@ impl Gate {
         *self.free_at.lock().unwrap_or_else(PoisonError::into_inner) = FreeAt::At(moment);
     }
 
-    /// Somebody of this process holds it from now on.
+    /// A task of this process holds it from now on.
     pub(super) fn held(&self, lease: &Arc<Lease>, cooling: Duration) {
         *self.free_at.lock().unwrap_or_else(PoisonError::into_inner) = FreeAt::After(Arc::downgrade(lease), cooling);
     }

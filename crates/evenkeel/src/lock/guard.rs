@@ -17,13 +17,13 @@ const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(200), delay_ma
 
 /// A held lock. It is renewed in the background, and given back when this is dropped.
 ///
-/// Dropping never blocks: a keel in memory has the lock free at once, while Redis is told in the background, so that a
+/// Dropping never blocks: a keel in memory has the lock free at once, while Redis is asked in the background, so that a
 /// [`try_acquire`](super::LockBuilder::try_acquire) right after it may still find the lock taken. Where that matters, await
 /// [`release`](Self::release).
 ///
 /// Guaranteed: this guard learns that its lease is over no later than the next time it looks at the clock ([`lost`](Self::lost),
 /// [`run`](Self::run), [`is_lost`](Self::is_lost)).
-/// Not guaranteed: that nobody else acts meanwhile. A process that stands still cannot look at a clock, so what the lock protects
+/// Not guaranteed: that no other holder acts meanwhile. A process that stands still cannot look at a clock, so what the lock protects
 /// must check the [`fence`](Self::fence).
 #[must_use = "the lock is given back as soon as the guard is dropped"]
 pub struct Guard {
@@ -37,7 +37,7 @@ pub struct Guard {
 pub enum Release {
     /// It was held, and is free now.
     Released,
-    /// It was not held any more. Somebody else may have acted since; the fence keeps them apart.
+    /// It was not held any more. Another holder may have acted since; the fence keeps them apart.
     AlreadyLost,
     /// It is free now, but whether this call freed it is not known: an earlier try had no answer.
     Unconfirmed,
@@ -80,7 +80,7 @@ impl Guard {
     }
 
     /// Ready when the lock is lost, once and for ever: at the deadline of the last confirmed lease, at the latest 250 ms after
-    /// it when the process runs again; or when a renewal finds that somebody else has it.
+    /// it when the process runs again; or when a renewal finds that another holder has it.
     pub async fn lost(&self) -> Lost {
         self.lease.lost().await
     }

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(250);
 pub(super) struct Lease {
     pub(super) locks: Locks,
     pub(super) held: Held,
-    /// Who stands beside its fence where that is stored.
+    /// The owner recorded with its fence.
     #[cfg(feature = "sql")]
     pub(super) signer: Token,
     pub(super) length: Duration,
@@ -52,7 +52,7 @@ pub(super) struct Held {
 /// How an acquisition was answered.
 pub(super) struct Grant {
     pub(super) fence: Fence,
-    /// Who stands beside the fence where it is stored: this owner, or the first of the readers that share it.
+    /// The owner recorded with the fence: this owner, or the first of the readers that share it.
     #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "only a database stores fences"))]
     pub(super) signer: Token,
     /// When the lease ends, counted from when the answered attempt was sent.

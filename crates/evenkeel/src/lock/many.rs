@@ -8,10 +8,10 @@ use crate::keel::Keel;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// Several locks, taken one after another in the order of their names, so that nobody who takes several this way waits in a ring.
+/// Several locks, taken one after another in the order of their names, so that callers that take several this way never deadlock.
 ///
 /// Not guaranteed: atomicity. Others see some of them taken while the rest is waited for, and each has a lease and a fence of its own.
-/// Dropping them tells Redis in the background: where they must be free right after, await [`release`](Self::release).
+/// Dropping them releases them in the background: where they must be free right after, await [`release`](Self::release).
 #[must_use = "the locks are given back as soon as the guards are dropped"]
 #[derive(Debug)]
 pub struct Guards(Vec<Guard>);

@@ -33,7 +33,7 @@ pub struct MemoryLock(Arc<Inner>);
 struct Inner {
     locks: Mutex<Names>,
     clock: Clock,
-    /// Counts the times a lock was given back while somebody waited.
+    /// Counts the times a lock was given back while it had waiters.
     news: watch::Sender<u64>,
     pools: MemoryPool,
     /// How many stripes each striped lock has.
@@ -116,7 +116,7 @@ impl MemoryLock {
         self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), stripes);
     }
 
-    /// Hears when a lock is given back that somebody waits for.
+    /// Is notified when a lock is given back that has waiters.
     pub(super) fn listen(&self) -> watch::Receiver<u64> {
         self.0.news.subscribe()
     }

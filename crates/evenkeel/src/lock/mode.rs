@@ -29,7 +29,7 @@ pub(super) enum Mode {
 pub(super) enum Answer {
     Granted {
         fence: Fence,
-        /// Who stands beside the fence where it is stored.
+        /// The owner recorded with the fence.
         signer: Token,
         lease_left_ms: u64,
     },
@@ -151,7 +151,7 @@ impl LockStore {
         }
     }
 
-    /// Gives back without waiting what this process keeps itself; `false` if a server must be told.
+    /// Gives back without waiting what this process keeps itself; `false` if a server must be asked.
     pub(super) fn release_now(&self, mode: Mode, name: &LockName, call: Release) -> bool {
         let Self::Memory(memory) = self else { return false };
         match mode.pool(name) {
@@ -161,7 +161,7 @@ impl LockStore {
         true
     }
 
-    /// Hears, from now on, when it may be this owner's turn.
+    /// Subscribes: from now on it is notified when it may be this owner's turn.
     pub(super) async fn listen_in(&self, mode: Mode, name: &LockName, owner: Token) -> Result<WakeListener, LockError> {
         match mode.pool(name) {
             None => self.listen(name).await,

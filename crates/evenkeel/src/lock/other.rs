@@ -10,7 +10,7 @@ use std::future::Future;
 
 /// What a kind of store has to say besides the steps.
 pub(crate) trait Elsewhere: LockSteps + 'static {
-    /// Hears, from now on, when the lock may be free.
+    /// Subscribes: from now on it is notified when the lock may be free.
     fn listen(&self, name: &LockName) -> Box<dyn Listener>;
     /// Refuses what it does not take, before anybody waits.
     fn check(&self, call: &Acquire) -> Result<(), LockError> {
@@ -20,7 +20,7 @@ pub(crate) trait Elsewhere: LockSteps + 'static {
     fn held(&self) -> impl Future<Output = Result<Vec<LockName>, LockError>> + Send;
 }
 
-/// Hears that a lock may be free.
+/// Is notified when a lock may be free.
 pub(crate) trait Listener: Send {
     /// Ready when the lock may be free. Dropping the future loses nothing.
     fn woken(&mut self) -> Boxed<'_, ()>;

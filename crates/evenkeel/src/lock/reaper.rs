@@ -76,7 +76,7 @@ impl Reaper {
         }
     }
 
-    /// Takes a debt over. Never blocks, needs no runtime: an embedded store is told at once, Redis by the reaper's task.
+    /// Takes a debt over. Never blocks, needs no runtime: an embedded store is released at once, Redis by the reaper's task.
     pub(super) fn hand_over(&self, locks: &Locks, debt: Debt) {
         let owed = Owed { debt, process: locks.process, store: locks.store.clone() };
         let Held { name, mode, .. } = &owed.debt.held;
@@ -139,7 +139,7 @@ impl Queue {
         self.metrics.success.set(self.clock.unix_ms() as f64 / 1000.0);
     }
 
-    /// Tries until it is answered, or the lease has ended by itself, or nobody holds the locks any more.
+    /// Tries until it is answered, the lease has ended by itself, or the locks are dropped.
     async fn pay(&self, owed: &Owed) {
         let Held { name, mode, .. } = &owed.debt.held;
         for attempt in 0.. {

@@ -55,7 +55,7 @@ impl RedisLock {
         Self { link }
     }
 
-    /// Hears when a lock is given back that somebody waits for.
+    /// Is notified when a lock is given back that has waiters.
     pub(super) async fn listen(&self, name: &LockName) -> Result<Subscription, LockError> {
         Ok(self.link.subscribe(&self.keys(name).news).await?)
     }

@@ -82,7 +82,7 @@ impl RwLock {
         self.builder(Mode::Write)
     }
 
-    /// Who holds it, and how many wait; `None` if nobody has used it lately. A writer holds all 500 permits, a reader one.
+    /// Who holds it, and how many wait; `None` if it was not used lately. A writer holds all 500 permits, a reader one.
     ///
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].

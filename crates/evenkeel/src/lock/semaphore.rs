@@ -21,7 +21,7 @@ use std::time::Duration;
 /// later, for ten seconds, then lets them pass for ten seconds, and so on.
 ///
 /// **There is no fence.** Those who hold permits at the same time have no order, so a resource cannot tell who came too late. A
-/// process that was paused beyond its lease goes on beside the one that got its permit: for a moment more work together than there
+/// process that was paused beyond its lease goes on next to the one that got its permit: for a moment more work together than there
 /// are permits. Use it to bound load, not to protect data.
 ///
 /// The number of permits is stored at the first use; a program that names another number is refused ([`LockError::Differs`]) until
@@ -99,7 +99,7 @@ impl Semaphore {
     }
 
     /// Stores this handle's number of permits as that of the semaphore: programs with the old number are refused from then on. Who
-    /// holds some keeps them, so after a decrease nobody gets any until enough were given back.
+    /// holds some keeps them, so after a decrease none is granted until enough were given back.
     ///
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].
@@ -107,7 +107,7 @@ impl Semaphore {
         self.locks.store.pools()?.resize(&self.pool()?, self.permits).await
     }
 
-    /// Who holds permits, and how many wait; `None` if nobody has used it lately.
+    /// Who holds permits, and how many wait; `None` if it was not used lately.
     ///
     /// # Errors
     /// [`LockError::Link`], [`LockError::Invalid`].

@@ -42,7 +42,7 @@ pub struct Acquire {
     pub process: Token,
     /// How long it is held without a renewal.
     pub lease_ms: u64,
-    /// How long nobody gets it after a lease ran out.
+    /// How long it stays unavailable after a lease ran out.
     pub cooling_ms: u64,
     /// How long it may be held with renewals; `None` for no limit.
     pub hold_ms_max: Option<u64>,
@@ -104,12 +104,12 @@ pub struct Release {
 pub enum Released {
     /// The caller held it; now it is free.
     Released {
-        /// Other processes that wait for it. They were told.
+        /// Other processes that wait for it. They were notified.
         others_waiting: u64,
     },
-    /// Somebody else holds it, or it cools after the caller's lease ran out.
+    /// Another owner holds it, or it cools after the caller's lease ran out.
     Lost,
-    /// Nobody holds it: the lease ran out, or this call is a repeat.
+    /// It is free: the lease ran out, or this call is a repeat.
     Nothing,
 }
 
@@ -146,7 +146,7 @@ pub trait LockSteps: Send + Sync {
     fn raise(&self, name: &LockName, owner: Token, seen: Fence) -> impl Future<Output = Reply<Option<Fence>>> + Send;
     /// What is known of a lock; `None` if it is free.
     fn inspect(&self, name: &LockName) -> impl Future<Output = Reply<Option<Holder>>> + Send;
-    /// Takes a lock away from whoever holds it, if it has the fence that was `seen` (`None`: any); what was taken away.
+    /// Takes a lock away from its holder, if it has the fence that was `seen` (`None`: any); what was taken away.
     fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> impl Future<Output = Reply<Option<Holder>>> + Send;
 }
 

@@ -1,4 +1,4 @@
-//! The steps of all locks of a keel, over whatever it keeps its state in; and how to hear that a lock is free.
+//! The steps of all locks of a keel, over whatever it keeps its state in; and the notification that a lock is free.
 
 use super::error::LockError;
 use super::memory::MemoryLock;
@@ -29,19 +29,19 @@ pub(crate) enum LockStore {
     Redlock(QuorumLock),
 }
 
-/// Hears that a lock may be free.
+/// Is notified when a lock may be free.
 pub(super) enum WakeListener {
     Memory(watch::Receiver<u64>),
     Redis(Subscription),
     #[cfg(feature = "sql")]
     Other(Box<dyn Listener>),
     Redlock(RedlockListener),
-    /// Hears the names of those whose turn it is, this one among them.
+    /// Receives the names of the waiters whose turn it is, this one among them.
     Named(Subscription, Token),
 }
 
 impl LockStore {
-    /// Hears, from now on, when somebody else gives the lock back.
+    /// Subscribes: from now on it is notified when another holder gives the lock back.
     pub(super) async fn listen(&self, name: &LockName) -> Result<WakeListener, LockError> {
         Ok(match self {
             Self::Memory(memory) => WakeListener::Memory(memory.listen()),
@@ -64,7 +64,7 @@ impl LockStore {
     }
 }
 
-/// Who was told that the lock may be free.
+/// Which process was notified that the lock may be free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     /// This process, or everybody.

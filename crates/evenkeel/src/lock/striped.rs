@@ -51,7 +51,7 @@ impl StripedLock {
 
     /// Stores this handle's number of stripes as that of the lock, for a change of that number: programs with the old one are refused
     /// from then on, at the latest ten seconds later. Locks of the old division that are still held do not exclude those of the new
-    /// one: call it when nobody works with the old number any more.
+    /// one: call it when no program works with the old number any more.
     ///
     /// # Errors
     /// [`LockError::Link`].

@@ -34,7 +34,7 @@ impl LockTerms {
         self
     }
 
-    /// How long to wait while somebody else has it: [`Wait::No`], a `Duration`, or [`Wait::Forever`]. Default 30 s.
+    /// How long to wait while another holder has it: [`Wait::No`], a `Duration`, or [`Wait::Forever`]. Default 30 s.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.wait = wait.into();
         self
@@ -47,7 +47,7 @@ impl LockTerms {
         self
     }
 
-    /// How long nobody gets the lock after its lease has run out (not after a release): time for a holder that was paused to
+    /// How long the lock stays unavailable after its lease has run out (not after a release): time for a holder that was paused to
     /// notice, for resources that check no fence. Default none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.lock_delay = delay;

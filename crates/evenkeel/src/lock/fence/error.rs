@@ -17,7 +17,7 @@ pub enum FenceError {
         name: String,
         /// What the guard had.
         fence: Fence,
-        /// What the row has; nothing if somebody deleted it.
+        /// What the row has; nothing if it was deleted.
         seen: Option<Fence>,
     },
     /// The guard had lost its lock before anything was sent to the database.

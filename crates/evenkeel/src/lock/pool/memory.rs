@@ -29,7 +29,7 @@ pub struct MemoryPool(Arc<Inner>);
 struct Inner {
     pools: Mutex<Pools>,
     clock: Clock,
-    /// Counts the times permits were given back while somebody waited.
+    /// Counts the times permits were given back while they had waiters.
     news: watch::Sender<u64>,
 }
 
@@ -84,7 +84,7 @@ impl MemoryPool {
         Self(Arc::new(Inner { pools: Mutex::default(), clock, news: watch::Sender::new(0) }))
     }
 
-    /// Hears when permits are given back that somebody waits for.
+    /// Is notified when permits are given back that have waiters.
     pub(in crate::lock) fn listen(&self) -> watch::Receiver<u64> {
         self.0.news.subscribe()
     }
@@ -319,7 +319,7 @@ impl State {
         Renewed::Renewed { lease_left_ms: ends - now }
     }
 
-    /// What was found, and how many wait who must be told.
+    /// What was found, and how many waiters must be notified.
     fn release(&mut self, now: u64, owner: Token) -> (Released, u64) {
         let held = self.holds(now).contains_key(&owner);
         let waited = self.places(now).contains_key(&owner);

@@ -46,7 +46,7 @@ impl RedisPool {
         Self { link }
     }
 
-    /// Hears whose turn it is when permits are given back.
+    /// Is notified whose turn it is when permits are given back.
     pub(in crate::lock) async fn listen(&self, pool: &Pool) -> Result<Subscription, LockError> {
         Ok(self.link.subscribe(&self.news(pool)).await?)
     }

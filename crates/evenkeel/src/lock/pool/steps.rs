@@ -71,7 +71,7 @@ pub enum Asked {
         lease_left_ms: u64,
         /// Its fence, which readers at the same time share; 0 in a semaphore.
         fence: Fence,
-        /// Who stands beside the fence where it is stored: the writer, or the first of the readers that share it.
+        /// The owner recorded with the fence: the writer, or the first of the readers that share it.
         signer: Token,
     },
     /// There are not enough, or others asked before.
@@ -141,7 +141,7 @@ pub trait PoolSteps: Send + Sync {
         mine: Fence,
         seen: Fence,
     ) -> impl Future<Output = Reply<Option<Fence>>> + Send;
-    /// What is known of a pool; `None` if nobody has used it for a day.
+    /// What is known of a pool; `None` if it was not used for a day.
     fn inspect(&self, pool: &Pool) -> impl Future<Output = Reply<Option<PoolState>>> + Send;
     /// Takes permits away from `owner` (`None`: from everybody); from whom they were taken.
     fn break_holds(&self, pool: &Pool, owner: Option<Token>) -> impl Future<Output = Reply<Vec<PoolHolder>>> + Send;

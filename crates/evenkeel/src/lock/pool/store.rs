@@ -32,7 +32,7 @@ impl LockStore {
 }
 
 impl PoolStore {
-    /// Hears, from now on, when it may be this owner's turn.
+    /// Subscribes: from now on it is notified when it may be this owner's turn.
     pub(in crate::lock) async fn listen(&self, pool: &Pool, owner: Token) -> Result<WakeListener, LockError> {
         Ok(match self {
             Self::Memory(memory) => WakeListener::Memory(memory.listen()),

@@ -1,4 +1,4 @@
-//! Hearing from several servers that a lock may be free.
+//! Notifications of several servers that a lock may be free.
 
 use super::node::NodeListener;
 use super::quorum::majority;
@@ -6,13 +6,13 @@ use crate::token::Token;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// Hears that a lock may be free.
+/// Is notified when a lock may be free.
 ///
 /// A holder that gives it back does so on a majority; a contender that got too few servers clears up on a minority, and must not
 /// wake everybody who waits: they would wake each other for ever.
 pub(crate) struct RedlockListener {
     listeners: Vec<NodeListener>,
-    /// Which of them told something since the last time.
+    /// Which of them sent a notification since the last time.
     told: Vec<bool>,
     enough: usize,
 }
@@ -24,7 +24,7 @@ impl RedlockListener {
         Self { told: vec![false; listeners.len()], listeners, enough }
     }
 
-    /// Ready when a majority told that somebody else gave the lock back, or when that may have been missed.
+    /// Ready when a majority has said that another holder gave the lock back, or when that may have been missed.
     pub(crate) async fn woken(&mut self, process: Token) {
         loop {
             let (at, is_message) = {

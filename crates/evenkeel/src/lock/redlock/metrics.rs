@@ -1,4 +1,4 @@
-//! What a Redlock tells about its servers; what its locks tell is in the metrics of all locks.
+//! Metrics of the servers of a Redlock; those of its locks are in the metrics of all locks.
 
 use metrics::{Counter, Gauge, counter, gauge};
 

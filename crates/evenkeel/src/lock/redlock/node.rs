@@ -42,7 +42,7 @@ pub(super) enum Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark(pub(super) u64);
 
-/// Hears what one server tells about a lock.
+/// Receives what one server publishes about a lock.
 pub(super) enum NodeListener {
     Memory(watch::Receiver<u64>),
     Redis(Subscription),
@@ -140,7 +140,7 @@ impl Node {
 }
 
 impl NodeListener {
-    /// The next that is told by somebody else: `true` for a message, `false` if messages may have been lost.
+    /// The next message of another process: `true` for a message, `false` if messages may have been lost.
     pub(super) async fn next(&mut self, process: Token) -> bool {
         match self {
             Self::Memory(news) => news.changed().await.is_ok(),

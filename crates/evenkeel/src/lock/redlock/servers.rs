@@ -151,7 +151,7 @@ impl Servers {
         let _ = self.clearing.subscribe().wait_for(|clearing| *clearing == 0).await;
     }
 
-    /// Hears of a lock on as many servers as will tell.
+    /// Subscribes to a lock on as many servers as answer.
     pub(super) async fn listen(&self, name: &LockName) -> Result<RedlockListener, LockError> {
         let listeners: Vec<Result<NodeListener, LockError>> = self.all(|node| node.listen(name)).await;
         let listeners: Vec<NodeListener> = listeners.into_iter().filter_map(Result::ok).collect();

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Locks that are rows with a lease in a database: no Redis is asked. Cheap to clone; made by [`Keel::row_locks`].
 ///
 /// **Guarantee.** As [`Keel::lock`], with the database's clock in the place of Redis': one holder at a time, fences that rise, renewal
-/// that checks the owner and never creates, loss that is told, acquisitions and guards that may be dropped anywhere. The
+/// that checks the owner and never creates, loss that is noticed, acquisitions and guards that may be dropped anywhere. The
 /// [`Guard`](crate::lock::Guard)s are the same, [`begin`](crate::lock::Guard::begin) with them.
 /// **Not guaranteed.** An order between processes: who waits asks again every 50 to 100 ms (tasks of one process queue here, and one of
 /// them asks). A holder that is paused beyond its lease acts on unless its fence is checked.
@@ -58,7 +58,7 @@ impl<DB: Database> RowLocks<DB> {
         self.locks.store.held().await
     }
 
-    /// Deletes the rows of locks that nobody has held for `unused`; how many there were. Fences of a name that comes again are above
+    /// Deletes the rows of locks that were not held for `unused`; how many there were. Fences of a name that comes again are above
     /// the database's time in µs, so they rise unless its clock was set back by more than `unused`.
     ///
     /// # Errors

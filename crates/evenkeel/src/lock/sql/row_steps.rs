@@ -186,7 +186,7 @@ impl Seen {
 }
 
 impl<DB: Database> LockSteps for RowLock<DB> {
-    /// In a task of its own, so that it goes on to its end when nobody waits for it any more.
+    /// In a task of its own, so that it goes on to its end when its caller has gone.
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
         check(call)?;
         let (me, name, call) = (self.clone(), name.clone(), call.clone());
@@ -281,7 +281,7 @@ impl<DB: Database> Elsewhere for RowLock<DB> {
     }
 }
 
-/// Nobody tells: who waits asks again, not in step with others.
+/// A database sends no notification, so waiters poll, not in step with each other.
 struct Asking(Clock);
 
 impl Listener for Asking {

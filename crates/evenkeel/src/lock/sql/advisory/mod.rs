@@ -35,7 +35,7 @@ impl AdvisoryDatabase for sqlx::Postgres {}
 
 /// The database's own locks by name. No table is needed and nothing is written. Cheap to clone; made by [`Keel::advisory_locks`].
 ///
-/// **Guarantee.** The server gives a lock to one connection at a time, and each holder here has a connection that nobody else uses, outside
+/// **Guarantee.** The server gives a lock to one connection at a time, and each holder here has a connection of its own, outside
 /// the pool. The server ends it when it hears nothing for about the ttl, so a holder that died, was cut off or stands still is followed
 /// after that; the guard counts as lost no later. When the connection ends the lock is lost; the guard learns that at its next renewal,
 /// every third of the ttl, which is a day at most. Waiters stand in the server's own queue, a second at a time.
@@ -43,7 +43,7 @@ impl AdvisoryDatabase for sqlx::Postgres {}
 /// **Not guaranteed.** An order among those that wait for longer than a second. A fence: there is none, so a holder that was paused can act after another one (use
 /// [`Keel::row_locks`] or [`Keel::lock`] where that matters). Anything across servers: replicas and the members of a cluster each have
 /// locks of their own. Anything through a pooler that shares server connections among clients by transaction or statement (pgbouncer in
-/// these modes): the lock stays with a connection that somebody else uses next. Name the server itself in the URL.
+/// these modes): the lock stays with a connection that another client uses next. Name the server itself in the URL.
 ///
 /// Names are hashed: MySQL takes 64 characters for the whole server, PostgreSQL a number of 64 bits for a database. Two names with the
 /// same number would exclude each other, which nobody will see.

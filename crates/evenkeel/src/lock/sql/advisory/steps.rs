@@ -36,7 +36,7 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
         Self { pool, clock, shared: Arc::default() }
     }
 
-    /// A connection that has got the lock; nothing if somebody else has it.
+    /// A connection that has got the lock; nothing if another connection has it.
     async fn session(&self, name: &LockName, lease: Duration) -> Result<Option<Session<DB>>, sqlx::Error> {
         match self.shared.take(name) {
             Found::Waiting => Ok(None),
