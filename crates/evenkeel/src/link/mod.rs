@@ -170,7 +170,7 @@ impl Link {
     }
 
     /// The error of a call that finds the link without an epoch.
-    #[cfg(feature = "queue")]
+    #[cfg(any(feature = "queue", feature = "lock"))]
     pub(crate) fn why_down(&self) -> LinkError {
         self.shared().down()
     }

@@ -63,6 +63,11 @@ impl RedisNode {
         self.0.link.initialized()
     }
 
+    /// Whether the tokio runtime of its link has ended.
+    pub(super) fn has_runtime_ended(&self) -> bool {
+        self.0.link.get().is_some_and(|link| matches!(link.why_down(), LinkError::RuntimeEnded))
+    }
+
     pub(super) async fn shutdown(&self, deadline: Duration) {
         if let Some(link) = self.0.link.get() {
             link.shutdown(deadline).await;

@@ -183,6 +183,10 @@ impl Servers {
 
     /// Too few servers take part.
     pub(super) fn too_few(&self, taking_part: usize) -> LockError {
+        let has_ended = |node: &Node| matches!(node, Node::Redis(node) if node.has_runtime_ended());
+        if self.nodes.iter().any(has_ended) {
+            return LockError::Link(LinkError::RuntimeEnded);
+        }
         LockError::NoQuorum { taking_part, needed: self.majority(), servers: self.nodes.len() }
     }
 }

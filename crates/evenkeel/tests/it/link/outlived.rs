@@ -4,7 +4,7 @@ use super::harness::{no_clients, server};
 use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::link::{LinkError, LinkState};
-use evenkeel::lock::LockError;
+use evenkeel::lock::{LockError, Redlock};
 use evenkeel::queue::QueueError;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -33,6 +33,26 @@ fn keel_whose_runtime_has_ended_says_so_to_every_call() -> Result<()> {
         servers.block_on(no_clients(&redis))?;
         servers.block_on(redis.command::<()>(&["FLUSHALL"]))?;
     }
+    Ok(())
+}
+
+/// "Too few servers answered", retryable, for ever.
+#[test]
+fn redlock_whose_runtime_has_ended_says_so() -> Result<()> {
+    let servers = runtime(true);
+    let redis = servers.block_on(server())?;
+    let urls = ["a", "b", "c"].map(|prefix| format!("{}?prefix={prefix}", redis.url()));
+    let first = runtime(false);
+    let redlock = first.block_on(Redlock::connect(&urls.each_ref().map(String::as_str)))?;
+    drop(first);
+    runtime(false).block_on(async {
+        for _ in 0..3 {
+            let error = redlock.lock("stock/42").acquire().await.unwrap_err();
+            assert!(matches!(error, LockError::Link(LinkError::RuntimeEnded)), "{error}");
+            let error = redlock.lock("stock/42").inspect().await.unwrap_err();
+            assert!(matches!(error, LockError::Link(LinkError::RuntimeEnded)), "{error}");
+        }
+    });
     Ok(())
 }
 
