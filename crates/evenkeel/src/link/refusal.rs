@@ -23,6 +23,7 @@ pub(super) async fn of_handshake(connector: &Connector, error: &RedisError) -> O
     }
     match (error.code(), error.detail()) {
         (Some("ERR"), Some(words)) if words.starts_with("unknown command") && words.contains("HELLO") => too_old(),
+        (Some("NOPROTO"), _) => too_old(),
         (Some("ERR"), Some(words)) if is_crowded(words) => OpenError::says(crowded(words)),
         (Some(_), _) => LinkError::from_redis(error).into(),
         (None, _) => {
@@ -35,8 +36,8 @@ pub(super) async fn of_handshake(connector: &Connector, error: &RedisError) -> O
 }
 
 fn too_old() -> OpenError {
-    let message = format!("it does not know HELLO, so it is older than Redis 6 (or HELLO is disabled); {NEEDED}");
-    LinkError::Refused { code: "ERR".to_owned(), message }.into()
+    let message = format!("it does not know HELLO 3, so it is older than Redis 6, or HELLO is disabled; {NEEDED}");
+    LinkError::Refused { code: "NOPROTO".to_owned(), message }.into()
 }
 
 fn is_crowded(words: &str) -> bool {

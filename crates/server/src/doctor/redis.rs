@@ -54,6 +54,10 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
 fn unreachable(address: &Address, server: &mut Server, error: &LinkError) {
     let sentence = address.without_secrets(error.to_string().trim_end_matches('.'));
     match error {
+        LinkError::Refused { code, .. } if code == "NOPROTO" => {
+            server.reached = true;
+            server.fail("protocol", sentence, "use Redis 7.0, Valkey 7.2 or newer, and no proxy without RESP3");
+        }
         // A server that answers, and will not have us, has been reached.
         LinkError::Refused { .. } => {
             server.reached = true;

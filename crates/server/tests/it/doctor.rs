@@ -73,6 +73,15 @@ async fn a_wrong_password_is_exit_1_and_shown_nowhere() {
     insta::assert_snapshot!(ran.out);
 }
 
+/// It was told to correct its password.
+#[tokio::test]
+async fn a_server_without_hello_is_told_which_version_to_use() {
+    let redis = Redis::start(RedisOptions::new().arguments(["--rename-command", "HELLO", ""])).await.unwrap();
+    let ran = doctor(&redis.url()).await;
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(ran.out.contains("use Redis 7.0, Valkey 7.2 or newer") && !ran.out.contains("password"), "{}", ran.out);
+}
+
 #[tokio::test]
 async fn healthy_databases_pass() {
     let maria = testkit::park::mariadb_database().await.unwrap();
