@@ -81,8 +81,7 @@ fn meaning(words: &[u8]) -> Option<String> {
     let line = words.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
     let text = String::from_utf8_lossy(line);
     match words {
-        [] => None,
-        [b'+' | b'$' | b'*', ..] => None,
+        [] | [b'+' | b'$' | b'*', ..] => None,
         [b'-', ..] => {
             let refusal = text.trim_start_matches("-ERR ").trim_start_matches('-');
             let is_usual = refusal.starts_with("NOAUTH") || refusal.starts_with("NOPERM");
