@@ -95,7 +95,8 @@ impl Connector {
         };
         match made {
             Ok(made) => Ok(made),
-            Err(error) => Err(refusal::of_handshake(self, &error).await),
+            // Boxed: callers would else carry its room wherever a connection is opened.
+            Err(error) => Err(Box::pin(refusal::of_handshake(self, &error)).await),
         }
     }
 

@@ -116,7 +116,7 @@ impl Link {
     /// [`LinkError::Options`] and [`LinkError::Refused`], as of [`connect`](Self::connect).
     pub async fn check(options: LinkOptions) -> Result<(), LinkError> {
         let shared = Shared::new(options, Clock::system())?;
-        match open::open(&shared).await.err().and_then(|error| error.lasting) {
+        match Box::pin(open::open(&shared)).await.err().and_then(|error| error.lasting) {
             Some(lasting) => Err(lasting),
             None => Ok(()),
         }
@@ -124,7 +124,7 @@ impl Link {
 
     async fn begin(options: LinkOptions, clock: Clock, may_be_away: bool) -> Result<Self, LinkError> {
         let shared = Arc::new(Shared::new(options, clock)?);
-        match open::open(&shared).await {
+        match Box::pin(open::open(&shared)).await {
             Ok(epoch) => shared.publish(&epoch),
             Err(error) => {
                 shared.report(&error.reason);

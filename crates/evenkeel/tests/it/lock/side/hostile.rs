@@ -21,14 +21,14 @@ on_both! {
 async fn panic_under_a_lock_gives_it_back(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
-    let task = tokio::spawn(async move { guard.run(async { panic!("the work panics") }).await.map(|()| ()) });
+    let task = tokio::spawn(async move { guard.run(async { panic!("the work panics") }).await });
     assert!(task.await.unwrap_err().is_panic());
     until(async || is_free(&one).await).await;
     let writer = one.rw_lock("prices").write().acquire().await.unwrap();
     let permits = one.semaphore("exports", 1).acquire().await.unwrap();
     let task = tokio::spawn(async move {
         let _held = writer;
-        permits.run(async { panic!("the work panics") }).await.map(|()| ())
+        permits.run(async { panic!("the work panics") }).await
     });
     assert!(task.await.unwrap_err().is_panic());
     one.rw_lock("prices").write().acquire().await.unwrap().release().await.unwrap();
