@@ -203,7 +203,7 @@ impl Link {
         let mut cmd = Cmd::with_capacity(2, 3 + key.len());
         cmd.arg("GET").arg(key);
         let answer = epoch.command_within(key, &cmd, self.patience()).await;
-        epoch.ailment.watch_rights("GET", answer.as_ref().err());
+        epoch.server_errors.watch_rights("GET", answer.as_ref().err());
         match answer? {
             Value::BulkString(bytes) => Ok(Some(bytes.into())),
             Value::Nil => Ok(None),

@@ -103,7 +103,7 @@ impl Epoch {
             Ok(Tracked { value, told_on: is_told.then_some(lane.number) })
         };
         let found: Vec<Result<Tracked, LinkError>> = keys.iter().map(|_| tracked()).collect();
-        self.ailment.watch_rights("GET", found.iter().find_map(|found| found.as_ref().err()));
+        self.server_errors.watch_rights("GET", found.iter().find_map(|found| found.as_ref().err()));
         Ok(found)
     }
 }
