@@ -368,21 +368,8 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let refused = |reason| CacheError::Settings { cache: self.name.clone(), reason };
         check_id(&self.codec, guard("cache_codec_id_checked")).map_err(refused)?;
         let schema = schema_fingerprint(self.codec.id(), settings.schema);
-        if self.protocol == Protocol::Version && self.version.is_none() {
-            return Err(CacheError::Settings {
-                cache: self.name,
-                reason: "Protocol::Version compares versions; say where a value has its version with version(..)"
-                    .to_owned(),
-            });
-        }
+        self.check_protocol().map_err(|reason| refused(reason.to_owned()))?;
         let is_fenced = self.protocol == Protocol::Fenced;
-        if self.draft.window_replicas.is_some() && matches!(self.keel.backend(), Backend::Memory(_)) {
-            return Err(CacheError::Settings {
-                cache: self.name,
-                reason: "windows_on_replicas waits for replicas of Redis, and the embedded store has no replicas"
-                    .to_owned(),
-            });
-        }
         Want::new(settings.freshness)
             .check(self.version.is_some(), is_fenced)
             .map_err(|error| CacheError::Settings { cache: self.name.clone(), reason: error.to_string() })?;
@@ -431,6 +418,17 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         #[cfg(feature = "sql")]
         core.make_known(&self.keel);
         Ok(Cache { core, handles, key: PhantomData })
+    }
+
+    /// Whether the protocol has what it needs, in one sentence if not.
+    fn check_protocol(&self) -> Result<(), &'static str> {
+        if self.protocol == Protocol::Version && self.version.is_none() {
+            return Err("Protocol::Version compares versions; say where a value has its version with version(..)");
+        }
+        if self.draft.window_replicas.is_some() && matches!(self.keel.backend(), Backend::Memory(_)) {
+            return Err("windows_on_replicas waits for replicas of Redis, and the embedded store has no replicas");
+        }
+        Ok(())
     }
 
     /// What hears of the changes in the store, and the near cache that it keeps.
