@@ -218,6 +218,10 @@ pub struct Job {
     pub started: bool,
     /// At least one delivery lapsed, so a silent worker may still be at it.
     pub lapsed: bool,
+    /// A suspect runs beside the current delivery: its lapse is no crash.
+    pub shielded: bool,
+    /// The current delivery is the only suspect of its worker; or the latest was, and crashed.
+    pub alone: bool,
     /// The fence of the latest delivery; 0 before the first.
     pub fence: u64,
     /// The token of the current delivery, while it is leased.
@@ -237,15 +241,24 @@ impl Job {
             lapses: 0,
             started: false,
             lapsed: false,
+            shielded: false,
+            alone: false,
             fence: 0,
             token: None,
         }
     }
 
-    /// Whether it crashed, or lapsed twice in a row: such a job is claimed alone and run with no neighbour.
+    /// How much it is suspected of killing its worker: its crashes in a row, and two lapses in a row count as one more. A process runs the
+    /// fewer of them at once the higher that is.
+    #[must_use]
+    pub fn suspicion(&self) -> u16 {
+        u16::from(self.crashes) + u16::from(self.lapses > 1)
+    }
+
+    /// Whether it crashed, or lapsed twice in a row.
     #[must_use]
     pub fn is_suspect(&self) -> bool {
-        self.crashes > 0 || self.lapses > 1
+        self.suspicion() > 0
     }
 
     /// The errors kept, oldest first.

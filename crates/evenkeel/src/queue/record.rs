@@ -33,6 +33,9 @@ const HAS_EXPIRY: u8 = 0b0001;
 const HAS_VERSION: u8 = 0b0010;
 const HAS_WINDOW: u8 = 0b0100;
 const HAS_UNIQUE: u8 = 0b1000;
+/// Not about what follows the header, but about the current delivery.
+const IS_SHIELDED: u8 = 0b0001_0000;
+const IS_ALONE: u8 = 0b0010_0000;
 
 const RETRIES_UNLIMITED: u16 = u16::MAX;
 
@@ -173,7 +176,9 @@ fn put_header(out: &mut BytesMut, job: &Job) {
         flag(spec.late_ms_max.is_some(), HAS_EXPIRY)
             | flag(spec.version.is_some(), HAS_VERSION)
             | flag(window_ms(spec.keep).is_some(), HAS_WINDOW)
-            | flag(spec.unique.is_some(), HAS_UNIQUE),
+            | flag(spec.unique.is_some(), HAS_UNIQUE)
+            | flag(job.shielded, IS_SHIELDED)
+            | flag(job.alone, IS_ALONE),
     );
     out.put_u8(match spec.keep {
         Keep::Nothing => 0,
@@ -324,6 +329,8 @@ fn decode_job(mut raw: Bytes) -> Result<Job, Unreadable> {
         lapses,
         started: flags & FLAG_STARTED != 0,
         lapsed: flags & FLAG_LAPSED != 0,
+        shielded: has & IS_SHIELDED != 0,
+        alone: has & IS_ALONE != 0,
         fence,
         token: (token != [0; 16]).then(|| Token::from(token)),
     })

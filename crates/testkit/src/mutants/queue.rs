@@ -89,9 +89,34 @@ pub(super) const ROWS: &[Mutant] = &[
         "hermetic::queue_model::a_claim_takes_at_most_four_mebibytes",
     ),
     mutant(
-        "queue_alone",
-        "A job that kills its worker takes its neighbours to the dead letters.",
-        "queue::scripts::a_crashed_job_is_claimed_alone",
+        "queue_suspect_places",
+        "All that ran when a process died runs together again, and takes the next process down.",
+        "queue::scripts::few_suspects_are_claimed_at_once",
+    ),
+    mutant(
+        "queue_shield",
+        "A job that kills its worker takes its neighbors to the dead letters.",
+        "queue::scripts::a_shielded_job_does_not_crash",
+    ),
+    mutant(
+        "queue_dies_alone",
+        "A job is dead because of another one that crashed their process.",
+        "queue::scripts::a_job_is_dead_only_after_it_crashed_alone",
+    ),
+    mutant(
+        "model_suspect_places",
+        "All that ran when a process died runs together again, and takes the next process down.",
+        "hermetic::queue_model::few_suspects_are_claimed_at_once",
+    ),
+    mutant(
+        "model_shield",
+        "A job that kills its worker takes its neighbors to the dead letters.",
+        "hermetic::queue_model::a_shielded_job_does_not_crash",
+    ),
+    mutant(
+        "model_dies_alone",
+        "A job is dead because of another one that crashed their process.",
+        "hermetic::queue_model::a_job_is_dead_only_after_it_crashed_alone",
     ),
     mutant(
         "queue_fence_rises",
@@ -186,14 +211,19 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::side::leases::memory::a_lost_lease_cancels_its_handler",
     ),
     mutant(
-        "queue_alone_in_process",
-        "A job that takes its process down takes its neighbours with it.",
-        "queue::side::leases::memory::a_crashed_job_runs_with_no_neighbour",
+        "queue_shield_first",
+        "A suspect begins, and kills its process, before the store knows that its neighbors are innocent.",
+        "queue::side::suspects::memory::neighbors_on_all_shards_are_shielded_before_a_suspect_begins",
+    ),
+    mutant(
+        "queue_place_is_freed",
+        "A suspect that hangs keeps all others waiting.",
+        "queue::side::suspects::memory::a_suspect_that_survives_gives_its_place_to_the_next",
     ),
     mutant(
         "queue_start_reported_first",
         "A job that kills its process at once is never found out.",
-        "queue::side::leases::memory::the_start_of_a_crashed_job_is_reported_before_it_runs",
+        "queue::side::suspects::memory::the_start_of_a_crashed_job_is_reported_before_it_runs",
     ),
     mutant(
         "queue_panic_is_an_error",

@@ -1,19 +1,18 @@
 //! One run of the handler, from delivery to outcome.
 
-use super::body;
 use super::delivery::{Cancellation, Delivery, Held, trace_of};
 use super::handled::{Handled, Reaction, delay_ms, is_fence, outcome, words_of};
 use super::judged::Judged;
 use super::lane::{Answer, Handling, Lane};
-use super::phase::{Phase, reached};
-use crate::clock::{Clock, Moment};
+use super::suspects::Place;
+use super::{beat, body};
+use crate::clock::Moment;
 use crate::codec::CodecError;
 use crate::guard::guard;
 use crate::queue::error::QueueError;
 use crate::queue::job::{Job, Note};
 use crate::queue::metrics::ConsumerMetrics;
-use crate::queue::steps::{Beat, Delivered, Outcome, QueueSteps, Receipt};
-use crate::retry::Backoff;
+use crate::queue::steps::{Delivered, Outcome, QueueSteps, Receipt};
 use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,13 +20,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::sync::{MutexGuard, OwnedSemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::{Instrument, Span};
 
-const REPORT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
-
-/// Runs a delivery in a task of its own, with one slot.
-pub(super) fn start<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, delivered: Delivered, slot: OwnedSemaphorePermit) {
+/// Runs a delivery in a task of its own, with one slot; a suspect has a place, too.
+pub(super) fn start<T: Send + Sync + 'static>(
+    lane: &Arc<Lane<T>>,
+    delivered: Delivered,
+    slot: OwnedSemaphorePermit,
+    place: Option<Place>,
+) {
     let receipt = delivered.receipt;
     let cancellation = Cancellation::default();
     lane.running.add(receipt, cancellation.clone());
@@ -42,7 +44,7 @@ pub(super) fn start<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, delivered: De
             tokio::select! {
                 biased;
                 () = cancellation.cancelled() => None,
-                outcome = perform(&its_lane, delivered, slot, cancellation.clone(), &its_span) => outcome,
+                outcome = perform(&its_lane, delivered, (slot, place), cancellation.clone(), &its_span) => outcome,
             }
         };
         // The user's types are decoded, judged and dropped in there, and each of these may panic. An attempt that came to no outcome
@@ -65,7 +67,7 @@ pub(super) fn start<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, delivered: De
 async fn perform<T: Send + Sync + 'static>(
     lane: &Lane<T>,
     delivered: Delivered,
-    slot: OwnedSemaphorePermit,
+    (_slot, place): (OwnedSemaphorePermit, Option<Place>),
     cancellation: Cancellation,
     span: &Span,
 ) -> Option<Outcome> {
@@ -73,8 +75,21 @@ async fn perform<T: Send + Sync + 'static>(
     let receipt = delivered.receipt;
     let (_room, job) = match delivered.more {
         None => (None, delivered.job),
-        Some(size) => (run.bodies.take(size).await, body::fetch(lane, &receipt, size).await?),
+        Some(size) => {
+            // By now the record shows this delivery, and not how the one before ended.
+            let alone = delivered.job.is_ok_and(|job| job.alone);
+            let room = run.bodies.take(size).await;
+            let whole = body::fetch(lane, &receipt, size).await?;
+            (room, whole.map(|job| Box::new(Job { alone, ..*job })))
+        }
     };
+    // Before anything of the user's runs, such as the decoding of the body.
+    if let Some(place) = &place
+        && guard("queue_start_reported_first")
+        && !beat::report_begin(lane, &receipt, place).await
+    {
+        return None;
+    }
     let read = job.map_err(|error| error.to_string()).and_then(|job| {
         let body = decode(lane, &job)?;
         Ok((job, body))
@@ -85,19 +100,6 @@ async fn perform<T: Send + Sync + 'static>(
     };
     let failures = u32::from(job.errors) + 1;
     span.record("attempt", failures);
-    let is_suspect = job.is_suspect();
-    let _place = if is_suspect && guard("queue_alone_in_process") {
-        drop(slot);
-        Place::Alone(tokio::select! {
-            place = alone(lane) => place,
-            () = async { reached(&mut run.phases.clone(), Phase::Draining).await } => return Some(Outcome::Released),
-        })
-    } else {
-        Place::Among(slot)
-    };
-    if is_suspect && guard("queue_start_reported_first") && !report_start(lane, receipt).await {
-        return None;
-    }
     let delay = retry_delay(&job).unwrap_or(run.core.settings.retry_delay);
     if delivered.due_at > 0 {
         let late_ms = run.core.store.now_ms().saturating_sub(delivered.due_at);
@@ -113,7 +115,7 @@ async fn perform<T: Send + Sync + 'static>(
     if let Some(buried) = exhausted {
         return Some(buried);
     }
-    let (began, answer) = handle(lane, delivery, is_suspect).await;
+    let (began, answer) = handle(lane, delivery, place.is_some()).await;
     let answer = answer.unwrap_or_else(|words| panicked(&words));
     if let Err((Reaction::PauseTopic(span), _)) = &answer {
         pause_topic(lane, *span).await;
@@ -214,52 +216,6 @@ fn undecodable<T>(lane: &Lane<T>, receipt: &Receipt, words: &str) -> Outcome {
 
 fn retry_delay(job: &Job) -> Option<crate::queue::RetryDelay> {
     job.spec.notes.iter().find_map(|note| if let Note::RetryDelay(delay) = note { Some(*delay) } else { None })
-}
-
-/// Where an attempt runs: among others, or with no neighbour.
-enum Place<'a> {
-    #[expect(dead_code, reason = "held, not read")]
-    Among(OwnedSemaphorePermit),
-    #[expect(dead_code, reason = "held, not read")]
-    Alone((MutexGuard<'a, ()>, OwnedSemaphorePermit)),
-}
-
-/// All slots of the consumer, for a job that may take its process down. Whoever runs has as long as a lease lasts to make
-/// room; then the job runs beside him, since it cannot wait for ever.
-async fn alone<T>(lane: &Lane<T>) -> (MutexGuard<'_, ()>, OwnedSemaphorePermit) {
-    let run = &lane.run;
-    let turn = run.alone.lock().await;
-    let all = Arc::clone(&run.slots).acquire_many_owned(run.slots_max);
-    let slots = match run.core.clock.timeout(run.core.settings.visibility, all).await {
-        Ok(slots) => slots,
-        Err(_) => {
-            // What had been gathered is free again.
-            run.room.notify_waiters();
-            Arc::clone(&run.slots).acquire_owned().await
-        }
-    };
-    match slots {
-        Ok(slots) => (turn, slots),
-        // The semaphore is never closed.
-        Err(_) => std::future::pending().await,
-    }
-}
-
-/// Says that the handler is about to begin, so that a crash counts as one. Whether the delivery is still current.
-async fn report_start<T>(lane: &Lane<T>, receipt: Receipt) -> bool {
-    let core = &lane.run.core;
-    for attempt in 0.. {
-        let beat =
-            Beat { worker: lane.worker(), lease_ms: core.settings.visibility_ms(), deliveries: vec![(receipt, true)] };
-        match core.store.beat(&lane.shard, &beat).await {
-            Ok(held) => return held == [true],
-            Err(error) => {
-                lane.run.metrics.failed("beat", &error);
-                Clock::system().sleep(REPORT.delay(attempt)).await;
-            }
-        }
-    }
-    false
 }
 
 /// Runs a future; a panic in it is an error with its words.

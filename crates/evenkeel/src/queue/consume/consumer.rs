@@ -8,6 +8,7 @@ use super::gather::{BatchHandler, Gatherer};
 use super::handled::{Handled, Reaction};
 use super::lane::{Handler, Handling, Lane, Run};
 use super::phase::Phase;
+use super::suspects::Suspects;
 use super::{beat, rescue, work};
 use crate::background::Background;
 use crate::clock::Clock;
@@ -22,8 +23,8 @@ use crate::queue::store::QueueStore;
 use crate::queue::topic::carry_left_behind;
 use std::fmt::Display;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -143,7 +144,11 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         self
     }
 
-    /// A job whose process died so often in a row while it ran is a dead letter (if its retries are limited). Default 3.
+    /// A job whose process died so often in a row while it ran is a dead letter (if its retries are limited), once that has happened with
+    /// no other suspect beside it. Default 3.
+    ///
+    /// After a crash a process runs at most a quarter of its [`concurrency`](Self::concurrency) of such jobs at once, after two a
+    /// sixteenth, and so on, and other jobs beside them.
     pub fn crashes_max(mut self, crashes: u8) -> Self {
         self.crash_max = crashes;
         self
@@ -223,9 +228,9 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         Arc::new(Run {
             metrics: ConsumerMetrics::register(&core.name),
             slots: Arc::new(Semaphore::new(self.concurrency)),
-            slots_max,
             room: Notify::new(),
-            alone: tokio::sync::Mutex::new(()),
+            suspects: Suspects::new(slots_max, core.settings.visibility, core.clock.clone()),
+            lanes: Mutex::default(),
             hungry: AtomicUsize::new(0),
             handling: handling(self.work, self.reaction, &core.clock, &phases),
             phases,
@@ -349,6 +354,7 @@ impl<T: Send + Sync + 'static> Lanes<T> {
         for shard in shards.iter().skip(self.all.len()) {
             let ear = core.keel.queues().ears.open(&core.store, shard);
             let lane = Arc::new(Lane::new(&self.run, shard.clone(), ear));
+            self.run.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&lane));
             self.loops.extend(loops(&lane));
             self.all.push(lane);
         }

@@ -43,7 +43,7 @@ impl<'a, T> Judged<'a, T> {
     pub(super) fn buried(&self, job: &Job) -> Option<Outcome> {
         let (lane, ..) = self.case.as_ref()?;
         let Retries::Limited(retries) = job.spec.retries else { return None };
-        let is_over = job.errors > retries || (job.crashes > 0 && job.crashes >= lane.run.crash_max);
+        let is_over = job.errors > retries || (job.crashes > 0 && job.crashes >= lane.run.crash_max && job.alone);
         let words = "it crashed once too often";
         is_over.then(|| match job.spec.discard_exhausted && job.errors > retries {
             true => Outcome::Failed { retry_ms: 0, error: words.into() },

@@ -7,6 +7,7 @@ use super::gather::Gatherer;
 use super::handled::{Handled, Reaction, words_of};
 use super::phase::Phase;
 use super::running::Running;
+use super::suspects::Suspects;
 use crate::guard::guard;
 use crate::queue::check;
 use crate::queue::metrics::ConsumerMetrics;
@@ -15,7 +16,7 @@ use crate::queue::steps::{ITEMS_MAX, Outcome, Receipt, Shard, Worker};
 use crate::token::Token;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SetOnce, mpsc, watch};
 
 /// What a handler answers: its judgement, or what its error asks for and the error's words.
@@ -39,11 +40,11 @@ pub(super) struct Run<T> {
     pub(super) metrics: ConsumerMetrics,
     /// One permit for each handler that may run.
     pub(super) slots: Arc<Semaphore>,
-    pub(super) slots_max: u32,
     /// Tells that slots have become free.
     pub(super) room: Notify,
-    /// Held by the job that wants to run with no neighbour.
-    pub(super) alone: tokio::sync::Mutex<()>,
+    pub(super) suspects: Arc<Suspects>,
+    /// Those that were opened.
+    pub(super) lanes: Mutex<Vec<Weak<Lane<T>>>>,
     /// Lanes that know of more work than they could take.
     pub(super) hungry: AtomicUsize,
     pub(super) phases: watch::Receiver<Phase>,
@@ -51,6 +52,13 @@ pub(super) struct Run<T> {
     pub(super) bodies: Room,
     pub(super) crash_max: u8,
     pub(super) crash_delay_ms: u64,
+}
+
+impl<T> Run<T> {
+    /// The lanes of all shards.
+    pub(super) fn lanes(&self) -> Vec<Arc<Lane<T>>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+    }
 }
 
 /// One shard, as one consumer serves it.
@@ -64,6 +72,8 @@ pub(super) struct Lane<T> {
     pub(super) inbox: tokio::sync::Mutex<Inbox>,
     /// Asks for a heartbeat now.
     pub(super) beat_now: Notify,
+    /// Up to which beginning of a suspect the store knows how this shard's deliveries run. Held by whoever tells it.
+    pub(super) reported: tokio::sync::Mutex<u64>,
     /// Set once everything is settled.
     pub(super) done: SetOnce<()>,
     /// The highest fence that SQL has refused this lane for.
@@ -85,6 +95,7 @@ impl<T> Lane<T> {
             ended,
             inbox: tokio::sync::Mutex::new(inbox),
             beat_now: Notify::new(),
+            reported: tokio::sync::Mutex::new(0),
             done: SetOnce::new(),
             fence_floor: AtomicU64::new(0),
             worker: Mutex::new(new_worker()),

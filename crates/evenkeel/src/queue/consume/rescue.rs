@@ -37,7 +37,7 @@ async fn run_once<T: Send + Sync + 'static>(lane: &Lane<T>) -> Duration {
                 lane.run.metrics.rescued(*fate);
                 match fate {
                     Fate::Lapsed => {
-                        tracing::warn!(queue = %core.name, %id, "a worker fell silent before it began a job");
+                        tracing::warn!(queue = %core.name, %id, "a worker fell silent before it began a job, or while a suspect ran beside it");
                     }
                     Fate::Crashed => {
                         tracing::warn!(queue = %core.name, %id, "a worker fell silent while it ran a job");

@@ -54,6 +54,11 @@ impl Running {
         self.held().retain(|_, held| !held.ended);
     }
 
+    /// Whether it has not been lost.
+    pub(super) fn holds(&self, receipt: &Receipt) -> bool {
+        self.held().contains_key(&key(receipt))
+    }
+
     pub(super) fn remove(&self, receipt: &Receipt) {
         self.held().remove(&key(receipt));
     }

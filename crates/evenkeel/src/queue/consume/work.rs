@@ -7,7 +7,9 @@ use crate::clock::{Clock, Moment};
 use crate::guard::guard;
 use crate::link::{Link, LinkError};
 use crate::queue::error::QueueError;
-use crate::queue::steps::{Claimed, ITEMS_MAX, Next, Outcome, QueueSteps, Receipt, SettleAndClaim, Settled, Verdict};
+use crate::queue::steps::{
+    Claimed, ITEMS_MAX, Next, Outcome, QueueSteps, Receipt, Room, SettleAndClaim, Settled, Verdict,
+};
 use crate::retry::Backoff;
 use crate::token::Token;
 use std::sync::Arc;
@@ -97,7 +99,10 @@ async fn turn<T: Send + Sync + 'static>(
 ) -> Option<Moment> {
     let run = &lane.run;
     *sequence += 1;
-    let call = call(lane, *sequence, settlements.clone(), slots.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
+    let want = slots.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+    let suspects = if want > 0 { run.suspects.turn() } else { None };
+    let room = suspects.as_ref().map_or_else(Room::default, |turn| turn.room);
+    let call = SettleAndClaim { room, ..call(lane, *sequence, settlements.clone(), want) };
     let settled = tokio::select! {
         biased;
         settled = until_answered(lane, call, sequence) => settled,
@@ -123,6 +128,7 @@ async fn turn<T: Send + Sync + 'static>(
     settlements.clear();
     let next = claimed.next;
     begin(lane, claimed, slots);
+    drop(suspects);
     lane.hungry(next.due.is_some_and(|due| due <= next.now));
     Some(look_at(answered, next))
 }
@@ -136,6 +142,7 @@ fn call<T>(lane: &Lane<T>, sequence: u64, settlements: Settlements, want: usize)
         lease_ms: lane.run.core.settings.visibility_ms(),
         token: Token::random(),
         fence_floor: lane.fence_floor.load(SeqCst),
+        room: Room::default(),
     }
 }
 
@@ -228,8 +235,10 @@ fn begin<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, claimed: Claimed, slots:
         if delivered.lease_left_ms < lease_ms / 3 * 2 {
             lane.beat_now.notify_one();
         }
+        let level = delivered.job.as_ref().map_or(0, |job| job.suspicion());
+        let place = (level > 0).then(|| lane.run.suspects.place(&delivered.receipt, level));
         if let Some(slot) = slots.split(1) {
-            attempt::start(lane, delivered, slot);
+            attempt::start(lane, delivered, slot, place);
         }
     }
     drop(slots);

@@ -1,6 +1,7 @@
 //! What senders and rescuers do to jobs they do not hold: `revoke`, `reschedule`, `rescue`.
 
 use super::state::{ShardState, due_at, note_error};
+use crate::guard::guard;
 use crate::queue::job::{End, ErrorClass, Job, JobId, Retries};
 use crate::queue::steps::{
     CRASH_DELAY_MS_MAX, Fate, Reschedule, Rescheduled, Rescue, Rescued, Revoked, State, Verdict, WORKER_SILENT_MS,
@@ -91,7 +92,8 @@ impl ShardState {
 
     fn rescue_one(&mut self, now: u64, id: JobId, mut job: Box<Job>, rescue: Rescue) -> Fate {
         job.lapsed = true;
-        if !job.started {
+        let is_shielded = job.shielded && job.spec.retries != Retries::Limited(0) && guard("model_shield");
+        if !job.started || is_shielded {
             job.lapses = job.lapses.saturating_add(1);
             note_error(&mut job, now, ErrorClass::Lapsed, &Bytes::new());
             self.wait(id, job, now);
@@ -102,7 +104,8 @@ impl ShardState {
         job.errors = job.errors.saturating_add(1);
         note_error(&mut job, now, ErrorClass::Crashed, &Bytes::new());
         self.totals.crashed += 1;
-        let exhausted = matches!(job.spec.retries, Retries::Limited(retries) if job.errors > retries || job.crashes >= rescue.crash_max);
+        let is_alone = job.alone || !guard("model_dies_alone");
+        let exhausted = matches!(job.spec.retries, Retries::Limited(retries) if job.errors > retries || (job.crashes >= rescue.crash_max && is_alone));
         let is_judged = rescue.is_judged && job.spec.version.is_some();
         if exhausted && !is_judged {
             let discard = job.spec.discard_exhausted;
@@ -112,7 +115,7 @@ impl ShardState {
             };
         }
         let doubled = rescue.crash_delay_ms.saturating_mul(1 << u32::from(job.crashes - 1).min(30));
-        self.wait(id, job, now + doubled.min(CRASH_DELAY_MS_MAX));
+        self.wait_after_crash(id, job, now + doubled.min(CRASH_DELAY_MS_MAX));
         Fate::Crashed
     }
 

@@ -5,8 +5,8 @@ use crate::guard::guard;
 use crate::queue::job::{End, ErrorClass, Job, JobId, JobSpec, Note, Retries};
 use crate::queue::record::encode_job;
 use crate::queue::steps::{
-    Beat, CLAIM_BYTES_MAX, Claimed, Delivered, INLINE_BYTES_MAX, Outcome, Receipt, SettleAndClaim, Settled, State,
-    Verdict,
+    Beat, CLAIM_BYTES_MAX, Claimed, Delivered, INLINE_BYTES_MAX, Outcome, PUT_OFF_MAX, PUT_OFF_MS, Receipt, Report,
+    SettleAndClaim, Settled, State, Verdict,
 };
 use bytes::Bytes;
 
@@ -81,31 +81,51 @@ impl ShardState {
 
     fn claim(&mut self, now: u64, lease_now: u64, call: &SettleAndClaim) -> Vec<Delivered> {
         let due = self.due.iter().flat_map(|index| index.iter().take_while(|(due, _)| *due <= now));
-        let candidates: Vec<(u64, JobId)> = due.take(call.want).copied().collect();
+        // Those that are put off take nothing of what is wanted.
+        let candidates: Vec<(u64, JobId)> = due.take(call.want + PUT_OFF_MAX + 1).copied().collect();
         let (mut deliveries, mut bytes) = (Vec::new(), 0);
+        let (mut want, mut room, mut put_off) = (call.want, call.room, 0);
         for (due_at, id) in candidates {
+            if want == 0 {
+                break;
+            }
             let Some((job, _, _)) = self.live(id) else { continue };
             if job.expires_at.is_some_and(|expires_at| now > expires_at) {
                 if let Some(job) = self.take(id) {
                     self.end(id, &job, End::Expired, now);
                 }
+                want -= 1;
                 continue;
             }
-            let suspect = job.is_suspect();
-            if suspect && !deliveries.is_empty() {
-                break;
+            let level = job.suspicion();
+            if level > 0 && !room.has_place(level) {
+                if put_off == PUT_OFF_MAX {
+                    break;
+                }
+                put_off += 1;
+                self.put_off(id, now);
+                continue;
             }
             let size = size(job);
             if !deliveries.is_empty() && bytes + size > CLAIM_BYTES_MAX && guard("model_claim_bytes") {
                 break;
             }
             bytes += size;
-            deliveries.extend(self.deliver(now, lease_now, call, id, due_at));
-            if suspect {
-                break;
+            want -= 1;
+            if level > 0 {
+                (room.level, room.running) = (level, room.running + 1);
             }
+            deliveries.extend(self.deliver(now, lease_now, call, id, due_at));
         }
         deliveries
+    }
+
+    /// A suspect without a place waits a little longer, so that what waits behind it is claimed.
+    fn put_off(&mut self, id: JobId, now: u64) {
+        let Some((_, state, _)) = self.live(id) else { return };
+        if let Some(job) = self.take(id) {
+            self.place(id, job, state, now + PUT_OFF_MS);
+        }
     }
 
     fn deliver(
@@ -119,6 +139,7 @@ impl ShardState {
         let mut job = self.take(id)?;
         job.started = false;
         let (before, more) = travels(&job);
+        job.alone = false;
         job.fence = (job.fence + 1).max(now * 1000).max(self.fence_floor + 1);
         job.token = Some(call.token);
         let receipt = Receipt { id, token: call.token, fence: job.fence };
@@ -130,7 +151,7 @@ impl ShardState {
         let lease_now = self.lease_clock(now);
         self.hear(beat.worker, lease_now);
         let deadline = lease_now + beat.lease_ms;
-        beat.deliveries.iter().map(|(receipt, started)| self.extend(receipt, *started, deadline)).collect()
+        beat.deliveries.iter().map(|(receipt, report)| self.extend(receipt, *report, deadline)).collect()
     }
 
     /// Some bytes of a record; fewer at its end, none of what is no job.
@@ -153,12 +174,13 @@ impl ShardState {
         true
     }
 
-    fn extend(&mut self, receipt: &Receipt, started: bool, until: u64) -> bool {
+    fn extend(&mut self, receipt: &Receipt, report: Report, until: u64) -> bool {
         if !self.is_current(receipt) {
             return false;
         }
         if let Some(Record::Live { job, score, .. }) = self.records.get_mut(&receipt.id) {
-            job.started |= started;
+            job.started |= report.is_started;
+            (job.shielded, job.alone) = (report.is_shielded, report.is_alone);
             if until > *score {
                 self.leased.remove(&(*score, receipt.id));
                 self.leased.insert((until, receipt.id));

@@ -133,8 +133,14 @@ impl ShardState {
 
     /// Puts a job back to wait; whoever held it does not hold it any more.
     pub(super) fn wait(&mut self, id: JobId, mut job: Box<Job>, due: u64) {
+        job.alone = false;
+        self.wait_after_crash(id, job, due);
+    }
+
+    /// The same, and whether it crashed alone stays noted until its next delivery.
+    pub(super) fn wait_after_crash(&mut self, id: JobId, mut job: Box<Job>, due: u64) {
         job.token = None;
-        job.started = false;
+        (job.started, job.shielded) = (false, false);
         let state = State::Waiting(job.spec.priority);
         self.place(id, job, state, due);
     }
@@ -175,7 +181,7 @@ impl ShardState {
             return Verdict::Discarded;
         }
         job.token = None;
-        job.started = false;
+        (job.started, job.shielded, job.alone) = (false, false, false);
         self.place(id, job, State::Dead, now);
         self.totals.died += 1;
         Verdict::Died

@@ -106,7 +106,10 @@ pub(super) fn settle_and_claim(call: &SettleAndClaim) -> Args {
         .number(call.lease_ms)
         .size(call.want)
         .bytes(call.token.as_bytes())
-        .number(call.fence_floor);
+        .number(call.fence_floor)
+        .number(call.room.slots.into())
+        .number(call.room.level.into())
+        .number(call.room.running.into());
     call.settlements.iter().fold(args, |args, (receipt, outcome)| args.bytes(settlement(receipt, outcome)))
 }
 
@@ -127,9 +130,9 @@ fn delivery(receipt: &Receipt) -> Vec<u8> {
 
 pub(super) fn beat(beat: &Beat) -> Args {
     let args = Args::default().bytes(beat.worker.0).number(beat.lease_ms);
-    beat.deliveries.iter().fold(args, |args, (receipt, started)| {
+    beat.deliveries.iter().fold(args, |args, (receipt, report)| {
         let mut item = delivery(receipt);
-        item.push(u8::from(*started));
+        item.push(u8::from(report.is_started) + 2 * u8::from(report.is_shielded) + 4 * u8::from(report.is_alone));
         args.bytes(item)
     })
 }

@@ -39,7 +39,19 @@ pub(crate) static GROWN: Script = Script::with("grown-1", "", &[], include_str!(
 pub(super) static SETTLE_AND_CLAIM: Script = script!(
     "settle_and_claim-1",
     "allow-oom",
-    [SHARD, RECORD, LEASE, PLACE, END, NOTES, WAKE, part!("settle"), part!("claim"), part!("answer")]
+    [
+        SHARD,
+        RECORD,
+        LEASE,
+        PLACE,
+        END,
+        NOTES,
+        WAKE,
+        part!("settle"),
+        part!("suspects"),
+        part!("claim"),
+        part!("answer")
+    ]
 );
 pub(super) static BEAT: Script = script!("beat-1", "allow-oom", [SHARD, RECORD, LEASE]);
 pub(super) static PROGRESS: Script = script!("progress-1", "allow-oom", [SHARD, RECORD, LEASE, PLACE, NOTES]);

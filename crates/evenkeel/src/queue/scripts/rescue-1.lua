@@ -5,13 +5,14 @@
 -- Cost O(limit log n). A repeat takes the next ones.
 local crash_max, delay, delay_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local lease_now, before = lease_clock(), earliest()
-local fates, deadline = {}, '+inf'
-local judged = false
+local fates, deadline, judged = {}, '+inf', false
 judged = ARGV[6] == '1' -- guard: queue_rescue_judged
 deadline = lease_now -- guard: queue_rescue_deadline
 
 local function rescue(id, j)
-  local started = has(j.flags, STARTED)
+  local started, alone = has(j.flags, STARTED), true
+  if has(j.fields, SHIELDED) and j.retries > 0 then started = false end -- guard: queue_shield
+  alone = has(j.fields, ALONE) -- guard: queue_dies_alone
   j.flags = bit.bor(j.flags, LAPSED)
   if not started then
     j.lapses = math.min(j.lapses + 1, 255)
@@ -23,10 +24,9 @@ local function rescue(id, j)
   j.crashes, j.errors = math.min(j.crashes + 1, 255), math.min(j.errors + 1, 65535)
   annotate(id, j, ERROR, struct.pack('>I6BH', NOW, 2, j.errors))
   add('crashed', 1)
-  local exhausted = j.retries < 65535 and (j.errors > j.retries or j.crashes >= crash_max)
-  if judged and j.version then exhausted = false end
+  local exhausted = not (judged and j.version) and j.retries < 65535 and (j.errors > j.retries or alone and j.crashes >= crash_max)
   if exhausted then return bury(id, j, has(j.flags, DISCARD)) + 1 end -- guard: queue_rescue_exhausted
-  wait(id, j, NOW + math.min(delay * 2 ^ math.min(j.crashes - 1, 30), delay_max))
+  wait(id, j, NOW + math.min(delay * 2 ^ math.min(j.crashes - 1, 30), delay_max), alone)
   return 2
 end
 

@@ -1,5 +1,6 @@
 -- Settles a worker's deliveries, then leases what is due to it. The answer is kept until the worker's next call.
--- KEYS 1 shard    ARGV 1 worker, 2 sequence, 3 lease ms, 4 want, 5 token, 6 fence floor, then settlements (shared/settle.lua)
+-- KEYS 1 shard    ARGV 1 worker, 2 sequence, 3 lease ms, 4 want, 5 token, 6 fence floor,
+--   7 to 9 slots, level and number of the suspects that run (shared/suspects.lua), then settlements (shared/settle.lua)
 -- Replies nothing: stale, a later sequence came first; or verdicts (a byte each), now, next due (-1 none), deliveries (shared/claim.lua)
 -- Cost O((settlements + want) log n). The same sequence gets the same answer.
 local worker, sequence, want, token = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5]
@@ -16,18 +17,17 @@ if floor > meta.floor then
   call('HSET', META, 'floor', ARGV[6])
 end
 local before = -1 -- claims and what is done never make the earliest due time earlier
-for at = 7, #ARGV do
+for at = 10, #ARGV do
   if before == -1 and string.byte(ARGV[at]) ~= ACK then before = earliest() end
 end
-local verdicts = settle_all(7)
+local verdicts = settle_all(10)
 
-local lease, out = { token = token, span = tonumber(ARGV[3]), taken = {}, bytes = 0 }, {}
+local lease, out = { token = token, span = tonumber(ARGV[3]), taken = {}, bytes = 0, room = room_of(7) }, {}
 lease.fits = meta.record_max <= INLINE_MAX and meta.record_max * want <= CLAIM_MAX
 for _, priority in ipairs(in_use()) do
-  local gone, stop = {}, want <= 0
+  local stop = want <= 0
   if meta.paused > NOW then stop = true end -- guard: queue_paused
-  if not stop then stop, want = claim_from(DUE[priority], want, lease, out, gone) end
-  if #gone > 0 then call('ZREM', DUE[priority], unpack(gone)) end
+  if not stop then stop, want = claim_from(DUE[priority], want, lease, out) end
   if stop then break end
 end
 local leases, deadline = {}, text(lease_now + lease.span)

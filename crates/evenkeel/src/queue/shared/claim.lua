@@ -17,52 +17,70 @@ local function travels(raw, size)
 end
 
 local function give(id, key, due, raw, size, lease, out)
-  local fence, flags = NOW * 1000, string.byte(raw, 2)
+  local fence, flags, fields = NOW * 1000, string.byte(raw, 2, 3)
   fence = math.max(fence, struct.unpack('>I8', raw, 17) + 1) -- guard: queue_fence_rises
   fence = math.max(fence, meta.floor + 1) -- guard: queue_fence_floor
-  if has(flags, STARTED) then call('SETRANGE', key, '1', string.char(flags - STARTED)) end
+  if has(flags, STARTED) or fields > FIELDS then
+    call('SETRANGE', key, '1', string.char(bit.band(flags, bit.bnot(STARTED)), bit.band(fields, FIELDS)))
+  end
   call('SETRANGE', key, '16', struct.pack('>I8c16', fence, lease.token))
   local n = #out
   out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, fence, due, lease.span, travels(raw, size)
   lease.taken[#lease.taken + 1] = id
 end
 
--- Of a job's record, whether the job has expired, and whether it must run alone. Nothing of what is no job's.
+-- Of a job's record, whether the job has expired, and how much it is suspected. Nothing of what is no job's.
 -- What is asked of every job is read off its head; to open each would take longer than all else that a claim does.
 local function looked_at(raw)
   local format, _, fields, _, _, _, _, _, crashes, lapses = string.byte(raw or '', 1, 10)
-  if format ~= 1 then return nil end
+  if format ~= 1 then return nil, false, 0 end
   local late = false
   if has(fields, 1) and NOW > struct.unpack('>I6', raw, 41) then late = true end -- guard: queue_expired
-  return true, late, crashes > 0 or lapses > 1
+  return true, late, late and 0 or suspicion(crashes, lapses)
 end
 
--- One priority's share; true when no more may be taken.
-local function claim_from(index, want, lease, out, gone)
+-- As much of one priority as is looked at together; true when no more may be taken.
+local function claim_some(index, want, lease, out, gone, later)
   local horizon = '+inf'
   horizon = text(NOW) -- guard: queue_never_early
   local found = call('ZRANGEBYSCORE', index, '-inf', horizon, 'WITHSCORES', 'LIMIT', '0', text(want))
-  if #found == 0 then return false, want end
   local keys = {}
   for at = 1, #found, 2 do keys[#keys + 1] = JOB .. found[at] end
-  local records = lease.fits and call('MGET', unpack(keys))
+  local records = lease.fits and #keys > 0 and call('MGET', unpack(keys))
   for at = 1, #found, 2 do
-    local id, raw, size = found[at], nil, 0
-    if records then raw = records[(at + 1) / 2] else raw, size = looked_up(keys[(at + 1) / 2]) end
-    local is_job, late, suspect = looked_at(raw)
-    if suspect and not late and #out > 0 then return true end -- guard: queue_alone
-    local full = is_job and not late and #out > 0 and lease.bytes + size > CLAIM_MAX
-    if full then return true end -- guard: queue_claim_bytes
-    gone[#gone + 1] = id
-    if not is_job then
-      add('ghosts', 1)
-    elseif late then
-      finish(id, open(raw), EXPIRED)
+    local id, key, raw, size = found[at], keys[(at + 1) / 2], nil, 0
+    if records then raw = records[(at + 1) / 2] else raw, size = looked_up(key) end
+    local is_job, late, level = looked_at(raw)
+    if level > 0 and not has_place(lease.room, level) then
+      if lease.room.put_off == PUT_OFF_MAX then return true, want end
+      put_off(id, lease.room, later)
     else
-      lease.bytes = lease.bytes + size
-      give(id, keys[(at + 1) / 2], found[at + 1], raw, size, lease, out)
-      if suspect then return true end -- guard: queue_alone
+      local full = is_job and not late and #out > 0 and lease.bytes + size > CLAIM_MAX
+      if full then return true, want end -- guard: queue_claim_bytes
+      gone[#gone + 1], want = id, want - 1
+      if not is_job then
+        add('ghosts', 1)
+      elseif late then
+        finish(id, open(raw), EXPIRED)
+      else
+        lease.bytes = lease.bytes + size
+        if level > 0 then take_place(lease.room, level) end
+        give(id, key, found[at + 1], raw, size, lease, out)
+      end
     end
   end
-  return false, want - #found / 2
+  return false, want
+end
+
+-- One priority's share; true when no more may be taken of any.
+local function claim_from(index, want, lease, out)
+  while want > 0 do
+    local gone, later, over = {}, {}, nil
+    over, want = claim_some(index, want, lease, out, gone, later)
+    if #gone > 0 then call('ZREM', index, unpack(gone)) end
+    if #later > 0 then call('ZADD', index, unpack(later)) end
+    if over then return true, want end
+    if #later == 0 then return false, want end
+  end
+  return false, want
 end

@@ -1,13 +1,15 @@
 -- Puts a job that has left its index back to wait, among the dead, or ends it.
 -- Cost O(log n) a job.
-local function settle_head(id, j)
+-- Whether it crashed alone is noted until the next delivery, for those who decide about it then.
+local function settle_head(id, j, alone)
   j.token = NOBODY
+  j.fields = bit.band(j.fields, FIELDS) + (alone and ALONE or 0)
   j.flags = bit.band(j.flags, bit.bnot(STARTED))
   call('SETRANGE', JOB .. id, '0', head(j))
 end
 
-local function wait(id, j, due)
-  settle_head(id, j)
+local function wait(id, j, due, alone)
+  settle_head(id, j, alone)
   call('ZADD', DUE[j.flags % 4], text(due), id)
 end
 

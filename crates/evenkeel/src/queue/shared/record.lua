@@ -2,6 +2,8 @@
 -- Cost O(1), the body is never copied.
 local NOBODY, NO_VERSION = string.rep('\0', 16), string.rep('\0', 8)
 local STARTED, DISCARD, NOTES, LAPSED = 4, 8, 16, 32
+-- In the byte of the fields, of which the lower half says what follows the head.
+local SHIELDED, ALONE, FIELDS = 16, 32, 15
 -- Where a head ends at the latest; and how much is read where the whole is small enough to be copied for its length.
 local HEAD_LAST, LOOK_LAST, LOOK_MAX = '87', '511', 512
 

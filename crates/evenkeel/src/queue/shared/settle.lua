@@ -18,7 +18,7 @@ local function settle(item, gone, ended)
   if not raw then return 0 end
   gone[#gone + 1] = id
   local _, _, fields, rule = string.byte(raw, 1, 4)
-  if kind == ACK and fields == 0 and rule == 0 then
+  if kind == ACK and bit.band(fields, FIELDS) == 0 and rule == 0 then
     PLAIN.size = size
     finish(id, PLAIN, DONE, ended)
     return 1

@@ -69,9 +69,17 @@ fn spec() -> impl Strategy<Value = JobSpec> {
 }
 
 fn job() -> impl Strategy<Value = Job> {
-    let counts = (any::<u16>(), any::<u8>(), any::<u8>(), any::<bool>(), any::<bool>());
+    let counts = (any::<u16>(), any::<u8>(), any::<u8>(), any::<[bool; 4]>());
     (spec(), TIME, TIME, counts, any::<u64>(), any::<[u8; 16]>(), any::<bool>()).prop_map(
-        |(spec, enqueued_at, expires_at, (errors, crashes, lapses, started, lapsed), fence, token, leased)| Job {
+        |(
+            spec,
+            enqueued_at,
+            expires_at,
+            (errors, crashes, lapses, [started, lapsed, shielded, alone]),
+            fence,
+            token,
+            leased,
+        )| Job {
             expires_at: spec.late_ms_max.map(|_| expires_at),
             spec,
             enqueued_at,
@@ -80,6 +88,8 @@ fn job() -> impl Strategy<Value = Job> {
             lapses,
             started,
             lapsed,
+            shielded,
+            alone,
             fence,
             token: (leased && token != [0; 16]).then(|| Token::from(token)),
         },

@@ -3,7 +3,7 @@
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::queue::job::{FORGET_MS, Keep};
-use evenkeel::queue::steps::{Beat, Found, Put, PutChange, QueueSteps, SettleAndClaim, Settled, State};
+use evenkeel::queue::steps::{Beat, Found, Put, PutChange, QueueSteps, Report, SettleAndClaim, Settled, State};
 use evenkeel::queue::{Delivery, JobId, Queue};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -63,7 +63,7 @@ impl Stage {
         let Settled::Done(claimed) = steps.settle_and_claim(&shard, &call).await.unwrap() else { panic!("stale") };
         let receipt = claimed.deliveries[0].receipt;
         assert_eq!(receipt.id, id);
-        let started = Beat { worker: worker.worker, lease_ms: 1, deliveries: vec![(receipt, true)] };
+        let started = Beat { worker: worker.worker, lease_ms: 1, deliveries: vec![(receipt, Report::STARTED)] };
         assert_eq!(steps.beat(&shard, &started).await.unwrap(), [true]);
         id
     }

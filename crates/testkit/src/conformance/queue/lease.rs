@@ -1,10 +1,10 @@
 //! Leases, heartbeats, lapses and crashes.
 
-use super::world::{Consumer, World, job, plain};
+use super::world::{Consumer, World, job};
 use anyhow::Result;
 use evenkeel::queue::job::{ErrorClass, JobSpec, Retries};
 use evenkeel::queue::steps::{
-    Fate, NewJob, Outcome, QueueSteps, Rescue, SettleAndClaim, Settled, State, Verdict, WORKER_SILENT_MS,
+    Fate, NewJob, Outcome, QueueSteps, Report, Rescue, SettleAndClaim, Settled, State, Verdict, WORKER_SILENT_MS,
 };
 
 /// (A13) Five seconds and no way to extend: every handler that took longer ran twice.
@@ -100,51 +100,6 @@ pub async fn a_lapse_before_the_start_uses_no_attempt<Q: QueueSteps>(world: &Wor
     Ok(())
 }
 
-/// A job that kills its worker takes its neighbours' leases with it, again and again, until they are all dead letters.
-pub async fn a_crashed_job_is_claimed_alone<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&["a", "b", "poison"].map(job)).await?;
-    let mut consumer = Consumer::default();
-    for delivered in world.claim(&mut consumer, 3).await? {
-        assert!(world.beat(&consumer, delivered.receipt, plain(&delivered) == "poison").await?);
-    }
-    let crashed = world.lapse().await?.jobs;
-    assert!(crashed.contains(&(job("poison").id, Fate::Crashed)), "{crashed:?}");
-    // It comes back a second later, between the others.
-    world.time.advance(1_001).await?;
-    world.given(&[job("c")]).await?;
-    let mut next = Consumer::default();
-    let calls = [3, 3, 3].map(|want| next.call(want));
-    let mut taken = Vec::new();
-    for call in &calls {
-        let mut names: Vec<_> = world.settle_and_claim(call).await?.deliveries.iter().map(plain).collect();
-        names.sort();
-        taken.push(names);
-    }
-    assert_eq!(taken, [vec!["a", "b"], vec!["poison"], vec!["c"]]);
-    let poison = world.live(job("poison").id).await?;
-    assert_eq!((poison.crashes, poison.errors), (1, 1));
-    Ok(())
-}
-
-/// A job that kills its worker before anybody can report its start would never count as a crash.
-pub async fn a_job_that_lapsed_twice_is_claimed_alone<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
-    world.given(&[job("a")]).await?;
-    for _ in 0..2 {
-        world.claim_one(&mut Consumer::default()).await?;
-        world.lapse().await?;
-    }
-    world.given(&[job("b")]).await?;
-    let mut consumer = Consumer::default();
-    let alone = world.claim(&mut consumer, 10).await?;
-    assert_eq!(alone.iter().map(plain).collect::<Vec<_>>(), ["a"]);
-    assert_eq!(world.claimable(10).await?, ["b"]);
-    // An orderly end of the run clears the suspicion.
-    let alone = &alone[0];
-    world.settle(&mut consumer, alone.receipt, Outcome::Released).await?;
-    assert!(!world.live(alone.receipt.id).await?.is_suspect());
-    Ok(())
-}
-
 /// Crashes are bounded, each followed by a longer wait; work that must succeed is never given up.
 pub async fn a_job_that_crashes_too_often_is_dead<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let stubborn = NewJob { spec: JobSpec { retries: Retries::Unlimited, ..job("b").spec }, ..job("b") };
@@ -154,7 +109,7 @@ pub async fn a_job_that_crashes_too_often_is_dead<Q: QueueSteps>(world: &World<Q
         for (fate, wait_ms) in [(Fate::Crashed, 1_000), (Fate::Crashed, 2_000), (last, 4_000)] {
             let mut consumer = Consumer::default();
             let delivered = world.claim_one(&mut consumer).await?;
-            assert!(world.beat(&consumer, delivered.receipt, true).await?);
+            assert!(world.report(&consumer, delivered.receipt, Report::ALONE).await?);
             assert_eq!(world.lapse().await?.jobs, [(id, fate)]);
             if fate == Fate::Crashed {
                 assert_eq!(world.next().await?.due, Some(world.time.now() + wait_ms));

@@ -15,6 +15,7 @@ mod redrive;
 mod revoke;
 mod settle;
 pub mod side_by_side;
+mod suspects;
 mod tick;
 mod time;
 mod wake;
@@ -29,6 +30,7 @@ pub use put::*;
 pub use redrive::*;
 pub use revoke::*;
 pub use settle::*;
+pub use suspects::*;
 pub use tick::*;
 pub use time::*;
 pub use wake::*;
@@ -61,8 +63,11 @@ macro_rules! queue_suite {
             progress_is_noted_for_the_current_delivery_only,
             // lease
             a_beat_keeps_the_lease, a_lease_counts_from_the_claim, a_late_beat_leaves_nothing_behind, a_late_ack_is_accepted_before_the_rescue, a_rescue_takes_only_what_has_lapsed,
-            a_lapse_before_the_start_uses_no_attempt, a_crashed_job_is_claimed_alone,
-            a_job_that_lapsed_twice_is_claimed_alone, a_job_that_crashes_too_often_is_dead, silent_workers_are_forgotten,
+            a_lapse_before_the_start_uses_no_attempt, a_job_that_crashes_too_often_is_dead, silent_workers_are_forgotten,
+            // suspects
+            few_suspects_are_claimed_at_once, suspects_of_one_level_run_at_a_time, a_job_that_lapsed_twice_is_a_suspect,
+            a_claim_puts_a_hundred_suspects_off, a_shielded_job_does_not_crash, a_shielded_job_without_retries_does_not_run_twice,
+            a_shield_is_taken_back, a_job_is_dead_only_after_it_crashed_alone,
             // revoke
             revoke_says_what_happened, a_repeated_revoke_says_the_same, a_lapsed_job_can_be_revoked,
             a_revoked_job_is_not_brought_back_by_its_enqueue, a_waiting_job_is_moved_and_edited,

@@ -8,8 +8,8 @@ use evenkeel::clock::{Clock, TestClock};
 use evenkeel::link::{Link, LinkOptions};
 use evenkeel::queue::job::{Job, JobId, JobSpec};
 use evenkeel::queue::steps::{
-    Beat, Claimed, Delivered, Enqueued, Found, NewJob, Next, Outcome, QueueSteps, Receipt, Rescue, Rescued,
-    SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
+    Beat, Claimed, Delivered, Enqueued, Found, NewJob, Next, Outcome, QueueSteps, Receipt, Report, Rescue, Rescued,
+    Room, SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
 };
 use evenkeel::queue::{MemoryQueue, RedisQueue};
 use std::sync::Arc;
@@ -157,6 +157,7 @@ impl Consumer {
             lease_ms: LEASE_MS,
             token: self.token,
             fence_floor: 0,
+            room: Room { slots: 1, level: 0, running: 0 },
         }
     }
 }
@@ -233,7 +234,12 @@ impl<Q: QueueSteps> World<Q> {
 
     /// Extends one lease.
     pub async fn beat(&self, consumer: &Consumer, receipt: Receipt, started: bool) -> Result<bool> {
-        let beat = Beat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries: vec![(receipt, started)] };
+        self.report(consumer, receipt, if started { Report::STARTED } else { Report::WAITS }).await
+    }
+
+    /// Extends one lease, and says how its delivery runs.
+    pub async fn report(&self, consumer: &Consumer, receipt: Receipt, report: Report) -> Result<bool> {
+        let beat = Beat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries: vec![(receipt, report)] };
         Ok(self.queue.beat(&self.shard, &beat).await? == [true])
     }
 

@@ -1,8 +1,9 @@
 //! Handlers that get several deliveries at once.
 
 use super::desk::{Office, open};
-use super::leases::{crashed, supersede};
+use super::leases::supersede;
 use super::rig::{Mail, Rig, ended, state};
+use super::suspects::crashed;
 use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Batch, BatchHandled, Consumer, Handled, JobId, Priority, QueueError};
 use std::time::Duration;
@@ -241,7 +242,7 @@ async fn a_batch_that_is_lost_as_a_whole_is_dropped(rig: Rig) {
 /// A job that takes its process down would take the rest of its batch to the dead letters with it.
 async fn a_crashed_job_is_a_batch_of_its_own(rig: Rig) {
     let mail = rig.mail().await;
-    let suspect = crashed(&rig, &mail, "suspect").await;
+    let suspect = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);
     let (office, mut cases) = office(&mail, 3, 3);
     let case = cases.recv().await.unwrap();
     assert_eq!(case.bodies(), ["suspect"], "it neither waits for others nor takes them along");

@@ -1,22 +1,17 @@
-//! Leases: kept while a handler runs, lost for good when they are lost, and what crashed is run with no neighbour.
+//! Leases: kept while a handler runs, and lost for good when they are lost.
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, state};
 use bytes::Bytes;
-use evenkeel::Token;
 use evenkeel::queue::job::{JobSpec, Keep};
-use evenkeel::queue::steps::{
-    Beat, Found, Put, PutChange, QueueSteps, Rescue, SettleAndClaim, Settled, State, When, Worker,
-};
-use evenkeel::queue::{Handled, JobId, Priority, RetryDelay};
+use evenkeel::queue::steps::{Found, Put, PutChange, QueueSteps, State, When};
+use evenkeel::queue::{Handled, JobId, RetryDelay};
 use std::time::Duration;
 
 on_both! {
     a_long_handler_keeps_its_lease
     a_lost_lease_cancels_its_handler
     a_late_result_changes_nothing
-    a_crashed_job_runs_with_no_neighbour
-    the_start_of_a_crashed_job_is_reported_before_it_runs
     a_killed_consumers_jobs_come_back
     a_fence_that_sql_has_seen_is_passed
     progress_is_kept_for_the_next_attempt
@@ -89,69 +84,6 @@ async fn a_late_result_changes_nothing(rig: Rig) {
     let Some(Found::Live { state, job, .. }) = mail.find(&id).await.unwrap() else { panic!("it is gone") };
     assert_eq!((state, job.errors, job.fence), (State::Leased, 0, newer.delivery.fence));
     newer.answer(Ok(Handled::Done));
-    office.close().await;
-}
-
-/// A job whose worker fell silent after it had reported the start, so many ms ago.
-pub(super) async fn crashed(rig: &Rig, mail: &Mail, body: &str) -> JobId {
-    let id = mail.now(&body.to_owned()).await.unwrap();
-    let (steps, shard) = mail.steps(&id);
-    let worker = Worker([7; 16]);
-    let call = SettleAndClaim {
-        worker,
-        sequence: 1,
-        settlements: Vec::new(),
-        want: 1,
-        lease_ms: 1_000,
-        token: Token::random(),
-        fence_floor: 0,
-    };
-    let Settled::Done(claimed) = steps.settle_and_claim(&shard, &call).await.unwrap() else { panic!("stale") };
-    let receipt = claimed.deliveries[0].receipt;
-    assert_eq!(receipt.id, id);
-    steps.beat(&shard, &Beat { worker, lease_ms: 1_000, deliveries: vec![(receipt, true)] }).await.unwrap();
-    rig.advance(Duration::from_secs(1)).await;
-    let rescued =
-        steps.rescue(&shard, Rescue { limit: 1, crash_max: 3, crash_delay_ms: 0, is_judged: false }).await.unwrap();
-    assert_eq!(rescued.jobs.len(), 1);
-    id
-}
-
-/// A job that takes its process down takes its neighbours to the dead letters with it, crash by crash.
-async fn a_crashed_job_runs_with_no_neighbour(rig: Rig) {
-    let mail = rig.mail().await;
-    let suspect = crashed(&rig, &mail, "suspect").await;
-    // Urgent, so that it is claimed first.
-    mail.job(&"neighbour".to_owned()).priority(Priority::Urgent).enqueue().await.unwrap();
-    let desk = Desk::new();
-    let office = open(desk.consumer(&mail));
-    let neighbour = desk.next().await;
-    assert_eq!(neighbour.delivery.body, "neighbour");
-    while state(&mail, &suspect).await != Some(State::Leased) {
-        tokio::task::yield_now().await;
-    }
-    assert!(desk.next_at_once().await.is_none(), "it waits until its neighbour has ended");
-
-    let other = mail.now(&"other".to_owned()).await.unwrap();
-    neighbour.answer(Ok(Handled::Done));
-    let case = desk.next().await;
-    assert_eq!((case.delivery.body.as_str(), case.delivery.attempt), ("suspect", 2));
-    assert_eq!(state(&mail, &other).await, Some(State::Waiting(Priority::Normal)), "nobody joins it");
-    case.answer(Ok(Handled::Done));
-    assert_eq!(desk.done().await, "other");
-    office.close().await;
-}
-
-/// A lapse counts as a crash only if the start was reported: a job that kills its process at once would never be found out.
-async fn the_start_of_a_crashed_job_is_reported_before_it_runs(rig: Rig) {
-    let mail = rig.mail().await;
-    let id = crashed(&rig, &mail, "suspect").await;
-    let desk = Desk::new();
-    let office = open(desk.consumer(&mail));
-    let case = desk.next().await;
-    let Some(Found::Live { job, .. }) = mail.find(&id).await.unwrap() else { panic!("it is gone") };
-    assert!(job.started && job.crashes == 1);
-    case.answer(Ok(Handled::Done));
     office.close().await;
 }
 

@@ -44,4 +44,5 @@ mod registered;
 mod rig;
 mod sends;
 mod sentences;
+mod suspects;
 mod troubles;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use evenkeel::link::{Link, LinkState};
 use evenkeel::queue::steps::{
     Beat, Claimed, Delivered, Enqueued, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Redriven,
-    Reschedule, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Shard, State, Tick, Verdict, When,
+    Report, Reschedule, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Shard, State, Tick, Verdict, When,
 };
 use evenkeel::queue::{JobId, QueueError, RedisQueue};
 use std::time::Duration;
@@ -129,7 +129,7 @@ impl<'a> Process<'a> {
     }
 
     pub(super) async fn beat(&mut self, consumer: &Consumer, receipts: &[Receipt]) -> Result<Vec<bool>> {
-        let deliveries = receipts.iter().map(|receipt| (*receipt, true)).collect();
+        let deliveries = receipts.iter().map(|receipt| (*receipt, Report::ALONE)).collect();
         let beat = Beat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries };
         self.ask(async |queue, shard| queue.beat(shard, &beat).await).await
     }

@@ -4,8 +4,8 @@ use crate::conformance::queue::world::World;
 use anyhow::Result;
 use evenkeel::queue::JobId;
 use evenkeel::queue::steps::{
-    Beat, Enqueued, Limits, Listed, NewJob, Put, QueueSteps, Redrive, RedriveVerdict, Reschedule, Rescheduled, Rescue,
-    Revoked, SettleAndClaim, Settled, State, Tick, Ticked,
+    Beat, Enqueued, Fate, Limits, Listed, NewJob, Put, QueueSteps, Redrive, RedriveVerdict, Reschedule, Rescheduled,
+    Rescue, Revoked, SettleAndClaim, Settled, State, Tick, Ticked,
 };
 use std::fmt::Debug;
 
@@ -44,7 +44,7 @@ pub(super) struct Answer {
     pub(super) held: Vec<bool>,
     pub(super) revoked: Vec<Revoked>,
     pub(super) rescheduled: Vec<Rescheduled>,
-    pub(super) rescued: Vec<JobId>,
+    pub(super) rescued: Vec<(JobId, Fate)>,
     pub(super) redriven: Vec<RedriveVerdict>,
     pub(super) ticked: Option<Ticked>,
 }
@@ -75,7 +75,7 @@ impl Call {
             Self::Reschedule(changes) => kept(&mut answer.rescheduled, queue.reschedule(shard, changes).await?),
             Self::Rescue(rescue) => {
                 let rescued = queue.rescue(shard, *rescue).await?;
-                answer.rescued = rescued.jobs.iter().map(|(id, _)| *id).collect();
+                answer.rescued.clone_from(&rescued.jobs);
                 show(&rescued)
             }
             Self::Redrive(redrive) => {

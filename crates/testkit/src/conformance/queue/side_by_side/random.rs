@@ -6,7 +6,7 @@ use evenkeel::Token;
 use evenkeel::queue::JobId;
 use evenkeel::queue::job::{JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
 use evenkeel::queue::steps::{
-    Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule, Rescue,
+    Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Report, Reschedule, Rescue, Room,
     SettleAndClaim, State, Tick, When, Worker,
 };
 use rand::rngs::StdRng;
@@ -193,6 +193,11 @@ impl Generator {
             want: self.rng.random_range(0..4),
             lease_ms: *self.pick(&[1_000, 30_000]),
             token: Token::from(self.rng.random::<[u8; 16]>()),
+            room: Room {
+                slots: *self.pick(&[0, 1, 16, 64]),
+                level: self.rng.random_range(0..3),
+                running: self.rng.random_range(0..3),
+            },
             fence_floor: if self.rng.random_bool(0.02) { self.now * 1_000 + 5_000_000 } else { 0 },
         };
         self.calls.push(call.clone());
@@ -213,11 +218,19 @@ impl Generator {
     }
 
     fn beat(&mut self) -> Beat {
-        let deliveries = self.many(3, |this| Some((this.receipt()?, this.rng.random_bool(0.5))));
+        let deliveries = self.many(3, |this| Some((this.receipt()?, this.report())));
         Beat {
             worker: Worker([u8::try_from(self.rng.random_range(0..WORKERS)).unwrap_or(0); 16]),
             lease_ms: *self.pick(&[1_000, 30_000]),
             deliveries: deliveries.into_iter().flatten().collect(),
+        }
+    }
+
+    fn report(&mut self) -> Report {
+        Report {
+            is_started: self.rng.random_bool(0.5),
+            is_shielded: self.rng.random_bool(0.2),
+            is_alone: self.rng.random_bool(0.4),
         }
     }
 

@@ -6,7 +6,8 @@ use evenkeel::Token;
 use evenkeel::queue::JobId;
 use evenkeel::queue::job::Retries;
 use evenkeel::queue::steps::{
-    Claimed, Enqueued, Receipt, RedriveVerdict, Rescheduled, Revoked, SettleAndClaim, Settled, Ticked, Verdict,
+    Claimed, Enqueued, Fate, Receipt, RedriveVerdict, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Ticked,
+    Verdict,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -19,6 +20,8 @@ pub(super) struct Watch {
     /// Jobs whose delivery may or may not be current: a `put` does not say whether it changed anything.
     unsure: HashSet<JobId>,
     fences: HashMap<JobId, u64>,
+    /// Jobs with a version that a rescue did not bury because a row decides: the consumer asks it, and does not run what it buries.
+    spared: HashSet<JobId>,
     redriven: HashSet<([u8; 16], JobId)>,
     /// What each call of a worker was answered, to know a repeat.
     answered: HashMap<Token, Vec<Verdict>>,
@@ -77,8 +80,11 @@ impl Watch {
             }
             _ => {}
         }
-        for id in &answer.rescued {
+        for (id, fate) in &answer.rescued {
             self.current.remove(id);
+            if matches!(call, Call::Rescue(Rescue { is_judged: true, .. })) && *fate == Fate::Crashed {
+                self.spared.insert(*id);
+            }
         }
         Ok(())
     }
@@ -107,10 +113,13 @@ impl Watch {
             ensure!(fence > before, "the fence of {id} went from {before} to {fence}");
             if let Ok(job) = &delivered.job
                 && let Retries::Limited(retries) = job.spec.retries
-                // Of a job that a row may decide about, the consumer asks the row, and buries it without running it.
-                && job.spec.version.is_none()
             {
-                ensure!(job.errors <= retries, "I6: {id} starts after {} errors with {retries} retries", job.errors);
+                let is_over = job.errors > retries;
+                let is_spared = job.spec.version.is_some() && self.spared.contains(&id);
+                ensure!(!is_over || is_spared, "I6: {id} starts after {} errors with {retries} retries", job.errors);
+                if !is_over {
+                    self.spared.remove(&id);
+                }
             }
         }
         Ok(())

@@ -1,0 +1,29 @@
+-- How many suspects a worker's process may run beside its other jobs: those of one level at a time, a quarter as many with each level.
+-- A suspect without a place is put off, so that what waits behind it is claimed. Cost O(1).
+local PUT_OFF_MS, PUT_OFF_MAX = 100, 100
+
+-- The slots of the process (0: it takes no suspect), the level of the suspects that run there, and how many they are: three arguments.
+local function room_of(at)
+  return { slots = tonumber(ARGV[at]), level = tonumber(ARGV[at + 1]), running = tonumber(ARGV[at + 2]), put_off = 0 }
+end
+
+-- 0 for a job that is not suspected.
+local function suspicion(crashes, lapses)
+  return crashes + (lapses > 1 and 1 or 0)
+end
+
+local function has_place(room, level)
+  local free = true
+  local places = math.max(1, math.floor(room.slots / 4 ^ math.min(level, 16)))
+  free = room.slots > 0 and (room.running == 0 or room.level == level) and room.running < places -- guard: queue_suspect_places
+  return free
+end
+
+local function take_place(room, level)
+  room.level, room.running = level, room.running + 1
+end
+
+local function put_off(id, room, later)
+  room.put_off = room.put_off + 1
+  later[#later + 1], later[#later + 2] = text(NOW + PUT_OFF_MS), id
+end

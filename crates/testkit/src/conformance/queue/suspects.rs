@@ -1,0 +1,161 @@
+//! Jobs that may be what killed their worker: how many a process gets at once, and whose crash a crash is.
+
+use super::world::{Consumer, World, job, plain};
+use anyhow::Result;
+use evenkeel::queue::job::{ErrorClass, JobSpec, Retries};
+use evenkeel::queue::steps::{
+    Delivered, Fate, NewJob, Outcome, PUT_OFF_MAX, PUT_OFF_MS, QueueSteps, Report, Rescued, Room, SettleAndClaim, State,
+};
+
+/// A process of 64 slots.
+const WIDE: Room = Room { slots: 64, level: 0, running: 0 };
+
+fn names(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{prefix} {number:03}")).collect()
+}
+
+fn jobs(names: &[String]) -> Vec<NewJob> {
+    names.iter().map(|name| job(name)).collect()
+}
+
+/// A claim of a new process with this room.
+async fn claim<Q: QueueSteps>(world: &World<Q>, room: Room, want: usize) -> Result<Vec<Delivered>> {
+    let call = SettleAndClaim { room, ..Consumer::default().call(want) };
+    Ok(world.settle_and_claim(&call).await?.deliveries)
+}
+
+fn starting_with(deliveries: &[Delivered], prefix: &str) -> usize {
+    deliveries.iter().filter(|delivered| plain(delivered).starts_with(prefix)).count()
+}
+
+/// A process begins these, reports them so, and dies; a second later what crashed waits again.
+async fn crash<Q: QueueSteps>(world: &World<Q>, deliveries: &[Delivered], report: Report) -> Result<Rescued> {
+    for delivered in deliveries {
+        assert!(world.report(&Consumer::default(), delivered.receipt, report).await?);
+    }
+    let rescued = world.lapse().await?;
+    world.time.advance(4_001).await?;
+    Ok(rescued)
+}
+
+/// Of 64 slots one worked after a crash of their process: all that had run there came back one by one, and everything else waited.
+pub async fn few_suspects_are_claimed_at_once<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&jobs(&names("suspect", 24))).await?;
+    crash(world, &claim(world, WIDE, 64).await?, Report::STARTED).await?;
+    world.given(&jobs(&names("other", 20))).await?;
+    let first = claim(world, WIDE, 64).await?;
+    assert_eq!((starting_with(&first, "suspect"), starting_with(&first, "other")), (16, 20));
+    // The process has them all; another one has places, but the rest were put off for a moment.
+    assert!(claim(world, WIDE, 64).await?.is_empty());
+    world.time.advance(PUT_OFF_MS).await?;
+    let full = Room { level: 1, running: 16, ..WIDE };
+    assert!(claim(world, full, 64).await?.is_empty());
+    assert!(claim(world, Room::default(), 64).await?.is_empty());
+    world.time.advance(PUT_OFF_MS).await?;
+    assert_eq!(claim(world, Room { running: 12, ..full }, 64).await?.len(), 4);
+    // A second crash, and a quarter of them runs at once.
+    let suspects: Vec<Delivered> = first.into_iter().filter(|one| plain(one).starts_with("suspect")).collect();
+    crash(world, &suspects, Report::STARTED).await?;
+    let second = claim(world, Room { level: 2, running: 1, ..WIDE }, 64).await?;
+    assert_eq!(starting_with(&second, "suspect"), 3);
+    Ok(())
+}
+
+/// Side by side with others of its own kind a job would take them along, and be taken along by those that crashed more often.
+pub async fn suspects_of_one_level_run_at_a_time<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("twice")]).await?;
+    crash(world, &claim(world, WIDE, 1).await?, Report::STARTED).await?;
+    world.given(&[job("once")]).await?;
+    crash(world, &claim(world, WIDE, 2).await?, Report::STARTED).await?;
+    world.time.advance(PUT_OFF_MS).await?;
+    let once = claim(world, WIDE, 2).await?;
+    assert_eq!(once.iter().map(plain).collect::<Vec<_>>(), ["once"], "what crashed later waits for longer");
+    assert_eq!(world.live(job("twice").id).await?.suspicion(), 2);
+    world.time.advance(PUT_OFF_MS).await?;
+    assert!(claim(world, Room { level: 1, running: 1, ..WIDE }, 2).await?.is_empty());
+    world.time.advance(PUT_OFF_MS).await?;
+    assert_eq!(claim(world, Room { level: 2, running: 1, ..WIDE }, 2).await?.len(), 1);
+    Ok(())
+}
+
+/// A job that kills its worker before anybody can report its start would never count as a crash.
+pub async fn a_job_that_lapsed_twice_is_a_suspect<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    for _ in 0..2 {
+        claim(world, WIDE, 1).await?;
+        world.lapse().await?;
+    }
+    world.given(&[job("b")]).await?;
+    let full = claim(world, Room { level: 1, running: 16, ..WIDE }, 10).await?;
+    assert_eq!(full.iter().map(plain).collect::<Vec<_>>(), ["b"]);
+    world.time.advance(PUT_OFF_MS).await?;
+    let mut consumer = Consumer::default();
+    let suspect = world.claim_one(&mut consumer).await?;
+    assert_eq!(plain(&suspect), "a");
+    // An orderly end of the run clears the suspicion.
+    world.settle(&mut consumer, suspect.receipt, Outcome::Released).await?;
+    assert!(!world.live(suspect.receipt.id).await?.is_suspect());
+    Ok(())
+}
+
+/// However many suspects wait in front, a call stays short, and the jobs behind them are claimed by the next one.
+pub async fn a_claim_puts_a_hundred_suspects_off<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&jobs(&names("suspect", PUT_OFF_MAX + 20))).await?;
+    crash(world, &claim(world, WIDE, 500).await?, Report::STARTED).await?;
+    world.given(&[job("other"), job("second")]).await?;
+    assert!(claim(world, Room::default(), 1).await?.is_empty());
+    assert_eq!(world.queue.stats(&world.shard).await?.ready, 22);
+    assert_eq!(claim(world, Room::default(), 1).await?.iter().map(plain).collect::<Vec<_>>(), ["other"]);
+    assert_eq!(world.queue.stats(&world.shard).await?.ready, 1);
+    Ok(())
+}
+
+/// A job that kills its worker took its neighbors' attempts with it, until they were all dead letters.
+pub async fn a_shielded_job_does_not_crash<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("neighbor")]).await?;
+    let neighbor = claim(world, WIDE, 1).await?;
+    let shielded = Report { is_shielded: true, ..Report::STARTED };
+    let rescued = crash(world, &neighbor, shielded).await?;
+    assert_eq!(rescued.jobs, [(job("neighbor").id, Fate::Lapsed)]);
+    let waiting = world.live(job("neighbor").id).await?;
+    assert_eq!((waiting.errors, waiting.crashes, waiting.lapses), (0, 0, 1));
+    assert!(!waiting.shielded && !waiting.is_suspect());
+    assert!(waiting.error_notes().all(|error| error.class == ErrorClass::Lapsed));
+    Ok(())
+}
+
+pub async fn a_shielded_job_without_retries_does_not_run_twice<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let once = JobSpec { retries: Retries::Limited(0), ..job("once").spec };
+    world.given(&[NewJob { spec: once, ..job("once") }]).await?;
+    let shielded = Report { is_shielded: true, ..Report::STARTED };
+    let rescued = crash(world, &claim(world, WIDE, 1).await?, shielded).await?;
+    assert_eq!(rescued.jobs, [(job("once").id, Fate::Died)]);
+    Ok(())
+}
+
+/// Once the suspect has ended, its former neighbor answers for itself again.
+pub async fn a_shield_is_taken_back<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("neighbor")]).await?;
+    let neighbor = claim(world, WIDE, 1).await?;
+    let receipt = neighbor[0].receipt;
+    world.report(&Consumer::default(), receipt, Report { is_shielded: true, ..Report::STARTED }).await?;
+    assert!(world.live(receipt.id).await?.shielded);
+    let rescued = crash(world, &neighbor, Report::WAITS).await?;
+    assert_eq!(rescued.jobs, [(receipt.id, Fate::Crashed)], "that it was started is not taken back");
+    Ok(())
+}
+
+/// Suspects that ran together crash together: which of them is to blame shows only when one of them crashes alone.
+pub async fn a_job_is_dead_only_after_it_crashed_alone<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    let id = job("a").id;
+    for _ in 0..3 {
+        let rescued = crash(world, &claim(world, WIDE, 1).await?, Report::STARTED).await?;
+        assert_eq!(rescued.jobs, [(id, Fate::Crashed)]);
+    }
+    let together = world.live(id).await?;
+    assert_eq!((together.crashes, together.alone), (3, false));
+    let rescued = crash(world, &claim(world, WIDE, 1).await?, Report::ALONE).await?;
+    assert_eq!((rescued.jobs, world.state(id).await?), (vec![(id, Fate::Died)], Some(State::Dead)));
+    Ok(())
+}
