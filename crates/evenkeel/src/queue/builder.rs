@@ -204,6 +204,10 @@ impl<T: Send + Sync + 'static, C: Codec<T>> QueueBuilder<T, C> {
             is_judged: self.table.is_some(),
             #[cfg(not(feature = "sql"))]
             is_judged: false,
+            #[cfg(feature = "sql")]
+            horizon_ms: self.horizon.map(ms),
+            #[cfg(not(feature = "sql"))]
+            horizon_ms: None,
         };
         let held = enter(&store, &self.name, &wanted).await?;
         let router = Arc::new(Router::open(&store, &self.name, held.shards, self.keel.clock()).await?);

@@ -75,7 +75,7 @@ pub trait GrowSteps: QueueSteps {
     fn close(&self, shard: &Shard, close: Close) -> impl Future<Output = Reply<Inherited>> + Send;
     /// Takes items that other shards keep out of this one.
     fn give(&self, shard: &Shard, items: &[Item]) -> impl Future<Output = Reply<Vec<Given>>> + Send;
-    /// The first of what was taken out for shard `to`.
+    /// The first of what was taken out for shard `to`: records of at most 4 MiB in all, and one above 1 MiB alone.
     fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> impl Future<Output = Reply<Vec<Parcel>>> + Send;
     /// Takes in what shard `from` has given, each parcel once and in order; answers the last sequence that is in.
     fn adopt(&self, shard: &Shard, from: u16, parcels: &[Parcel]) -> impl Future<Output = Reply<u64>> + Send;

@@ -26,6 +26,9 @@ pub(crate) struct TopicRecord {
     /// good: a program that does not know of it must not hide it from others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_judged: bool,
+    /// Jobs that are due later than this are rows alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) horizon_ms: Option<u64>,
 }
 
 impl TopicRecord {

@@ -54,7 +54,10 @@ impl<T: Send + Sync + 'static> Core<T> {
         }
         tracing::warn!(queue = %self.name, "the topic is not in the register any more (was Redis flushed?); entering it again");
         self.store.register(&self.name, &self.record).await?;
-        set_limits(&self.store, &self.settings, &self.router.shards()).await
+        if guard("queue_limits_again") {
+            set_limits(&self.store, &self.settings, &self.router.shards()).await?;
+        }
+        Ok(())
     }
 }
 

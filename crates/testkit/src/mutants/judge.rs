@@ -30,6 +30,21 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::judged::sqlite::a_restart_of_the_embedded_store_loses_nothing",
     ),
     mutant(
+        "sql_lists_rows",
+        "Operators do not see jobs that only their rows know.",
+        "sql::agree::sqlite::operators_and_programs_agree_about_jobs_beyond_the_horizon",
+    ),
+    mutant(
+        "sql_operator_horizon",
+        "What an operator moves beyond the horizon takes memory in Redis.",
+        "sql::agree::sqlite::a_page_of_rows_and_store_is_complete_and_in_order",
+    ),
+    mutant(
+        "sql_find_asks_row",
+        "A program is told what the store says of a job, and an operator what its row says.",
+        "sql::agree::sqlite::operators_and_programs_agree_about_jobs_with_rows",
+    ),
+    mutant(
         "sql_sweep_ended",
         "A job that was not worth keeping comes back.",
         "sql::judged::sqlite::what_has_ended_does_not_come_back",

@@ -89,6 +89,31 @@ pub(super) const ROWS: &[Mutant] = &[
         "hermetic::queue_model::a_claim_takes_at_most_four_mebibytes",
     ),
     mutant(
+        "queue_large_body_left_behind",
+        "A large body travels with its claim, in front of all small calls of the process.",
+        "queue::scripts::a_large_body_is_left_behind_by_its_claim",
+    ),
+    mutant(
+        "queue_leaving_bytes",
+        "All that is on its way to a new shard comes in one answer, which is given up and asked for again for ever.",
+        "queue::scripts::a_step_of_growing_carries_four_mebibytes",
+    ),
+    mutant(
+        "model_large_body_left_behind",
+        "A large body travels with its claim, in front of all small calls of the process.",
+        "hermetic::queue_model::a_large_body_is_left_behind_by_its_claim",
+    ),
+    mutant(
+        "model_leaving_bytes",
+        "All that is on its way to a new shard comes in one answer, which is given up and asked for again for ever.",
+        "hermetic::queue_model::a_step_of_growing_carries_four_mebibytes",
+    ),
+    mutant(
+        "queue_lists_bytes",
+        "A page of large jobs is one answer, in front of all small calls of the process.",
+        "queue::side::large::a_page_comes_in_answers_of_four_mebibytes",
+    ),
+    mutant(
         "queue_suspect_places",
         "All that ran when a process died runs together again, and takes the next process down.",
         "queue::scripts::few_suspects_are_claimed_at_once",
@@ -241,6 +266,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::side::answers::memory::a_fence_of_nobody_does_not_spoil_later_fences",
     ),
     mutant(
+        "queue_attempt_caught",
+        "A job whose body panics when it is dropped keeps its lease for ever.",
+        "sql::sweeps::sqlite::body_that_panics_when_dropped_does_not_keep_its_lease",
+    ),
+    mutant(
         "queue_decode_caught",
         "A body that panics when it is read is tried again and again.",
         "queue::side::hostile::memory::misbehaving_user_code_ends_only_its_own_attempt",
@@ -256,6 +286,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::side::codecs::redis::an_edited_body_names_its_own_codec",
     ),
     mutant(
+        "model_edit_names_codec",
+        "An edited body is read by the codec of the one before it.",
+        "queue::side::codecs::memory::an_edited_body_names_its_own_codec",
+    ),
+    mutant(
         "codec_trailing_bytes",
         "Bytes of another codec are read as the value they begin with.",
         "codec::tests::bytes_behind_a_value_are_refused",
@@ -269,6 +304,21 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue_registers_again",
         "After a flush nobody knows of the topics that programs use.",
         "queue::side::registered::a_consumer_registers_its_topic_again_after_a_flush",
+    ),
+    mutant(
+        "queue_limits_again",
+        "After a flush a queue takes in more than its limit.",
+        "queue::side::registered::limits_are_set_again_after_a_flush",
+    ),
+    mutant(
+        "model_forgets_enough",
+        "The embedded store keeps what has run out, if jobs come in bulk.",
+        "queue::memory::tests::what_has_run_out_is_forgotten_as_fast_as_it_comes",
+    ),
+    mutant(
+        "model_empty_forgotten",
+        "The embedded store forgets jobs, pauses and limits among many topics.",
+        "queue::memory::tests::a_shard_that_holds_nothing_is_forgotten_among_many",
     ),
     mutant(
         "queue_schedule_agreed",

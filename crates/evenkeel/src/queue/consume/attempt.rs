@@ -49,7 +49,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
         };
         // The user's types are decoded, judged and dropped in there, and each of these may panic. An attempt that came to no outcome
         // would keep its lease for as long as the process lives.
-        let ended = caught(attempt).await;
+        let ended = if guard("queue_attempt_caught") { caught(attempt).await } else { Ok(attempt.await) };
         let outcome = ended.unwrap_or_else(|words| {
             tracing::error!(error = %words, "an attempt panicked outside its handler");
             // A lost delivery has nothing to settle: its settlement is answered `Lost`.

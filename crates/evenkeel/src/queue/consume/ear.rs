@@ -49,8 +49,9 @@ impl Ears {
             is_listening: AtomicBool::new(false),
             ears: Arc::clone(self),
         });
-        self.all().push(Arc::downgrade(&ear));
+        // In memory every lane waits for its markers itself.
         if let Some(link) = store.link() {
+            self.all().push(Arc::downgrade(&ear));
             let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
             if listener.is_none() {
                 let (ears, link) = (Arc::downgrade(self), link.clone());

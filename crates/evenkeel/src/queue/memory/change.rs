@@ -66,7 +66,10 @@ impl ShardState {
             job.expires_at = job.spec.late_ms_max.map(|late| due + late);
         }
         if let Some(body) = &change.body {
-            (job.spec.body, job.spec.codec) = (body.clone(), change.codec);
+            job.spec.body = body.clone();
+            if guard("model_edit_names_codec") {
+                job.spec.codec = change.codec;
+            }
         }
         let lapsed = job.lapsed;
         self.wait(change.id, job, due);

@@ -2,12 +2,13 @@
 
 use super::MemoryQueue;
 use super::state::{Expiring, Record, ShardState, size};
+use crate::guard::guard;
 use crate::queue::check;
 use crate::queue::error::QueueError;
 use crate::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
 use crate::queue::job::{JobId, Priority};
 use crate::queue::record::{self, encode_job, encode_stamp};
-use crate::queue::steps::{Shard, State};
+use crate::queue::steps::{CLAIM_BYTES_MAX, PIECE_BYTES_MAX, Shard, State};
 use bytes::{BufMut, Bytes, BytesMut};
 
 const JOB: u8 = 1;
@@ -143,7 +144,7 @@ impl GrowSteps for MemoryQueue {
         check::items(limit)?;
         Ok(self.step(shard, |state, now| {
             let waiting = state.leaving.get(&to).into_iter().flat_map(|leaving| leaving.values());
-            waiting.take(limit).map(|parcel| still_worth(parcel, now)).collect()
+            within_bytes(waiting.take(limit).map(|parcel| still_worth(parcel, now)))
         }))
     }
 
@@ -163,6 +164,24 @@ impl GrowSteps for MemoryQueue {
     async fn schedules(&self, shard: &Shard) -> Result<Vec<[u8; 16]>, QueueError> {
         Ok(self.step(shard, |state, _| state.schedules.keys().copied().collect()))
     }
+}
+
+/// As many as go in one answer: the first whatever its size, and nothing large beside others.
+fn within_bytes(parcels: impl Iterator<Item = Parcel>) -> Vec<Parcel> {
+    let (mut taken, mut bytes) = (Vec::new(), 0);
+    for parcel in parcels {
+        let goes_alone = is_large(&parcel) || taken.iter().any(is_large);
+        bytes += u64::try_from(parcel.record.len()).unwrap_or(u64::MAX);
+        if !taken.is_empty() && (goes_alone || bytes > CLAIM_BYTES_MAX) && guard("model_leaving_bytes") {
+            break;
+        }
+        taken.push(parcel);
+    }
+    taken
+}
+
+fn is_large(parcel: &Parcel) -> bool {
+    u64::try_from(parcel.record.len()).unwrap_or(u64::MAX) > PIECE_BYTES_MAX
 }
 
 /// A stamp that has run out on the way is not carried on.

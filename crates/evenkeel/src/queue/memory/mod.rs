@@ -16,6 +16,7 @@ use super::steps::{
     Rescheduled, Rescue, Rescued, Revoked, SettleAndClaim, Settled, Shard, State, Stats, Tick, Ticked,
 };
 use crate::clock::Clock;
+use crate::guard::guard;
 use bytes::Bytes;
 use state::ShardState;
 use std::collections::HashMap;
@@ -24,15 +25,41 @@ use tokio::sync::Notify;
 
 /// The embedded backend: every shard in this process, gone with it. Cheap to clone; clones share the jobs.
 ///
-/// Guarantee: the same answers as Redis gives. Not guaranteed: anything after the process ends.
+/// Guarantee: the same answers as Redis gives. Not guaranteed: anything after the process ends; the totals of a topic that holds nothing,
+/// among more than a thousand topics.
 #[derive(Clone)]
 pub struct MemoryQueue(Arc<Inner>);
 
 struct Inner {
-    shards: Mutex<HashMap<Shard, ShardState>>,
+    shards: Mutex<Shards>,
     clock: Clock,
     /// Tells that some shard has markers.
     marked: Notify,
+}
+
+/// All shards that there is something to say of.
+#[derive(Default)]
+struct Shards {
+    all: HashMap<Shard, ShardState>,
+    /// At how many those are looked for that hold nothing.
+    look_at: usize,
+}
+
+/// So many shards are kept whether they hold something or not.
+const SHARDS_MIN: usize = 1024;
+
+impl Shards {
+    /// The shard; one more than there may be first lets those go that hold nothing.
+    fn get(&mut self, shard: &Shard, now: u64) -> &mut ShardState {
+        if self.all.len() >= self.look_at.max(SHARDS_MIN) && !self.all.contains_key(shard) {
+            self.all.retain(|_, state| {
+                state.sweep(now);
+                !state.is_empty(now) && guard("model_empty_forgotten")
+            });
+            self.look_at = 2 * self.all.len();
+        }
+        self.all.entry(shard.clone()).or_insert_with(|| ShardState::numbered(shard.number()))
+    }
 }
 
 impl MemoryQueue {
@@ -46,7 +73,7 @@ impl MemoryQueue {
     fn step<T>(&self, shard: &Shard, step: impl FnOnce(&mut ShardState, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
         let mut shards = self.0.shards.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = shards.entry(shard.clone()).or_insert_with(|| ShardState::numbered(shard.number()));
+        let state = shards.get(shard, now);
         state.sweep(now);
         let answer = step(state, now);
         if state.markers > 0 {
@@ -181,5 +208,69 @@ impl QueueSteps for MemoryQueue {
 
     async fn pop_marker(&self, shard: &Shard) -> Result<bool, QueueError> {
         Ok(self.step(shard, |state, _| pop_marker(state)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
+
+    use super::{MemoryQueue, SHARDS_MIN};
+    use crate::clock::TestClock;
+    use crate::queue::job::{End, JobId, JobSpec, Keep, Unique, UniqueKey};
+    use crate::queue::steps::{Enqueued, ITEMS_MAX, Limits, NewJob, QueueSteps, Shard, When};
+    use bytes::Bytes;
+    use std::time::Duration;
+
+    const HOUR: u64 = 3_600_000;
+
+    fn job(number: u64) -> NewJob {
+        let name = number.to_be_bytes();
+        let unique = Some(Unique { key: UniqueKey::new(&name), window_ms: HOUR });
+        let spec = JobSpec { unique, keep: Keep::AfterEnd(HOUR), ..JobSpec::new(Bytes::new()) };
+        NewJob { id: JobId::named(&name), when: When::In(0), spec }
+    }
+
+    /// A topic for each tenant cost memory for ever, also those that nobody had used for years.
+    #[tokio::test]
+    async fn a_shard_that_holds_nothing_is_forgotten_among_many() {
+        let clock = TestClock::default();
+        let queue = MemoryQueue::new(clock.clock());
+        let shard = |number: usize| Shard::new("t", &format!("tenant-{number}"), 0);
+        let plain = |number| NewJob { spec: JobSpec::new(Bytes::new()), ..job(number) };
+        queue.enqueue(&shard(0), &[plain(0)]).await.unwrap();
+        queue.pause(&shard(1), None).await.unwrap();
+        queue.set_limits(&shard(2), Limits { jobs_max: Some(0), bytes_max: None }).await.unwrap();
+        queue.enqueue(&shard(3), &[job(3)]).await.unwrap();
+        queue.revoke(&shard(3), &[job(3).id]).await.unwrap();
+        for number in 4..5 * SHARDS_MIN {
+            queue.stats(&shard(number)).await.unwrap();
+        }
+        let known = queue.0.shards.lock().unwrap().all.len();
+        assert!(known <= SHARDS_MIN + 4, "{known} are kept");
+        assert_eq!(queue.stats(&shard(0)).await.unwrap().waiting(), 1);
+        assert!(queue.stats(&shard(1)).await.unwrap().paused_until.is_some());
+        assert_eq!(queue.enqueue(&shard(2), &[plain(2)]).await.unwrap(), [Enqueued::Full]);
+        assert_eq!(queue.enqueue(&shard(3), &[job(3)]).await.unwrap(), [Enqueued::Ended(End::Revoked)]);
+    }
+
+    /// Sixteen things were forgotten a step, and five hundred came with it: a program that sends in bulk kept every unique key.
+    #[tokio::test]
+    async fn what_has_run_out_is_forgotten_as_fast_as_it_comes() {
+        let clock = TestClock::default();
+        let queue = MemoryQueue::new(clock.clock());
+        let shard = Shard::new("t", "bulk", 0);
+        let mut most = 0;
+        for call in 0..40_u64 {
+            let jobs: Vec<NewJob> = (0..ITEMS_MAX as u64).map(|number| job(call * ITEMS_MAX as u64 + number)).collect();
+            let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
+            queue.enqueue(&shard, &jobs).await.unwrap();
+            queue.revoke(&shard, &ids).await.unwrap();
+            clock.advance(Duration::from_millis(HOUR));
+            most = most
+                .max(queue.step(&shard, |state, _| state.records.len() + state.unique.len() + state.expiries.len()));
+        }
+        // Each counts for two hours more, with a stamp, its expiry, and that of its key.
+        assert!(most <= 3 * 3 * ITEMS_MAX, "{most} things are kept");
     }
 }

@@ -1,17 +1,20 @@
 //! What a shard holds, and the few moves every step is made of.
 
+use crate::guard::guard;
 use crate::queue::grow::Parcel;
 use crate::queue::job::{
     ERRORS_KEPT_MAX, End, ErrorClass, ErrorNote, Job, JobId, Keep, Note, REVOKE_MS_MIN, Stamp, UniqueKey,
 };
 use crate::queue::record::encoded_len;
-use crate::queue::steps::{Limits, MARKERS_MAX, Next, Receipt, State, Totals, Verdict, When, Worker};
+use crate::queue::steps::{
+    ITEMS_MAX, Limits, MARKERS_MAX, Next, Receipt, State, Totals, Verdict, WORKER_SILENT_MS, When, Worker,
+};
 use crate::token::Token;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// How many things that have run out one step drops at most.
-const SWEEP_MAX: usize = 16;
+/// How many things that have run out one step drops at most: more than the largest step leaves behind.
+const SWEEP_MAX: usize = 2 * ITEMS_MAX;
 /// How long after it has run out: a clock that is set back a little finds it again, as in Redis.
 const SWEEP_LAG_MS: u64 = 3_600_000;
 
@@ -248,7 +251,8 @@ impl ShardState {
 
     /// Drops some of what has run out; nothing reads it any more (in Redis these keys expire).
     pub(super) fn sweep(&mut self, now: u64) {
-        for _ in 0..SWEEP_MAX {
+        let most = if guard("model_forgets_enough") { SWEEP_MAX } else { 16 };
+        for _ in 0..most {
             let run_out = self.expiries.first().filter(|(until, _)| until + SWEEP_LAG_MS <= now);
             let Some((until, expiring)) = run_out.cloned() else { return };
             self.expiries.remove(&(until, expiring.clone()));
@@ -270,6 +274,15 @@ impl ShardState {
                 }
             }
         }
+    }
+
+    /// Whether it is as good as one that nobody ever used. What it has counted is not remembered.
+    pub(super) fn is_empty(&self, now: u64) -> bool {
+        let is_silent = |heard: &u64| heard + WORKER_SILENT_MS <= now + self.back;
+        let holds_nothing = self.records.is_empty() && self.expiries.is_empty() && self.unique.is_empty();
+        let is_untold = self.schedules.is_empty() && self.paused(now).is_none() && self.limits == Limits::default();
+        let is_whole = self.shards.is_none() && self.leaving.is_empty() && self.took.is_empty();
+        holds_nothing && is_untold && is_whole && self.fence_floor == 0 && self.workers.values().all(is_silent)
     }
 
     /// Leaves a stamp.

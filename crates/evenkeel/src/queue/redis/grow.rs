@@ -55,13 +55,14 @@ impl GrowSteps for RedisQueue {
 
     async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Result<Vec<Parcel>, QueueError> {
         check::items(limit)?;
-        let args = Args::default().number(to.into()).size(limit);
-        let mut fields = array(self.run(&scripts::LEAVING, shard, args).await?)?.into_iter();
-        let mut parcels = Vec::new();
-        while let (Some(sequence), Some(label), Some(record)) = (fields.next(), fields.next(), fields.next()) {
-            parcels.push(Parcel { sequence: unsigned(&sequence)?, label: bulk(label)?, record: bulk(record)? });
+        let args = Args::default().number(to.into()).size(limit).bytes("");
+        let fields = array(self.run(&scripts::LEAVING, shard, args).await?)?;
+        if let [_, _, Value::Int(size)] = fields.as_slice() {
+            let size = u64::try_from(*size).unwrap_or(0);
+            let args = Args::default().number(to.into()).size(1).bytes("1");
+            return parcels(self.bulk.run(&self.link, &scripts::LEAVING, shard, &args, size).await?);
         }
-        Ok(parcels)
+        parcels(Value::Array(fields))
     }
 
     async fn adopt(&self, shard: &Shard, from: u16, parcels: &[Parcel]) -> Result<u64, QueueError> {
@@ -95,6 +96,15 @@ impl GrowSteps for RedisQueue {
         let names = array(self.link.command(shard.tag().as_bytes(), redis::cmd("HKEYS").arg(&key)).await?)?;
         names.into_iter().map(|name| Ok(job_id(&bulk(name)?)?.0)).collect()
     }
+}
+
+fn parcels(reply: Value) -> Result<Vec<Parcel>, QueueError> {
+    let mut fields = array(reply)?.into_iter();
+    let mut parcels = Vec::new();
+    while let (Some(sequence), Some(label), Some(record)) = (fields.next(), fields.next(), fields.next()) {
+        parcels.push(Parcel { sequence: unsigned(&sequence)?, label: bulk(label)?, record: bulk(record)? });
+    }
+    Ok(parcels)
 }
 
 /// The pattern that means this text and nothing else.

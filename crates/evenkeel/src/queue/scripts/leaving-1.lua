@@ -1,13 +1,29 @@
 -- What was taken out of this shard for another one, in the order in which it was taken out.
--- KEYS 1 shard    ARGV 1 number of the other shard, 2 limit
--- Replies sequence, label (24: kind 1, id 16, place 1, score 6), record of each; a stamp that has run out has no record any more
--- Cost O(limit log n + records). Writes nothing.
+-- KEYS 1 shard    ARGV 1 number of the other shard, 2 limit, 3 "1" answers the first however long it is
+-- Replies sequence, label (24: kind 1, id 16, place 1, score 6), record of each; a stamp that has run out has no record any more.
+-- Of a first one above 1 MiB the length alone, in place of the record: to be asked for again
+-- Cost O(limit log n + records), 4 MiB unless told otherwise. Writes nothing.
+local ALONE_MAX, room = 1048576, 4194304
 local found = call('ZRANGE', tag .. ':leaving:' .. ARGV[1], 0, tonumber(ARGV[2]) - 1, 'WITHSCORES')
 local reply = {}
+
+local function answer(sequence, label, record)
+  reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = tonumber(sequence), label, record
+end
+
 for at = 1, #found, 2 do
   local kind, id = struct.unpack('>Bc16', found[at])
-  local raw = kind == 1 and call('GET', JOB .. id) or ''
-  if #raw > 0 then raw = string.char(string.byte(raw, 1) - 2) .. string.sub(raw, 2) end
-  for _, part in ipairs({ tonumber(found[at + 1]), found[at], raw }) do reply[#reply + 1] = part end
+  local size = kind == 1 and call('STRLEN', JOB .. id) or 0
+  local is_large, is_first = size > ALONE_MAX, at == 1
+  if is_large and is_first and ARGV[3] ~= '1' then
+    answer(found[at + 1], found[at], size)
+    break
+  end
+  local full = not is_first and (is_large or size > room)
+  if full then break end -- guard: queue_leaving_bytes
+  room = room - size
+  local raw = size > 0 and call('GET', JOB .. id) or ''
+  if size > 0 then raw = string.char(string.byte(raw, 1) - 2) .. string.sub(raw, 2) end
+  answer(found[at + 1], found[at], raw)
 end
 return reply

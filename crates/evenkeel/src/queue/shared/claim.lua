@@ -7,9 +7,9 @@ local INLINE_MAX, INLINE_LAST, CLAIM_MAX = 65536, '65535', 4194304
 local function looked_up(key)
   local raw = call('GETRANGE', key, '0', INLINE_LAST)
   if #raw < INLINE_MAX then return raw, #raw end
-  local size = call('STRLEN', key)
-  if size > INLINE_MAX then raw = string.sub(raw, 1, HEAD_LAST + 1) end
-  return raw, size
+  local size, last = call('STRLEN', key), '-1'
+  if size > INLINE_MAX then last = HEAD_LAST end -- guard: queue_large_body_left_behind
+  return call('GETRANGE', key, '0', last), size
 end
 
 local function travels(raw, size)

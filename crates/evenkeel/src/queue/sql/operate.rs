@@ -144,6 +144,34 @@ impl Judge {
         Ok(ids.into_iter().filter(|id| !ended.contains(id)).collect())
     }
 
+    /// A page of what waits, by due time and then by id: what the store has (its page), and what only rows have.
+    pub(crate) async fn waiting(
+        &self,
+        in_store: Vec<Listed>,
+        after: Option<Listed>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, QueueError> {
+        let (mut all, mut from) = (in_store, after);
+        loop {
+            let rows = self.ask(self.table.due(&self.topic, from, limit)).await?;
+            let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
+            let in_row_alone = rows.iter().zip(self.heads(&ids).await?).filter_map(|((id, row), head)| {
+                let is_alone = matches!(head, None | Some(Head::Ended { .. }));
+                is_alone.then_some(Listed { score: row.due_at, id: *id })
+            });
+            all.extend(in_row_alone);
+            all.sort_unstable_by_key(place_of);
+            let last = rows.last().map(|(id, row)| Listed { score: row.due_at, id: *id });
+            // Whatever comes before the last row that was read is known by now.
+            let is_known = |listed: &&Listed| last.is_some_and(|last| place_of(listed) <= place_of(&last));
+            if rows.len() < limit || all.iter().filter(is_known).count() >= limit {
+                all.truncate(limit);
+                return Ok(all);
+            }
+            from = last;
+        }
+    }
+
     /// How many jobs live, wherever they are.
     pub(crate) async fn count(&self) -> Result<u64, QueueError> {
         self.ask(self.table.count(&self.topic)).await
@@ -264,6 +292,11 @@ impl Judge {
             tracing::warn!(queue = %self.topic, %error, "{what} in the row and not in the store yet; the row decides");
         }
     }
+}
+
+/// The order of a page.
+fn place_of(listed: &Listed) -> (u64, JobId) {
+    (listed.score, listed.id)
 }
 
 /// The largest number of a row: a pause without an end.

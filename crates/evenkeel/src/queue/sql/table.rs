@@ -3,6 +3,7 @@
 use crate::guard::guard;
 use crate::queue::for_work::{JobPut, JobWish, job_record};
 use crate::queue::job::{End, FORGET_MS, JobId, Keep};
+use crate::queue::steps::Listed;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value};
 use crate::sql::take_versions;
@@ -38,6 +39,8 @@ pub(crate) trait JobTable: Send + Sync {
     fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> Answer<'a, bool>;
     /// The live jobs that are due before then, in the order of their ids, after one of them; without their records.
     fn page<'a>(&'a self, topic: &'a str, page: Page) -> Answer<'a, Vec<(JobId, JobRow)>>;
+    /// The live jobs in the order of their due times, then of their ids, after one of them; without their records.
+    fn due<'a>(&'a self, topic: &'a str, after: Option<Listed>, limit: usize) -> Answer<'a, Vec<(JobId, JobRow)>>;
     /// The rows of some jobs (at most `LIST_MAX`), without their records.
     fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>>;
     /// How many bytes the records of some live jobs have (at most `LIST_MAX`).
@@ -134,6 +137,10 @@ static CHANGE: Statement = Statement::new(
 static PAGE_OF_HEADS: Statement = Statement::new(
     "SELECT job, version, state, fence, due_at, ended_as FROM evenkeel_jobs \
      WHERE topic = ? AND state = 1 AND job > ? AND due_at < ? ORDER BY job LIMIT ?",
+);
+static PAGE_BY_DUE: Statement = Statement::new(
+    "SELECT job, version, state, fence, due_at, ended_as FROM evenkeel_jobs \
+     WHERE topic = ? AND state = 1 AND (due_at > ? OR due_at = ? AND job > ?) ORDER BY due_at, job LIMIT ?",
 );
 static HEADS: Lists = Lists::new(
     "SELECT job, version, state, fence, due_at, ended_as FROM evenkeel_jobs WHERE topic = ? AND job IN (..)",
@@ -362,6 +369,19 @@ impl<DB: Database> JobTable for SqlTable<DB> {
             let values = [Value::Text(topic), Value::Bytes(after), Value::count(page.due_before), limit];
             let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
             let rows = Row::<DB>::all(&mut connection, &PAGE_OF_HEADS, &values).await;
+            rows.and_then(job_rows).map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn due<'a>(&'a self, topic: &'a str, after: Option<Listed>, limit: usize) -> Answer<'a, Vec<(JobId, JobRow)>> {
+        Box::pin(async move {
+            // No job is due before 1970.
+            let score = after.map_or(Value::Int(-1), |after| Value::count(after.score));
+            let id = after.map_or([0; 16], |after| after.id.0);
+            let limit = Value::count(limit as u64);
+            let values = [Value::Text(topic), score, score, Value::Bytes(&id), limit];
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let rows = Row::<DB>::all(&mut connection, &PAGE_BY_DUE, &values).await;
             rows.and_then(job_rows).map_err(SqlError::of::<DB>)
         })
     }

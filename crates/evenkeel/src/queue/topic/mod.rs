@@ -131,9 +131,15 @@ impl Topic {
         if self.record.is_judged && self.judge.is_none() {
             let table = Arc::new(super::sql::SqlTable(pool.clone()));
             let (name, store, router) = (Arc::clone(&self.name), self.store.clone(), Arc::clone(&self.router));
-            self.judge = Some(Arc::new(super::sql::Judge::new(table, name, store, router, None)));
+            self.judge = Some(Arc::new(super::sql::Judge::new(table, name, store, router, self.horizon())));
         }
         self
+    }
+
+    /// How far ahead its programs keep jobs in the store.
+    #[cfg(feature = "sql")]
+    fn horizon(&self) -> Option<std::time::Duration> {
+        self.record.horizon_ms.filter(|_| guard("sql_operator_horizon")).map(std::time::Duration::from_millis)
     }
 
     /// Whether rows in a SQL database decide about its jobs, and this handle does not have that database (`sql`): what it lists and

@@ -1,6 +1,8 @@
 //! Looking through the jobs of a topic, page by page.
 
 use super::Topic;
+#[cfg(feature = "sql")]
+use crate::guard::guard;
 use crate::queue::error::QueueError;
 use crate::queue::job::{Job, JobId, Priority};
 use crate::queue::record::Unreadable;
@@ -53,9 +55,27 @@ impl Topic {
     /// Up to `limit` ids (at most 500) of all shards, by time and then by id, after a cursor: the last one of the page before.
     /// Jobs that come and go meanwhile do not make a page skip or repeat others.
     ///
+    /// Of a topic with rows, what waits includes jobs that only their rows know, such as those beyond the horizon. Such a page reads the live
+    /// rows of the topic in the order of their due times.
+    ///
     /// # Errors
-    /// [`QueueError::TooMany`], [`QueueError::Link`].
+    /// [`QueueError::TooMany`], [`QueueError::Link`], [`QueueError::Database`].
     pub async fn list(&self, place: Place, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
+        let in_store = self.list_of_store(place, after, limit).await?;
+        #[cfg(feature = "sql")]
+        if let Some(judge) = self.judge.as_ref().filter(|_| place == Place::Waiting && guard("sql_lists_rows")) {
+            return judge.waiting(in_store, after, limit).await;
+        }
+        Ok(in_store)
+    }
+
+    /// The same of what the store has.
+    pub(super) async fn list_of_store(
+        &self,
+        place: Place,
+        after: Option<Listed>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, QueueError> {
         let mut all = Vec::new();
         for shard in self.router.look().await?.iter() {
             for state in place.states() {
@@ -84,6 +104,8 @@ impl Topic {
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
         let answers = self.router.route(&ids, |id| *id, ask, |looked| matches!(looked, Ok(None))).await?;
+        #[cfg(feature = "sql")]
+        let answers = self.seen_in_rows(&ids, answers).await?;
         let states = place.states();
         let seen = listed.iter().zip(answers).filter_map(|(listed, looked)| match looked {
             Ok(Some(Found::Live { state, score, job })) => {
@@ -96,5 +118,23 @@ impl Topic {
             }
         });
         Ok(seen.collect())
+    }
+
+    /// The same, with what only rows know.
+    #[cfg(feature = "sql")]
+    async fn seen_in_rows(
+        &self,
+        ids: &[JobId],
+        answers: Vec<crate::queue::steps::Looked>,
+    ) -> Result<Vec<crate::queue::steps::Looked>, QueueError> {
+        let Some(judge) = &self.judge else { return Ok(answers) };
+        let mut all = Vec::with_capacity(answers.len());
+        for (id, looked) in ids.iter().zip(answers) {
+            all.push(match looked {
+                Ok(found @ (None | Some(Found::Ended(_)))) => Ok(judge.find(*id, found).await?),
+                looked => looked,
+            });
+        }
+        Ok(all)
     }
 }

@@ -59,7 +59,7 @@ impl Topic {
         let mut left: u64 = place.states().into_iter().map(|state| super::stats::count(&stats, state)).sum();
         let mut after = None;
         while left > 0 {
-            let listed = self.list(place, after, ITEMS_MAX).await?;
+            let listed = self.list_of_store(place, after, ITEMS_MAX).await?;
             let Some(last) = listed.last() else { break };
             after = Some(*last);
             left = left.saturating_sub(listed.len() as u64);

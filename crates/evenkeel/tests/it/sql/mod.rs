@@ -29,6 +29,7 @@ macro_rules! on_each {
     };
 }
 
+mod agree;
 mod contention;
 mod databases;
 mod inbox;

@@ -5,7 +5,9 @@ use evenkeel::Keel;
 use evenkeel::queue::job::{FORGET_MS, Keep};
 use evenkeel::queue::steps::{Beat, Found, Put, PutChange, QueueSteps, Report, SettleAndClaim, Settled, State};
 use evenkeel::queue::{Delivery, JobId, Queue};
+use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 use testkit::conformance::queue::Consumer;
 use testkit::servers::{Redis, RedisOptions};
@@ -20,6 +22,7 @@ on_each_database! {
     page_that_fails_is_halved_down_to_one_job
     unreadable_row_does_not_stop_the_sweep
     one_process_at_a_time_sweeps
+    body_that_panics_when_dropped_does_not_keep_its_lease
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -108,6 +111,38 @@ async fn crashed_job_with_live_row_is_dead_without_running<DB: Tested>(place: Pl
     let stage = Stage::open(&place).await;
     let id = stage.silent_at_last_attempt("crashes").await;
     assert_eq!(stage.fate(id).await, (true, false));
+}
+
+static ARMED: AtomicBool = AtomicBool::new(false);
+
+/// A body that panics when it is dropped.
+#[derive(Serialize, Deserialize)]
+struct Explosive(u32);
+
+impl Drop for Explosive {
+    fn drop(&mut self) {
+        assert!(!ARMED.load(SeqCst) || std::thread::panicking(), "it explodes");
+    }
+}
+
+/// What its row does not let run is dropped by the attempt itself, outside the handler.
+async fn body_that_panics_when_dropped_does_not_keep_its_lease<DB: Tested>(place: Place<DB>) {
+    let keel = Keel::memory();
+    let queue = keel.queue::<Explosive>("explosive").retries(0).sql(&place.pool).build().await.unwrap();
+    let id = queue.now(&Explosive(1)).await.unwrap();
+    place.run("DELETE FROM evenkeel_jobs").await;
+    ARMED.store(true, SeqCst);
+    let consumer = queue.consume(|_: Delivery<Explosive>| async { Ok::<_, Infallible>(()) });
+    let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
+    let (steps, shard) = queue.steps(&id);
+    let is_dead = async {
+        while !matches!(steps.job(&shard, id).await.unwrap(), Some(Found::Live { state: State::Dead, .. })) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), is_dead).await.expect("it keeps its lease");
+    task.abort();
+    let _ = task.await;
 }
 
 async fn done_in_store_alone_does_not_end_live_row<DB: Tested>(place: Place<DB>) {

@@ -3,7 +3,7 @@
 use super::world::{Consumer, World, job};
 use anyhow::{Context, Result, bail};
 use evenkeel::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
-use evenkeel::queue::job::{End, JobId, Keep, Priority, Stamp, Unique, UniqueKey};
+use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Priority, Stamp, Unique, UniqueKey};
 use evenkeel::queue::steps::{
     Enqueued, Found, Limits, NewJob, Outcome, Put, PutAnswer, PutChange, QueueSteps, Receipt, Revoked, SettleAndClaim,
     Settled, Shard, State, Tick, Ticked, When,
@@ -151,6 +151,35 @@ pub async fn a_parcel_that_comes_late_is_not_taken_again<Q: GrowSteps>(world: &W
     assert_eq!(world.queue.adopt(&other(world), 0, &late).await?, 3);
     assert_eq!(there_now.all_done().await?, 0, "done is done");
     assert_eq!(world.queue.gone(&world.shard, 1, 3).await?, 0);
+    Ok(())
+}
+
+/// Fifty bodies on their way came in one answer, however large they were: it was given up, and asked for again for ever.
+pub async fn a_step_of_growing_carries_four_mebibytes<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+    const KIB: usize = 1 << 10;
+    let sizes =
+        [("a", 900), ("b", 900), ("c", 1_000), ("d", 1_000), ("e", 1_000), ("f", 5_000), ("g", 1), ("h", 1_100)];
+    let sized = |(name, size): &(&str, usize)| {
+        let named = kept_by(1, name);
+        NewJob { spec: JobSpec { body: vec![7; size * KIB].into(), ..named.spec }, ..named }
+    };
+    for one in &sizes {
+        world.given(&[sized(one)]).await?;
+    }
+    grown(world).await?;
+    for (name, _) in sizes {
+        assert_eq!(give(world, Item::Job(kept_by(1, name).id)).await?, Given::Given);
+    }
+    for together in [4, 1, 1, 1, 1] {
+        let parcels = leaving(world).await?;
+        assert_eq!(parcels.len(), together);
+        let taken = world.queue.adopt(&other(world), 0, &parcels).await?;
+        world.queue.gone(&world.shard, 1, taken).await?;
+    }
+    for one in &sizes {
+        let Some(Found::Live { job, .. }) = there(world, sized(one).id).await? else { bail!("it is lost") };
+        assert!(job.spec.body == sized(one).spec.body);
+    }
     Ok(())
 }
 

@@ -85,7 +85,7 @@ macro_rules! queue_suite {
             // grow
             a_closed_shard_takes_in_nothing_that_another_keeps, what_is_given_is_nowhere_until_it_is_adopted,
             a_parcel_that_comes_late_is_not_taken_again, stamps_move_with_what_is_left_of_them,
-            new_shards_take_over_the_settings, fences_rise_across_shards,
+            a_step_of_growing_carries_four_mebibytes, new_shards_take_over_the_settings, fences_rise_across_shards,
             // wake
             claimable_work_leaves_markers, an_earlier_job_leaves_one_marker, idle_and_paused_calls_leave_none,
             resuming_leaves_markers,

@@ -124,6 +124,7 @@ pub async fn a_shielded_job_does_not_crash<Q: QueueSteps>(world: &World<Q>) -> R
     Ok(())
 }
 
+/// Its sender said that it must not run twice, whoever is to blame.
 pub async fn a_shielded_job_without_retries_does_not_run_twice<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let once = JobSpec { retries: Retries::Limited(0), ..job("once").spec };
     world.given(&[NewJob { spec: once, ..job("once") }]).await?;

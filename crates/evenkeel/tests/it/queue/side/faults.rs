@@ -9,8 +9,7 @@ use testkit::proxy::{Direction, Proxy};
 /// A rig on Redis, and the queue `mail` over a proxy.
 async fn rig() -> (Rig, Proxy, Queue<String>) {
     let rig = Rig::redis().await;
-    let port = rig.url().rsplit(':').next().and_then(|tail| tail.split(['/', '?']).next()?.parse().ok()).unwrap();
-    let proxy = Proxy::start(port, 1).await.unwrap();
+    let proxy = Proxy::start(rig.port(), 1).await.unwrap();
     let keel = rig.process_through(|url| proxy.url(url)).await;
     let mail = keel.queue("mail").build().await.unwrap();
     (rig, proxy, mail)

@@ -1,14 +1,16 @@
 //! Large bodies next to small ones on one keel.
 
 use super::desk::{Desk, open};
-use super::rig::{Rig, ended};
+use super::rig::{Rig, ended, told};
 use bytes::Bytes;
 use evenkeel::Keel;
 use evenkeel::codec::Raw;
 use evenkeel::queue::topic::Place;
 use evenkeel::queue::{Delivery, Handled, Queue};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
+use testkit::proxy::Proxy;
 use tokio::sync::{mpsc, oneshot};
 
 on_both! {
@@ -112,6 +114,31 @@ async fn a_page_of_large_jobs_is_read(rig: Rig) {
         let seen = page.jobs.iter().find(|seen| seen.id == *id).unwrap();
         assert!(seen.job.as_ref().unwrap().spec.body == body(number, size), "body {number}");
     }
+}
+
+/// An answer with all bodies of a page would take the connection from all small calls of the process.
+#[tokio::test]
+async fn a_page_comes_in_answers_of_four_mebibytes() {
+    told(async {
+        let rig = Rig::redis().await;
+        let proxy = Proxy::start(rig.port(), 1).await.unwrap();
+        let keel = rig.process_through(|url| proxy.url(url)).await;
+        let bulk = bulk(&keel).await;
+        for number in 0..12 {
+            bulk.now(&body(number, 900_000)).await.unwrap();
+        }
+        let topic = keel.topic("bulk").await.unwrap();
+        proxy.forget_commands();
+        let page = topic.peek(Place::Waiting, None, 100).await.unwrap();
+        assert_eq!(page.jobs.len(), 12);
+        let scripts = proxy.commands().into_iter().filter(|command| command.name == "EVALSHA");
+        let mut calls = BTreeMap::new();
+        scripts.for_each(|command| *calls.entry(command.argument).or_insert(0) += 1);
+        let mut calls: Vec<i32> = calls.into_values().collect();
+        calls.sort_unstable();
+        assert_eq!(calls, [3, 4], "three times four bodies, and the ids of four priorities");
+    })
+    .await;
 }
 
 /// What is noted at the end of a large record, and its lease, are as those of a small one.

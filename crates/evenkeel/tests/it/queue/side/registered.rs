@@ -3,6 +3,8 @@
 use super::desk::{Desk, open};
 use super::rig::{Rig, told};
 use evenkeel::Keel;
+use evenkeel::queue::steps::QueueSteps;
+use evenkeel::queue::{JobId, QueueError};
 use std::time::Duration;
 
 /// Takes the topics out of the register, as a flush does.
@@ -43,6 +45,29 @@ async fn a_sender_registers_its_topic_again_after_a_flush() {
         rig.advance(Duration::from_secs(31)).await;
         mail.now(&"a".to_owned()).await.unwrap();
         is_registered(&keel).await;
+    };
+    told(story).await;
+}
+
+/// After a flush a queue with a limit took in whatever came.
+#[tokio::test]
+async fn limits_are_set_again_after_a_flush() {
+    let story = async {
+        let rig = Rig::redis().await;
+        let mail = rig.mail_with(|builder| builder.jobs_max(1)).await;
+        let keel = forget_topics(&rig).await;
+        let (steps, shard) = mail.steps(&JobId([0; 16]));
+        let settings = format!("{}:meta", shard.tag());
+        keel.link().unwrap().command(settings.as_bytes(), redis::cmd("DEL").arg(&settings)).await.unwrap();
+        rig.advance(Duration::from_secs(31)).await;
+        mail.now(&"a".to_owned()).await.unwrap();
+        is_registered(&keel).await;
+        // The register comes first, the limits follow at once.
+        let mut known = redis::cmd("HEXISTS");
+        known.arg(&settings).arg("jobs_max");
+        while keel.link().unwrap().command(settings.as_bytes(), &known).await.unwrap() != redis::Value::Int(1) {}
+        assert!(matches!(mail.now(&"b".to_owned()).await, Err(QueueError::Full { .. })));
+        assert_eq!(steps.stats(&shard).await.unwrap().waiting(), 1);
     };
     told(story).await;
 }

@@ -62,6 +62,11 @@ impl Rig {
         }
     }
 
+    /// The port of the store's Redis.
+    pub(super) fn port(&self) -> u16 {
+        self.url().rsplit(':').next().and_then(|tail| tail.split(['/', '?']).next()?.parse().ok()).unwrap()
+    }
+
     /// What all keys of the store begin with.
     pub(super) fn prefix(&self) -> &str {
         match &self.store {

@@ -196,7 +196,11 @@ async fn a_shield_ends_with_its_suspect(rig: Rig) {
     let of_suspect = desk.next().await;
     assert!(job(&mail, &neighbor).await.shielded);
     of_suspect.answer(Ok(Handled::Done));
-    let unshielded = async { while job(&mail, &neighbor).await.shielded {} };
+    let unshielded = async {
+        while job(&mail, &neighbor).await.shielded {
+            tokio::task::yield_now().await;
+        }
+    };
     rig.while_time_passes(unshielded).await;
     assert!(job(&mail, &neighbor).await.started);
     of_neighbor.answer(Ok(Handled::Done));
@@ -222,10 +226,16 @@ async fn a_job_that_crashes_alone_once_too_often_is_dead(rig: Rig) {
     assert_eq!(state(&mail, &id).await, Some(State::Waiting(Priority::Normal)), "it was never alone");
     let desk = Desk::new();
     let office = open(desk.consumer(&mail));
-    assert_eq!(desk.next().await.delivery.id, id);
+    let case = desk.next().await;
+    assert_eq!(case.delivery.id, id);
     office.kill().await;
+    drop(case);
     let office = open(desk.consumer(&rig.mail().await));
-    let dead = async { while state(&mail, &id).await != Some(State::Dead) {} };
+    let dead = async {
+        while state(&mail, &id).await != Some(State::Dead) {
+            tokio::task::yield_now().await;
+        }
+    };
     rig.while_time_passes(dead).await;
     office.close().await;
 }

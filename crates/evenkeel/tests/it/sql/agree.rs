@@ -1,0 +1,268 @@
+//! Operators and programs agree: each operation of `Topic`, for each durability, before and after Redis has lost everything.
+
+use super::databases::{Place, Tested, on_each_database};
+use evenkeel::Keel;
+use evenkeel::queue::job::End;
+use evenkeel::queue::steps::{Found, Rescheduled, Revoked, State, When};
+use evenkeel::queue::topic::{NewTopicJob, Place as Among, Topic};
+use evenkeel::queue::{Delivery, Handled, JobId, Queue};
+use std::convert::Infallible;
+use std::time::Duration;
+use testkit::servers::{Redis, RedisOptions};
+
+on_each_database! {
+    operators_and_programs_agree_about_jobs_in_memory
+    operators_and_programs_agree_about_jobs_with_rows
+    operators_and_programs_agree_about_jobs_beyond_the_horizon
+    a_page_of_rows_and_store_is_complete_and_in_order
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY_MS: u64 = 86_400_000;
+
+/// Where the jobs are that are operated upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    Redis,
+    Rows,
+    RowsAlone,
+}
+
+/// What an operator does to a job that waits, or to a dead letter.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Nothing,
+    Revoke,
+    Move,
+    Edit,
+    RunNow,
+    Purge,
+    Add,
+    DeleteDead,
+    PurgeDead,
+    Redrive,
+}
+
+/// What has become of the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It waits with this body, so many hours from now, more or less.
+    Waits(u64, String),
+    Ended(Option<End>),
+    Unknown,
+}
+
+const ON_WAITING: [Act; 7] = [Act::Nothing, Act::Revoke, Act::Move, Act::Edit, Act::RunNow, Act::Purge, Act::Add];
+const ON_DEAD: [Act; 3] = [Act::DeleteDead, Act::PurgeDead, Act::Redrive];
+
+struct Desk {
+    redis: Redis,
+    queue: Queue<u32>,
+    topic: Topic,
+    kept: Kept,
+}
+
+impl Desk {
+    async fn open<DB: Tested>(place: &Place<DB>, kept: Kept) -> Self {
+        let redis = Redis::start(RedisOptions::new()).await.unwrap();
+        let (program, operator) =
+            (Keel::connect(&redis.url()).await.unwrap(), Keel::connect(&redis.url()).await.unwrap());
+        let builder = program.queue("agreed").retries(0);
+        let builder = match kept {
+            Kept::Redis => builder,
+            Kept::Rows => builder.sql(&place.pool),
+            Kept::RowsAlone => builder.sql(&place.pool).horizon(HOUR),
+        };
+        let queue = builder.build().await.unwrap();
+        let topic = operator.topic("agreed").await.unwrap().sql(&place.pool);
+        Self { redis, queue, topic, kept }
+    }
+
+    /// Five hours from now.
+    async fn waiting(&self) -> JobId {
+        self.queue.delay(5 * HOUR, &1).await.unwrap()
+    }
+
+    async fn dead(&self) -> JobId {
+        let id = self.queue.now(&1).await.unwrap();
+        let consumer =
+            self.queue.consume(|_: Delivery<u32>| async { Ok::<_, Infallible>(Handled::Dead("no use".into())) });
+        let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
+        while !matches!(self.queue.find(&id).await.unwrap(), Some(Found::Live { state: State::Dead, .. })) {
+            tokio::task::yield_now().await;
+        }
+        task.abort();
+        let _ = task.await;
+        id
+    }
+
+    async fn flush(&self) {
+        self.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+    }
+
+    /// Does it, and says what must have become of the job, as long as Redis loses nothing.
+    async fn act(&self, act: Act, id: JobId) -> Fate {
+        let topic = &self.topic;
+        let waits = |hours, body: &str| Fate::Waits(hours, body.to_owned());
+        match act {
+            Act::Nothing => waits(5, "1"),
+            Act::Revoke => {
+                assert_eq!(topic.revoke(&[id]).await.unwrap(), [Revoked::Revoked]);
+                Fate::Ended(Some(End::Revoked))
+            }
+            Act::Move => {
+                assert_eq!(topic.reschedule(id, When::In(DAY_MS)).await.unwrap(), Rescheduled::Changed);
+                waits(24, "1")
+            }
+            Act::Edit => {
+                assert_eq!(topic.edit(id, "2".into()).await.unwrap(), Rescheduled::Changed);
+                waits(5, "2")
+            }
+            Act::RunNow => {
+                assert_eq!(topic.run_now(&[id]).await.unwrap(), [Rescheduled::Changed]);
+                waits(0, "1")
+            }
+            Act::Purge => {
+                assert_eq!(topic.purge(Among::Waiting, "agreed").await.unwrap(), 1);
+                Fate::Ended(None)
+            }
+            Act::Add => {
+                let new = NewTopicJob {
+                    body: "3".into(),
+                    when: When::In(2 * 3_600_000),
+                    name: None,
+                    priority: Default::default(),
+                    retries: None,
+                };
+                let (added, _) = topic.add(new).await.unwrap();
+                assert_eq!(self.agreed(added).await, waits(2, "3"));
+                assert_eq!(topic.revoke(&[added]).await.unwrap(), [Revoked::Revoked]);
+                waits(5, "1")
+            }
+            Act::DeleteDead => {
+                assert_eq!(topic.delete_dead(&[id]).await.unwrap(), [true]);
+                Fate::Ended(None)
+            }
+            Act::PurgeDead => {
+                assert_eq!(topic.purge(Among::Dead, "agreed").await.unwrap(), 1);
+                Fate::Ended(None)
+            }
+            Act::Redrive => {
+                assert_eq!(topic.redrive(&id.to_string()).run().await.unwrap().taken, 1);
+                waits(0, "1")
+            }
+        }
+    }
+
+    /// What has become of the job, as the program and the operator see it alike, in lists and in figures.
+    async fn agreed(&self, id: JobId) -> Fate {
+        let (program, operator) = (self.queue.find(&id).await.unwrap(), self.topic.job(id).await.unwrap());
+        assert_eq!(format!("{program:?}"), format!("{operator:?}"));
+        let fate = match operator {
+            Some(Found::Live { state: State::Waiting(_), score, job }) => {
+                let hours = (score.saturating_sub(self.topic.now_ms()) + 1_800_000) / 3_600_000;
+                Fate::Waits(hours, String::from_utf8(job.spec.body.to_vec()).unwrap())
+            }
+            Some(Found::Ended(stamp)) => Fate::Ended(Some(stamp.end)),
+            None => Fate::Unknown,
+            other => panic!("{other:?}"),
+        };
+        for topic in [&self.topic, &self.queue.topic()] {
+            let page = topic.peek(Among::Waiting, None, 10).await.unwrap();
+            let is_listed = page.jobs.iter().any(|seen| seen.id == id);
+            assert_eq!(is_listed, matches!(fate, Fate::Waits(..)), "{fate:?} in {page:?}");
+            let stats = topic.stats().await.unwrap();
+            let count = stats.rows.unwrap_or(stats.total.waiting());
+            assert_eq!(count, page.jobs.len() as u64);
+        }
+        fate
+    }
+
+    /// One row of the table: what an operator did holds, and both sides say so.
+    async fn plays(&self, act: Act, id: JobId, is_flushed: bool) {
+        let told = self.act(act, id).await;
+        let is_lost = is_flushed && self.kept == Kept::Redis;
+        let holds = |fate: &Fate| match &told {
+            _ if is_lost => *fate == Fate::Unknown,
+            Fate::Ended(None) => matches!(fate, Fate::Ended(_) | Fate::Unknown),
+            told => fate == told,
+        };
+        let story = format!("{act:?} {:?}, flushed: {is_flushed}", self.kept);
+        let fate = self.agreed(id).await;
+        assert!(is_lost || holds(&fate), "{story}: {fate:?} at once");
+        if is_flushed {
+            self.flush().await;
+            let fate = self.agreed(id).await;
+            assert!(holds(&fate), "{story}: {fate:?} after the flush");
+        }
+        if self.kept != Kept::Redis {
+            self.queue.sweep_once().await.unwrap();
+        }
+        let fate = self.agreed(id).await;
+        assert!(holds(&fate), "{story}: {fate:?} at last");
+        self.topic.purge(Among::Waiting, "agreed").await.unwrap();
+    }
+}
+
+async fn agree<DB: Tested>(place: Place<DB>, kept: Kept) {
+    let desk = Desk::open(&place, kept).await;
+    for is_flushed in [false, true] {
+        for act in ON_WAITING {
+            let id = desk.waiting().await;
+            desk.plays(act, id, is_flushed).await;
+        }
+        for act in ON_DEAD {
+            let id = desk.dead().await;
+            desk.plays(act, id, is_flushed).await;
+        }
+    }
+}
+
+async fn operators_and_programs_agree_about_jobs_in_memory<DB: Tested>(place: Place<DB>) {
+    agree(place, Kept::Redis).await;
+}
+
+async fn operators_and_programs_agree_about_jobs_with_rows<DB: Tested>(place: Place<DB>) {
+    agree(place, Kept::Rows).await;
+}
+
+async fn operators_and_programs_agree_about_jobs_beyond_the_horizon<DB: Tested>(place: Place<DB>) {
+    agree(place, Kept::RowsAlone).await;
+}
+
+/// Rows that the store has, in other places than they say, and rows that it does not have make one list without gaps.
+async fn a_page_of_rows_and_store_is_complete_and_in_order<DB: Tested>(place: Place<DB>) {
+    let desk = Desk::open(&place, Kept::RowsAlone).await;
+    let mut sent = Vec::new();
+    for number in 0..30_u32 {
+        // Every other one beyond the horizon.
+        let minutes = if number % 2 == 0 { 30 + number } else { 90 + number };
+        sent.push(desk.queue.delay(Duration::from_secs(u64::from(minutes) * 60), &number).await.unwrap());
+    }
+    // What the store moves by itself is due later there than its row says.
+    let (steps, shard) = desk.queue.steps(&sent[0]);
+    let moved =
+        evenkeel::queue::steps::Reschedule { id: sent[0], when: Some(When::In(DAY_MS)), body: None, codec: None };
+    evenkeel::queue::steps::QueueSteps::reschedule(&steps, &shard, &[moved]).await.unwrap();
+    for limit in [1, 4, 7, 30, 31] {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = desk.topic.list(Among::Waiting, after, limit).await.unwrap();
+            assert!(page.len() <= limit);
+            let Some(last) = page.last() else { break };
+            after = Some(*last);
+            all.extend(page);
+        }
+        assert!(all.is_sorted_by_key(|listed| (listed.score, listed.id)), "{limit} at once");
+        let mut listed: Vec<JobId> = all.iter().map(|listed| listed.id).collect();
+        assert_eq!(listed.last(), Some(&sent[0]));
+        listed.sort_unstable();
+        let mut expected = sent.clone();
+        expected.sort_unstable();
+        assert_eq!(listed, expected, "{limit} at once");
+    }
+    // An operator knows the horizon, too: what it moves beyond leaves nothing new in the store.
+    let stats = desk.topic.stats().await.unwrap();
+    desk.topic.reschedule(sent[29], When::In(10 * DAY_MS)).await.unwrap();
+    assert_eq!(desk.topic.stats().await.unwrap().total.waiting(), stats.total.waiting());
+}
