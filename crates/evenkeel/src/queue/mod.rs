@@ -68,6 +68,7 @@ mod redis;
 mod register;
 mod registration;
 mod retry_delay;
+mod room;
 mod router;
 mod send;
 mod server;

@@ -8,7 +8,7 @@ use super::error::QueueError;
 pub use super::head::Head;
 use super::job::{End, Job, JobId, JobSpec, Keep, Priority, Stamp};
 use super::record::Unreadable;
-use crate::guard::guard;
+pub use super::room::{Report, Room};
 use crate::token::Token;
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -245,33 +245,6 @@ pub struct SettleAndClaim {
     pub room: Room,
 }
 
-/// How many suspects ([`Job::suspicion`]) a worker's process has a place for: those of one level at a time, and at most
-/// [`Room::places`] of them. A claim puts those without a place off by [`PUT_OFF_MS`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
-    /// How many jobs the process runs at once. 0: it takes no suspect now.
-    pub slots: u32,
-    /// The level of the suspects that run there.
-    pub level: u16,
-    /// How many of them run there.
-    pub running: u32,
-}
-
-impl Room {
-    /// How many suspects of a level may run at once.
-    #[must_use]
-    pub fn places(&self, level: u16) -> u32 {
-        let quarters = 2 * u32::from(level.min(16));
-        if self.slots == 0 { 0 } else { self.slots.checked_shr(quarters).unwrap_or(0).max(1) }
-    }
-
-    /// Whether there is a place for one more suspect of this level.
-    pub(super) fn has_place(&self, level: u16) -> bool {
-        let is_free = (self.running == 0 || self.level == level) && self.running < self.places(level);
-        is_free || !guard("model_suspect_places")
-    }
-}
-
 /// What `settle_and_claim` answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
@@ -325,26 +298,6 @@ pub struct Beat {
     pub lease_ms: u64,
     /// The deliveries, and how each runs.
     pub deliveries: Vec<(Receipt, Report)>,
-}
-
-/// How a delivery runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Its handler has begun, or is about to: should its lease lapse, that is a crash. Not taken back.
-    pub is_started: bool,
-    /// A suspect runs beside it, so that its lapse is no crash (but for a job that must not run twice, because it has no retries).
-    pub is_shielded: bool,
-    /// No other suspect runs beside it: its crash is nobody else's.
-    pub is_alone: bool,
-}
-
-impl Report {
-    /// A delivery whose handler has not begun.
-    pub const WAITS: Self = Self { is_started: false, is_shielded: false, is_alone: false };
-    /// One whose handler has begun.
-    pub const STARTED: Self = Self { is_started: true, is_shielded: false, is_alone: false };
-    /// One whose handler has begun, with no other suspect beside it.
-    pub const ALONE: Self = Self { is_started: true, is_shielded: false, is_alone: true };
 }
 
 /// What a `revoke` found.
