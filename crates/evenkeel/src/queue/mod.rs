@@ -51,6 +51,7 @@ mod consume;
 mod cron;
 mod durable;
 mod error;
+mod figures;
 #[cfg(feature = "sql")]
 mod for_work;
 pub mod grow;
