@@ -107,7 +107,7 @@ impl Service {
     /// Adds a product without stock.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] for a name that is none; [`StoreError::NameTaken`](crate::store::StoreError::NameTaken).
+    /// [`ServiceError::Invalid`] for a name that is none; [`StoreError::NameTaken`].
     pub async fn add_product(&self, name: &str) -> Result<Product, ServiceError> {
         let name = Name::parse(name).map_err(|why| ServiceError::invalid("name", &why))?;
         Ok(self.0.store.add_product(&name).await?)
