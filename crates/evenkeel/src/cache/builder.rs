@@ -379,12 +379,14 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let tracker = self.tracker(&name, &settings)?;
         let hub = &self.keel.caches().hub;
         hub.register(self.keel.link(), &self.keel.caches().entries);
-        let store = self.store(schema, settings.store_timeout, breaker).with_tracker(&tracker, hub);
+        let store = self.store(schema, settings.store_timeout, breaker).with_tracker(&tracker);
         let waiters = Arc::new(Waiters::new(settings.waiters_max, Arc::clone(&metrics)));
         let ledger = Ledger::new(settings.recent, settings.recent_max);
         let deferral = Deferral::of(&self.keel, &self.name);
         let redrive = Arc::new(Redrive::new(&store, ledger, deferral, &clock, &metrics, hub));
         let handles = self.keel.caches().enter(&self.name, &redrive)?;
+        // Not before: one that is refused would take the place of the one that is open.
+        store.tell(&tracker, hub);
         hub.before_open(&redrive);
         redrive.take_over();
         let core = Core {

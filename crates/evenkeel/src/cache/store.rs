@@ -140,15 +140,21 @@ impl Store {
         Soon { here, store_ms: self.link().map_or_else(|| self.clock.soon_unix_ms(), |link| link.server_ms_at(here)) }
     }
 
-    /// Lets `tracker` hear what changes, and what this process is about to change. Nothing is told under a published protocol.
-    pub(crate) fn with_tracker<V: Send + Sync + 'static>(mut self, tracker: &Arc<Tracker<V>>, hub: &Hub) -> Self {
+    /// Lets `tracker` hear what this process is about to change. Nothing is told under a published protocol.
+    pub(crate) fn with_tracker<V: Send + Sync + 'static>(mut self, tracker: &Arc<Tracker<V>>) -> Self {
         if matches!(self.backend, Backend::Published { .. }) {
             return self;
         }
-        let listener: Arc<dyn ChangeListener> = Arc::<Tracker<V>>::clone(tracker);
-        hub.listen(tracker.front(), &listener);
         self.own_steps = Some(Arc::<Tracker<V>>::clone(tracker));
         self
+    }
+
+    /// Lets `tracker` hear what changes in the store, in place of a cache of this name that is gone.
+    pub(crate) fn tell<V: Send + Sync + 'static>(&self, tracker: &Arc<Tracker<V>>, hub: &Hub) {
+        if self.own_steps.is_some() {
+            let listener: Arc<dyn ChangeListener> = Arc::<Tracker<V>>::clone(tracker);
+            hub.listen(tracker.front(), &listener);
+        }
     }
 
     /// Whether changes of entries that were read for it are told.
