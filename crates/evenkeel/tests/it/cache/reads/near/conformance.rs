@@ -12,6 +12,7 @@ on_both! {
     an_absent_row_is_near_too
     a_peek_sees_what_is_near_and_asks_nobody
     an_invalidation_elsewhere_ends_it
+    refused_cache_leaves_the_open_one_notified
     the_writer_sees_its_own_write
     an_invalidation_whose_caller_goes_away_ends_it
     a_purge_ends_it
@@ -85,6 +86,18 @@ async fn an_invalidation_elsewhere_ends_it(rig: Rig) {
     heard(&keel).await;
     assert_eq!(get(&here, &db).await, some("b"));
     bring_near(&here, &db).await;
+    assert_eq!(get(&here, &db).await, some("b"));
+}
+
+/// Opening the name once more is refused, and must not redirect the notifications of the cache that is open.
+async fn refused_cache_leaves_the_open_one_notified(rig: Rig) {
+    let keel = rig.process().await;
+    let (here, elsewhere, db) = (near(&keel), rig.rows().await, Db::with("a"));
+    bring_near(&here, &db).await;
+    assert!(keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).near(100).build().is_err());
+    db.write(1, "b");
+    elsewhere.invalidate(&1).await.unwrap();
+    heard(&keel).await;
     assert_eq!(get(&here, &db).await, some("b"));
 }
 
