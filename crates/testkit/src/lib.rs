@@ -6,6 +6,7 @@
 //! * [`mutants`] — the table of protocol guards and of the tests that fail without them.
 //! * [`process`] — child processes in general: pause, resume, kill, tail of the log.
 //! * [`history`] — a recorder of operations, and checkers of staleness and linearizability.
+//! * [`memory`] — how much memory a test has taken.
 //! * [`proxy`] — a seeded TCP proxy that makes faults between a client and a server.
 //! * [`browser`] — headless Chromium for pages.
 //! * [`CommandTrace`] — what a Redis executed, to count round trips.
@@ -21,6 +22,7 @@ pub mod demo;
 mod eventually;
 mod folder;
 pub mod history;
+pub mod memory;
 pub mod mutants;
 pub mod park;
 pub mod process;

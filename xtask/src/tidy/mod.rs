@@ -4,6 +4,7 @@
 
 mod boundaries;
 mod changelog;
+mod extremes;
 mod guarantees;
 mod guards;
 mod hazards;
@@ -60,6 +61,7 @@ const RULES: &[Rule] = &[
     guarantees::RULE,
     hazards::RULE,
     sentences::RULE,
+    extremes::RULE,
     keyspace::RULE,
     metrics::RULE,
     links::RULE,

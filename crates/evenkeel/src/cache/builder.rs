@@ -62,7 +62,7 @@ impl Keel {
     ///
     /// Open it once and clone the handle: two handles that do not know of each other would not cut each other's loads off.
     ///
-    /// Caches of one keel share their tasks. Each name still costs a few kilobytes and metrics of its own: for thousands of tenants
+    /// Caches of one keel share their tasks. Their number has no limit, and each name costs memory and metrics of its own: for thousands of tenants
     /// put the tenant into the key of one cache, as in `cache::<(u32, u64), User>("user")`.
     pub fn cache<K: ?Sized, V>(&self, name: &str) -> CacheBuilder<K, V> {
         CacheBuilder {

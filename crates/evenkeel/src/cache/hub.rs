@@ -53,7 +53,7 @@ impl Hub {
     pub(crate) fn listen(&self, front: &[u8], listener: &Arc<dyn ChangeListener>) {
         let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
         listeners.all.insert(front.into(), Arc::downgrade(listener));
-        if listeners.all.len() >= listeners.sweep_at.max(SWEEP_MIN) {
+        if listeners.all.len() >= listeners.sweep_at.max(SWEEP_MIN) && guard("cache_hub_sweeps") {
             listeners.all.retain(|_, listener| listener.strong_count() > 0);
             listeners.sweep_at = listeners.all.len() * 2;
         }

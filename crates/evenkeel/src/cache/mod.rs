@@ -50,8 +50,8 @@
 //! What happens in between is the protocol of [`steps`]; docs/spec/cache.md tells it in words. In this folder, from the
 //! outside in: `cache` and `builder` are the surface; `look` and `want` decide about what a read found; `load`, `flight`, `loader`,
 //! `fill` and `admission` are a load from its beginning to its end; `ledger`, `redrive` and `deferral` see to it that
-//! invalidations happen; `tracker` hears what the store tells, `near` keeps what is right by it, and `news` waits for it; `store` is the seam
-//! to `redis` and `memory`.
+//! invalidations happen; `hub` is what the caches of a keel share (one listener, one hook, one loop, the `driver`); `tracker` hears what the
+//! store tells, `near` keeps what is right by it, and `news` waits for it; `store` is the seam to `redis` and `memory`.
 
 mod admission;
 mod batch;

@@ -8,6 +8,7 @@ use super::refusal;
 use super::stream::{self, Stream, Tls};
 use super::target::Target;
 use crate::clock::Clock;
+use crate::guard::guard;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisResult};
 use std::future::Future;
@@ -119,7 +120,8 @@ impl Connector {
             login = login.set_username(user);
         }
         // A user alone would be ignored, and the default user be logged in.
-        if let Some(password) = self.target.password.as_deref().or(self.target.user.as_ref().map(|_| "")) {
+        let alone = self.target.user.as_ref().filter(|_| guard("link_user_alone")).map(|_| "");
+        if let Some(password) = self.target.password.as_deref().or(alone) {
             login = login.set_password(password);
         }
         login

@@ -1,5 +1,6 @@
 //! What can go wrong on the way to Redis, and what to do about it.
 
+use super::identity::NEEDED;
 use redis::{ErrorKind, RedisError, ServerError};
 
 /// Codes with which a healthy server asks to be tried again later.
@@ -48,6 +49,14 @@ pub enum LinkError {
         /// Redis's own words.
         message: String,
     },
+    /// The server is older than Evenkeel needs. Nothing was done there.
+    #[error("Redis at {address} is version {version}; {NEEDED}")]
+    TooOld {
+        /// Host and port, never a password.
+        address: String,
+        /// The version it says it is.
+        version: String,
+    },
     /// The answer had another shape than the caller expects.
     #[error("Redis answered something else than expected: {0}")]
     Unexpected(String),
@@ -64,7 +73,7 @@ impl LinkError {
         match self {
             Self::Down { .. } | Self::NoAnswer { .. } | Self::EpochOver | Self::Busy { .. } => true,
             Self::Refused { code, .. } => PASSING.contains(&code.as_str()),
-            Self::Unexpected(_) | Self::Options(_) | Self::RuntimeEnded => false,
+            Self::TooOld { .. } | Self::Unexpected(_) | Self::Options(_) | Self::RuntimeEnded => false,
         }
     }
 
@@ -80,12 +89,13 @@ impl LinkError {
     }
 
     /// What went wrong, without what it means for the call: for the reason of another error.
-    pub(super) fn cause(&self) -> String {
+    pub(crate) fn cause(&self) -> String {
         match self {
             Self::Down { reason, .. } => reason.clone(),
             Self::NoAnswer { reason } => format!("no answer from Redis ({reason})"),
             Self::EpochOver => "the new connection ended at once".to_owned(),
             Self::Busy { limit } => format!("more than {limit} commands are waiting for Redis"),
+            Self::TooOld { version, .. } => format!("it is version {version}; {NEEDED}"),
             other => other.to_string(),
         }
     }
@@ -149,7 +159,8 @@ mod tests {
     #[test]
     fn what_lasts_is_not_worth_repeating() {
         let unexpected = LinkError::Unexpected(String::new());
-        for lasting in [refused("WRONGTYPE"), refused("NOPERM"), unexpected, LinkError::RuntimeEnded] {
+        let old = LinkError::TooOld { address: String::new(), version: String::new() };
+        for lasting in [refused("WRONGTYPE"), refused("NOPERM"), unexpected, old, LinkError::RuntimeEnded] {
             assert!(!lasting.is_retryable(), "{lasting}");
         }
     }

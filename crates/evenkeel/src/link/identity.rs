@@ -1,5 +1,6 @@
 //! Who the server says it is: role, run id, replication id, version.
 
+use super::error::LinkError;
 use super::open::OpenError;
 use crate::guard::guard;
 use redis::Value;
@@ -33,13 +34,7 @@ impl Identity {
 
     /// Reads an `INFO` answer; `None` if the fields are not there.
     pub(super) fn parse(answer: &Value) -> Option<Self> {
-        let text = match answer {
-            Value::VerbatimString { text, .. } | Value::SimpleString(text) => text.as_str(),
-            Value::BulkString(bytes) => std::str::from_utf8(bytes).ok()?,
-            _ => return None,
-        };
-        let field =
-            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
+        let field = |name: &str| field(answer, name);
         Some(Self {
             run_id: field("run_id")?.to_owned(),
             replication_id: field("master_replid")?.to_owned(),
@@ -50,16 +45,10 @@ impl Identity {
         })
     }
 
-    /// Refuses what an epoch cannot stand on, with the reason.
-    pub(super) fn check(&self) -> Result<(), OpenError> {
-        if self
-            .version
-            .split('.')
-            .next()
-            .and_then(|major| major.parse::<u32>().ok())
-            .is_none_or(|major| major < VERSION_MIN)
-        {
-            return Err(OpenError::says(format!("it is version {}; {NEEDED}", self.version)));
+    /// Refuses what an epoch cannot stand on, with the reason. `address` is the server's.
+    pub(super) fn check(&self, address: String) -> Result<(), OpenError> {
+        if is_too_old(&self.version) {
+            return Err(LinkError::TooOld { address, version: self.version.clone() }.into());
         }
         if let Some(primary) = self.follows.as_ref().filter(|_| !self.primary && guard("link_role")) {
             return Err(OpenError::says(format!("it is a replica of {primary}, and writes need the primary")));
@@ -74,4 +63,31 @@ impl Identity {
     pub(super) fn is_same_server(&self, other: &Self) -> bool {
         (self.run_id == other.run_id && self.replication_id == other.replication_id) || !guard("link_other_server")
     }
+}
+
+/// The command whose answer [`version`] reads. Servers before Redis 7.0 know it, and refuse [`Identity::question`].
+pub(super) fn version_question() -> redis::Cmd {
+    let mut cmd = redis::cmd("INFO");
+    cmd.arg("server");
+    cmd
+}
+
+/// The version that an `INFO` answer tells.
+pub(super) fn version(answer: &Value) -> Option<String> {
+    field(answer, "redis_version").map(str::to_owned)
+}
+
+pub(super) fn is_too_old(version: &str) -> bool {
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    major.is_none_or(|major| major < VERSION_MIN)
+}
+
+/// A field of an `INFO` answer.
+fn field<'a>(answer: &'a Value, name: &str) -> Option<&'a str> {
+    let text = match answer {
+        Value::VerbatimString { text, .. } | Value::SimpleString(text) => text.as_str(),
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok()?,
+        _ => return None,
+    };
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }

@@ -95,7 +95,8 @@ impl Link {
     ///
     /// # Errors
     /// [`LinkError::Options`] if the options cannot work, [`LinkError::Refused`] if the server will not have us (password,
-    /// database number, permissions), [`LinkError::Down`] if it cannot be reached now.
+    /// database number, permissions), [`LinkError::TooOld`] if it is older than Redis 7.0, [`LinkError::Down`] if it cannot be
+    /// reached now.
     pub async fn connect(options: LinkOptions, clock: Clock) -> Result<Self, LinkError> {
         Self::begin(options, clock, false).await
     }
@@ -104,7 +105,7 @@ impl Link {
     /// keeps trying as it does after every failure. [`state`](Self::state) says when it is up.
     ///
     /// # Errors
-    /// [`LinkError::Options`] and [`LinkError::Refused`], as of [`connect`](Self::connect).
+    /// [`LinkError::Options`], [`LinkError::Refused`] and [`LinkError::TooOld`], as of [`connect`](Self::connect).
     pub async fn connect_lazy(options: LinkOptions, clock: Clock) -> Result<Self, LinkError> {
         Self::begin(options, clock, true).await
     }
@@ -113,7 +114,7 @@ impl Link {
     /// changes anything elsewhere. A server that is away is no error.
     ///
     /// # Errors
-    /// [`LinkError::Options`] and [`LinkError::Refused`], as of [`connect`](Self::connect).
+    /// [`LinkError::Options`], [`LinkError::Refused`] and [`LinkError::TooOld`], as of [`connect`](Self::connect).
     pub async fn check(options: LinkOptions) -> Result<(), LinkError> {
         let shared = Shared::new(options, Clock::system())?;
         match Box::pin(open::open(&shared)).await.err().and_then(|error| error.lasting) {

@@ -5,7 +5,7 @@ use super::connect::{Connected, Connector};
 use super::epoch::Epoch;
 use super::error::LinkError;
 use super::health::Health;
-use super::identity::Identity;
+use super::identity::{self, Identity};
 use super::lane::Lane;
 use super::server_errors::ServerErrors;
 use super::shared::Shared;
@@ -67,8 +67,11 @@ pub(super) async fn open(shared: &Shared) -> Result<Arc<Epoch>, OpenError> {
         lane.tracks = tracking::begin(shared, &lane).await?;
         lanes.push(lane);
     }
-    let identity = ask_identity(&lanes[0]).await?;
-    identity.check()?;
+    let identity = match ask_identity(&lanes[0]).await {
+        Ok(identity) => identity,
+        Err(refusal) => return Err(too_old(&lanes[0], connector.address(), refusal).await.into()),
+    };
+    identity.check(connector.address())?;
     load_scripts(shared, &lanes[0]).await?;
     let asked = shared.server_clock.asked();
     shared.server_clock.learn(asked, &lanes[0].probe(&redis::cmd("TIME")).await?);
@@ -138,6 +141,19 @@ pub(super) async fn listening<'a>(shared: &Shared, epoch: &'a Epoch) -> Result<&
 pub(super) async fn ask_identity(lane: &Lane) -> Result<Identity, LinkError> {
     let answer = lane.probe(&Identity::question()).await?;
     Identity::parse(&answer).ok_or_else(|| LinkError::Unexpected("INFO told neither role nor run id".to_owned()))
+}
+
+/// What the refusal of the question who it is means: before Redis 7.0 a server refused it as bad syntax, and tells its version alone.
+async fn too_old(lane: &Lane, address: String, refusal: LinkError) -> LinkError {
+    let is_syntax = matches!(&refusal, LinkError::Refused { code, .. } if code == "ERR");
+    if !is_syntax || !guard("link_old_version") {
+        return refusal;
+    }
+    let version = lane.probe(&identity::version_question()).await.ok().as_ref().and_then(identity::version);
+    match version {
+        Some(version) if identity::is_too_old(&version) => LinkError::TooOld { address, version },
+        _ => refusal,
+    }
 }
 
 async fn load_scripts(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {

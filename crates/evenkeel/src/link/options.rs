@@ -66,6 +66,12 @@ impl LinkOptions {
         self
     }
 
+    /// Host and port, never a password.
+    #[cfg(feature = "lock")]
+    pub(crate) fn address(&self) -> String {
+        self.target.to_string()
+    }
+
     pub(super) fn new(target: Target) -> Self {
         Self {
             target,

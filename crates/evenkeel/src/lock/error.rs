@@ -20,10 +20,9 @@ pub enum LockError {
         free_in: Duration,
     },
     /// Too few servers of a [`Redlock`](super::Redlock) answered, or take part: the others are away, or were started again and sit
-    /// out the longest ttl. Try later; what was taken meanwhile ends with its lease.
-    #[error(
-        "{taking_part} of {servers} servers answered and take part, {needed} are needed; the others are away, or were started again and sit out"
-    )]
+    /// out the longest ttl. Try later; what was taken meanwhile ends with its lease. If so many servers refuse this program (password,
+    /// version) that no majority is left, trying again cannot help.
+    #[error("{taking_part} of {servers} servers answered and take part, {needed} are needed; {}", others(unreached))]
     NoQuorum {
         /// How many answered and take part.
         taking_part: usize,
@@ -31,6 +30,8 @@ pub enum LockError {
         needed: usize,
         /// How many there are.
         servers: usize,
+        /// Those without a connection.
+        unreached: Vec<Unreached>,
     },
     /// Programs name different numbers for the same thing, so that they would not keep each other out. Nothing was done. Give all
     /// of them the same number; if it is to change, change the stored one when none works with the old one any more.
@@ -66,7 +67,11 @@ impl LockError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Link(error) => error.is_retryable(),
-            Self::Busy { .. } | Self::NoQuorum { .. } => true,
+            Self::Busy { .. } => true,
+            Self::NoQuorum { needed, servers, unreached, .. } => {
+                let refusals = unreached.iter().filter(|server| !server.error.is_retryable()).count();
+                servers.saturating_sub(refusals) >= *needed
+            }
             Self::Differs { .. } | Self::Invalid(_) => false,
             #[cfg(feature = "sql")]
             Self::Sql(error) => error.is_retryable(),
@@ -102,6 +107,24 @@ fn for_more(free_in: Duration) -> String {
         0 => ": another task of this process asked for it before and has no answer yet".to_owned(),
         ms => format!(", for {ms} ms more unless it is given back or renewed"),
     }
+}
+
+fn others(unreached: &[Unreached]) -> String {
+    match unreached {
+        [] => "the others are away, or were started again and sit out".to_owned(),
+        _ => unreached.iter().map(Unreached::to_string).collect::<Vec<_>>().join("; "),
+    }
+}
+
+/// A server of a [`Redlock`](super::Redlock) that has no connection, and why.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{address}: {}", error.cause())]
+#[non_exhaustive]
+pub struct Unreached {
+    /// Host and port, never a password.
+    pub address: String,
+    /// Why there is none.
+    pub error: LinkError,
 }
 
 /// The guard does not hold its lock any more.

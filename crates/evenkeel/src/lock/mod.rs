@@ -80,7 +80,7 @@ mod atomics {
 
 pub use attempt::Wait;
 pub use builder::LockBuilder;
-pub use error::{LockError, LossReason, Lost};
+pub use error::{LockError, LossReason, Lost, Unreached};
 pub use exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 #[cfg(feature = "sql")]
 pub use fence::{FenceError, FencedTransaction};

@@ -38,6 +38,9 @@ pub struct QueueBuilder<T, C = Json> {
 
 impl Keel {
     /// Begins a queue called `name`: 1 to 64 letters, digits, `-`, `_` or `.`, the same in every process of the fleet.
+    ///
+    /// A name is a kind of work. The store remembers each for good, with its pause, its limits and its shards, so put a tenant or a user
+    /// into the job instead.
     pub fn queue<T>(&self, name: &str) -> QueueBuilder<T> {
         QueueBuilder {
             keel: self.clone(),

@@ -37,7 +37,7 @@
 //! In this folder, from the outside in: `queue`, `builder` and `order` are the surface; `send` and `durable` the way in; `consume/`
 //! runs jobs; `periodic` and `cron` are schedules; `store` is the seam to `redis` and `memory`, `sql/` the
 //! rows that judge jobs under `Durability::Sql`, `shards` decides who keeps a
-//! job, `router` finds it there also while the topic `grow`s, `register` knows which topics there are.
+//! job, `router` finds it there also while the topic `grow`s, `register` knows which topics there are, and `registration` keeps them there.
 //!
 //! * [`Queue`] — what a program holds: it sends jobs, and [runs](Queue::consume) them.
 //! * [`topic::Topic`] — the same for those who operate it, whatever the type of its jobs.

@@ -240,7 +240,8 @@ impl Writer {
         }
         self.remove_spent()?;
         // Old obligations that still wait hold up whole segments behind them: they are copied to the end.
-        while self.segments.bytes() > 2 * self.options.bytes_max + 2 * self.options.segment_bytes {
+        let most = self.options.bytes_max.saturating_add(self.options.segment_bytes).saturating_mul(2);
+        while self.segments.bytes() > most {
             let Some((_, copies)) = self.shared.live().oldest() else { return Ok(()) };
             if self.segments.active_bytes() >= self.options.segment_bytes {
                 self.roll()?;

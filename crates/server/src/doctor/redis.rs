@@ -16,6 +16,8 @@ const ROUND_TRIP_MAX: Duration = Duration::from_millis(5);
 /// Deadlines are measured on each machine's own clock, so skew harms nothing but the reading of logs.
 const SKEW_MAX_MS: u64 = 1_000;
 
+const VERSION_REMEDY: &str = "use Redis 7.0 or Valkey 7.2 or later";
+
 /// Fields of `INFO`.
 type Info = HashMap<String, String>;
 
@@ -57,6 +59,10 @@ fn unreachable(address: &Address, server: &mut Server, error: &LinkError) {
         LinkError::Refused { code, .. } if code == "NOPROTO" => {
             server.reached = true;
             server.fail("protocol", sentence, "use Redis 7.0, Valkey 7.2 or newer, and no proxy without RESP3");
+        }
+        LinkError::TooOld { version, .. } => {
+            server.reached = true;
+            server.fail("version", format!("Redis {version}"), VERSION_REMEDY);
         }
         // A server that answers, and will not have us, has been reached.
         LinkError::Refused { .. } => {
@@ -155,7 +161,7 @@ fn version(server: &mut Server, info: &Info) {
     };
     let parts: Vec<u32> = version.split('.').filter_map(|part| part.parse().ok()).collect();
     let enough = matches!(parts.as_slice(), [major, minor, ..] if (*major, *minor) >= needed);
-    server.judge(enough, "version", format!("{name} {version}"), "use Redis 7.0 or Valkey 7.2 or later");
+    server.judge(enough, "version", format!("{name} {version}"), VERSION_REMEDY);
 }
 
 fn topology(server: &mut Server, info: &Info) {

@@ -1,7 +1,7 @@
 //! `doctor` against real servers: healthy ones, and ones with something wrong.
 
 use crate::program::{Ran, evenkeel, normal};
-use testkit::servers::{Redis, RedisOptions};
+use testkit::servers::{OldRedis, Redis, RedisOptions};
 
 /// Runs `doctor` on one address and keeps its checks.
 async fn doctor(url: &str) -> Ran {
@@ -80,6 +80,21 @@ async fn a_server_without_hello_is_told_which_version_to_use() {
     let ran = doctor(&redis.url()).await;
     assert_eq!(ran.code, 1, "{}", ran.out);
     assert!(ran.out.contains("use Redis 7.0, Valkey 7.2 or newer") && !ran.out.contains("password"), "{}", ran.out);
+}
+
+/// It was told to correct its password.
+#[tokio::test]
+async fn redis_six_is_told_which_version_to_use() {
+    let redis = OldRedis::start("6.2.14").await.unwrap();
+    let url = redis.url();
+    let ran = tokio::task::spawn_blocking(move || evenkeel(&["doctor", &url])).await.unwrap();
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(
+        ran.out.contains("Redis 6.2.14") && ran.out.contains("use Redis 7.0 or Valkey 7.2 or later"),
+        "{}",
+        ran.out
+    );
+    assert!(!ran.out.contains("password") && !ran.out.contains("syntax"), "{}", ran.out);
 }
 
 #[tokio::test]

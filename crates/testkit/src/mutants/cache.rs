@@ -474,4 +474,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "Under Protocol::Lease a value of another type under a key makes every read a load.",
         "cache::reads::neighbors::published_protocols_replace_a_foreign_type",
     ),
+    mutant(
+        "cache_hub_sweeps",
+        "A program that opens and closes caches remembers each of them.",
+        "cache::hub::tests::caches_that_are_gone_are_forgotten",
+    ),
 ];

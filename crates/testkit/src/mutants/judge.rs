@@ -20,6 +20,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::inbox::sqlite::old_messages_are_forgotten_and_parked_ones_are_not",
     ),
     mutant(
+        "inbox_group_without_zero",
+        "A zero byte in the name of a group takes the transaction of its caller back.",
+        "sql::inbox::postgres::every_extreme_is_taken_or_refused",
+    ),
+    mutant(
         "sql_start",
         "A job that was revoked, or moved, runs from a store that has not heard of it.",
         "sql::judged::sqlite::a_revoked_job_never_runs_whatever_the_store_says",

@@ -46,8 +46,18 @@ pub(super) const ROWS: &[Mutant] = &[
         "link::refusals::http_server_is_named_as_one",
     ),
     mutant(
+        "link_old_version",
+        "A Redis 6 is told that its syntax is wrong, and not which version is needed.",
+        "link::refusals::redis_six_is_told_its_version_and_the_one_needed",
+    ),
+    mutant(
         "link_listener_caught",
         "A listener that panics ends the connection at every push.",
         "link::hostile::listener_that_panics_ends_no_connection",
+    ),
+    mutant(
+        "link_user_alone",
+        "A user without a password is ignored, and the default user logs in.",
+        "link::refusals::user_that_needs_no_password_is_logged_in",
     ),
 ];

@@ -255,4 +255,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "A floor that leaves no room for higher fences gives two holders in a row the same one.",
         "lock::side::extremes::redis::fences_rise_above_the_highest_floor",
     ),
+    mutant(
+        "lock_refuses_first",
+        "A call that can never succeed waits for the lock before it is refused.",
+        "lock::side::bounds::memory::an_invalid_call_is_refused_before_it_waits",
+    ),
 ];

@@ -59,4 +59,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "A rejoin that comes after the release holds the lock for a whole lease.",
         "lock::redlock::memory_node::tests::a_rejoin_after_the_release_is_refused",
     ),
+    mutant(
+        "redlock_names_unreached",
+        "A wrong password for the servers of a Redlock reads as if they were away.",
+        "lock::redlock::refusals::wrong_password_is_named_with_its_server",
+    ),
 ];

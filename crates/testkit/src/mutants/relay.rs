@@ -124,4 +124,14 @@ pub(super) const ROWS: &[Mutant] = &[
         "A relay reads two hundred works at once, however large they are.",
         "sql::relay::sqlite::attacked::a_claim_is_bounded_by_its_bytes",
     ),
+    mutant(
+        "relay_spans_shortened",
+        "A span without end overflows where the database adds it to a time.",
+        "sql::relay::attacked::extreme_settings_neither_wedge_nor_overflow",
+    ),
+    mutant(
+        "stream_sink_remember_bounded",
+        "Redis refuses every message of a sink that remembers sequences for ever.",
+        "sql::extremes::stream_on_redis_takes_messages_at_its_extremes",
+    ),
 ];

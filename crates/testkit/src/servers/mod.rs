@@ -16,6 +16,7 @@ pub mod certificates;
 mod instance;
 pub(crate) mod mariadb;
 mod nats;
+mod old_redis;
 mod port;
 pub(crate) mod postgres;
 mod program;
@@ -31,6 +32,7 @@ pub(crate) use readiness::wait as until_ready;
 
 pub use mariadb::{MariaDb, MariaDbOptions};
 pub use nats::Nats;
+pub use old_redis::OldRedis;
 pub use postgres::{Postgres, PostgresOptions};
 pub use redis::Redis;
 pub use redis_options::RedisOptions;

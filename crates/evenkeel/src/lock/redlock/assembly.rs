@@ -80,10 +80,7 @@ async fn floor(servers: &Servers, members: &[&Node], all_answered: bool) -> Opti
 }
 
 async fn connect(node: &Node) {
-    if let Node::Redis(node) = node
-        && !node.is_connected()
-        && let Err(error) = node.connect().await
-    {
-        tracing::debug!(%error, "a server of a Redlock is not reachable; it is tried again");
+    if let Node::Redis(node) = node {
+        node.connect().await;
     }
 }

@@ -131,10 +131,9 @@ impl Redlock {
         self.steps.shutdown(deadline.saturating_sub(self.locks.clock.now().since(began))).await;
     }
 
-    fn over(nodes: Vec<Node>, builder: &RedlockBuilder) -> Self {
-        let servers = Servers::new(nodes, builder.clock.clone(), builder.node_timeout, builder.ttl_max);
+    fn over(servers: Arc<Servers>, clock: Clock) -> Self {
         let steps = QuorumLock::new(Arc::clone(&servers));
-        let locks = Locks::over(LockStore::Redlock(steps.clone()), builder.clock.clone());
+        let locks = Locks::over(LockStore::Redlock(steps.clone()), clock);
         Self {
             locks,
             steps,
@@ -161,9 +160,8 @@ impl Redlock {
     /// The same servers, as another process knows them.
     #[must_use]
     pub fn another_process(&self) -> Self {
-        let builder =
-            RedlockBuilder { ttl_max: self.servers.ttl_max, clock: self.locks.clock.clone(), ..Self::builder() };
-        Self::over(self.servers.nodes.clone(), &builder)
+        let (nodes, clock) = (self.servers.nodes.clone(), self.locks.clock.clone());
+        Self::over(Servers::new(nodes, clock.clone(), NODE_TIMEOUT, self.servers.ttl_max), clock)
     }
 
     /// Lets a server in memory forget everything, as one that was started again without its data.
@@ -230,7 +228,8 @@ impl RedlockBuilder {
     pub fn memory(&self, servers: usize) -> Result<Redlock, LockError> {
         self.check(servers)?;
         let nodes = (0..servers).map(|_| Node::Memory(MemoryNode::member(self.clock.clone())));
-        Ok(Redlock::over(nodes.collect(), self))
+        let servers = Servers::new(nodes.collect(), self.clock.clone(), self.node_timeout, self.ttl_max);
+        Ok(Redlock::over(servers, self.clock.clone()))
     }
 
     /// See [`Redlock::connect`]. Servers that are away are connected to when they come back. When none of the servers knows this
@@ -238,7 +237,7 @@ impl RedlockBuilder {
     ///
     /// # Errors
     /// [`LockError::Invalid`]: the number of servers, or an address, cannot work. [`LockError::NoQuorum`]: fewer than a majority can
-    /// be reached now.
+    /// be reached now; it names each that cannot, and why.
     pub async fn connect(&self, urls: &[&str]) -> Result<Redlock, LockError> {
         let options: Result<Vec<LinkOptions>, _> = urls.iter().map(|url| LinkOptions::from_url(url)).collect();
         self.connect_with(options.map_err(LockError::Link)?).await
@@ -249,32 +248,33 @@ impl RedlockBuilder {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_with(&self, options: Vec<LinkOptions>) -> Result<Redlock, LockError> {
-        let (redlock, nodes) = self.open(options).await?;
-        let reached = nodes.iter().filter(|node| matches!(node, Node::Redis(node) if node.is_connected())).count();
-        let needed = quorum::majority(nodes.len());
-        if reached < needed {
-            return Err(LockError::NoQuorum { taking_part: reached, needed, servers: nodes.len() });
+        let (redlock, servers) = self.open(options).await?;
+        match servers.reached() {
+            reached if reached < servers.majority() => Err(servers.too_few(reached)),
+            _ => Ok(redlock),
         }
-        Ok(redlock)
     }
 
     /// See [`Redlock::connect_lazy`]. Each server is tried once before this returns, and every second from then on.
     ///
     /// # Errors
-    /// [`LockError::Invalid`]: the number of servers, or an address, cannot work.
+    /// [`LockError::Invalid`]: the number of servers, or an address, cannot work. [`LockError::NoQuorum`]: so many servers refuse this
+    /// program (password, version) that no majority is left.
     pub async fn connect_lazy(&self, urls: &[&str]) -> Result<Redlock, LockError> {
         let options: Result<Vec<LinkOptions>, _> = urls.iter().map(|url| LinkOptions::from_url(url)).collect();
-        Ok(self.open(options.map_err(LockError::Link)?).await?.0)
+        let (redlock, servers) = self.open(options.map_err(LockError::Link)?).await?;
+        let error = servers.too_few(servers.reached());
+        if error.is_retryable() { Ok(redlock) } else { Err(error) }
     }
 
     /// With the servers that can be reached; the others are tried again every second.
-    async fn open(&self, options: Vec<LinkOptions>) -> Result<(Redlock, Vec<Node>), LockError> {
+    async fn open(&self, options: Vec<LinkOptions>) -> Result<(Redlock, Arc<Servers>), LockError> {
         self.check(options.len())?;
         let nodes = options.into_iter().map(|options| Node::Redis(RedisNode::new(options, self.clock.clone())));
-        let nodes: Vec<Node> = nodes.collect();
-        let redlock = Redlock::over(nodes.clone(), self);
+        let servers = Servers::new(nodes.collect(), self.clock.clone(), self.node_timeout, self.ttl_max);
+        let redlock = Redlock::over(Arc::clone(&servers), self.clock.clone());
         redlock.steps.open().await;
-        Ok((redlock, nodes))
+        Ok((redlock, servers))
     }
 
     /// Refuses numbers that cannot work.

@@ -3,13 +3,13 @@
 use super::node::{Mark, Standing, Vote};
 use crate::clock::Clock;
 use crate::link::{Link, LinkError, LinkOptions, Script};
-use crate::lock::error::LockError;
+use crate::lock::error::{LockError, Unreached};
 use crate::lock::name::{FENCE, Keys, LockName, front};
 use crate::lock::redis::{RedisLock, acquired, arguments, escaped, released, tell_of_foreign, typed};
 use crate::lock::steps::{Acquire, FENCE_MAX, Release, Released};
 use crate::token::Token;
 use redis::Value;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -45,18 +45,44 @@ struct Inner {
     clock: Clock,
     /// Nothing as long as it was never reached.
     link: OnceCell<Link>,
+    /// Why the last attempt to open the link failed.
+    refusal: Mutex<Option<LinkError>>,
 }
 
 impl RedisNode {
     pub(super) fn new(options: LinkOptions, clock: Clock) -> Self {
         let options = options.with_scripts(SCRIPTS).with_scripts(crate::lock::redis::SCRIPTS);
-        Self(Arc::new(Inner { options, clock, link: OnceCell::new() }))
+        Self(Arc::new(Inner { options, clock, link: OnceCell::new(), refusal: Mutex::default() }))
     }
 
     /// Opens the link, unless it is open.
-    pub(super) async fn connect(&self) -> Result<(), LinkError> {
+    pub(super) async fn connect(&self) {
         let open = || Link::connect(self.0.options.clone(), self.0.clock.clone());
-        self.0.link.get_or_try_init(open).await.map(drop)
+        if let Err(error) = self.0.link.get_or_try_init(open).await {
+            self.note(error);
+        }
+    }
+
+    /// Keeps why there is no link. What trying again cannot mend is logged once.
+    fn note(&self, error: LinkError) {
+        let address = self.0.options.address();
+        let mut refusal = self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = refusal.as_ref().is_some_and(|known| known.to_string() == error.to_string());
+        if !is_known && !error.is_retryable() {
+            tracing::error!(%address, %error, "a server of a Redlock refuses this program");
+        } else {
+            tracing::debug!(%address, %error, "a server of a Redlock is not reachable; it is tried again");
+        }
+        *refusal = Some(error);
+    }
+
+    /// Why it has no connection; nothing if it has one.
+    pub(super) fn unreached(&self) -> Option<Unreached> {
+        let error = match self.0.link.get() {
+            Some(link) => link.epoch().is_none().then(|| link.why_down()),
+            None => self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
+        error.map(|error| Unreached { address: self.0.options.address(), error })
     }
 
     pub(super) fn is_connected(&self) -> bool {

@@ -181,13 +181,27 @@ impl Servers {
         ask(links, |_| false).await;
     }
 
+    /// How many servers have been reached.
+    pub(super) fn reached(&self) -> usize {
+        self.nodes.iter().filter(|node| matches!(node, Node::Redis(node) if node.is_connected())).count()
+    }
+
     /// Too few servers take part.
     pub(super) fn too_few(&self, taking_part: usize) -> LockError {
         let has_ended = |node: &Node| matches!(node, Node::Redis(node) if node.has_runtime_ended());
         if self.nodes.iter().any(has_ended) {
             return LockError::Link(LinkError::RuntimeEnded);
         }
-        LockError::NoQuorum { taking_part, needed: self.majority(), servers: self.nodes.len() }
+        let unreached = self.nodes.iter().filter_map(|node| match node {
+            Node::Redis(node) => node.unreached().filter(|_| guard("redlock_names_unreached")),
+            Node::Memory(_) => None,
+        });
+        LockError::NoQuorum {
+            taking_part,
+            needed: self.majority(),
+            servers: self.nodes.len(),
+            unreached: unreached.collect(),
+        }
     }
 }
 

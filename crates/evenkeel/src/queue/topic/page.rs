@@ -59,7 +59,7 @@ impl Topic {
     /// rows of the topic in the order of their due times.
     ///
     /// # Errors
-    /// [`QueueError::TooMany`], [`QueueError::Link`], [`QueueError::Database`].
+    /// [`QueueError::TooMany`], [`QueueError::Invalid`] (a limit of 0), [`QueueError::Link`], [`QueueError::Database`].
     pub async fn list(&self, place: Place, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
         let in_store = self.list_of_store(place, after, limit).await?;
         #[cfg(feature = "sql")]

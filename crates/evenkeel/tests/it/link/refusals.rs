@@ -7,7 +7,7 @@ use evenkeel::link::{Epoch, EpochHook, Link, LinkError, LinkOptions};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use testkit::servers::{Redis, RedisOptions};
+use testkit::servers::{OldRedis, Redis, RedisOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -83,6 +83,24 @@ async fn server_without_hello_is_told_which_version_is_needed() -> Result<()> {
     let error = refusal(&redis.url()).await;
     assert!(matches!(&error, LinkError::Refused { code, .. } if code == "NOPROTO") && !error.is_retryable(), "{error}");
     assert!(error.to_string().contains("Evenkeel needs Redis 7.0 or Valkey 7.2"), "{error}");
+    Ok(())
+}
+
+/// Redis 6 speaks RESP3, and refused the question who it is: it read "Redis refused: ERR syntax error".
+#[tokio::test]
+async fn redis_six_is_told_its_version_and_the_one_needed() -> Result<()> {
+    for version in ["6.0.16", "6.2.14"] {
+        let redis = OldRedis::start(version).await?;
+        let address = redis.url().replace("redis://", "");
+        let wanted = format!("Redis at {address} is version {version}; Evenkeel needs Redis 7.0 or Valkey 7.2");
+        let error = refusal(&redis.url()).await;
+        assert_eq!(error.to_string(), wanted);
+        assert!(!error.is_retryable() && !error.outcome_unknown(), "{error:?}");
+        let options = LinkOptions::from_url(&redis.url())?;
+        let lazy = Link::connect_lazy(options.clone(), Clock::system()).await.err();
+        assert_eq!(lazy.expect("the link was opened").to_string(), wanted);
+        assert_eq!(Link::check(options).await.unwrap_err().to_string(), wanted);
+    }
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 mod crashes;
 mod damage;
+mod extremes;
 mod files;
 mod invalidations;
 

@@ -32,9 +32,11 @@ macro_rules! on_each {
 mod agree;
 mod contention;
 mod databases;
+mod extremes;
 mod inbox;
 mod judged;
 mod judged_kills;
+mod large;
 mod operators;
 mod relay;
 mod rig;

@@ -3,7 +3,7 @@
 --   message: what it is ordered by ("" unordered), sequence, number of words that follow, field, value, ...
 -- Replies for each: the entry's id · "seen" nothing written · "full" nothing written, nor anything behind it
 -- Cost O(1) a message. A repeat finds what was ordered seen.
-local rule, length, remember = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local rule, length, remember = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local now = now_ms()
 local answers = {}
 local full = false
@@ -16,7 +16,7 @@ local function append(lane, sequence, from, to)
     local seen = tonumber(sequence) <= tonumber(last) and tonumber(until_ms) > now
     if seen then return 'seen' end -- guard: stream_sink_sequence
   end
-  full = rule == 'refuse' and redis.call('XLEN', KEYS[1]) >= length -- guard: stream_sink_full
+  full = rule == 'refuse' and redis.call('XLEN', KEYS[1]) >= tonumber(length) -- guard: stream_sink_full
   if full then return 'full' end
   local id
   if rule == 'trim' then

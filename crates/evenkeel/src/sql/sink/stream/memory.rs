@@ -58,7 +58,7 @@ impl Stream {
             }
         }
         if let Some((lane, sequence)) = lane {
-            self.last.insert(lane, (sequence, now + rule.remember_ms));
+            self.last.insert(lane, (sequence, now.saturating_add(rule.remember_ms)));
         }
         Appended::Entry(entry_id)
     }

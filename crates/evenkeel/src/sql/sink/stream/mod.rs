@@ -13,6 +13,7 @@ pub use redis::RedisStreams;
 pub(crate) use redis::SCRIPTS;
 
 use super::{Confirmed, Envelope, Sink, SinkError};
+use crate::guard::guard;
 use crate::keel::{Backend, Keel};
 use crate::link::{Link, LinkError};
 use futures_util::future::join_all;
@@ -21,6 +22,8 @@ use steps::{Appended, Entry, Limit, MESSAGES_MAX, Rule, SEQUENCE_MAX, StreamStep
 
 /// A week: longer than an outbox is expected to be behind.
 const REMEMBER: Duration = Duration::from_secs(7 * 24 * 3600);
+/// No copy is later, and Redis takes no span without end.
+const REMEMBER_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Values that one message may have besides its payload: a script gives them to `XADD` in one call.
 const HEADERS_MAX: usize = 500;
@@ -70,10 +73,11 @@ impl StreamSink {
         self
     }
 
-    /// How long the last sequence of a key is kept after its last message. Default: a week. It must be longer than a copy can be
-    /// late, and each key costs some 150 bytes for so long.
+    /// How long the last sequence of a key is kept after its last message; it counts as at most ten years. Default: a week. It must be
+    /// longer than a copy can be late, and each key costs some 150 bytes for so long.
     #[must_use]
     pub fn remember(mut self, span: Duration) -> Self {
+        let span = if guard("stream_sink_remember_bounded") { span.min(REMEMBER_MAX) } else { span };
         self.rule.remember_ms = ms(span).max(1);
         self
     }

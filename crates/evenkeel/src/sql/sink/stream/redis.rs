@@ -11,6 +11,9 @@ static APPEND: Script = Script::with("append-1", "", &[], include_str!("../scrip
 /// All of them, to be loaded on every epoch.
 pub(crate) const SCRIPTS: [&Script; 1] = [&APPEND];
 
+/// Redis's integers end here.
+const INTEGER_MAX: u64 = i64::MAX as u64;
+
 /// What a header's name has before it among the fields of an entry.
 const HEADER: &str = "h:";
 
@@ -43,7 +46,7 @@ impl StreamSteps for RedisStreams {
             Limit::Refuse(length) => ("refuse", length),
             Limit::TrimOldest(length) => ("trim", length),
         };
-        let mut args = vec![Bytes::from(name), number(length), number(rule.remember_ms)];
+        let mut args = vec![Bytes::from(name), number(length.min(INTEGER_MAX)), number(rule.remember_ms)];
         messages.iter().for_each(|message| encode(message, &mut args));
         let args: Vec<&[u8]> = args.iter().map(Bytes::as_ref).collect();
         let answers: Vec<String> = self.link.run(&APPEND, &[self.key(&first.topic).as_bytes()], &args).await?;
@@ -58,7 +61,11 @@ impl StreamSteps for RedisStreams {
     async fn entries(&self, topic: &str, after: Option<&str>, limit: usize) -> Result<Vec<Entry>, LinkError> {
         let key = self.key(topic);
         let mut cmd = redis::cmd("XRANGE");
-        cmd.arg(&key).arg(after.map_or_else(|| "-".to_owned(), |id| format!("({id}"))).arg("+").arg("COUNT").arg(limit);
+        cmd.arg(&key)
+            .arg(after.map_or_else(|| "-".to_owned(), |id| format!("({id}")))
+            .arg("+")
+            .arg("COUNT")
+            .arg((limit as u64).min(INTEGER_MAX));
         let reply = match self.link.command(key.as_bytes(), &cmd).await? {
             Value::Nil => Vec::new(),
             value => pairs(value)?,

@@ -12,6 +12,7 @@ on_both! {
     cache_with_all_spans_extreme_works
     extreme_reads_and_invalidations_are_answered
     extreme_keys_and_batches_are_answered
+    extreme_windows_end_with_a_verdict
 }
 
 type Change = Box<dyn Fn(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>>;
@@ -30,15 +31,15 @@ const COUNTS: [usize; 7] = [0, 1, 2, 1 << 20, u32::MAX as usize, usize::MAX >> 3
 fn of_spans() -> Vec<(String, Change)> {
     let mut all: Vec<(String, Change)> = Vec::new();
     macro_rules! span {
-        ($($setting:ident)+) => {
+        ($(.$setting:ident)+) => {
             for span in spans() {
                 $(all.push((format!("{} {span:?}", stringify!($setting)), Box::new(move |builder| builder.$setting(span))));)+
             }
         };
     }
     span! {
-        ttl absent_ttl lease load_budget load_timeout refresh_window keep fail_safe load_soft_timeout retry_after wait_max
-        store_timeout remember write_window transaction_max suspect_ttl reads_replicas
+        .ttl .absent_ttl .lease .load_budget .load_timeout .refresh_window .keep .fail_safe .load_soft_timeout .retry_after .wait_max
+        .store_timeout .remember .write_window .transaction_max .suspect_ttl .reads_replicas
     }
     for span in spans() {
         let name = |what: &str| format!("{what} {span:?}");
@@ -59,13 +60,13 @@ fn of_spans() -> Vec<(String, Change)> {
 fn of_counts() -> Vec<(String, Change)> {
     let mut all: Vec<(String, Change)> = Vec::new();
     macro_rules! count {
-        ($($setting:ident)+) => {
+        ($(.$setting:ident)+) => {
             for count in COUNTS {
                 $(all.push((format!("{} {count}", stringify!($setting)), Box::new(move |builder| builder.$setting(count))));)+
             }
         };
     }
-    count! { waiters_max loads_max remember_max compress_from value_bytes_max near near_bytes }
+    count! { .waiters_max .loads_max .remember_max .compress_from .value_bytes_max .near .near_bytes }
     for count in COUNTS {
         all.push((
             format!("weight {count}"),
@@ -147,6 +148,11 @@ async fn extreme_reads_and_invalidations_are_answered(rig: Rig) {
             let found = rows.get_with(&1, freshness, |key| db.find(*key)).await.unwrap();
             assert_eq!(found.value.as_deref().cloned(), some("a"), "{freshness:?}");
         }
+        let row = db.find(1);
+        let found = rows.get_from(&1, freshness, |_| row).await.unwrap();
+        assert_eq!(found.value.as_deref().cloned(), some("a"), "{freshness:?}");
+        let found = rows.get_many_from(&[1, 2], freshness, |missing, _| db.find_many(missing)).await.unwrap();
+        assert_eq!((found.len(), found[&1].as_deref().cloned()), (2, some("a")), "{freshness:?}");
     }
     for version in versions {
         rows.invalidate_at(&1, version).await.unwrap();
@@ -183,5 +189,43 @@ async fn extreme_keys_and_batches_are_answered(rig: Rig) {
         let written = rows.write_many(&keys, async |_| Ok::<_, Infallible>(())).await;
         assert!(written.unwrap().window.is_closed(), "{count}");
         rows.invalidate_many(&keys).await.unwrap();
+    }
+}
+
+/// The test's servers have no replicas, so that a window on one is refused in time, or when the builder is asked.
+async fn extreme_windows_end_with_a_verdict(rig: Rig) {
+    let keel = rig.process().await;
+    for (number, span) in spans().into_iter().enumerate() {
+        for count in [0, 1, u32::MAX] {
+            let name = format!("row-{number}-{count}");
+            // An hour is waited for replicas that are not there.
+            if count > 0 && span > Duration::from_millis(10) {
+                continue;
+            }
+            let builder = keel.cache(&name).ttl(Duration::from_secs(600)).windows_on_replicas(count, span);
+            let Ok(rows) = builder.build() else { continue };
+            let rows: Rows = rows;
+            let begun = rows.begin_write(&1).await;
+            match begun {
+                Ok(window) => assert!(count == 0 && window.end().await.is_closed(), "{name}, {span:?}"),
+                Err(CacheError::WindowNotReplicated { .. }) => assert!(count > 0, "{name}, {span:?}"),
+                Err(error) => panic!("{name}, {span:?}: {error}"),
+            }
+        }
+    }
+    let rows = rig.rows().await;
+    for version in [0, 1, u64::MAX] {
+        let window = rows.begin_write(&1).await.unwrap();
+        assert!(window.end_at(version).await.is_closed(), "{version}");
+    }
+}
+
+/// Without room nothing is kept, and everything works.
+#[tokio::test]
+async fn memory_of_extreme_size_serves_reads() {
+    for bytes in COUNTS {
+        let keel = evenkeel::Keel::builder().memory_with(bytes);
+        let rows = keel.cache("row").ttl(Duration::from_secs(600)).build().unwrap();
+        works(&rows, &format!("{bytes} bytes of memory")).await;
     }
 }

@@ -2,11 +2,11 @@
 //! thread, or are dropped. Whatever one read does, its neighbors are served, and the next read of its key is.
 
 use super::rig::{Rig, told};
+use crate::blocks::{block, block_again, unblock};
 use evenkeel::cache::{Cache, CacheBuilder, CacheError, CacheKey, Freshness, KeyWriter, Tier};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::convert::Infallible;
 use std::future::pending;
-use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -32,6 +32,7 @@ macro_rules! on_threads {
 on_threads! {
     codec_that_panics_costs_the_fill_only
     entry_at_which_decoding_panics_is_loaded_again
+    codec_that_blocks_its_thread_delays_no_neighbor
     version_and_weight_that_panic_cost_their_value_only
     loader_that_misbehaves_fails_its_own_key_only
     batch_loader_that_misbehaves_fails_its_own_batch_only
@@ -39,13 +40,16 @@ on_threads! {
     write_that_misbehaves_ends_its_own_window_only
 }
 
-/// A value that may panic where it is written, and where it is read.
+/// A value that may panic or block its thread where it is written, and where it is read.
 #[derive(Clone, Debug, PartialEq)]
 struct Body(String);
 
 impl Serialize for Body {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         assert_ne!(self.0, "encode panics", "as told");
+        if self.0 == "encode blocks" {
+            block();
+        }
         self.0.serialize(to)
     }
 }
@@ -54,6 +58,9 @@ impl<'de> Deserialize<'de> for Body {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         assert_ne!(text, "decode panics", "as told");
+        if text == "decode blocks" {
+            block();
+        }
         Ok(Self(text))
     }
 }
@@ -95,6 +102,22 @@ async fn codec_that_panics_costs_the_fill_only(rig: Rig) {
     }
 }
 
+/// A load, whose fill encodes and reads back, and a hit, which decodes.
+async fn codec_that_blocks_its_thread_delays_no_neighbor(rig: Rig) {
+    let bodies = bodies(&rig, |builder| builder).await;
+    for key in ["encode blocks", "decode blocks"] {
+        for wanted in [Tier::Loader, Tier::Store] {
+            block_again();
+            let own = bodies.clone();
+            let blocked = tokio::spawn(async move { find(&own, key).await });
+            neighbors_are_well(&bodies).await;
+            unblock();
+            assert_eq!(blocked.await.unwrap().unwrap(), wanted, "{key}");
+            bodies.until_idle().await;
+        }
+    }
+}
+
 /// Another program, whose type does not panic, has stored it.
 async fn entry_at_which_decoding_panics_is_loaded_again(rig: Rig) {
     let texts = rig.process().await.cache::<str, String>("body").ttl(Duration::from_secs(600)).build().unwrap();
@@ -122,19 +145,6 @@ async fn version_and_weight_that_panic_cost_their_value_only(rig: Rig) {
         assert_eq!(find(&bodies, "weight panics").await.unwrap(), tier);
     }
     neighbors_are_well(&bodies).await;
-}
-
-/// Closed until a neighbor was served, but for a second at most: a runtime may have put that one behind it.
-static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
-
-fn block() {
-    let closed = GATE.0.lock().unwrap();
-    drop(GATE.1.wait_timeout_while(closed, Duration::from_secs(1), |open| !*open).unwrap());
-}
-
-fn unblock() {
-    *GATE.0.lock().unwrap() = true;
-    GATE.1.notify_all();
 }
 
 async fn load(key: String) -> Result<Option<Body>, Infallible> {

@@ -7,10 +7,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use testkit::memory::Growth;
 use testkit::park::redis;
 
 const MIB: usize = 1 << 20;
 const SIZES: [usize; 4] = [MIB, 2 * MIB, 8 * MIB, 20 * MIB];
+/// What the process may take at its highest, in terms of all values once.
+const COPIES_MAX: u64 = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn large_values_come_back_while_small_ones_are_read_in_memory() {
@@ -57,6 +60,7 @@ async fn find(rows: &Cache<usize, String>, length: usize) -> Tier {
 }
 
 async fn large_and_small(keel: Keel) {
+    let growth = Growth::begin().unwrap();
     let (large, small) = (large(&keel).build().unwrap(), keel.cache("small").ttl(Duration::from_secs(600)));
     let small: Cache<usize, String> = small.store_timeout(Duration::from_secs(10)).build().unwrap();
     let is_over = Arc::new(AtomicBool::new(false));
@@ -95,4 +99,6 @@ async fn large_and_small(keel: Keel) {
     for reader in readers {
         assert!(reader.await.unwrap() > 0);
     }
+    let (peak, all) = (growth.peak().unwrap(), SIZES.iter().sum::<usize>() as u64);
+    assert!(peak <= COPIES_MAX * all, "{} MiB for {} MiB of values", peak >> 20, all >> 20);
 }

@@ -27,4 +27,5 @@ mod fleet;
 mod forgetting;
 mod holds;
 mod partial;
+mod refusals;
 mod servers;

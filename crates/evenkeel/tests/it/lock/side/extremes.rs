@@ -11,6 +11,7 @@ on_both! {
     fences_rise_above_the_highest_floor
     breaking_with_an_extreme_fence_breaks_no_other
     leases_at_their_extremes_are_kept_and_lost
+    several_locks_at_their_extremes_are_taken_or_refused
     shutdown_deadlines_at_their_extremes_end
 }
 
@@ -220,6 +221,30 @@ async fn leases_at_their_extremes_are_kept_and_lost(rig: Rig) {
     assert!(two.lock("long").try_acquire().await.unwrap().is_none());
     rig.advance(LEASE_MAX).await;
     assert!(long.is_lost());
+}
+
+async fn several_locks_at_their_extremes_are_taken_or_refused(rig: Rig) {
+    let keel = rig.process().await;
+    let (long, many) = ("x".repeat(513), (0..501).map(|number| number.to_string()).collect::<Vec<_>>());
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    for (names, wanted) in
+        [(&[][..], Some(0)), (&["a", "a"], Some(1)), (&many, Some(501)), (&["a", ""], None), (&["a", &long], None)]
+    {
+        match keel.lock_many(names, |lock| lock.wait(Wait::No)).await {
+            Ok(guards) => {
+                assert_eq!(Some(guards.each().len()), wanted);
+                guards.release().await.unwrap();
+            }
+            Err(error) => assert!(matches!(error, LockError::Invalid(_)) && wanted.is_none(), "{error}"),
+        }
+    }
+    let striped = keel.striped_lock("striped", 4096).unwrap();
+    for key in [&b""[..], b"\0", &[0xff; 1 << 20]] {
+        assert!(striped.stripe(key) < 4096);
+        let guards = striped.lock_many(&[key, key], |lock| lock).await.unwrap();
+        assert_eq!(guards.each().len(), 1);
+        guards.release().await.unwrap();
+    }
 }
 
 async fn shutdown_deadlines_at_their_extremes_end(rig: Rig) {

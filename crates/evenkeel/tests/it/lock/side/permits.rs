@@ -10,6 +10,7 @@ use std::time::Duration;
 on_both! {
     no_more_are_out_than_there_are
     who_waits_for_permits_is_woken
+    more_permits_wake_those_who_wait
     permits_are_given_in_the_order_of_asking
     another_number_is_refused_in_one_sentence
     permits_of_a_dead_process_come_back
@@ -63,6 +64,19 @@ async fn who_waits_for_permits_is_woken(rig: Rig) {
         permits.push(task.await.unwrap().unwrap());
     }
     assert_eq!(held(&one).await, 3);
+}
+
+/// Time stands still: only a message can wake anybody.
+async fn more_permits_wake_those_who_wait(rig: Rig) {
+    let (one, two) = (rig.process().await, rig.process().await);
+    let _first = take(&one, 3).acquire().await.unwrap();
+    // By then the number is another one, and whoever asks for the old one is told.
+    let asked = tokio::spawn(take(&two, 1).wait(Wait::Forever).acquire());
+    asleep(&one, 1).await;
+    one.semaphore("desks", 4).resize().await.unwrap();
+    let refused = asked.await.unwrap();
+    assert!(matches!(refused, Err(LockError::Differs { asked: 3, stored: 4, .. })), "{refused:?}");
+    assert!(two.semaphore("desks", 4).take(1).try_acquire().await.unwrap().is_some());
 }
 
 /// In the order of asking, in whatever process. Each holds all, so that nobody can pass.

@@ -12,6 +12,7 @@ on_both! {
     tasks_of_one_process_get_it_in_the_order_in_which_they_asked
     who_leaves_the_queue_hands_his_turn_on
     another_process_is_woken_when_it_is_given_back
+    broken_lock_wakes_every_process_that_waits
     a_release_between_the_attempt_and_the_wait_is_not_slept_through
     a_process_that_wants_it_again_lets_others_go_first
     who_waited_long_enough_is_told
@@ -74,6 +75,22 @@ async fn another_process_is_woken_when_it_is_given_back(rig: Rig) {
     }
     guard.release().await.unwrap();
     task.await.unwrap();
+}
+
+/// A break calls nobody by name. The lock is given back as soon as one has it, so that each is woken by one or the other.
+async fn broken_lock_wakes_every_process_that_waits(rig: Rig) {
+    let (one, two, three) = (rig.process().await, rig.process().await, rig.process().await);
+    let _broken = take(&one).await;
+    let order = Arc::default();
+    let tasks = [wait_for(&two, "two", &order), wait_for(&three, "three", &order)];
+    until(async || waiting(&one).await == 2).await;
+    for _ in 0..200 {
+        waiting(&one).await;
+    }
+    assert!(one.lock("stock/42").break_lock(None).await.unwrap().is_some());
+    for task in tasks {
+        task.await.unwrap();
+    }
 }
 
 /// (L10) A client subscribed after it had failed, and slept through the release in between.

@@ -3,9 +3,12 @@
 use super::rig::{Rig, told};
 use bytes::Bytes;
 use std::time::Duration;
+use testkit::memory::Growth;
 
 /// As large as a body that an application keeps in Redis itself.
 const BIG: usize = 20 << 20;
+/// What a full pool with the longest metadata may cost this process, its guards and twenty looks included.
+const PEAK_MAX: u64 = 16 << 20;
 
 /// Twenty mebibytes go both ways on the connection over which locks are taken, renewed and given back.
 #[tokio::test]
@@ -43,6 +46,7 @@ async fn full_pool_with_the_longest_words_is_looked_at_beside_locks() {
     told(Box::pin(async {
         for rig in [Rig::memory(), Rig::redis().await] {
             let keel = rig.process().await;
+            let growth = Growth::begin().unwrap();
             let mut held = Vec::new();
             for _ in 0..500 {
                 let permit = keel.semaphore("full", 500).take(1).metadata("x".repeat(1024)).acquire();
@@ -62,6 +66,8 @@ async fn full_pool_with_the_longest_words_is_looked_at_beside_locks() {
             };
             tokio::join!(looks, small);
             assert_eq!(full.break_holds(None).await.unwrap().len(), 500);
+            let peak = growth.peak().unwrap();
+            assert!(peak <= PEAK_MAX, "{} KiB for a pool with half a megabyte of metadata", peak >> 10);
         }
     }))
     .await;

@@ -4,8 +4,12 @@
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};
 use evenkeel::clock::UnixMs;
-use evenkeel::queue::steps::{Limits, State};
-use evenkeel::queue::{Durability, Handled, Order, QueueBuilder, QueueError, Retries, RetryDelay, WhenFull};
+use evenkeel::queue::steps::{Limits, PutAnswer, State};
+use evenkeel::queue::topic::Place;
+use evenkeel::queue::{
+    Cron, Durability, Handled, JobId, Order, QueueBuilder, QueueError, Retries, RetryDelay, WhenFull,
+};
+use sqlx::SqlitePool;
 use std::time::Duration;
 
 on_both! {
@@ -14,6 +18,9 @@ on_both! {
     a_queue_with_extreme_settings_works_or_is_refused
     a_consumer_with_extreme_settings_works_or_is_refused
     a_schedule_with_an_extreme_name_ends_with_an_error
+    versions_and_progress_at_their_extremes_are_taken_or_refused
+    pages_and_redrives_at_their_extremes_end
+    topics_grow_to_no_extreme_number_of_shards
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -155,6 +162,8 @@ async fn a_queue_with_extreme_settings_works_or_is_refused(rig: Rig) {
             Err(QueueError::Settings { .. }) => continue,
             Err(error) => panic!("{what}: {error}"),
         };
+        let none = queue.with_durability(Durability::Replicas { count: 0, timeout: Duration::MAX }).await;
+        assert!(matches!(none, Ok(_) | Err(QueueError::Settings { .. })), "{what}");
         // How long copies are waited for is the server's time, not the test's.
         if what.contains("timeout") {
             continue;
@@ -213,4 +222,104 @@ async fn a_schedule_with_an_extreme_name_ends_with_an_error(rig: Rig) {
     let error = panics.run(std::future::pending()).await.unwrap_err();
     assert!(error.to_string().contains("as told"), "{error}");
     assert_eq!(mail.topic().stats().await.unwrap().total.waiting(), 0);
+}
+
+async fn versions_and_progress_at_their_extremes_are_taken_or_refused(rig: Rig) {
+    let mail = rig.mail().await;
+    // Above 2^53 a number of a script is not exact.
+    for version in [1, 2, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, u64::MAX - 1, u64::MAX] {
+        for _ in 0..2 {
+            let put = mail.job(&version.to_string()).id("a").put(version).await.unwrap();
+            assert_eq!(put, PutAnswer::Applied, "{version}");
+        }
+        let older = mail.job(&"older".to_owned()).id("a").put(version - 1).await;
+        assert!(matches!(older, Ok(PutAnswer::Superseded) | Err(QueueError::Invalid(_))), "{version}: {older:?}");
+        assert_eq!(mail.withdraw(&JobId::named(b"b"), version).await.unwrap(), PutAnswer::Applied, "{version}");
+    }
+    assert!(matches!(mail.job(&"a".to_owned()).id("c").put(0).await, Err(QueueError::Invalid(_))));
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    let last = desk.next().await;
+    assert_eq!(last.delivery.body, u64::MAX.to_string());
+    for size in SIZES {
+        let noted = last.delivery.progress(vec![b'x'; size]).await;
+        assert_eq!(noted.is_ok(), size <= 60_000, "{size}: {noted:?}");
+    }
+    last.answer(Ok(Handled::Done));
+    office.close().await;
+}
+
+async fn pages_and_redrives_at_their_extremes_end(rig: Rig) {
+    let mail = rig.mail().await;
+    let topic = mail.topic();
+    for number in 0..3 {
+        mail.job(&format!("{number}")).retries(0).enqueue().await.unwrap();
+    }
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    for _ in 0..3 {
+        desk.next().await.answer(Err("no".to_owned()));
+    }
+    while topic.stats().await.unwrap().total.dead < 3 {
+        tokio::task::yield_now().await;
+    }
+    office.close().await;
+    for limit in [0, 1, 3, 500, 501, usize::MAX] {
+        match topic.peek(Place::Dead, None, limit).await {
+            Ok(page) => assert_eq!(page.jobs.len(), limit.min(3), "{limit}"),
+            Err(QueueError::TooMany { .. }) => assert!(limit > 500, "{limit}"),
+            Err(error) => assert!(matches!(error, QueueError::Invalid(_)) && limit == 0, "{limit}: {error}"),
+        }
+    }
+    for again in ["", "mai", &"x".repeat(1 << 20)] {
+        assert!(matches!(topic.purge(Place::Dead, again).await, Err(QueueError::Invalid(_))));
+    }
+    for (number, (per_second, limit)) in
+        [(0, 0), (1, 0), (u32::MAX, 0), (u32::MAX, 1), (0, u64::MAX)].into_iter().enumerate()
+    {
+        let name = "x".repeat(number << 18);
+        let report = topic.redrive(&name).per_second(per_second).limit(limit).run().await.unwrap();
+        assert_eq!(report.taken, [0, 0, 0, 1, 2][number], "{per_second} a second, {limit} in all");
+    }
+    assert_eq!(topic.redrive("").dry_run().await.unwrap().dead, 0);
+}
+
+async fn topics_grow_to_no_extreme_number_of_shards(rig: Rig) {
+    let mail = rig.mail().await;
+    for shards in [0, 1025, u16::MAX] {
+        let refused = mail.topic().grow(shards).await;
+        assert!(matches!(refused, Err(QueueError::Invalid(_))), "{shards}: {refused:?}");
+    }
+    assert_eq!(mail.topic().grow(1).await.unwrap().moved, 0);
+}
+
+/// No row is kept from the store for longer than anybody can wait, or brought there before its time.
+#[tokio::test]
+async fn horizon_of_extreme_length_works_or_is_refused() {
+    let database = testkit::park::sqlite_database().unwrap();
+    let pool = SqlitePool::connect(&database.url).await.unwrap();
+    evenkeel::sql::migrate(&pool).await.unwrap();
+    let keel = evenkeel::Keel::memory();
+    let minute = Duration::from_secs(60);
+    let spans = [Duration::ZERO, minute - Duration::from_millis(1), minute, LONGEST, Duration::MAX];
+    for (number, span) in spans.into_iter().enumerate() {
+        let builder = keel.queue::<String>(&format!("queue-{number}")).sql(&pool).horizon(span);
+        match builder.build().await {
+            Ok(queue) => {
+                assert!(span >= minute, "{span:?}");
+                let id = queue.delay(DAY, &"a".to_owned()).await.unwrap();
+                assert!(queue.find(&id).await.unwrap().is_some(), "{span:?}");
+                assert_eq!(queue.topic().peek(Place::Waiting, None, 9).await.unwrap().jobs.len(), 1, "{span:?}");
+            }
+            Err(error) => assert!(matches!(error, QueueError::Settings { .. }) && span < minute, "{span:?}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn zone_with_an_extreme_name_is_refused() {
+    for name in ["", "\0", "../../etc/passwd", &"x".repeat(1 << 20)] {
+        let hourly: Cron = "0 * * * *".parse().unwrap();
+        assert!(hourly.in_zone(name).is_err());
+    }
 }

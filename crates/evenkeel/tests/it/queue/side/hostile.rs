@@ -3,6 +3,7 @@
 
 use super::desk::open_any;
 use super::rig::{Mail, Rig, state};
+use crate::blocks::{block, unblock};
 use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Batch, BatchHandled, Delivery, Handled, HandlerService, JobId, Priority, Queue, Reaction};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,7 +11,6 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::future::{Future, pending};
 use std::pin::Pin;
-use std::sync::{Condvar, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tower::{Layer, Service};
@@ -105,20 +105,6 @@ impl Display for Oops {
     }
 }
 
-/// Opened by the job `fine`: until then, but for a second at most, some user code blocks its thread. Not without end: a runtime
-/// may have put the next task behind it.
-static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
-
-fn block() {
-    let closed = GATE.0.lock().unwrap();
-    drop(GATE.1.wait_timeout_while(closed, Duration::from_secs(1), |open| !*open).unwrap());
-}
-
-fn unblock() {
-    *GATE.0.lock().unwrap() = true;
-    GATE.1.notify_all();
-}
-
 fn judge(error: &Oops) -> Reaction {
     match error.0.as_str() {
         "policy panics" => panic!("as told"),
@@ -133,6 +119,7 @@ async fn handle(delivery: Delivery<Body>) -> Result<Handled, Oops> {
     match text.as_str() {
         "handler panics" => panic!("{text}"),
         "handler blocks" => block(),
+        // All that blocks has its neighbor served.
         "fine" => unblock(),
         "snooze for ever" => return Ok(Handled::Snooze(Duration::MAX)),
         "retry much later" => return Ok(Handled::Retry(Duration::MAX)),

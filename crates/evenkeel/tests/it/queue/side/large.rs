@@ -10,6 +10,7 @@ use evenkeel::queue::{Delivery, Handled, Queue};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use testkit::memory::Growth;
 use testkit::proxy::Proxy;
 use tokio::sync::{mpsc, oneshot};
 
@@ -21,6 +22,8 @@ on_both! {
 }
 
 const MIB: usize = 1 << 20;
+/// What the process may take at its highest, in terms of all bodies once, which are all delivered at a time.
+const COPIES_MAX: u64 = 2;
 
 /// A body that shows where each of its parts belongs.
 fn body(number: u8, bytes: usize) -> Bytes {
@@ -50,6 +53,7 @@ async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize) {
     for (number, size) in (0..).zip(&sizes) {
         bulk.now(&body(number, *size)).await.unwrap();
     }
+    let growth = Growth::begin().unwrap();
     let (sender, mut arrived) = mpsc::unbounded_channel();
     let (stop, stopped) = oneshot::channel::<()>();
     let consumer = bulk.consume(move |delivery: Delivery<Bytes>| {
@@ -89,6 +93,8 @@ async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize) {
     consumer.await.unwrap().unwrap();
     office.close().await;
     assert_eq!(epoch(&keel), began, "the link broke");
+    let (peak, all) = (growth.peak().unwrap(), sizes.iter().sum::<usize>() as u64);
+    assert!(peak <= COPIES_MAX * all, "{} MiB for {} MiB of bodies", peak >> 20, all >> 20);
 }
 
 /// All bodies of a claim came in one answer, which was given up and asked for again for ever.

@@ -111,7 +111,7 @@ async fn hostile_work_keeps_neither_rows_nor_connections<DB: Sql>(rig: Rig<DB>) 
 
 /// Work is done once at least, and as often as was said at most, whatever the pauses are.
 #[tokio::test]
-async fn every_setting_of_a_policy_is_taken() {
+async fn every_extreme_of_a_policy_is_taken() {
     let keel = Keel::memory();
     let spans = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
     for (attempts, wanted) in [(0, 1), (1, 1), (2, 2)] {

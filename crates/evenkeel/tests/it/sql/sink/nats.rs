@@ -75,6 +75,19 @@ async fn a_missing_stream_is_waited_for() -> Result<()> {
     Ok(())
 }
 
+/// A subject that NATS cannot have is refused for good, whatever its length, and the connection goes on.
+#[tokio::test]
+async fn subjects_at_their_extremes_are_taken_or_refused() -> Result<()> {
+    let (nats, sink, _context) = shop().await?;
+    for prefix in ["", " ", "shop.\0", "shop..", ".", "shop.>", "shop.*", "shop.\r\nPUB ", &"x".repeat(1 << 20)] {
+        let other = NatsSink::connect(&nats.url()).await?.subject_prefix(prefix);
+        let answer = other.publish(&unordered(&prefix[..prefix.len().min(9)].replace(char::is_control, "c"))).await;
+        assert!(!matches!(answer, Ok(Confirmed::Duplicate) | Err(SinkError::Held)), "{prefix:?}: {answer:?}");
+    }
+    assert_eq!(sink.publish(&ordered("a", 1)).await, Ok(Confirmed::Accepted));
+    Ok(())
+}
+
 /// A broker that was killed and comes back is found again, and takes what it had for a copy.
 #[tokio::test]
 async fn a_restarted_broker_is_found_again() -> Result<()> {

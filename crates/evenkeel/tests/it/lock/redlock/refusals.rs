@@ -1,0 +1,69 @@
+//! What a Redlock says of servers that refuse the program, or are none of ours.
+
+use crate::lock::side::rig::told;
+use evenkeel::lock::{LockError, Redlock};
+use testkit::servers::{OldRedis, Redis, RedisOptions};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
+
+/// Two servers of three that refuse: no majority is left.
+async fn error(urls: [&str; 3]) -> (LockError, LockError) {
+    let connected = Redlock::connect(&urls).await.err().expect("a majority was reached");
+    let lazy = Redlock::connect_lazy(&urls).await.err().unwrap_or_else(|| connected.clone());
+    (connected, lazy)
+}
+
+fn host(url: &str) -> &str {
+    url.rsplit(['@', '/']).next().unwrap()
+}
+
+/// It read "no quorum: the others are away".
+#[tokio::test]
+async fn wrong_password_is_named_with_its_server() {
+    Box::pin(told(async {
+        let start = || Redis::start(RedisOptions::new().password("right"));
+        let (one, two, three) = tokio::try_join!(start(), start(), start()).unwrap();
+        let wrong = |redis: &Redis| redis.url().replace(":right@", ":mistaken@");
+        let none = three.url().replace(":right@", "");
+        let (first, third) = (wrong(&one), three.url());
+        let (refused, lazy) = error([&first, &none, &two.url()]).await;
+        for error in [refused, lazy] {
+            let text = error.to_string();
+            assert!(matches!(error, LockError::NoQuorum { taking_part: 1, needed: 2, servers: 3, .. }), "{text}");
+            assert!(text.contains(&format!("{}: Redis refused: WRONGPASS", host(&first))), "{text}");
+            assert!(text.contains(&format!("{}: Redis refused: NOAUTH a password is needed", host(&none))), "{text}");
+            assert!(!text.contains("mistaken") && !text.contains(host(&two.url())), "{text}");
+            assert!(!error.is_retryable(), "{text}");
+        }
+        // One that refuses leaves a majority of a Redlock that has begun.
+        let all = [one.url(), two.url(), three.url()];
+        Redlock::connect(&all.each_ref().map(String::as_str)).await.unwrap();
+        let redlock = Redlock::connect(&[&first, &two.url(), &third]).await.unwrap();
+        redlock.lock("a").acquire().await.unwrap().release().await.unwrap();
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_no_redis_is_named_with_its_address() {
+    Box::pin(told(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let http = format!("redis://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.ok();
+            }
+        });
+        let (redis, old) = (Redis::start(RedisOptions::new()).await.unwrap(), OldRedis::start("6.2.14").await.unwrap());
+        let (refused, _) = error([&redis.url(), &http, &old.url()]).await;
+        let text = refused.to_string();
+        assert!(text.contains(&format!("{}: what answers there is an HTTP server, not Redis", host(&http))), "{text}");
+        assert!(
+            text.contains(&format!("{}: it is version 6.2.14; Evenkeel needs Redis 7.0", host(&old.url()))),
+            "{text}"
+        );
+        // What answers at the wrong address may be replaced by a Redis: a majority may still come.
+        assert!(refused.is_retryable(), "{text}");
+    }))
+    .await;
+}

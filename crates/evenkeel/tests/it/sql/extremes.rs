@@ -1,0 +1,144 @@
+//! Every parameter of units of work, of their outbox and of sinks at zero, one, its bounds, just above them, and at its largest: it is taken,
+//! shortened as documented, or refused in a sentence, and the next work commits.
+
+use super::rig::{Rig, Sql, told};
+use evenkeel::Keel;
+use evenkeel::sql::relay::operate::{Outbox, Place, Release};
+use evenkeel::sql::sink::stream::steps::Limit;
+use evenkeel::sql::sink::{Confirmed, Envelope, Order, Sink, StreamSink};
+use evenkeel::sql::{Message, SqlError};
+use std::time::Duration;
+use testkit::park::redis;
+
+on_each! {
+    effects_at_their_extremes_are_taken_or_refused
+    looks_into_the_outbox_at_their_extremes_end
+    waits_for_rows_at_their_extremes_are_taken
+}
+
+const SIZES: [usize; 5] = [0, 1, 255, 256, 1 << 20];
+
+fn spans() -> [Duration; 6] {
+    let ms = Duration::from_millis;
+    [Duration::ZERO, Duration::from_nanos(1), ms(1), ms(i32::MAX as u64 + 1), ms(u64::MAX), Duration::MAX]
+}
+
+async fn effects_at_their_extremes_are_taken_or_refused<DB: Sql>(rig: Rig<DB>) {
+    for size in SIZES {
+        let text = "x".repeat(size);
+        let topic = Message::new(text.clone(), "");
+        for message in [topic.clone(), topic.key("k"), Message::new("links", "").key(text.clone())] {
+            let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+            // One row of a table is at most as large as a packet of MariaDB.
+            match work.publish(message.clone().header(text.clone(), text.clone()).header("", "\0")) {
+                Ok(()) => drop(work.commit().await.unwrap()),
+                Err(error) => assert!(matches!(error, SqlError::Effect(_)), "{size}: {error}"),
+            }
+        }
+        for trace in [text.clone(), "\0".repeat(size), "\u{1f980}".repeat(size)] {
+            let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+            work.trace(&trace);
+            work.enqueue(rig.mail.job(&"letter".to_owned())).unwrap();
+            work.publish(Message::new("links", "")).unwrap();
+            work.commit().await.unwrap();
+        }
+    }
+    for version in [0, 1, 1 << 53, u64::MAX] {
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        work.invalidate_at(&rig.stock, &1, version).unwrap();
+        assert!(work.commit().await.unwrap().carried_out, "{version}");
+    }
+}
+
+async fn looks_into_the_outbox_at_their_extremes_end<DB: Sql>(rig: Rig<DB>) {
+    let outbox = Outbox::new(&rig.pool);
+    for key in ["a", "b"] {
+        let mut work = rig.keel.begin(&rig.pool).await.unwrap();
+        work.publish(Message::new("links", "").key(key)).unwrap();
+        work.publish(Message::new("links", "")).unwrap();
+        work.commit().await.unwrap();
+    }
+    for limit in [0, 1, 2, usize::MAX >> 1, usize::MAX] {
+        let works = outbox.works(Place::Waiting, None, limit).await.unwrap();
+        assert_eq!(works.len(), limit.min(2), "{limit}");
+        let keys = outbox.keys(false, (String::new(), String::new()), limit).await.unwrap();
+        assert_eq!(keys.len(), limit.min(2), "{limit}");
+        let none = outbox.keys(true, ("x".repeat(1 << 20), String::new()), limit).await.unwrap();
+        assert!(none.is_empty(), "{limit}");
+    }
+    for age in spans() {
+        assert_eq!(outbox.purge(age).await.unwrap(), 0, "{age:?}");
+    }
+    for size in SIZES {
+        for how in [Release::Resend, Release::Skip] {
+            assert!(!outbox.release_key(&"x".repeat(size), &"y".repeat(size), how).await.unwrap(), "{size}");
+        }
+    }
+}
+
+async fn waits_for_rows_at_their_extremes_are_taken<DB: Sql>(rig: Rig<DB>) {
+    for span in spans() {
+        let begun = rig.keel.begin_locking(&rig.pool, span).await;
+        match begun {
+            Ok(mut work) => {
+                assert_eq!(
+                    DB::number(work.tx().unwrap(), "SELECT units FROM stock WHERE id = 1").await.unwrap(),
+                    Some(10)
+                );
+                work.commit().await.unwrap();
+            }
+            // SQLite's wait is one for the beginning itself.
+            Err(error) => {
+                assert!(matches!(error, SqlError::Busy(_)) && span < Duration::from_secs(1), "{span:?}: {error}")
+            }
+        }
+    }
+}
+
+fn message(sequence: u64) -> Envelope {
+    Envelope {
+        source: "shop".to_owned(),
+        id: sequence.to_string(),
+        topic: "links".to_owned(),
+        order: Some(Order { key: "a".to_owned(), sequence }),
+        payload: "payload".into(),
+        headers: Vec::new(),
+    }
+}
+
+/// A sequence that was to be remembered for ever overflowed in memory; Redis refused its span, and so every message, and each that trims.
+async fn stream_at_its_extremes(keel: Keel) {
+    let (sink, mut sequence) = (StreamSink::new(&keel), 0);
+    for span in spans() {
+        let sink = sink.clone().remember(span);
+        sequence += 1;
+        assert_eq!(sink.publish(&message(sequence)).await, Ok(Confirmed::Accepted), "{span:?}");
+    }
+    for length in [0, 1, 1 << 20, 1 << 52, i64::MAX as u64, u64::MAX] {
+        sequence += 1;
+        let trims = sink.clone().limit(Limit::TrimOldest(length));
+        assert_eq!(trims.publish(&message(sequence)).await, Ok(Confirmed::Accepted), "{length}");
+        let refuses = sink.clone().limit(Limit::Refuse(length));
+        let copy = refuses.publish(&message(sequence)).await;
+        assert_eq!(copy, Ok(Confirmed::Duplicate), "{length}");
+    }
+    sink.publish(&message(sequence + 1)).await.unwrap();
+    for limit in [0, 1, usize::MAX >> 1, usize::MAX] {
+        let entries = sink.entries("links", None, limit).await.unwrap();
+        assert_eq!(entries.is_empty(), limit == 0, "{limit}");
+        assert!(entries.len() <= limit, "{limit}");
+    }
+    assert!(sink.entries(&"x".repeat(1 << 20), None, 1).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn stream_in_memory_takes_messages_at_its_extremes() {
+    told(stream_at_its_extremes(Keel::memory())).await;
+}
+
+#[tokio::test]
+async fn stream_on_redis_takes_messages_at_its_extremes() {
+    let shared = redis().await.unwrap();
+    let keel = Keel::connect(&format!("{}?prefix={}", shared.url, shared.prefix)).await.unwrap();
+    told(stream_at_its_extremes(keel)).await;
+}

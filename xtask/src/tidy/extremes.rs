@@ -1,0 +1,206 @@
+//! Every public method that takes a span, a number, a text or bytes is called by a suite of extremes: a test, or a file of tests, that has
+//! `extreme` in its name.
+
+use super::{Finding, Rule, Tree};
+use crate::tidy::source::Source;
+use crate::tidy::tree::File;
+
+const SOURCES: &str = "crates/evenkeel/src/";
+const SUITES: &str = "crates/evenkeel/tests/it/";
+
+pub(crate) const RULE: Rule = Rule {
+    name: "extremes",
+    wants: "each public method of the library that takes a span, a number, a text or bytes is called in a suite of extremes of its capability \
+            (a test or a file named so), at 0, 1, its bounds, just above them, and at its largest",
+    check,
+};
+
+/// What a parameter with extremes is made of.
+const TYPES: [&str; 22] = [
+    "Duration",
+    "UnixMs",
+    "usize",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "i64",
+    "f64",
+    "str",
+    "String",
+    "Wait",
+    "Fence",
+    "Retries",
+    "RetryDelay",
+    "Freshness",
+    "Limits",
+    "Limit",
+    "WhenFull",
+    "Fsync",
+    "Durability",
+    "Protocol",
+];
+
+/// Files, or methods of a file, that need no suite, and why.
+const EXCEPTIONS: [(&str, &str); 15] = [
+    ("cache/header.rs", "users do not reach it, and a fuzzer damages what it reads (fuzz/)"),
+    ("cache/key.rs", "every key of the suite is written with it"),
+    ("cache/keys.rs", "users do not reach it"),
+    ("cache/memory/store.rs", "users do not reach it"),
+    ("clock.rs", "each span that reaches it is one of another method's"),
+    ("link/blocking.rs", "as `command`, which the suite calls"),
+    ("link/epoch.rs", "commands as they are: what they say is for Redis to judge"),
+    ("link/mod.rs", "commands as they are: what they say is for Redis to judge"),
+    ("link/options.rs::with_tracked", "parts of names that capabilities give, not users"),
+    ("lock/redlock/mod.rs::connect_lazy", "takes what `connect` takes, which the suite calls"),
+    ("queue/job.rs::shard", "the count is the topic's own"),
+    ("queue/room.rs", "users do not reach it"),
+    ("queue/topic/grow.rs::grow_with", "as `grow`, which the suite calls"),
+    ("queue/topic/page.rs::list", "`peek` lists, and the suite calls it"),
+    ("sql/contention/locking.rs::of", "a statement that is known when the program is built"),
+];
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    let suites: Vec<(&str, String)> = tree
+        .rust()
+        .filter_map(|(file, source)| Some((area(file.path.strip_prefix(SUITES)?), suite(file, source))))
+        .collect();
+    let mut findings = Vec::new();
+    let mut used = [false; EXCEPTIONS.len()];
+    for (file, inner) in tree.rust().filter_map(|(file, _)| Some((file, file.path.strip_prefix(SOURCES)?))) {
+        let of_all = !inner.contains('/');
+        for (line, name) in methods(file) {
+            let mut own = suites.iter().filter(|(suite, _)| of_all || *suite == area(inner));
+            if own.any(|(_, code)| calls(code, &name)) {
+                continue;
+            }
+            let method = format!("{inner}::{name}");
+            match EXCEPTIONS.iter().position(|(place, _)| *place == inner || *place == method) {
+                Some(exception) => used[exception] = true,
+                None => findings.push(Finding::new(&file.path, line, format!("no suite of extremes calls `{name}`"))),
+            }
+        }
+    }
+    // In the repository itself, an exception that excuses nothing is one too many.
+    let is_whole = tree.file("xtask/src/tidy/extremes.rs").is_some();
+    for ((place, _), _) in EXCEPTIONS.iter().zip(used).filter(|(_, used)| is_whole && !used) {
+        findings.push(Finding::new(
+            "xtask/src/tidy/extremes.rs",
+            0,
+            format!("the exception `{place}` excuses nothing"),
+        ));
+    }
+    findings
+}
+
+/// The code of a test file that belongs to a suite of extremes.
+fn suite(file: &File, source: &Source) -> String {
+    let is_whole = file.path.ends_with("extremes.rs");
+    let is_inside = |line: usize| {
+        source.functions().iter().any(|function| function.name.contains("extreme") && function.lines.contains(&line))
+    };
+    let lines = source.code().filter(|(line, _)| is_whole || is_inside(*line));
+    lines.map(|(_, code)| code).collect::<Vec<_>>().join("\n")
+}
+
+/// The capability, by its folder.
+fn area(inner: &str) -> &str {
+    inner.split('/').next().unwrap_or(inner)
+}
+
+/// Whether the code has `.name`: a call, or a setting handed to a macro.
+fn calls(code: &str, name: &str) -> bool {
+    let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    code.split('.').skip(1).any(|rest| rest.strip_prefix(name).is_some_and(ends))
+}
+
+/// Public methods with a parameter of these types, outside of tests and of what only tests are given.
+fn methods(file: &File) -> Vec<(usize, String)> {
+    let mut methods = Vec::new();
+    // Whether the item, and the one at the left margin that it belongs to, are for tests.
+    let (mut for_tests, mut owner_for_tests) = (false, false);
+    let lines: Vec<&str> = file.text.lines().collect();
+    for (index, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        if code.is_empty() || code.starts_with("//") {
+            continue;
+        }
+        if code.starts_with("#[") {
+            for_tests |= code.contains("feature = \"testing\"") || code.starts_with("#[cfg(test)]");
+            continue;
+        }
+        let item_for_tests = std::mem::take(&mut for_tests);
+        if !line.starts_with([' ', '}', ')']) {
+            owner_for_tests = item_for_tests;
+        }
+        let signature = ["pub fn ", "pub async fn ", "pub const fn "].iter().find_map(|start| code.strip_prefix(start));
+        let Some(signature) = signature.filter(|_| !item_for_tests && !owner_for_tests) else { continue };
+        let name: String = signature.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let whole = [&[signature], &lines[index + 1..]].concat().join(" ");
+        if takes_extremes(parameters(&whole)) {
+            methods.push((index + 1, name));
+        }
+    }
+    methods
+}
+
+/// What stands between the parentheses of a function; its type parameters may have some, too.
+fn parameters(signature: &str) -> &str {
+    let (mut angles, mut depth, mut start) = (0_i32, 0_i32, 0);
+    for (at, c) in signature.char_indices() {
+        match c {
+            '<' if depth == 0 => angles += 1,
+            '>' if depth == 0 && !signature[..at].ends_with('-') => angles -= 1,
+            '(' if angles == 0 => {
+                depth += 1;
+                if depth == 1 {
+                    start = at + 1;
+                }
+            }
+            ')' if angles == 0 => {
+                depth -= 1;
+                if depth == 0 {
+                    return &signature[start..at];
+                }
+            }
+            _ => {}
+        }
+    }
+    ""
+}
+
+fn takes_extremes(parameters: &str) -> bool {
+    let Some((first, others)) = parameters.split_once(',') else { return false };
+    let is_method = first.split(|c: char| !c.is_alphanumeric()).any(|word| word == "self");
+    is_method && others.split(|c: char| !c.is_alphanumeric()).any(|word| TYPES.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "impl<F: Fn(u8) -> bool> Builder<F> {\n    pub fn ttl(mut self, ttl: Duration) -> Self {}\n    pub fn near(\n        \
+        &self,\n        entries: usize,\n    ) {}\n    pub fn flag(self) -> usize {}\n    pub fn each<G: Fn(u8)>(&self, each: G) {}\n    \
+        #[cfg(feature = \"testing\")]\n    pub fn clock(self, ms: u64) {}\n}\n\n#[cfg(feature = \"testing\")]\nimpl Builder {\n    \
+        pub fn other(self, ms: u64) {}\n}\n";
+
+    fn found(suites: &[(&str, &str)]) -> Vec<String> {
+        let source = ("crates/evenkeel/src/cache/builder.rs", SOURCE);
+        let tree = Tree::of([source].into_iter().chain(suites.iter().copied()));
+        check(&tree).into_iter().map(|finding| finding.what).collect()
+    }
+
+    #[test]
+    fn setting_without_extremes_is_found() {
+        let both = ["no suite of extremes calls `ttl`", "no suite of extremes calls `near`"];
+        assert_eq!(found(&[]), both);
+        let suite = "crates/evenkeel/tests/it/cache/reads/extremes.rs";
+        assert_eq!(found(&[(suite, "spans! { .ttl .nearer }\n")]), both[1..]);
+        assert_eq!(found(&[(suite, "builder.ttl(span).near(1)\n")]), Vec::<String>::new());
+        assert_eq!(found(&[(suite, "// .ttl .near\n")]), both);
+        assert_eq!(found(&[("crates/evenkeel/tests/it/queue/extremes.rs", "builder.ttl(span).near(1)\n")]), both);
+        let other = "crates/evenkeel/tests/it/cache/reads/other.rs";
+        assert_eq!(found(&[(other, "fn plain() {\n    builder.ttl(span).near(1);\n}\n")]), both);
+        assert_eq!(found(&[(other, "fn extreme_one() {\n    builder.ttl(span).near(1);\n}\n")]), Vec::<String>::new());
+    }
+}
