@@ -1,8 +1,10 @@
 //! What the program does with its arguments. Whatever goes wrong at the start is one sentence on standard error and exit code 2.
 
+mod away;
 mod export;
 mod import;
 mod open;
+mod prefix_record;
 mod serve;
 
 use crate::config::{Command, Config, Flags};

@@ -42,13 +42,35 @@ pub struct Begin<'a> {
     pub public_url: Option<&'a str>,
 }
 
+/// Something that ends by itself.
+type Ends = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A service that listens and is not open yet.
 pub struct Opening {
     hold: Option<Hold>,
-    listener: TcpListener,
+    /// Not tokio's, which cannot be duplicated.
+    listener: std::net::TcpListener,
     address: SocketAddr,
     settings: Settings,
-    stop: Pin<Box<dyn Future<Output = ()> + Send>>,
+    stop: Ends,
+    is_announced: bool,
+}
+
+/// A service whose database is away.
+pub struct Waiting<'a> {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What the HTTP side is told.
+    pub settings: &'a Settings,
+    /// What the last attempt to open the database said.
+    pub missing: watch::Receiver<String>,
+}
+
+/// What answers while the database is away.
+pub struct Meanwhile {
+    router: Router,
+    outdated: Ends,
+    close: Ends,
 }
 
 /// A service that is open: what it is, where requests come in, and what ends it.
@@ -60,9 +82,29 @@ pub struct Opened<T> {
     /// What the HTTP side is told.
     pub settings: Settings,
     /// Ready once the service is asked to stop.
-    pub stop: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub stop: Ends,
     /// The right to the database's file, until this is dropped.
     pub hold: Option<Hold>,
+}
+
+impl Meanwhile {
+    /// Answers with `router`, and does nothing else.
+    #[must_use]
+    pub fn answers(router: Router) -> Self {
+        Self { router, outdated: Box::pin(std::future::pending()), close: Box::pin(std::future::ready(())) }
+    }
+
+    /// Is closed, and another one made, when `outdated` is ready: that one can do more.
+    #[must_use]
+    pub fn until(self, outdated: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self { outdated: Box::pin(outdated), ..self }
+    }
+
+    /// Runs `close` to its end before the service, or another one of these, is opened.
+    #[must_use]
+    pub fn closing(self, close: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self { close: Box::pin(close), ..self }
+    }
 }
 
 impl Opening {
@@ -76,11 +118,12 @@ impl Opening {
         let hold = Hold::take(with.database, with.data, with.program, "serve it", instead)?;
         let listener =
             TcpListener::bind(with.listen).await.with_context(|| format!("cannot listen on {}", with.listen))?;
+        let listener = listener.into_std()?;
         let address = listener.local_addr().context("cannot tell the port")?;
         let prometheus = install_metrics().context("cannot install the metrics recorder")?;
         let settings = Settings { public_url: with.public_url.map(str::parse).transpose()?, prometheus };
         let stop = Box::pin(stop_requested()?);
-        Ok(Self { hold, listener, address, settings, stop })
+        Ok(Self { hold, listener, address, settings, stop, is_announced: false })
     }
 
     /// Where it listens.
@@ -89,54 +132,87 @@ impl Opening {
         self.address
     }
 
-    /// Opens the service. While what it needs is away (`is_away`), `starting` answers probes and refuses everything else; `None`
-    /// if it is asked to stop meanwhile.
+    /// Opens the service: connects to its database, then opens the rest with it. While the database is away (`is_away`), what
+    /// `meanwhile` makes answers. `None` if the service is asked to stop then.
     ///
     /// # Errors
-    /// What `open` says that is not about something being away.
-    pub async fn open<T>(
+    /// What the attempts say that is not about the database being away.
+    pub async fn open<D, T>(
         mut self,
-        open: impl AsyncFn() -> Result<T>,
+        connect: impl AsyncFn() -> Result<D>,
+        finish: impl AsyncFn(D) -> Result<T>,
         is_away: fn(&anyhow::Error) -> bool,
-        starting: impl FnOnce(SocketAddr, &Settings, watch::Receiver<String>) -> Result<Router>,
+        meanwhile: impl AsyncFn(Waiting<'_>) -> Result<Meanwhile>,
     ) -> Result<Option<Opened<T>>> {
-        let first = match open().await {
-            Ok(service) => {
-                self.announce()?;
-                return Ok(Some(self.opened(service)));
-            }
-            Err(error) if is_away(&error) => error,
-            Err(error) => return Err(error),
-        };
-        warn!(error = format!("{first:#}"), "starting without the database; trying again every second");
-        self.announce()?;
-        let (missing, is_missing) = watch::channel(format!("{first:#}"));
-        let router = starting(self.address, &self.settings, is_missing)?;
-        let opening = async {
+        let mut connected = connect().await;
+        loop {
+            let opened = match connected {
+                Ok(database) => finish(database).await,
+                Err(error) => Err(error),
+            };
+            let missing = match opened {
+                Ok(service) => {
+                    self.announce()?;
+                    return self.opened(service).map(Some);
+                }
+                Err(error) if is_away(&error) => error,
+                Err(error) => return Err(error),
+            };
+            connected = match self.wait(&missing, &connect, is_away, &meanwhile).await? {
+                Some(connected) => connected,
+                None => return Ok(None),
+            };
+        }
+    }
+
+    /// Answers with what `meanwhile` makes until the database is there, or refuses; `None`: until the service is asked to stop.
+    async fn wait<D>(
+        &mut self,
+        missing: &anyhow::Error,
+        connect: &impl AsyncFn() -> Result<D>,
+        is_away: fn(&anyhow::Error) -> bool,
+        meanwhile: &impl AsyncFn(Waiting<'_>) -> Result<Meanwhile>,
+    ) -> Result<Option<Result<D>>> {
+        warn!(error = format!("{missing:#}"), "the service starts without its database; trying again every second");
+        let (missing, is_missing) = watch::channel(format!("{missing:#}"));
+        let mut connecting = Box::pin(async {
             loop {
                 tokio::time::sleep(PAUSE).await;
-                match open().await {
+                match connect().await {
                     Err(error) if is_away(&error) => drop(missing.send_replace(format!("{error:#}"))),
                     other => return other,
                 }
             }
-        };
-        let stop = &mut self.stop;
-        let opening = async {
-            tokio::select! {
-                biased;
-                () = stop => Ok(None),
-                opened = opening => opened.map(Some),
+        });
+        loop {
+            let waiting = Waiting { address: self.address, settings: &self.settings, missing: is_missing.clone() };
+            let Meanwhile { router, outdated, close } = meanwhile(waiting).await?;
+            self.announce()?;
+            let (stop, connecting) = (&mut self.stop, &mut connecting);
+            let over = async {
+                tokio::select! {
+                    biased;
+                    () = stop => Some(None),
+                    connected = connecting => Some(Some(connected)),
+                    () = outdated => None,
+                }
+            };
+            let listener = TcpListener::from_std(self.listener.try_clone()?)?;
+            let over = Box::pin(serve_while(listener, router, over)).await;
+            close.await;
+            let Some(over) = over else { continue };
+            if matches!(over, Some(Ok(_))) {
+                info!("the database is there");
             }
-        };
-        let (listener, opened) = Box::pin(serve_while(self.listener, router, opening)).await?;
-        self.listener = listener;
-        let Some(service) = opened? else { return Ok(None) };
-        info!("the database is there: the service is open");
-        Ok(Some(self.opened(service)))
+            return Ok(over);
+        }
     }
 
+    /// Once, however often it is called.
     fn announce(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.is_announced, true) {
+            return Ok(());
+        }
         let url = format!("http://{}", self.address);
         if let Some(hold) = &mut self.hold {
             hold.announce(&url)?;
@@ -145,8 +221,8 @@ impl Opening {
         Ok(())
     }
 
-    fn opened<T>(self, service: T) -> Opened<T> {
+    fn opened<T>(self, service: T) -> Result<Opened<T>> {
         let Self { hold, listener, settings, stop, .. } = self;
-        Opened { service, listener, settings, stop, hold }
+        Ok(Opened { service, listener: TcpListener::from_std(listener)?, settings, stop, hold })
     }
 }

@@ -3,12 +3,13 @@
 use crate::site::Site;
 use crate::{Family, Kind, Problem, Wrap, listen, wrap};
 use axum::Router;
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use hyper_util::service::TowerToHyperService;
 use metrics_exporter_prometheus::PrometheusHandle;
-use std::future::Future;
-use std::io;
+use std::future::{Future, ready};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -16,18 +17,22 @@ use tokio::sync::watch;
 /// Requests under way when the service has opened may take so long to finish.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What there is to say beyond what the database said, as it is now.
+pub type Note = Arc<dyn Fn() -> String + Send + Sync>;
+
 /// The routes of a service that is not open yet. `missing` says what it waits for, in one sentence.
 ///
 /// # Errors
 /// As [`wrap()`].
 pub fn starting<A: Site + 'static, F: Family>(
     missing: watch::Receiver<String>,
+    note: Note,
     prometheus: PrometheusHandle,
     with: Wrap<'_, F>,
 ) -> anyhow::Result<Router> {
     let refuse = move || {
-        let missing = missing.clone();
-        async move { refused(&missing) }
+        let refused = refused(&missing, &note());
+        async move { refused }
     };
     let routes = Router::new()
         .route("/healthz", get(crate::probes::healthz))
@@ -38,29 +43,40 @@ pub fn starting<A: Site + 'static, F: Family>(
     wrap(routes, with)
 }
 
-fn refused(missing: &watch::Receiver<String>) -> Response {
-    let detail =
-        format!("Not ready: {}. The service tries again every second.", missing.borrow().trim_end_matches('.'));
-    Problem::new(Kind::UNAVAILABLE, detail).into_response()
+fn refused(missing: &watch::Receiver<String>, note: &str) -> Response {
+    let missing = missing.borrow();
+    let missing = missing.trim_end_matches('.');
+    let detail = format!("Not ready: {missing}. The service tries again every second. {note}");
+    Problem::new(Kind::UNAVAILABLE, detail.trim_end()).into_response()
 }
 
-/// Answers with `router` until `opening` ends; gives the listener back. Connections that come in between wait in its backlog.
-///
-/// # Errors
-/// The listener cannot be duplicated.
-pub async fn serve_while<T>(
-    listener: TcpListener,
-    router: Router,
-    opening: impl Future<Output = T>,
-) -> io::Result<(TcpListener, T)> {
-    let listener = listener.into_std()?;
-    let copy = TcpListener::from_std(listener.try_clone()?)?;
+/// Adds `missing` and `note` to each answer of `routes` that says that something is unavailable: every reader learns what is missing.
+pub fn tell_missing<S: Clone + Send + Sync + 'static>(
+    routes: Router<S>,
+    missing: watch::Receiver<String>,
+    note: Note,
+) -> Router<S> {
+    routes.layer(map_response(move |response: Response| {
+        let known = response.extensions().get::<Problem>().filter(|problem| problem.kind() == Kind::UNAVAILABLE);
+        let told = known.map(|problem| {
+            let missing = missing.borrow();
+            let missing = missing.trim_end_matches('.');
+            let detail = format!("{} Since this instance started: {missing}. {}", problem.detail(), note());
+            Problem::new(Kind::UNAVAILABLE, detail.trim_end())
+        });
+        ready(told.map_or(response, IntoResponse::into_response))
+    }))
+}
+
+/// Answers with `router` until `opening` ends. Connections that come in afterwards wait in the listener's backlog, if it was
+/// duplicated before.
+pub async fn serve_while<T>(listener: TcpListener, router: Router, opening: impl Future<Output = T>) -> T {
     let (opened, is_open) = tokio::sync::oneshot::channel::<()>();
-    let serving = listen(copy, TowerToHyperService::new(router), async { drop(is_open.await) }, PATIENCE);
+    let serving = listen(listener, TowerToHyperService::new(router), async { drop(is_open.await) }, PATIENCE);
     let (_, result) = tokio::join!(serving, async {
         let result = opening.await;
         drop(opened);
         result
     });
-    Ok((TcpListener::from_std(listener)?, result))
+    result
 }

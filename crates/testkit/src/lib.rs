@@ -8,6 +8,9 @@
 //! * [`history`] — a recorder of operations, and checkers of staleness and linearizability.
 //! * [`memory`] — how much memory a test has taken.
 //! * [`proxy`] — a seeded TCP proxy that makes faults between a client and a server.
+//! * [`fleet`] — instances of a service that start at once.
+//! * [`schema`] — the tables of a database as text, and those of an older version of the library.
+//! * [`Door`] — a server's address that can be closed and opened.
 //! * [`browser`] — headless Chromium for pages.
 //! * [`CommandTrace`] — what a Redis executed, to count round trips.
 //! * [`eventually`] — waiting for something a foreign process does, with a deadline and a clear error.
@@ -19,7 +22,9 @@ pub mod browser;
 pub mod conformance;
 #[cfg(feature = "suites")]
 pub mod demo;
+mod door;
 mod eventually;
+pub mod fleet;
 mod folder;
 pub mod history;
 pub mod memory;
@@ -27,8 +32,10 @@ pub mod mutants;
 pub mod park;
 pub mod process;
 pub mod proxy;
+pub mod schema;
 pub mod servers;
 mod trace;
 
+pub use door::Door;
 pub use eventually::{eventually, eventually_within};
 pub use trace::{CommandTrace, Trace, TracedCommand};

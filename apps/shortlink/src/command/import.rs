@@ -1,6 +1,6 @@
 //! `shortlink import`.
 
-use super::open::{check_redis, open};
+use super::open::{check_redis, connect, open};
 use crate::config::{Config, Import, Place, Serving};
 use crate::transfer::{Counts, Destination, Format, ImportSource, Remote, Report, import};
 use anyhow::Result;
@@ -25,7 +25,7 @@ pub(super) async fn run(flags: Import, place: &Place) -> Result<Counts> {
     let instead = |address: &str| format!("shortlink import {file} --server {address} imports into it while it runs");
     let _hold = Hold::take(&config.database, &config.data, "shortlink", "import into it", instead)?;
     check_redis(&config).await?;
-    let opened = open(&config, None).await?;
+    let opened = open(&config, connect(&config).await?, None).await?;
     let mut destination = Destination::Service(opened.service.clone());
     let result = import(&source, &mut destination, &mut report).await;
     opened.close().await;

@@ -1,11 +1,12 @@
 //! `shortlink serve`.
 
-use super::open::{check_redis, is_away, open};
+use super::away::meanwhile;
+use super::open::{check_redis, connect, is_away, open};
 use crate::config::Config;
 use crate::http;
 use anyhow::{Context, Result};
 use std::time::Duration;
-use web::{Begin, Opening};
+use web::{Begin, Opening, Waiting};
 
 /// How long what is under way in the background may take once the service is asked to stop.
 const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
@@ -25,12 +26,15 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     .await?;
     check_redis(&config).await?;
     let address = opening.address().to_string();
-    let open = async || open(&config, Some(address.clone())).await;
+    let connect = async || connect(&config).await;
+    let open = async |store| open(&config, store, Some(address.clone())).await;
+    let meanwhile = async |waiting: Waiting<'_>| meanwhile(&config, waiting).await;
     let Some(web::Opened { service: opened, listener, settings, stop, hold }) =
-        Box::pin(opening.open(open, is_away, http::starting)).await?
+        Box::pin(opening.open(connect, open, is_away, meanwhile)).await?
     else {
         return Ok(());
     };
+    let prefix_record = opened.keep_prefix_record(&config).await?;
     let (over, is_over) = tokio::sync::oneshot::channel::<()>();
     let service = opened.service.clone();
     // Told or dropped: both mean the end.
@@ -40,6 +44,7 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     if tokio::time::timeout(BACKGROUND_PATIENCE, background).await.is_err() {
         tracing::warn!("what was to be done in the background is left to other instances, or to the next start");
     }
+    drop(prefix_record);
     served.context("the service ended")?;
     opened.close().await;
     drop(hold);

@@ -26,13 +26,11 @@ use axum::Router;
 use axum::http::header;
 use axum::routing::get;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use url::Url;
-use web::{HttpMetrics, OwnAddress, Settings, Wrap, site};
+use web::{HttpMetrics, Note, OwnAddress, Settings, Waiting, Wrap, site};
 
 /// How long a browser may keep a redirect without asking again: an edit reaches everybody within this time, and a page that
 /// loads the same short link many times asks once.
@@ -53,10 +51,9 @@ pub async fn serve(
 ) -> anyhow::Result<()> {
     let own = OwnAddress::new(listener.local_addr()?, settings.public_url.clone());
     let upkeep = tokio::spawn(web::keep_metrics_up(settings.prometheus.clone()));
-    let app =
-        App { service: service.clone(), own, prometheus: settings.prometheus, redirect_age_max: REDIRECT_AGE_MAX };
+    let app = app(service.clone(), own, &settings);
     let metrics = Arc::new(HttpMetrics::<Route>::register());
-    let router = router(app.clone(), settings.public_url.as_ref(), Arc::clone(&metrics))?;
+    let router = router(app.clone(), settings.public_url.as_ref(), Arc::clone(&metrics), |routes| routes)?;
     web::listen(listener, Front::new(app, metrics, router), stop, STOP_PATIENCE).await;
     // A write that outlives its client's patience is still brought to its end, within the same bound.
     let _ = tokio::time::timeout(STOP_PATIENCE, service.writes_ended()).await;
@@ -64,27 +61,30 @@ pub async fn serve(
     Ok(())
 }
 
-/// The routes of a service that is not open yet; see [`web::starting()`].
+/// The routes of a service that has no database yet. Whoever is refused for that reason learns what is missing, and `note`.
 ///
 /// # Errors
 /// The public address cannot be used.
-pub(crate) fn starting(
-    listen: SocketAddr,
-    settings: &Settings,
-    missing: watch::Receiver<String>,
-) -> anyhow::Result<Router> {
-    let public_url = settings.public_url.as_ref();
-    let wrap = Wrap {
-        own: OwnAddress::new(listen, public_url.cloned()),
-        public_url,
-        metrics: Arc::new(HttpMetrics::<Route>::register()),
-        problem_page: site::problem_for_visitors::<Assets>,
-        visitor_page: site::problem_for_visitors::<Assets>,
-    };
-    web::starting::<Assets, Route>(missing, settings.prometheus.clone(), wrap)
+pub(crate) fn without_database(service: Service, waiting: &Waiting<'_>, note: Note) -> anyhow::Result<Router> {
+    let Waiting { address, settings, missing } = waiting;
+    let own = OwnAddress::new(*address, settings.public_url.clone());
+    let app = app(service, own, settings);
+    let metrics = Arc::new(HttpMetrics::<Route>::register());
+    let tell = |routes| web::tell_missing(routes, missing.clone(), note);
+    router(app, settings.public_url.as_ref(), metrics, tell)
 }
 
-fn router(app: App, public_url: Option<&Url>, metrics: Arc<HttpMetrics<Route>>) -> anyhow::Result<Router> {
+fn app(service: Service, own: OwnAddress, settings: &Settings) -> App {
+    App { service, own, prometheus: settings.prometheus.clone(), redirect_age_max: REDIRECT_AGE_MAX }
+}
+
+/// All routes; `inner` is the layer closest to them.
+fn router(
+    app: App,
+    public_url: Option<&Url>,
+    metrics: Arc<HttpMetrics<Route>>,
+    inner: impl FnOnce(Router<App>) -> Router<App>,
+) -> anyhow::Result<Router> {
     let (api, document) = openapi::routes().split_for_parts();
     let json = openapi::json(&document);
     let docs = site::documentation::<Assets>(&document, kind::OWN, &app.own.base());
@@ -98,5 +98,5 @@ fn router(app: App, public_url: Option<&Url>, metrics: Arc<HttpMetrics<Route>>) 
         problem_page: site::problem::<Assets>,
         visitor_page: site::problem_for_visitors::<Assets>,
     };
-    Ok(web::wrap(api.merge(own_pages), wrap)?.with_state(app))
+    Ok(web::wrap(inner(api.merge(own_pages)), wrap)?.with_state(app))
 }

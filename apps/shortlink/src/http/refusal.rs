@@ -18,6 +18,14 @@ impl From<ServiceError> for Problem {
             ServiceError::Cache(error) => from_cache(&error),
             ServiceError::CacheAway => unconfirmed(&error),
             ServiceError::Spool(error) => from_spool(&error),
+            ServiceError::NoNumber(error) => {
+                warn!(%error, "a link without an alias was refused");
+                Problem::new(
+                    Kind::UNAVAILABLE,
+                    "A code is made from a number of the database, and the database cannot be reached now. Nothing was changed; \
+                     give the link an alias, or try again in a moment.",
+                )
+            }
             ServiceError::ReadSlow => {
                 error!(%error, "a request was given up");
                 Problem::new(Kind::UNAVAILABLE, "The database did not answer in time. Try again in a moment.")

@@ -37,22 +37,26 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Opens the queue, whose jobs are judged by rows in the database of `store`; later, if Redis is away.
-    ///
-    /// # Errors
-    /// [`QueueError`]: the queue cannot be opened like this.
-    pub(super) async fn open(keel: &Keel, store: &Store, clock: &Clock) -> Result<Self, QueueError> {
+    /// Jobs that are judged by rows in the database of `store`.
+    pub(super) fn new(keel: &Keel, store: &Store, clock: &Clock) -> Self {
         describe_counter!("shortlink_links_ended_total", "Links that were switched off by their delayed job");
         let ended = counter!("shortlink_links_ended_total");
         let (keel, store, clock) = (keel.clone(), store.clone(), clock.clone());
-        let ends = Self { queue: Arc::default(), keel, store, clock, ended };
-        match ends.queue().await {
+        Self { queue: Arc::default(), keel, store, clock, ended }
+    }
+
+    /// Opens the queue; later, if Redis is away.
+    ///
+    /// # Errors
+    /// [`QueueError`]: the queue cannot be opened like this.
+    pub(super) async fn open(&self) -> Result<(), QueueError> {
+        match self.queue().await {
             Err(error) if error.is_retryable() => {
                 warn!(%error, "until Redis is there, links that end cannot be made, and none is switched off by its job");
+                Ok(())
             }
-            opened => drop(opened?),
+            opened => opened.map(drop),
         }
-        Ok(ends)
     }
 
     /// The queue, opened if it is not yet.

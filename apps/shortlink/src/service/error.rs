@@ -21,6 +21,9 @@ pub enum ServiceError {
     /// The cache must confirm a write before it begins (strong mode), and Redis is away. Nothing was begun.
     #[error("Redis, which must confirm a write before it begins, is away")]
     CacheAway,
+    /// A link without an alias needs a number of the database, which is away (`--write-mode behind`). Nothing was begun.
+    #[error("no number for a code: {0}")]
+    NoNumber(StoreError),
     /// A write could not be written down (`--write-mode behind`).
     #[error(transparent)]
     Spool(#[from] SpoolError),

@@ -113,8 +113,23 @@ impl Service {
     /// # Errors
     /// [`OpenError`]: `keel` has a cache of this service already, cannot keep links near that it must, or cannot be asked.
     pub async fn open(store: Store, keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
+        let service = Self::over(&store, keel, settings, clock)?;
+        service.0.ends.open().await?;
+        Ok(service)
+    }
+
+    /// A service whose database is away: redirects come from its cache, writes that wait for the database are taken, and
+    /// everything else fails at once.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn without_database(keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
+        Self::over(&Store::away(clock.clone()).await, keel, settings, clock)
+    }
+
+    fn over(store: &Store, keel: Keel, settings: Settings, clock: Clock) -> Result<Self, OpenError> {
         let redirects = Redirects::open(&keel, settings.near, settings.is_strong)?;
-        let ends = Ends::open(&keel, &store, &clock).await?;
+        let ends = Ends::new(&keel, store, &clock);
         let followers = Followers { redirects: redirects.clone(), ends: ends.clone(), clock: clock.clone() };
         let writer = store.writer(&keel, Arc::new(followers));
         let behind = settings.behind.map(|spool| Behind::open(&writer, spool, &clock));

@@ -3,6 +3,7 @@
 //! [`Store`] reads, [`Writer`] changes: each change is one unit of work with what must follow it ([`Follow`]). What the databases do
 //! their own way is behind `dialect`, one file for each; everything else is written once, in `statements`, in terms of it.
 
+mod address;
 mod checkpoint;
 mod conflicts;
 mod dialect;
@@ -21,6 +22,7 @@ mod statement;
 mod statements;
 mod writer;
 
+pub(crate) use address::fingerprint;
 pub use checkpoint::Checkpoint;
 pub use conflicts::{KeptConflict, Told};
 pub use error::StoreError;
@@ -93,6 +95,15 @@ impl Store {
     /// [`StoreError::Unavailable`]; [`StoreError::NewerSchema`] or [`StoreError::OlderSchema`] if this program cannot read it.
     pub async fn open_as_is(url: &DatabaseUrl, clock: Clock) -> Result<Self, StoreError> {
         Self::open_with(url, clock, Schema::AsIs).await
+    }
+
+    /// Stands in for the store of a database that is away: whatever is asked of it fails at once, with
+    /// [`StoreError::Unavailable`].
+    pub async fn away(clock: Clock) -> Self {
+        let connection = Connection::Sqlite(sqlite::closed().await);
+        // No number is drawn here, so the key makes no code.
+        let codes = CodeMaker::new(Key::random());
+        Self(Arc::new(Inner { connection, codes, numbers: Numbers::default(), clock }))
     }
 
     /// The link of `code`, expired or not.

@@ -46,6 +46,13 @@ pub(super) async fn open(path: &Path, schema: Schema) -> Result<Pools<Sqlite>, S
     Ok(Pools { writers, readers, lists })
 }
 
+/// Pools that give out no connection.
+pub(super) async fn closed() -> Pools<Sqlite> {
+    let pool = SqlitePoolOptions::new().connect_lazy_with(SqliteConnectOptions::new());
+    pool.close().await;
+    Pools::shared(pool.clone(), pool)
+}
+
 wire!(Sqlite);
 
 impl Dialect for Sqlite {

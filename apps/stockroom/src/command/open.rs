@@ -30,22 +30,34 @@ pub(super) async fn check_redis(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// Opens database and locks.
+/// Opens the database.
 ///
 /// # Errors
 /// One sentence on what is in the way.
-pub(super) async fn open(config: &Config) -> Result<Service> {
+pub(super) async fn connect(config: &Config) -> Result<Store> {
     let store = Store::open(&config.database, Clock::system()).await;
-    let store = store.with_context(|| format!("cannot open the database {}", config.database))?;
-    let keel = match &config.redis {
-        None => Keel::memory(),
-        // Only some strategies need it, so its absence keeps nobody from starting.
-        Some(url) => Keel::connect_lazy(url).await.context("cannot use Redis")?,
-    };
+    store.with_context(|| format!("cannot open the database {}", config.database))
+}
+
+/// Connects to Redis, if there is one. Only some strategies need it, so its absence keeps nobody from starting.
+///
+/// # Errors
+/// One sentence on what is in the way.
+pub(super) async fn open_keel(config: &Config) -> Result<Keel> {
+    let Some(url) = &config.redis else { return Ok(Keel::memory()) };
+    let keel = Keel::connect_lazy(url).await.context("cannot use Redis")?;
     if let Some(link) = keel.link() {
         let prefix = link.prefix();
         tracing::info!(prefix, "all keys in Redis begin with this; evenkeel takes it as ?prefix= of the address");
     }
+    Ok(keel)
+}
+
+/// Opens the locks and the rest.
+///
+/// # Errors
+/// One sentence on what is in the way.
+pub(super) async fn open(config: &Config, store: Store, keel: Keel) -> Result<Service> {
     let mut tools = Tools::new(keel.clone(), config.stripes).context("the setting \"stripes\" is wrong")?;
     tools.cap = config.cap;
     tools.segments = i64::from(config.segments);

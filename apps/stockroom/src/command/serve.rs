@@ -1,10 +1,12 @@
 //! `stockroom serve`.
 
-use super::open::{check_redis, is_away, open};
+use super::open::{check_redis, connect, is_away, open, open_keel};
 use crate::config::Config;
 use crate::http;
+use crate::service::redis_state;
 use anyhow::{Context, Result};
-use web::{Begin, Opening};
+use std::sync::Arc;
+use web::{Begin, Meanwhile, Opening, Waiting};
 
 /// Serves until a signal asks to stop.
 ///
@@ -20,7 +22,16 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     })
     .await?;
     check_redis(&config).await?;
-    let opened = Box::pin(opening.open(async || open(&config).await, is_away, http::starting)).await?;
+    let connect = async || connect(&config).await;
+    let keel = open_keel(&config).await?;
+    let open = async |store| open(&config, store, keel.clone()).await;
+    // Every use case needs the database, so there is nothing to serve without it.
+    let refuse = async |waiting: Waiting<'_>| {
+        let keel = keel.clone();
+        let note = Arc::new(move || format!("Redis: {}.", redis_state(&keel)));
+        Ok(Meanwhile::answers(http::starting(&waiting, note)?))
+    };
+    let opened = Box::pin(opening.open(connect, open, is_away, refuse)).await?;
     let Some(opened) = opened else { return Ok(()) };
     let served = http::serve(opened.service.clone(), opened.listener, opened.settings, opened.stop).await;
     served.context("the service ended")?;

@@ -23,13 +23,11 @@ use axum::http::header;
 use axum::routing::get;
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use url::Url;
-use web::{HttpMetrics, OwnAddress, Settings, Wrap, site};
+use web::{HttpMetrics, Note, OwnAddress, Settings, Waiting, Wrap, site};
 
 /// How long requests under way may take to finish once the service is asked to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
@@ -57,20 +55,17 @@ pub async fn serve(
 ///
 /// # Errors
 /// The public address cannot be used.
-pub(crate) fn starting(
-    listen: SocketAddr,
-    settings: &Settings,
-    missing: watch::Receiver<String>,
-) -> anyhow::Result<Router> {
+pub(crate) fn starting(waiting: &Waiting<'_>, note: Note) -> anyhow::Result<Router> {
+    let Waiting { address, settings, missing } = waiting;
     let public_url = settings.public_url.as_ref();
     let wrap = Wrap {
-        own: OwnAddress::new(listen, public_url.cloned()),
+        own: OwnAddress::new(*address, public_url.cloned()),
         public_url,
         metrics: Arc::new(HttpMetrics::<Route>::register()),
         problem_page: site::problem_for_visitors::<Assets>,
         visitor_page: site::problem_for_visitors::<Assets>,
     };
-    web::starting::<Assets, Route>(missing, settings.prometheus.clone(), wrap)
+    web::starting::<Assets, Route>(missing.clone(), note, settings.prometheus.clone(), wrap)
 }
 
 fn router(app: App, own: OwnAddress, public_url: Option<&Url>) -> anyhow::Result<Router> {

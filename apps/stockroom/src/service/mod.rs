@@ -297,11 +297,7 @@ impl Service {
     /// `up`, `down`, or `embedded` where there is no Redis.
     #[must_use]
     pub fn redis_state(&self) -> &'static str {
-        match self.0.keel.link().map(|link| link.state().borrow().is_up()) {
-            None => "embedded",
-            Some(true) => "up",
-            Some(false) => "down",
-        }
+        redis_state(&self.0.keel)
     }
 
     async fn change(
@@ -343,6 +339,15 @@ impl Service {
             )
         };
         Err(ServiceError::Invalid { field: "strategy", why })
+    }
+}
+
+/// `up`, `down`, or `embedded` where there is no Redis.
+pub(crate) fn redis_state(keel: &Keel) -> &'static str {
+    match keel.link().map(|link| link.state().borrow().is_up()) {
+        None => "embedded",
+        Some(true) => "up",
+        Some(false) => "down",
     }
 }
 

@@ -42,6 +42,8 @@ impl StoreError {
         };
         match error {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+            // PostgreSQL's first answer was the end of the connection, as of a proxy whose server is away.
+            sqlx::Error::Protocol(text) => text.contains("SSLRequest: 0x00"),
             sqlx::Error::Database(known) => {
                 known.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P"))
             }

@@ -35,12 +35,22 @@ impl Client {
             self.address,
             body.len()
         );
-        let mut stream = TcpStream::connect(&self.address).await.unwrap();
-        stream.write_all(request.as_bytes()).await.unwrap();
+        self.answer(&request).await.unwrap()
+    }
+
+    /// `None` if the connection ended without an answer, as one may that is idle while the service opens.
+    pub(super) async fn try_get(&self, path: &str) -> Option<Answer> {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.address);
+        self.answer(&request).await
+    }
+
+    async fn answer(&self, request: &str) -> Option<Answer> {
+        let mut stream = TcpStream::connect(&self.address).await.ok()?;
+        stream.write_all(request.as_bytes()).await.ok()?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        let (head, text) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
-        Answer { status: head[9..12].parse().unwrap(), head: head.to_lowercase(), text: text.to_owned() }
+        stream.read_to_string(&mut answer).await.ok()?;
+        let (head, text) = answer.split_once("\r\n\r\n")?;
+        Some(Answer { status: head[9..12].parse().unwrap(), head: head.to_lowercase(), text: text.to_owned() })
     }
 }
 

@@ -3,73 +3,41 @@
 use super::client::Client;
 use super::server::Server;
 use serde_json::json;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use testkit::servers::{Redis, RedisOptions};
-use testkit::{eventually, park};
-use tokio::net::{TcpListener, TcpStream};
-use url::Url;
-
-/// A server's door: as long as it is closed, whoever connects is sent away at once.
-struct Door {
-    address: SocketAddr,
-    open: Arc<AtomicBool>,
-}
-
-impl Door {
-    async fn closed(url: &str) -> Door {
-        let url: Url = url.parse().unwrap();
-        let to = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let door = Door { address: listener.local_addr().unwrap(), open: Arc::default() };
-        let open = Arc::clone(&door.open);
-        tokio::spawn(async move {
-            while let Ok((mut visitor, _)) = listener.accept().await {
-                if !open.load(Ordering::SeqCst) {
-                    continue;
-                }
-                let to = to.clone();
-                tokio::spawn(async move {
-                    let mut server = TcpStream::connect(to).await?;
-                    tokio::io::copy_bidirectional(&mut visitor, &mut server).await
-                });
-            }
-        });
-        door
-    }
-
-    /// The address by way of this door.
-    fn url(&self, url: &str) -> String {
-        let mut url: Url = url.parse().unwrap();
-        url.set_port(Some(self.address.port())).unwrap();
-        url.to_string()
-    }
-
-    fn open(&self) {
-        self.open.store(true, Ordering::SeqCst);
-    }
-}
+use testkit::{Door, eventually, park};
 
 async fn becomes_ready(client: &Client, redis: &str) {
     let ready = eventually("the service is ready", || async {
-        let answer = client.get("/readyz").await;
+        let answer = client.try_get("/readyz").await?;
         (answer.status == 200 && answer.value()["redis"] == redis).then_some(())
     });
     ready.await.unwrap();
 }
 
-async fn starts_without(database: &str, redis: &str) {
-    let (database_door, redis_door) = (Door::closed(database).await, Door::closed(redis).await);
-    let arguments = ["--database", &database_door.url(database), "--redis", &redis_door.url(redis)];
+/// The database and the Redis are away at the start, or the database alone.
+async fn starts_without(url: &str, is_redis_away: bool) {
+    let redis = park::redis().await.unwrap();
+    let (door, redis_door) = (Door::closed(url).unwrap(), Door::closed(&redis.url).unwrap());
+    let state = if is_redis_away { "down" } else { "up" };
+    if !is_redis_away {
+        redis_door.open();
+    }
+    let arguments = ["--database", &door.url(url).unwrap(), "--redis", &redis_door.url(&redis.url).unwrap()];
     let server = Server::start_with(&arguments);
     assert_eq!(server.client.get("/healthz").await.status, 200);
     for path in ["/readyz", "/api/arrivals", "/"] {
         let detail = server.client.get(path).await.problem(503, "unavailable");
-        assert!(detail.contains("cannot open the database"), "{detail}");
+        assert!(
+            detail.contains("cannot open the database") && detail.contains(&format!("Redis: {state}.")),
+            "{detail}"
+        );
     }
-    database_door.open();
-    becomes_ready(&server.client, "down").await;
+    let page = server.client.send("GET", "/", "accept: text/html\r\n", "").await;
+    assert!(page.status == 503 && page.text.contains("cannot open the database"), "{}", page.text);
+    assert!(server.log().contains("cannot open the database"), "{}", server.log());
+    assert_eq!(server.log().contains("Redis is away"), is_redis_away, "{}", server.log());
+    door.open();
+    becomes_ready(&server.client, state).await;
     let server = server.with_products(&["tea"]).await;
     redis_door.open();
     becomes_ready(&server.client, "up").await;
@@ -77,15 +45,17 @@ async fn starts_without(database: &str, redis: &str) {
 }
 
 #[tokio::test]
-async fn service_starts_while_mariadb_and_redis_are_away() {
-    let (database, redis) = (park::mariadb_database().await.unwrap(), park::redis().await.unwrap());
-    starts_without(&database.url, &redis.url).await;
+async fn service_starts_while_mariadb_or_redis_too_is_away() {
+    for is_redis_away in [false, true] {
+        starts_without(&park::mariadb_database().await.unwrap().url, is_redis_away).await;
+    }
 }
 
 #[tokio::test]
-async fn service_starts_while_postgres_and_redis_are_away() {
-    let (database, redis) = (park::postgres_database().await.unwrap(), park::redis().await.unwrap());
-    starts_without(&database.url, &redis.url).await;
+async fn service_starts_while_postgres_or_redis_too_is_away() {
+    for is_redis_away in [false, true] {
+        starts_without(&park::postgres_database().await.unwrap().url, is_redis_away).await;
+    }
 }
 
 /// Only the strategy that needs the servers waits for them.
@@ -100,8 +70,8 @@ async fn service_starts_while_the_servers_of_its_redlock_are_away() {
     let mut doors = Vec::new();
     let mut arguments = Vec::new();
     for server in &servers {
-        let door = Door::closed(&server.url()).await;
-        arguments.extend(["--redlock".to_owned(), door.url(&server.url())]);
+        let door = Door::closed(&server.url()).unwrap();
+        arguments.extend(["--redlock".to_owned(), door.url(&server.url()).unwrap()]);
         doors.push(door);
     }
     let redis = park::redis().await.unwrap();

@@ -36,6 +36,11 @@ impl Server {
         Server { child, client: Client { address }, folder }
     }
 
+    /// What it logged.
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
     /// Where its data is.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()

@@ -189,7 +189,10 @@ impl Behind {
 
     async fn next_code(&self) -> Result<Code, ServiceError> {
         let code = self.0.clock.timeout(super::READ_PATIENCE, self.0.writer.next_code()).await;
-        Ok(code.map_err(|_| ServiceError::ReadSlow)??)
+        code.map_err(|_| ServiceError::ReadSlow)?.map_err(|error| match error {
+            error if error.is_retryable() => ServiceError::NoNumber(error),
+            error => error.into(),
+        })
     }
 
     async fn turn(&self, code: &Code) -> tokio::sync::MutexGuard<'_, ()> {

@@ -1,49 +1,49 @@
-//! Ten instances that start at once on one database, half of which are killed while they make or upgrade the tables.
+//! Ten instances that start at once on one database: empty, older, or under load. Some of them are killed on their way.
 
 use super::program::{Place, SHORTLINK};
 use super::upgrade;
 use evenkeel::clock::Clock;
+use evenkeel::sql::{Database, SqlError, run_migrations};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use shortlink::domain::Code;
 use shortlink::store::Store;
-use sqlx::{Connection, PgConnection};
-use std::io::{BufRead, BufReader};
-use testkit::park::{mariadb_database, postgres_database, redis};
-use testkit::process::{Child, Launch};
+use sqlx::{Connection, MySql, MySqlPool, PgConnection, PgPool, Pool, Postgres};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use testkit::fleet::{Fate, Fleet};
+use testkit::park::{self, mariadb_database, postgres_database, redis, sqlite_database};
+use testkit::schema::{described, make_older_library};
 use url::Url;
 
 const INSTANCES: usize = 10;
 
-/// Starts them; each one that is not to be killed must listen in the end.
-async fn start_at_once(url: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let start = |at: usize| {
-        let launch = Launch::new(SHORTLINK, folder.path().join(format!("log-{at}"))).piped();
-        let launch = launch.arguments(["--listen", "127.0.0.1:0", "--database", url, "--data"]);
-        let launch = launch.argument(folder.path().join(format!("data-{at}")));
-        if is_killed(at) {
-            launch.environment("EVENKEEL_CRASH_AT", format!("migration_step:{}", at + 1))
-        } else {
-            launch
-        }
-        .start()
-        .unwrap()
+fn fleet(url: &str) -> Fleet {
+    // Instances that share a file share the data folder, too: one of them serves it.
+    let shares_data = url.starts_with("sqlite");
+    Fleet { program: SHORTLINK.into(), arguments: vec!["--database".to_owned(), url.to_owned()], shares_data }
+}
+
+/// A database of the kind, with the first schema in it if it is to be an older one.
+async fn database(kind: &str, is_older: bool) -> park::Database {
+    let database = match kind {
+        "sqlite" => sqlite_database().unwrap(),
+        "mariadb" => mariadb_database().await.unwrap(),
+        _ => postgres_database().await.unwrap(),
     };
-    let mut instances: Vec<_> = (0..INSTANCES).map(start).collect();
-    for (at, instance) in instances.iter_mut().enumerate() {
-        let first = first_line(instance);
-        let listens = first.starts_with("listening on http://");
-        assert!(listens || (is_killed(at) && first.is_empty()), "{at}: {first:?}\n{}", instance.log_tail());
+    if is_older {
+        upgrade::former(&database.url).await;
+        make_older_library(&database.url, 2).await.unwrap();
     }
+    database
 }
 
-/// Only the instance that makes the tables comes to a step, so not all of these are killed.
-fn is_killed(at: usize) -> bool {
-    at.is_multiple_of(2)
-}
-
-fn first_line(instance: &mut Child) -> String {
-    let mut line = String::new();
-    BufReader::new(instance.take_output().unwrap()).read_line(&mut line).unwrap();
-    line
+/// The tables as one instance makes them that starts alone.
+async fn right_schema(kind: &str, is_older: bool) -> Vec<String> {
+    let database = database(kind, is_older).await;
+    let folder = tempfile::tempdir().unwrap();
+    fleet(&database.url).start(folder.path(), &[Fate::Listens]).await.unwrap();
+    described(&database.url).await.unwrap()
 }
 
 /// The schema is complete, and what was in it is there.
@@ -53,34 +53,153 @@ async fn has_links(url: &str, links: usize) {
     store.close().await;
 }
 
+/// Every other one is killed at a step of the migrations. Only the instance that makes the tables comes to a step, so not all of
+/// these are killed.
+async fn start_at_once(kind: &str, is_older: bool) {
+    let database = database(kind, is_older).await;
+    let crash = |at: usize| Fate::CrashesAt(format!("migration_step:{}", at + 1));
+    let fates = (0..INSTANCES).map(|at| if at.is_multiple_of(2) { crash(at) } else { Fate::Listens });
+    let folder = tempfile::tempdir().unwrap();
+    fleet(&database.url).start(folder.path(), &fates.collect::<Vec<_>>()).await.unwrap();
+    assert_eq!(described(&database.url).await.unwrap(), right_schema(kind, is_older).await);
+    has_links(&database.url, if is_older { 3 } else { 0 }).await;
+}
+
 #[tokio::test]
 async fn mariadb_instances_started_at_once_make_the_tables() {
-    let database = mariadb_database().await.unwrap();
-    start_at_once(&database.url).await;
-    has_links(&database.url, 0).await;
+    start_at_once("mariadb", false).await;
 }
 
 #[tokio::test]
 async fn postgres_instances_started_at_once_make_the_tables() {
-    let database = postgres_database().await.unwrap();
-    start_at_once(&database.url).await;
-    has_links(&database.url, 0).await;
+    start_at_once("postgres", false).await;
 }
 
 #[tokio::test]
 async fn mariadb_instances_started_at_once_upgrade_an_older_schema() {
-    let database = mariadb_database().await.unwrap();
-    upgrade::former_mariadb(&database.url).await;
-    start_at_once(&database.url).await;
-    has_links(&database.url, 3).await;
+    start_at_once("mariadb", true).await;
 }
 
 #[tokio::test]
 async fn postgres_instances_started_at_once_upgrade_an_older_schema() {
-    let database = postgres_database().await.unwrap();
-    upgrade::former_postgres(&database.url).await;
-    start_at_once(&database.url).await;
-    has_links(&database.url, 3).await;
+    start_at_once("postgres", true).await;
+}
+
+/// On an empty database and on an older one in turn. A file is served by one instance, so all that try are killed; the next one
+/// serves it.
+async fn killed_at_random(kind: &str, seeds: Range<u64>) {
+    let right = [right_schema(kind, false).await, right_schema(kind, true).await];
+    for seed in seeds {
+        let is_older = seed % 2 == 1;
+        let database = database(kind, is_older).await;
+        let mut fates = Fate::half_killed(&mut StdRng::seed_from_u64(seed));
+        if kind == "sqlite" {
+            fates.retain(|fate| *fate != Fate::Listens);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let told = |error| panic!("seed {seed}: {error}");
+        drop(fleet(&database.url).start(folder.path(), &fates).await.unwrap_or_else(told));
+        drop(fleet(&database.url).start(folder.path(), &[Fate::Listens]).await.unwrap_or_else(told));
+        assert_eq!(described(&database.url).await.unwrap(), right[usize::from(is_older)], "seed {seed}");
+        has_links(&database.url, if is_older { 3 } else { 0 }).await;
+    }
+}
+
+#[tokio::test]
+async fn sqlite_instances_killed_at_random_leave_one_schema() {
+    killed_at_random("sqlite", 0..2).await;
+}
+
+#[tokio::test]
+async fn mariadb_instances_killed_at_random_leave_one_schema() {
+    killed_at_random("mariadb", 0..2).await;
+}
+
+#[tokio::test]
+async fn postgres_instances_killed_at_random_leave_one_schema() {
+    killed_at_random("postgres", 0..2).await;
+}
+
+#[tokio::test]
+#[ignore = "a hundred kills on each database"]
+async fn instances_killed_a_hundred_times_leave_one_schema() {
+    for kind in ["sqlite", "mariadb", "postgres"] {
+        killed_at_random(kind, 100..120).await;
+    }
+}
+
+/// What an instance of the first schema sends while others upgrade it: each link that the database has confirmed.
+async fn old_instance<DB: Database>(
+    pool: Pool<DB>,
+    name: usize,
+    is_over: &AtomicBool,
+    insert: impl AsyncFn(&Pool<DB>, String) -> Result<(), sqlx::Error>,
+) -> Vec<String> {
+    let mut made = Vec::new();
+    while !is_over.load(Ordering::SeqCst) {
+        let code = format!("old-{name}-{}", made.len());
+        insert(&pool, code.clone()).await.unwrap_or_else(|error| panic!("{code}: {error}"));
+        made.push(code);
+    }
+    made
+}
+
+/// Three instances of the first schema write and read while ten new ones start.
+macro_rules! upgrades_under_load {
+    ($kind:literal, $database:ty, $pool:ty, $insert:literal, $select:literal) => {{
+        let database = database($kind, true).await;
+        let is_over = AtomicBool::new(false);
+        let pool = <$pool>::connect(&database.url).await.unwrap();
+        let insert = async |pool: &Pool<$database>, code: String| {
+            sqlx::query($insert).bind(&code).execute(pool).await?;
+            let target: String = sqlx::query_scalar($select).bind(&code).fetch_one(pool).await?;
+            assert_eq!(target, "https://example.com/old");
+            Ok(())
+        };
+        let old = async |name| old_instance(pool.clone(), name, &is_over, insert).await;
+        let folder = tempfile::tempdir().unwrap();
+        let start = async {
+            let instances = fleet(&database.url).start(folder.path(), &[const { Fate::Listens }; INSTANCES]).await;
+            is_over.store(true, Ordering::SeqCst);
+            instances.unwrap()
+        };
+        let (_instances, first, second, third) = tokio::join!(start, old(0), old(1), old(2));
+        let made: Vec<String> = [first, second, third].concat();
+        assert!(made.len() > 10, "no load: {}", made.len());
+        let store = Store::open_as_is(&database.url.parse().unwrap(), Clock::system()).await.unwrap();
+        for code in &made {
+            assert!(store.find(&Code::parse(code).unwrap()).await.unwrap().is_some(), "{code} is lost");
+        }
+        store.close().await;
+        assert_eq!(described(&database.url).await.unwrap(), right_schema($kind, true).await);
+        // One that is started again says that it is too old.
+        let error = run_migrations(&pool, &upgrade::first($kind).await, "link_migrations").await.unwrap_err();
+        assert!(matches!(error, SqlError::NewerSchema { found: 2, known: 1 }), "{error}");
+    }};
+}
+
+#[tokio::test]
+async fn mariadb_fleet_upgrades_an_older_schema_under_load() {
+    upgrades_under_load!(
+        "mariadb",
+        MySql,
+        MySqlPool,
+        "INSERT INTO links (code, target, target_hash, alias, created_at, updated_at, expires_at, version)
+         VALUES (?, 'https://example.com/old', x'00000000000000000000000000000000', TRUE, 1000, 1000, NULL, 1)",
+        "SELECT target FROM links WHERE code = ?"
+    );
+}
+
+#[tokio::test]
+async fn postgres_fleet_upgrades_an_older_schema_under_load() {
+    upgrades_under_load!(
+        "postgres",
+        Postgres,
+        PgPool,
+        "INSERT INTO links (code, target, target_hash, alias, created_at, updated_at, expires_at, version)
+         VALUES ($1, 'https://example.com/old', '\\x00000000000000000000000000000000', TRUE, 1000, 1000, NULL, 1)",
+        "SELECT target FROM links WHERE code = $1"
+    );
 }
 
 /// A server that answers and refuses is not away.

@@ -16,7 +16,8 @@ const LINKS: &str =
     ('endless', 'https://example.com/3', {hash}, TRUE, 1000, 1000, NULL, 44)";
 
 /// The migrations up to the first one.
-async fn first(kind: &str) -> Migrator {
+pub(super) async fn first(kind: &str) -> Migrator {
+    let kind = if kind == "mariadb" { "mysql" } else { kind };
     let folder = tempfile::tempdir().unwrap();
     let name = "0001_links.sql";
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(kind).join(name);
@@ -36,28 +37,27 @@ macro_rules! make_former {
     }};
 }
 
-pub(super) async fn sqlite(url: &str) {
-    make_former!(SqlitePool, "sqlite", url, "x'00000000000000000000000000000000'");
-    is_brought_up_to_date(url).await;
+/// A database of then, whichever it is.
+pub(super) async fn former(url: &str) {
+    match url.split_once(':').unwrap().0 {
+        "sqlite" => make_former!(SqlitePool, "sqlite", url, "x'00000000000000000000000000000000'"),
+        "mysql" => make_former!(MySqlPool, "mysql", url, "x'00000000000000000000000000000000'"),
+        _ => make_former!(PgPool, "postgres", url, "'\\x00000000000000000000000000000000'"),
+    }
 }
 
-/// A database of then.
-pub(super) async fn former_mariadb(url: &str) {
-    make_former!(MySqlPool, "mysql", url, "x'00000000000000000000000000000000'");
+pub(super) async fn sqlite(url: &str) {
+    former(url).await;
+    is_brought_up_to_date(url).await;
 }
 
 pub(super) async fn mariadb(url: &str) {
-    former_mariadb(url).await;
+    former(url).await;
     is_brought_up_to_date(url).await;
 }
 
-/// A database of then.
-pub(super) async fn former_postgres(url: &str) {
-    make_former!(PgPool, "postgres", url, "'\\x00000000000000000000000000000000'");
-}
-
 pub(super) async fn postgres(url: &str) {
-    former_postgres(url).await;
+    former(url).await;
     is_brought_up_to_date(url).await;
 }
 

@@ -26,6 +26,11 @@ impl Client {
         self.send("GET", path, &[], b"").await
     }
 
+    /// `None` if the connection ended without an answer, as one may that is idle while the service opens.
+    pub(super) async fn try_get(&self, path: &str) -> Option<Answer> {
+        self.try_send("GET", path, &[], b"").await.ok()
+    }
+
     pub(super) async fn head(&self, path: &str) -> Answer {
         self.send("HEAD", path, &[], b"").await
     }

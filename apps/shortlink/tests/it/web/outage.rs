@@ -3,78 +3,46 @@
 use super::client::Client;
 use super::server::Server;
 use serde_json::json;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use testkit::{eventually, park};
-use tokio::net::{TcpListener, TcpStream};
-use url::Url;
-
-/// A server's door: as long as it is closed, whoever connects is sent away at once.
-struct Door {
-    address: SocketAddr,
-    open: Arc<AtomicBool>,
-}
-
-impl Door {
-    async fn closed(url: &str) -> Door {
-        let url: Url = url.parse().unwrap();
-        let to = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let door = Door { address: listener.local_addr().unwrap(), open: Arc::default() };
-        let open = Arc::clone(&door.open);
-        tokio::spawn(async move {
-            while let Ok((mut visitor, _)) = listener.accept().await {
-                if !open.load(Ordering::SeqCst) {
-                    continue;
-                }
-                let to = to.clone();
-                tokio::spawn(async move {
-                    let mut server = TcpStream::connect(to).await?;
-                    tokio::io::copy_bidirectional(&mut visitor, &mut server).await
-                });
-            }
-        });
-        door
-    }
-
-    /// The address by way of this door.
-    fn url(&self, url: &str) -> String {
-        let mut url: Url = url.parse().unwrap();
-        url.set_port(Some(self.address.port())).unwrap();
-        url.to_string()
-    }
-
-    fn open(&self) {
-        self.open.store(true, Ordering::SeqCst);
-    }
-}
+use sqlx::{MySqlPool, PgPool};
+use testkit::park::SharedRedis;
+use testkit::{Door, eventually, park};
 
 async fn redis_door() -> (Door, String) {
-    let redis = park::redis().await.unwrap();
-    let door = Door::closed(&redis.url).await;
-    let url = format!("{}?prefix={}", door.url(&redis.url), redis.prefix);
+    let SharedRedis { url, prefix, .. } = park::redis().await.unwrap();
+    let door = Door::closed(&url).unwrap();
+    let url = format!("{}?prefix={prefix}", door.url(&url).unwrap());
+    (door, url)
+}
+
+/// The database by way of a door of its own.
+async fn database_door(url: &str) -> (Door, String) {
+    let door = Door::closed(url).unwrap();
+    let url = door.url(url).unwrap();
     (door, url)
 }
 
 async fn becomes_ready(client: &Client, redis: &str) {
     let ready = eventually("the service is ready", || async {
-        let answer = client.get("/readyz").await;
+        let answer = client.try_get("/readyz").await?;
         (answer.status == 200 && answer.value()["redis"] == redis).then_some(())
     });
     ready.await.unwrap();
 }
 
-/// Only probes are answered, each request with what is missing.
-async fn waits_for_the_database(client: &Client) {
+/// Probes are answered, and whoever is refused is told what is missing.
+async fn waits_for_the_database(server: &Server, what: &str) {
+    let client = &server.client;
     assert_eq!(client.get("/healthz").await.status, 200);
     assert_eq!(client.get("/metrics").await.status, 200);
     for path in ["/readyz", "/api/links", "/anything"] {
         let problem = client.get(path).await.problem(503, "unavailable");
-        assert!(problem["detail"].as_str().unwrap().contains("cannot open the database"), "{problem}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("cannot open the database") && detail.contains(what), "{problem}");
     }
     let page = client.send("GET", "/", &[("accept", "text/html")], b"").await;
-    assert!(page.status == 503 && page.text().contains("cannot open the database"), "{}", page.text());
+    let text = page.text();
+    assert!(page.status == 503 && text.contains("cannot open the database") && text.contains(what), "{text}");
+    assert!(server.log().contains("cannot open the database") && server.log().contains(what), "{}", server.log());
 }
 
 async fn works(client: &Client) {
@@ -82,14 +50,28 @@ async fn works(client: &Client) {
     // 202 where the database follows.
     assert!(matches!(made.status, 201 | 202), "{}", made.text());
     let code = made.value()["code"].as_str().unwrap().to_owned();
-    let redirect = client.get(&format!("/{code}")).await;
-    assert_eq!(redirect.header("location"), Some("https://example.com/1"));
+    assert_eq!(leads_to(client, &code).await.as_deref(), Some("https://example.com/1"));
+}
+
+async fn leads_to(client: &Client, code: &str) -> Option<String> {
+    client.try_get(&format!("/{code}")).await?.header("location").map(str::to_owned)
+}
+
+const CACHED: &str = "https://example.com/cached";
+
+/// An instance that found all its servers, and left a link in Redis.
+async fn former_run(database: &str, redis: &str) {
+    let mut server = Server::start_with(&["--database", database, "--redis", redis]);
+    becomes_ready(&server.client, "up").await;
+    server.client.make(&json!({ "target": CACHED, "alias": "cached" })).await;
+    assert_eq!(leads_to(&server.client, "cached").await.as_deref(), Some(CACHED));
+    assert!(server.terminate().await.success(), "{}", server.log());
 }
 
 async fn starts_without_database(url: &str, mode: &str) {
-    let door = Door::closed(url).await;
-    let server = Server::start_with(&["--database", &door.url(url), "--write-mode", mode]);
-    waits_for_the_database(&server.client).await;
+    let (door, database) = database_door(url).await;
+    let server = Server::start_with(&["--database", &database, "--write-mode", mode]);
+    waits_for_the_database(&server, "").await;
     door.open();
     becomes_ready(&server.client, "embedded").await;
     works(&server.client).await;
@@ -99,12 +81,117 @@ async fn starts_without_database(url: &str, mode: &str) {
 async fn service_starts_while_mariadb_is_away() {
     let database = park::mariadb_database().await.unwrap();
     starts_without_database(&database.url, "through").await;
+    starts_without_database(&database.url, "behind").await;
 }
 
 #[tokio::test]
 async fn service_starts_while_postgres_is_away() {
     let database = park::postgres_database().await.unwrap();
+    starts_without_database(&database.url, "through").await;
     starts_without_database(&database.url, "behind").await;
+}
+
+/// What an instance that had seen its database would do: redirects from Redis, and (behind) writes into the spool.
+async fn serves_from_redis(url: &str, mode: &str) {
+    let ((door, database), (redis_door, redis)) = (database_door(url).await, redis_door().await);
+    door.open();
+    redis_door.open();
+    former_run(&database, &redis).await;
+    door.close();
+    let server = Server::start_with(&["--database", &database, "--redis", &redis, "--write-mode", mode]);
+    let client = &server.client;
+    waits_for_the_database(&server, "as of 20").await;
+    assert_eq!(leads_to(client, "cached").await.as_deref(), Some(CACHED));
+    if mode == "behind" {
+        accepts_writes(client, "behind").await;
+        let changed = client.json("PATCH", "/api/links/cached", &json!({ "target": "https://example.com/2" })).await;
+        assert_eq!((changed.status, changed.consistency()), (202, "eventual"), "{}", changed.text());
+        assert_eq!(leads_to(client, "cached").await.as_deref(), Some("https://example.com/2"));
+    } else {
+        let body = json!({ "target": "https://example.com/2", "alias": "through" });
+        let problem = client.json("POST", "/api/links", &body).await.problem(503, "unavailable");
+        assert!(problem["detail"].as_str().unwrap().contains("Nothing was changed"), "{problem}");
+    }
+    door.open();
+    becomes_ready(client, "up").await;
+    if mode == "behind" {
+        reach_the_database(client, &["behind"]).await;
+        assert_eq!(leads_to(client, "cached").await.as_deref(), Some("https://example.com/2"));
+    }
+    works(client).await;
+}
+
+/// A link with an alias is accepted unseen; one without needs a number, and the refusal says so.
+async fn accepts_writes(client: &Client, alias: &str) {
+    let body = json!({ "target": "https://example.com/3", "alias": alias });
+    let made = client.json("POST", "/api/links", &body).await;
+    assert_eq!((made.status, made.consistency()), (202, "eventual"), "{}", made.text());
+    assert_eq!(leads_to(client, alias).await.as_deref(), Some("https://example.com/3"));
+    let body = json!({ "target": "https://example.com/3" });
+    let problem = client.json("POST", "/api/links", &body).await.problem(503, "unavailable");
+    assert!(problem["detail"].as_str().unwrap().contains("give the link an alias"), "{problem}");
+}
+
+/// The lists have only what the database has.
+async fn reach_the_database(client: &Client, aliases: &[&str]) {
+    for alias in aliases {
+        let there = eventually("the write is in the database", || async {
+            let list = client.get(&format!("/api/links?q={alias}")).await;
+            (list.status == 200 && list.text().contains("https://example.com/3")).then_some(())
+        });
+        there.await.unwrap();
+        assert_eq!(leads_to(client, alias).await.as_deref(), Some("https://example.com/3"));
+    }
+}
+
+#[tokio::test]
+async fn service_without_mariadb_serves_from_redis_and_recovers() {
+    for mode in ["through", "behind"] {
+        let database = park::mariadb_database().await.unwrap();
+        serves_from_redis(&database.url, mode).await;
+    }
+}
+
+#[tokio::test]
+async fn service_without_postgres_serves_from_redis_and_recovers() {
+    for mode in ["through", "behind"] {
+        let database = park::postgres_database().await.unwrap();
+        serves_from_redis(&database.url, mode).await;
+    }
+}
+
+/// The prefix that the service opened is another database's: what Redis has under it is served no more.
+async fn drops_the_prefix_of_a_replaced_database(url: &str) {
+    let ((door, database), (redis_door, redis)) = (database_door(url).await, redis_door().await);
+    door.open();
+    redis_door.open();
+    former_run(&database, &redis).await;
+    door.close();
+    let server = Server::start_with(&["--database", &database, "--redis", &redis]);
+    assert_eq!(leads_to(&server.client, "cached").await.as_deref(), Some(CACHED));
+    for emptied in ["DELETE FROM links", "DELETE FROM link_settings"] {
+        if url.starts_with("mysql") {
+            sqlx::query(emptied).execute(&MySqlPool::connect(url).await.unwrap()).await.unwrap();
+        } else {
+            sqlx::query(emptied).execute(&PgPool::connect(url).await.unwrap()).await.unwrap();
+        }
+    }
+    door.open();
+    becomes_ready(&server.client, "up").await;
+    server.client.get("/cached").await.problem(404, "unknown-code");
+    works(&server.client).await;
+}
+
+#[tokio::test]
+async fn service_drops_the_prefix_of_a_mariadb_that_was_replaced() {
+    let database = park::mariadb_database().await.unwrap();
+    drops_the_prefix_of_a_replaced_database(&database.url).await;
+}
+
+#[tokio::test]
+async fn service_drops_the_prefix_of_a_postgres_that_was_replaced() {
+    let database = park::postgres_database().await.unwrap();
+    drops_the_prefix_of_a_replaced_database(&database.url).await;
 }
 
 /// Links are written and followed; those that end wait for the queue.
@@ -131,13 +218,39 @@ async fn service_without_redis_serves_links_and_recovers() {
     }
 }
 
-#[tokio::test]
-async fn service_starts_while_both_servers_are_away() {
-    let database = park::postgres_database().await.unwrap();
-    let (redis_door, redis) = redis_door().await;
-    let door = Door::closed(&database.url).await;
-    let mut server = Server::start_with(&["--database", &door.url(&database.url), "--redis", &redis]);
-    waits_for_the_database(&server.client).await;
+/// The servers come back one after the other, Redis first and the database first.
+async fn starts_without_both(url: &str, mode: &str) {
+    let ((door, database), (redis_door, redis)) = (database_door(url).await, redis_door().await);
+    door.open();
+    redis_door.open();
+    former_run(&database, &redis).await;
+    door.close();
+    redis_door.close();
+    let arguments = ["--database", &database, "--redis", &redis, "--write-mode", mode];
+    let server = Server::start_with(&arguments);
+    waits_for_the_database(&server, "Redis").await;
+    if mode == "behind" {
+        accepts_writes(&server.client, "first").await;
+    }
+    redis_door.open();
+    let cached = eventually("Redis is found", || async { leads_to(&server.client, "cached").await });
+    assert_eq!(cached.await.unwrap(), CACHED);
+    if mode == "behind" {
+        assert_eq!(leads_to(&server.client, "first").await.as_deref(), Some("https://example.com/3"));
+        accepts_writes(&server.client, "second").await;
+    }
+    waits_for_the_database(&server, "as of 20").await;
+    door.open();
+    becomes_ready(&server.client, "up").await;
+    if mode == "behind" {
+        reach_the_database(&server.client, &["first", "second"]).await;
+    }
+    works(&server.client).await;
+
+    door.close();
+    redis_door.close();
+    let mut server = server.again(&arguments);
+    waits_for_the_database(&server, "Redis").await;
     door.open();
     becomes_ready(&server.client, "down").await;
     works(&server.client).await;
@@ -148,9 +261,25 @@ async fn service_starts_while_both_servers_are_away() {
 }
 
 #[tokio::test]
+async fn service_starts_while_mariadb_and_redis_are_away() {
+    for mode in ["through", "behind"] {
+        let database = park::mariadb_database().await.unwrap();
+        starts_without_both(&database.url, mode).await;
+    }
+}
+
+#[tokio::test]
+async fn service_starts_while_postgres_and_redis_are_away() {
+    for mode in ["through", "behind"] {
+        let database = park::postgres_database().await.unwrap();
+        starts_without_both(&database.url, mode).await;
+    }
+}
+
+#[tokio::test]
 async fn service_that_waits_for_its_database_stops_when_asked() {
-    let door = Door::closed("mysql://root@127.0.0.1:1/x").await;
-    let mut server = Server::start_with(&["--database", &door.url("mysql://root@127.0.0.1:1/x")]);
-    waits_for_the_database(&server.client).await;
+    let (_door, database) = database_door("mysql://root@127.0.0.1:1/x").await;
+    let mut server = Server::start_with(&["--database", &database]);
+    waits_for_the_database(&server, "").await;
     assert!(server.terminate().await.success(), "{}", server.log());
 }

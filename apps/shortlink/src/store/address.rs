@@ -1,0 +1,78 @@
+//! What a database is called by its address.
+
+use super::{DatabaseUrl, StoreError};
+use sha2::{Digest, Sha256};
+use sqlx::mysql::MySqlConnectOptions;
+use sqlx::postgres::PgConnectOptions;
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// Names the database at this address: host, port and name decide, user and password do not. On the machine itself the machine
+/// belongs to the address. `None` for a file, and on the machine itself if nobody knows what that is called.
+///
+/// # Errors
+/// [`StoreError::Unavailable`]: the address cannot be read.
+pub(crate) fn fingerprint(database: &DatabaseUrl) -> Result<Option<String>, StoreError> {
+    let (kind, host, port, socket, name) = match database {
+        DatabaseUrl::Sqlite(_) => return Ok(None),
+        DatabaseUrl::Mysql(url) => {
+            let options = MySqlConnectOptions::from_str(url)?;
+            let name = options.get_database().unwrap_or_default().to_owned();
+            ("mysql", options.get_host().to_owned(), options.get_port(), options.get_socket().cloned(), name)
+        }
+        DatabaseUrl::Postgres(url) => {
+            let options = PgConnectOptions::from_str(url)?;
+            // The server takes the user's name for that of the database, if there is none.
+            let name = options.get_database().unwrap_or(options.get_username()).to_owned();
+            ("postgres", options.get_host().to_owned(), options.get_port(), options.get_socket().cloned(), name)
+        }
+    };
+    let host = host.to_ascii_lowercase();
+    let is_here = socket.is_some()
+        || host == "localhost"
+        || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    let machine = if is_here { machine() } else { Some(String::new()) };
+    let Some(machine) = machine else { return Ok(None) };
+    let socket = socket.map(|path| path.display().to_string()).unwrap_or_default();
+    let address = [kind, &machine, &host, &port.to_string(), &socket, &name].join("\n");
+    let digest = Sha256::digest(address.as_bytes());
+    Ok(Some(digest[..12].iter().fold(String::new(), |mut text, byte| {
+        // Writing into a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })))
+}
+
+/// What this machine is called, where that can be read.
+fn machine() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").ok()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+mod tests {
+    use super::fingerprint;
+
+    fn of(url: &str) -> Option<String> {
+        fingerprint(&url.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn host_port_and_name_decide_and_user_and_password_do_not() {
+        let one = of("postgres://a:b@db.example/links").unwrap();
+        assert_eq!(one.len(), 24);
+        assert_eq!(of("postgres://c:d@DB.example:5432/links").as_ref(), Some(&one));
+        for other in [
+            "postgres://a:b@db.example/other",
+            "postgres://a:b@db2.example/links",
+            "postgres://a:b@db.example:5433/links",
+            "mysql://a:b@db.example:5432/links",
+            "postgres://links@localhost",
+        ] {
+            assert_ne!(of(other).as_ref(), Some(&one), "{other}");
+        }
+        assert_eq!(of("postgres://links@localhost/links"), of("postgres://links:x@localhost"));
+        assert_eq!(of("sqlite:links.db"), None);
+    }
+}
