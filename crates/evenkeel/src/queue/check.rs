@@ -36,6 +36,12 @@ pub(super) fn puts(puts: &[Put]) -> Checked {
                 moment(*when)?;
                 spec(job)
             }
+            PutChange::Restored(restored) => {
+                let takes_no_key = "a `put` goes by its id and version; it takes no unique key";
+                ensure(restored.spec.unique.is_none(), takes_no_key)?;
+                span(restored.at)?;
+                spec(&restored.spec)
+            }
         }
     })
 }

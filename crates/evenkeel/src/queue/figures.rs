@@ -17,7 +17,7 @@ pub struct Stats {
     pub lapsed: u64,
     /// Dead letters.
     pub dead: u64,
-    /// Workers heard of and not yet forgotten.
+    /// Workers heard of within the last minute.
     pub workers: u64,
     /// Markers nobody has popped.
     pub markers: u64,

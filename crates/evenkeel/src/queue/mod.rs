@@ -103,6 +103,8 @@ pub use retry_delay::RetryDelay;
 pub use settings::{Durability, WhenFull};
 #[cfg(feature = "sql")]
 pub use sql::Swept;
+#[cfg(all(feature = "testing", feature = "sql"))]
+pub use sql::page_by_due;
 #[cfg(feature = "sql")]
 pub(crate) use sql::upsert_jobs;
 pub use steps::{Found, Rescheduled, Revoked, State};

@@ -244,10 +244,7 @@ fn put_note(out: &mut BytesMut, note: &Note) {
     out.put_u16(u16::try_from(note_len(note)).unwrap_or(u16::MAX));
     match note {
         Note::Error(error) => {
-            put_u48(out, error.at);
-            out.put_u8(error.class as u8);
-            out.put_u16(error.attempt);
-            out.put_slice(&error.text);
+            put_error(out, error);
         }
         Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) | Note::Progress(bytes) => out.put_slice(bytes),
         Note::Redriven { redrive, at, errors } => {
@@ -265,6 +262,27 @@ fn put_note(out: &mut BytesMut, note: &Note) {
             put_u48(out, max);
         }
     }
+}
+
+fn put_error(out: &mut BytesMut, error: &ErrorNote) {
+    put_u48(out, error.at);
+    out.put_u8(error.class as u8);
+    out.put_u16(error.attempt);
+    out.put_slice(&error.text);
+}
+
+/// One error, as its note has it.
+#[cfg(feature = "sql")]
+pub(super) fn encode_error(error: &ErrorNote) -> Bytes {
+    let mut out = BytesMut::with_capacity(9 + error.text.len());
+    put_error(&mut out, error);
+    out.freeze()
+}
+
+/// Reads what [`encode_error`] wrote.
+#[cfg(feature = "sql")]
+pub(super) fn decode_error(bytes: Bytes) -> Result<Note, Unreadable> {
+    decode_note(NOTE_ERROR, bytes)
 }
 
 fn decode_job(mut raw: Bytes) -> Result<Job, Unreadable> {

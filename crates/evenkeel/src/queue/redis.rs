@@ -112,7 +112,11 @@ impl QueueSteps for RedisQueue {
 
     async fn put(&self, shard: &Shard, puts: &[Put]) -> Result<Vec<PutAnswer>, QueueError> {
         check::puts(puts)?;
-        let body = |put: &Put| if let PutChange::Job(_, spec) = &put.change { spec.body.len() } else { 0 };
+        let body = |put: &Put| match &put.change {
+            PutChange::Job(_, spec) => spec.body.len(),
+            PutChange::Restored(restored) => restored.spec.body.len(),
+            PutChange::Withdraw(_) => 0,
+        };
         let mut answers = Vec::with_capacity(puts.len());
         for part in bulk::parts(puts, body) {
             answers.extend(reply::put(self.run(&scripts::PUT, shard, call::put(part)).await?)?);

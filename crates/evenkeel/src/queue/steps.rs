@@ -29,6 +29,8 @@ pub const PIECE_BYTES_MAX: u64 = 1 << 20;
 pub const MARKERS_MAX: u64 = 8;
 /// A worker silent for this long is forgotten by `rescue`, and its answers with it.
 pub const WORKER_SILENT_MS: u64 = 600_000;
+/// A worker that was heard of within this is counted. Heartbeats come at least three times as often.
+pub const WORKER_COUNTED_MS: u64 = 60_000;
 /// How long a suspect is put off for which a worker has no place.
 pub const PUT_OFF_MS: u64 = 100;
 /// One claim puts off at most this many.
@@ -122,8 +124,23 @@ pub struct Put {
 pub enum PutChange {
     /// It is due then, and looks like this (a unique key has no place here).
     Job(When, Box<JobSpec>),
+    /// It is as SQL has it: with what went wrong with it before the store lost it.
+    Restored(Box<Restored>),
     /// It is not wanted (any more); the version is remembered by this rule.
     Withdraw(Keep),
+}
+
+/// A job that comes back with its past.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// How it looks, with its error history.
+    pub spec: JobSpec,
+    /// How many of its attempts have failed.
+    pub errors: u16,
+    /// It is a dead letter.
+    pub is_dead: bool,
+    /// When it is due, or when it died.
+    pub at: u64,
 }
 
 /// What a `put` found.

@@ -143,6 +143,50 @@ async fn queue_answers_hold_after_flush_postgres() {
     answers_hold_after_flush::<sqlx::Postgres>(park::postgres_database().await.unwrap()).await;
 }
 
+/// A pause, its end and more shards hold for as long as they can: rows keep a pause; jobs are found however many shards there are.
+async fn topic_changes_hold_after_flush<DB: Database>(database: park::Database) {
+    let stage = Stage::<DB>::set(database).await;
+    let figures = async || serde_json::from_str::<Value>(&stage.run(&["stats", "mail", "--json"]).await.out).unwrap();
+    let shards = figures().await["shards"].as_u64().unwrap();
+    for is_flushed in [false, true] {
+        let name = format!("kept {is_flushed}");
+        stage.add(&name).await;
+        assert_eq!(stage.run(&["pause", "mail", "--for", "1d"]).await.code, 0);
+        stage.then(is_flushed).await;
+        let paused = figures().await;
+        assert_eq!(paused["paused"], json!(true), "flushed: {is_flushed}");
+        let until = paused["paused_until_ms"].as_u64().unwrap();
+        assert!(until > stage.queue.topic().now_ms() + 80_000_000, "the same pause, flushed: {is_flushed}");
+        assert_eq!(stage.run(&["resume", "mail"]).await.code, 0);
+        stage.then(is_flushed).await;
+        assert_eq!(figures().await["paused"], json!(false), "flushed: {is_flushed}");
+        let grown = stage.run(&["grow", "mail", &(shards * 2).to_string()]).await;
+        assert_eq!(grown.code, 0, "{}{}", grown.out, grown.err);
+        stage.then(is_flushed).await;
+        let expected = if is_flushed { shards } else { shards * 2 };
+        assert_eq!(figures().await["shards"], json!(expected), "flushed: {is_flushed}");
+        assert_eq!(stage.run(&["job", "mail", &name]).await.code, 0, "it is known, flushed: {is_flushed}");
+        assert_eq!(stage.run(&["revoke", "mail", &name]).await.code, 0);
+        stage.then(is_flushed).await;
+        assert_eq!(stage.due(&name).await, None, "flushed: {is_flushed}");
+    }
+}
+
+#[tokio::test]
+async fn queue_topic_changes_hold_after_flush_sqlite() {
+    topic_changes_hold_after_flush::<sqlx::Sqlite>(park::sqlite_database().unwrap()).await;
+}
+
+#[tokio::test]
+async fn queue_topic_changes_hold_after_flush_mariadb() {
+    topic_changes_hold_after_flush::<sqlx::MySql>(park::mariadb_database().await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn queue_topic_changes_hold_after_flush_postgres() {
+    topic_changes_hold_after_flush::<sqlx::Postgres>(park::postgres_database().await.unwrap()).await;
+}
+
 #[tokio::test]
 async fn queue_refuses_changes_without_the_database() {
     let stage = Stage::<sqlx::Sqlite>::set(park::sqlite_database().unwrap()).await;

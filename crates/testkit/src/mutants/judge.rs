@@ -89,6 +89,46 @@ pub(super) const ROWS: &[Mutant] = &[
         "A program that does not know of the rows hides them from operators.",
         "sql::operators::sqlite::rows_are_for_every_process_of_the_queue",
     ),
+    mutant(
+        "sql_attempt_in_row",
+        "A job that failed comes back without its last error after a flush.",
+        "sql::attempts::sqlite::failed_attempts_survive_flush",
+    ),
+    mutant(
+        "sql_past_restored",
+        "A job comes back with all its attempts, however often it failed.",
+        "sql::attempts::sqlite::failed_attempts_survive_flush",
+    ),
+    mutant(
+        "sql_death_restored",
+        "A dead letter that the store lost runs again.",
+        "sql::attempts::sqlite::dead_letter_survives_flush",
+    ),
+    mutant(
+        "sql_death_in_row",
+        "The store is told of a death first, and loses it.",
+        "sql::judged_kills::job_whose_worker_dies_once_its_row_is_dead_is_a_dead_letter",
+    ),
+    mutant(
+        "sql_death_decides",
+        "A job that is dead in its row runs from a store that has not heard of it.",
+        "sql::attempts::sqlite::job_that_its_row_calls_dead_does_not_run",
+    ),
+    mutant(
+        "sql_sweep_buries",
+        "A dead letter from before rows knew of deaths runs again after a flush.",
+        "sql::attempts::sqlite::death_that_only_the_store_knows_survives_flush",
+    ),
+    mutant(
+        "sql_redrive_in_row",
+        "A dead letter that was sent back is dead in its row, and does not run.",
+        "sql::attempts::sqlite::dead_letter_survives_flush",
+    ),
+    mutant(
+        "sql_refuses_limits",
+        "An operator sets limits that count nothing.",
+        "sql::agree::sqlite::operators_and_programs_agree_about_limits",
+    ),
     mutant("sql_pause", "A flush ends an operator's pause.", "sql::operators::sqlite::pause_survives_flush"),
     mutant(
         "sql_redrive_asks_row",

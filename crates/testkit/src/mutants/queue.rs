@@ -56,6 +56,26 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::scripts::a_full_topic_says_so_per_job",
     ),
     mutant(
+        "queue_put_restores_dead",
+        "A dead letter that is put back runs.",
+        "queue::scripts::a_job_is_put_back_with_its_past",
+    ),
+    mutant(
+        "model_put_restores_dead",
+        "A dead letter that is put back into the model runs.",
+        "hermetic::queue_model::a_job_is_put_back_with_its_past",
+    ),
+    mutant(
+        "queue_counts_live_workers",
+        "Workers that were killed are counted for ten minutes.",
+        "queue::scripts::a_killed_worker_is_counted_for_a_minute",
+    ),
+    mutant(
+        "model_counts_live_workers",
+        "Workers that were killed are counted for ten minutes in the model.",
+        "hermetic::queue_model::a_killed_worker_is_counted_for_a_minute",
+    ),
+    mutant(
         "queue_put_version",
         "A late replay of an old effect undoes a newer one.",
         "queue::scripts::the_newest_version_wins",

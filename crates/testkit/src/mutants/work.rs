@@ -15,6 +15,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::work::migrations::mariadb::programs_that_start_at_once_make_the_tables_once",
     ),
     mutant(
+        "own_migration_repeats",
+        "On MySQL and MariaDB a program is killed after a statement of the library's migrations, and never starts again.",
+        "sql::work::own_migrations::mariadb_program_killed_at_any_step_starts_again",
+    ),
+    mutant(
         "migration_step_noted",
         "On MySQL and MariaDB a program is killed after a statement of its migration, and never starts again.",
         "sql::work::own_migrations::mariadb_program_killed_at_any_step_starts_again",

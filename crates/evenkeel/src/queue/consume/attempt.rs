@@ -38,6 +38,7 @@ pub(super) fn start<T: Send + Sync + 'static>(
     let span = tracing::info_span!("queue_job", queue = %lane.run.core.name, id = %receipt.id, trace, attempt);
     let (its_lane, its_span) = (Arc::clone(lane), span.clone());
     let run = async move {
+        let judged = delivered.job.as_ref().ok().map(|job| Judged::of(&its_lane, receipt, job));
         let running = IsRunning::new(&its_lane.run.metrics);
         let delay = its_lane.run.core.settings.retry_delay;
         let attempt = async {
@@ -50,13 +51,20 @@ pub(super) fn start<T: Send + Sync + 'static>(
         // The user's types are decoded, judged and dropped in there, and each of these may panic. An attempt that came to no outcome
         // would keep its lease for as long as the process lives.
         let ended = if guard("queue_attempt_caught") { caught(attempt).await } else { Ok(attempt.await) };
-        let outcome = ended.unwrap_or_else(|words| {
-            tracing::error!(error = %words, "an attempt panicked outside its handler");
-            // A lost delivery has nothing to settle: its settlement is answered `Lost`.
-            let error = words_of(&format!("the attempt panicked: {words}"));
-            Some(Outcome::Failed { retry_ms: delay.after(1), error })
-        });
-        drop(running);
+        let outcome = match ended {
+            Ok(outcome) => outcome,
+            Err(words) => {
+                tracing::error!(error = %words, "an attempt panicked outside its handler");
+                // A lost delivery has nothing to settle: its settlement is answered `Lost`.
+                let error = words_of(&format!("the attempt panicked: {words}"));
+                let outcome = Outcome::Failed { retry_ms: delay.after(1), error };
+                Some(match &judged {
+                    Some(judged) => judged.ended(outcome).await,
+                    None => outcome,
+                })
+            }
+        };
+        drop((running, judged));
         its_lane.ended(&receipt, outcome);
     };
     let task = tokio::spawn(run.instrument(span));
@@ -90,13 +98,19 @@ async fn perform<T: Send + Sync + 'static>(
     {
         return None;
     }
-    let read = job.map_err(|error| error.to_string()).and_then(|job| {
-        let body = decode(lane, &job)?;
-        Ok((job, body))
-    });
-    let (job, body) = match read {
-        Ok(read) => read,
-        Err(words) => return Some(undecodable(lane, &receipt, &words)),
+    let job = match job {
+        Ok(job) => job,
+        Err(error) => return Some(undecodable(lane, &receipt, &error.to_string())),
+    };
+    let judged = Judged::of(lane, receipt, &job);
+    let body = match decode(lane, &job) {
+        Ok(body) => body,
+        Err(words) => {
+            if let Err(ended) = judged.may_start().await {
+                return ended;
+            }
+            return Some(judged.ended(undecodable(lane, &receipt, &words)).await);
+        }
     };
     let failures = u32::from(job.errors) + 1;
     span.record("attempt", failures);
@@ -105,7 +119,6 @@ async fn perform<T: Send + Sync + 'static>(
         let late_ms = run.core.store.now_ms().saturating_sub(delivered.due_at);
         run.metrics.lateness_seconds.record(Duration::from_millis(late_ms));
     }
-    let judged = Judged::of(lane, receipt, &job);
     let exhausted = judged.buried(&job);
     let held = Held { store: run.core.store.clone(), shard: lane.shard.clone(), receipt };
     let delivery = Delivery::new(body, held, delivered.due_at, *job, cancellation);
@@ -113,7 +126,7 @@ async fn perform<T: Send + Sync + 'static>(
         return ended;
     }
     if let Some(buried) = exhausted {
-        return Some(buried);
+        return Some(judged.ended(buried).await);
     }
     let (began, answer) = handle(lane, delivery, place.is_some()).await;
     let answer = answer.unwrap_or_else(|words| panicked(&words));

@@ -4,11 +4,13 @@ use super::lane::Lane;
 use super::suspects::Place;
 use crate::clock::Clock;
 use crate::guard::guard;
-use crate::queue::steps::{Beat, ITEMS_MAX, QueueSteps, Receipt};
+use crate::queue::steps::{Beat, ITEMS_MAX, QueueSteps, Receipt, WORKER_COUNTED_MS};
 use crate::retry::Backoff;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// However long the leases are: a worker that is not heard of for a minute is not counted.
+const INTERVAL_MAX: Duration = Duration::from_millis(WORKER_COUNTED_MS / 3);
 /// Between repetitions of a report that a suspect waits for.
 const REPORT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
 
@@ -19,7 +21,8 @@ pub(super) async fn keep_beating<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
     let mut all_is_well = true;
     loop {
         // After a failure there is time for several more attempts before a lease ends.
-        let interval = if all_is_well { visibility / 3 } else { visibility / 12 };
+        let interval =
+            if all_is_well { (visibility / 3).min(INTERVAL_MAX) } else { (visibility / 12).min(INTERVAL_MAX) };
         tokio::select! {
             () = core.clock.sleep(interval) => {}
             () = lane.beat_now.notified() => {}

@@ -3,13 +3,15 @@
 use super::lane::Lane;
 use crate::queue::job::Job;
 #[cfg(feature = "sql")]
-use crate::queue::job::Retries;
+use crate::queue::job::{ErrorClass, Retries};
 use crate::queue::steps::{Outcome, Receipt};
+#[cfg(feature = "sql")]
+use bytes::Bytes;
 
 /// One delivery before its judge. Without one everything may run.
 pub(super) struct Judged<'a, T> {
     #[cfg(feature = "sql")]
-    case: Option<(&'a Lane<T>, std::sync::Arc<crate::queue::sql::Judge>, Receipt, u64)>,
+    case: Option<Case<'a, T>>,
     #[cfg(not(feature = "sql"))]
     _lane: std::marker::PhantomData<&'a Lane<T>>,
 }
@@ -18,16 +20,17 @@ pub(super) struct Judged<'a, T> {
 impl<'a, T> Judged<'a, T> {
     /// Jobs without a version came in past the rows: the ticks of a schedule, or under another durability.
     pub(super) fn of(lane: &'a Lane<T>, receipt: Receipt, job: &Job) -> Self {
-        let judge = lane.run.core.judge.clone();
-        let case = judge.zip(job.spec.version).map(|(judge, version)| (lane, judge, receipt, version));
+        let judge = lane.run.core.judge.clone().zip(job.spec.version);
+        let (errors, retries, is_discarded) = (job.errors, job.spec.retries, job.spec.discard_exhausted);
+        let case = judge.map(|(judge, version)| Case { lane, judge, receipt, version, errors, retries, is_discarded });
         Self { case }
     }
 
     /// Asks the row. If it says no: what the delivery ends with, or nothing if it is not current any more.
     pub(super) async fn may_start(&self) -> Result<(), Option<Outcome>> {
         use crate::queue::sql::{Judge, Start};
-        let Some((lane, judge, receipt, version)) = &self.case else { return Ok(()) };
-        match judge.start(&lane.shard, receipt, *version).await {
+        let Some(Case { lane, judge, receipt, version, errors, .. }) = &self.case else { return Ok(()) };
+        match judge.start(&lane.shard, receipt, *version, *errors).await {
             Start::Run => Ok(()),
             Start::Not(outcome) => Err(Some(outcome)),
             Start::Replaced => Err(None),
@@ -41,7 +44,7 @@ impl<'a, T> Judged<'a, T> {
     /// What a job ends with that has crashed too often. `rescue` leaves that to its next begin, because only the row knows whether it was
     /// done when its worker fell silent.
     pub(super) fn buried(&self, job: &Job) -> Option<Outcome> {
-        let (lane, ..) = self.case.as_ref()?;
+        let lane = self.case.as_ref()?.lane;
         let Retries::Limited(retries) = job.spec.retries else { return None };
         let is_over = job.errors > retries || (job.crashes > 0 && job.crashes >= lane.run.crash_max && job.alone);
         let words = "it crashed once too often";
@@ -53,12 +56,50 @@ impl<'a, T> Judged<'a, T> {
 
     /// Tells the row of an end before the store hears of it, and says what the store shall hear.
     pub(super) async fn ended(&self, outcome: Outcome) -> Outcome {
-        match (&self.case, &outcome) {
-            (Some((_, judge, receipt, version)), Outcome::Done) => {
-                judge.done(receipt, *version).await.unwrap_or(outcome)
+        let Some(case) = &self.case else { return outcome };
+        let Case { judge, receipt, version, .. } = case;
+        let told = match &outcome {
+            Outcome::Done => judge.done(receipt, *version).await,
+            Outcome::Failed { retry_ms, error } => case.failed(*retry_ms, error).await,
+            Outcome::Dead { reason } => {
+                let died = judge.failure(case.errors, ErrorClass::Dead, reason, None);
+                judge.died(receipt, *version, &died).await
             }
-            _ => outcome,
+            Outcome::Snoozed { .. } | Outcome::Released => None,
+        };
+        told.unwrap_or(outcome)
+    }
+}
+
+/// A job with a row.
+#[cfg(feature = "sql")]
+struct Case<'a, T> {
+    lane: &'a Lane<T>,
+    judge: std::sync::Arc<crate::queue::sql::Judge>,
+    receipt: Receipt,
+    version: u64,
+    /// Before this attempt.
+    errors: u16,
+    retries: Retries,
+    is_discarded: bool,
+}
+
+#[cfg(feature = "sql")]
+impl<T> Case<'_, T> {
+    /// Whether it is the last attempt is what the store will find, too.
+    async fn failed(&self, retry_ms: u64, error: &Bytes) -> Option<Outcome> {
+        let is_last = matches!(self.retries, Retries::Limited(retries) if self.errors.saturating_add(1) > retries);
+        if is_last && self.is_discarded {
+            // The store ends it, and the sweep its row.
+            return None;
         }
+        let retry_ms = (!is_last).then_some(retry_ms);
+        let failed = self.judge.failure(self.errors, ErrorClass::Failed, error, retry_ms);
+        if is_last {
+            return self.judge.died(&self.receipt, self.version, &failed).await;
+        }
+        self.judge.failed(&self.receipt, self.version, &failed).await;
+        None
     }
 }
 

@@ -1,6 +1,7 @@
 //! Taking jobs in: `enqueue` and `put`.
 
 use super::state::{Expiring, ShardState, due_at, keep_until};
+use crate::guard::guard;
 use crate::queue::job::{End, Job, JobId, JobSpec, Stamp};
 use crate::queue::record::encoded_len;
 use crate::queue::steps::{Enqueued, NewJob, Put, PutAnswer, PutChange, State, Tick, Ticked};
@@ -92,12 +93,24 @@ impl ShardState {
         }
         // Whoever held the older version may still be at it: its fence stays below, and a later revocation says so.
         let lapsed = earlier.as_ref().is_some_and(|job| job.lapsed || job.token.is_some());
+        let accepted = |spec: &JobSpec, errors, at| {
+            let spec = JobSpec { version: Some(put.version), ..spec.clone() };
+            let fence = earlier.as_ref().map_or(0, |job| job.fence);
+            Box::new(Job { lapsed, fence, errors, ..Job::accepted(spec, now, at) })
+        };
         match &put.change {
             PutChange::Job(when, spec) => {
                 let due = due_at(*when, now);
-                let spec = JobSpec { version: Some(put.version), ..(**spec).clone() };
-                let fence = earlier.as_ref().map_or(0, |job| job.fence);
-                self.wait(put.id, Box::new(Job { lapsed, fence, ..Job::accepted(spec, now, due) }), due);
+                self.wait(put.id, accepted(spec, 0, due), due);
+                self.totals.created += 1;
+            }
+            PutChange::Restored(restored) => {
+                let job = accepted(&restored.spec, restored.errors, restored.at);
+                if restored.is_dead && guard("model_put_restores_dead") {
+                    self.place(put.id, job, State::Dead, restored.at);
+                } else {
+                    self.wait(put.id, job, restored.at);
+                }
                 self.totals.created += 1;
             }
             PutChange::Withdraw(keep) => {

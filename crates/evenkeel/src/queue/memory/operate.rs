@@ -1,8 +1,9 @@
 //! What operators do: `redrive`, `forget`, `delete`, `purge`, `pause`, `resume`, limits; and the read-only steps.
 
 use super::state::{Expiring, Record, RedriveState, ShardState};
+use crate::guard::guard;
 use crate::queue::job::{End, FORGET_MS, JobId, Keep, Note, Priority};
-use crate::queue::steps::{Found, Listed, Redrive, RedriveVerdict, Redriven, State, Stats};
+use crate::queue::steps::{Found, Listed, Redrive, RedriveVerdict, Redriven, State, Stats, WORKER_COUNTED_MS};
 use std::ops::Bound;
 
 /// How long a redrive is remembered after its last call.
@@ -112,6 +113,7 @@ impl ShardState {
     pub(super) fn stats(&self, now: u64) -> Stats {
         let lease_now = now + self.back + self.seen.map_or(0, |seen| seen.saturating_sub(now));
         let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+        let is_counted = |heard: u64| heard + WORKER_COUNTED_MS > lease_now || !guard("model_counts_live_workers");
         Stats {
             now,
             waiting: Priority::ALL.map(|priority| count(self.due[priority as usize].len())),
@@ -120,7 +122,7 @@ impl ShardState {
             leased: count(self.leased.len()),
             lapsed: count(self.leased.iter().take_while(|(deadline, _)| *deadline <= lease_now).count()),
             dead: count(self.dead.len()),
-            workers: count(self.workers.len()),
+            workers: count(self.workers.values().filter(|heard| is_counted(**heard)).count()),
             markers: self.markers,
             paused_until: self.paused(now),
             bytes: self.bytes,

@@ -3,7 +3,7 @@
 use crate::queue::job::{FORGET_MS, Job, JobId, JobSpec, Keep};
 use crate::queue::record::{codec_flags, encode_job, named_codec};
 use crate::queue::steps::{
-    Beat, CRASH_DELAY_MS_MAX, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule, Rescue,
+    Beat, CRASH_DELAY_MS_MAX, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Reschedule, Rescue, Restored,
     SettleAndClaim, State, Tick, WORKER_SILENT_MS, When,
 };
 use bytes::Bytes;
@@ -70,6 +70,13 @@ pub(super) fn put(puts: &[Put]) -> Args {
         match &put.change {
             PutChange::Job(when, spec) => {
                 args.when(*when).bytes(record(JobSpec { version: Some(put.version), ..(**spec).clone() }))
+            }
+            PutChange::Restored(restored) => {
+                let Restored { spec, errors, is_dead, at } = &**restored;
+                let spec = JobSpec { version: Some(put.version), ..spec.clone() };
+                let record = encode_job(&Job { errors: *errors, ..Job::accepted(spec, 0, 0) });
+                let args = if *is_dead { args.bytes(format!("!{at}")) } else { args.when(When::At(*at)) };
+                args.bytes(record)
             }
             PutChange::Withdraw(keep) => {
                 let (rule, window) = match keep {

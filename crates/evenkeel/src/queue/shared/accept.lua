@@ -7,12 +7,13 @@ local function due_at(when)
   return string.sub(when, 1, 1) == '+' and NOW + due or due
 end
 
-local function accept(id, due, raw, j)
+-- Where it waits, unless another index is given.
+local function accept(id, due, raw, j, place)
   j.enqueued = NOW
   local record = head(j) .. string.sub(raw, 41)
   if j.expires then record = head(j) .. struct.pack('>I6', due + j.late) .. string.sub(raw, 47) end
   call('SET', JOB .. id, record)
-  call('ZADD', DUE[j.flags % 4], text(due), id)
+  call('ZADD', place or DUE[j.flags % 4], text(due), id)
   add('bytes', #record)
   note_size(#record)
   add('created', 1)

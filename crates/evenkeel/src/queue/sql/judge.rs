@@ -8,10 +8,10 @@ use crate::guard::guard;
 use crate::queue::error::QueueError;
 use crate::queue::for_work::{JobPut, JobWish};
 use crate::queue::job::{End, FORGET_MS, Job, JobId, Keep, Stamp};
-use crate::queue::record::Record;
+use crate::queue::record::{Record, decode_error};
 use crate::queue::retry_delay::ms;
 use crate::queue::router::Router;
-use crate::queue::steps::{Enqueued, Found, NewJob, Put, PutChange, State, When};
+use crate::queue::steps::{Enqueued, Found, NewJob, Put, PutChange, Restored, State, When};
 use crate::queue::store::QueueStore;
 use crate::sql::SqlError;
 use std::sync::Arc;
@@ -75,13 +75,19 @@ impl Judge {
             }
             return Ok(Some(Found::Ended(stamp)));
         }
-        if let Some(Found::Live { job, .. }) = &in_store
+        if let Some(Found::Live { state, job, .. }) = &in_store
             && job.spec.version == Some(row.version)
         {
-            return Ok(in_store);
+            // Of a death and of the end of one, the row knows first.
+            let is_dead = *state == State::Dead;
+            let is_behind = if is_dead { row.is_redriven } else { row.is_dead };
+            if !is_behind {
+                return Ok(in_store);
+            }
         }
-        let job = self.job_of(&row)?;
-        Ok(Some(Found::Live { state: State::Waiting(job.spec.priority), score: row.due_at, job: Box::new(job) }))
+        let job = with_past(&row, self.job_of(&row)?)?;
+        let state = if row.is_dead { State::Dead } else { State::Waiting(job.spec.priority) };
+        Ok(Some(Found::Live { state, score: row.due_at, job: Box::new(job) }))
     }
 
     /// The database, with a deadline.
@@ -103,6 +109,7 @@ impl Judge {
         self.horizon.map_or(i64::MAX.unsigned_abs(), |horizon| now.saturating_add(ms(horizon)))
     }
 
+    /// The job as it was sent.
     pub(super) fn job_of(&self, row: &JobRow) -> Result<Job, QueueError> {
         match Record::decode(&row.record)? {
             Record::Live(job) => Ok(*job),
@@ -110,15 +117,17 @@ impl Judge {
         }
     }
 
-    pub(super) fn put_with(&self, id: JobId, due_at: u64, job: Job) -> JobPut {
-        JobPut {
-            topic: self.topic.to_string(),
-            shards: self.router.shards().count(),
-            id,
-            version: job.spec.version.unwrap_or(0),
-            wish: JobWish::Run { due_at, spec: Box::new(job.spec) },
-            is_judged: true,
-        }
+    /// The job of a row as the store takes it, with what has gone wrong with it so far.
+    pub(super) fn put_of_row(&self, id: JobId, row: &JobRow) -> Result<Put, QueueError> {
+        let job = with_past(row, self.job_of(row)?)?;
+        let has_past = row.is_dead || row.errors > 0 || !row.failure.is_empty();
+        let change = if has_past && guard("sql_past_restored") {
+            let is_dead = row.is_dead && guard("sql_death_restored");
+            PutChange::Restored(Box::new(Restored { spec: job.spec, errors: row.errors, is_dead, at: row.due_at }))
+        } else {
+            PutChange::Job(When::At(row.due_at), Box::new(job.spec))
+        };
+        Ok(Put { id, version: row.version.max(1), change })
     }
 
     fn put_of(&self, job: &NewJob, now: u64) -> Result<JobPut, QueueError> {
@@ -139,8 +148,24 @@ impl Judge {
             spec.keep = Keep::AfterEnd(FORGET_MS);
         }
         spec.version = Some(u64::from(!is_named));
-        Ok(self.put_with(job.id, due_at, Job::accepted(spec, now, due_at)))
+        Ok(JobPut {
+            topic: self.topic.to_string(),
+            shards: self.router.shards().count(),
+            id: job.id,
+            version: spec.version.unwrap_or(0),
+            wish: JobWish::Run { due_at, spec: Box::new(spec) },
+            is_judged: true,
+        })
     }
+}
+
+/// A job with the errors that its row knows of.
+fn with_past(row: &JobRow, mut job: Job) -> Result<Job, QueueError> {
+    job.errors = row.errors;
+    if !row.failure.is_empty() {
+        job.spec.notes.push(decode_error(row.failure.clone())?);
+    }
+    Ok(job)
 }
 
 /// What was there before a job was sent, as its sender is told.
@@ -152,8 +177,8 @@ fn answer(held: &Option<JobRow>) -> Enqueued {
     }
 }
 
-/// The job as the store takes it; nothing if it is due later than the store needs to know.
-pub(super) fn step_of(put: &JobPut, until: u64) -> Option<Put> {
+/// A new job as the store takes it; nothing if it is due later than the store needs to know.
+fn step_of(put: &JobPut, until: u64) -> Option<Put> {
     match &put.wish {
         JobWish::Run { due_at, .. } if *due_at >= until && guard("sql_horizon") => None,
         JobWish::Run { due_at, spec } => {

@@ -5,21 +5,26 @@
 //! lost (a flush, a failover, a restart of the embedded store) is put back from the rows by themselves. docs/spec/queue.md has
 //! the steps.
 //!
-//! `judge` is what the queue asks; `operate` what operators do to jobs; `table` the statements behind it; `start` the question
-//! before a handler runs; `sweep` the loop that puts back.
+//! `judge` is what the queue asks; `operate` what operators do to jobs; `table` what they ask the database, `rows` and
+//! `statements` how; `start` the question before a handler runs; `sweep` the loop that puts back.
 
 mod judge;
 mod metrics;
 mod operate;
+mod rows;
 mod start;
+mod statements;
 mod sweep;
 mod table;
 
 pub(crate) use judge::Judge;
+pub(super) use rows::SqlTable;
+#[cfg(feature = "testing")]
+pub use rows::page_by_due;
+pub(crate) use rows::upsert_jobs;
 pub(super) use start::Start;
 #[cfg(feature = "testing")]
 pub(super) use sweep::Cursor;
 pub use sweep::Swept;
 pub(super) use sweep::keep_sweeping;
-pub(crate) use table::upsert_jobs;
-pub(super) use table::{JobTable, SqlTable};
+pub(super) use table::JobTable;

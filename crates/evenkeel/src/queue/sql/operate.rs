@@ -3,11 +3,11 @@
 //! A row is changed only as it was seen (version and fence), and the store is looked at in between. So a delivery that begins meanwhile
 //! is noticed, and one that has not begun when the row changes never begins: its version is not the row's.
 
-use super::judge::{Judge, step_of};
+use super::judge::Judge;
 use super::table::{JobRow, LIST_MAX, PAGE, Page};
 use crate::guard::guard;
 use crate::queue::error::QueueError;
-use crate::queue::for_work::{JobPut, job_record};
+use crate::queue::for_work::job_record;
 use crate::queue::job::{End, FORGET_MS, JobId, Keep};
 use crate::queue::steps::{
     Head, Listed, Put, PutChange, QueueSteps, Reschedule, Rescheduled, Revoked, Shard, State, When,
@@ -74,12 +74,22 @@ impl Judge {
     pub(crate) async fn delete_dead(&self, id: JobId) -> Result<bool, QueueError> {
         for _ in 0..TRIES {
             let row = self.row_of(id).await?.filter(|row| row.is_live);
-            if !matches!(self.head(id).await?, Some(Head::Live { state: State::Dead, .. })) {
+            let is_dead_in_store = matches!(self.head(id).await?, Some(Head::Live { state: State::Dead, .. }));
+            let is_dead =
+                row.as_ref().map_or(is_dead_in_store, |row| row.is_dead || (is_dead_in_store && !row.is_redriven));
+            if !is_dead {
                 return Ok(false);
             }
             let Some(row) = row else { return Ok(self.delete_in_store(&[id]).await? == 1) };
             if self.ask(self.table.revoke(&self.topic, id, &row, End::Deleted)).await? {
-                self.told_later("a dead letter is deleted", self.delete_in_store(&[id]).await);
+                if is_dead_in_store {
+                    self.told_later("a dead letter is deleted", self.delete_in_store(&[id]).await);
+                } else {
+                    self.told_later(
+                        "a dead letter is deleted",
+                        self.router.put(&[withdrawal(id, row.version + 1)]).await,
+                    );
+                }
                 return Ok(true);
             }
         }
@@ -100,7 +110,7 @@ impl Judge {
             let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
             let mut ended = Vec::new();
             for ((id, row), head) in rows.into_iter().zip(self.heads(&ids).await?) {
-                let stays = matches!(head, Some(Head::Live { state: State::Leased | State::Dead, .. }));
+                let stays = row.is_dead || matches!(head, Some(Head::Live { state: State::Leased | State::Dead, .. }));
                 if !stays && self.ask(self.table.revoke(&self.topic, id, &row, End::Deleted)).await? {
                     ended.push(withdrawal(id, row.version + 1));
                 }
@@ -123,8 +133,13 @@ impl Judge {
     }
 
     /// Of these dead letters, those whose rows live, or that never had rows. The others have ended whatever the store says, so they leave
-    /// it: sent back they would not run.
-    pub(crate) async fn redrivable(&self, ids: Vec<JobId>) -> Result<Vec<JobId>, QueueError> {
+    /// it: sent back they would not run. The rows of the timely ones live again, due after the delay.
+    pub(crate) async fn redrivable(
+        &self,
+        ids: Vec<JobId>,
+        timely: &HashSet<JobId>,
+        delay_ms: u64,
+    ) -> Result<Vec<JobId>, QueueError> {
         if !guard("sql_redrive_asks_row") {
             return Ok(ids);
         }
@@ -141,25 +156,58 @@ impl Judge {
             tracing::warn!(queue = %self.topic, jobs = ended.len(), "dead letters were removed whose rows say that they have ended");
             self.delete_in_store(&ended).await?;
         }
-        Ok(ids.into_iter().filter(|id| !ended.contains(id)).collect())
+        let ids: Vec<JobId> = ids.into_iter().filter(|id| !ended.contains(id)).collect();
+        if guard("sql_redrive_in_row") {
+            // Those from before rows knew of deaths: a sweep that saw them dead must not bury them once they are sent back.
+            let sent: Vec<JobId> = ids.iter().filter(|id| timely.contains(id)).copied().collect();
+            self.bury_as_in_store(&sent).await?;
+            let due_at = self.store.now_ms().saturating_add(delay_ms);
+            for part in sent.chunks(LIST_MAX) {
+                self.ask(self.table.redrive(&self.topic, part, due_at)).await?;
+            }
+        }
+        Ok(ids)
     }
 
-    /// A page of what waits, by due time and then by id: what the store has (its page), and what only rows have.
-    pub(crate) async fn waiting(
+    /// Makes the rows of those dead again that the store says are dead: they were not to be sent back after all.
+    pub(crate) async fn bury_as_in_store(&self, ids: &[JobId]) -> Result<(), QueueError> {
+        let mut died = Vec::new();
+        for part in ids.chunks(LIST_MAX) {
+            let rows = self.ask(self.table.heads(&self.topic, part)).await?;
+            died.extend(rows.into_iter().filter(|(_, row)| row.is_live && !row.is_dead));
+        }
+        self.bury(&died).await
+    }
+
+    /// A page of what waits by due time and then by id, or of dead letters by time of death: what the store has (its page), and what only
+    /// rows have.
+    pub(crate) async fn merged(
         &self,
+        is_dead: bool,
         in_store: Vec<Listed>,
         after: Option<Listed>,
         limit: usize,
     ) -> Result<Vec<Listed>, QueueError> {
         let (mut all, mut from) = (in_store, after);
         loop {
-            let rows = self.ask(self.table.due(&self.topic, from, limit)).await?;
+            let rows = self.ask(self.table.due(&self.topic, is_dead, from, limit)).await?;
             let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
-            let in_row_alone = rows.iter().zip(self.heads(&ids).await?).filter_map(|((id, row), head)| {
-                let is_alone = matches!(head, None | Some(Head::Ended { .. }));
-                is_alone.then_some(Listed { score: row.due_at, id: *id })
+            let listed: HashSet<JobId> = all.iter().map(|listed| listed.id).collect();
+            let of_rows = rows.iter().zip(self.heads(&ids).await?).filter_map(|((id, row), head)| {
+                let score = match head {
+                    None | Some(Head::Ended { .. }) => row.due_at,
+                    // It has come into the store since that was listed.
+                    Some(Head::Live { state: State::Dead, score, .. }) if is_dead => score,
+                    Some(Head::Live { state: State::Waiting(_), score, .. }) if !is_dead => score,
+                    // A dead letter's row knows of its death before the store does.
+                    Some(Head::Live { .. }) if is_dead => row.due_at,
+                    Some(_) => return None,
+                };
+                let place = Listed { score, id: *id };
+                let is_after = after.is_none_or(|after| place_of(&place) > place_of(&after));
+                (is_after && !listed.contains(id)).then_some(place)
             });
-            all.extend(in_row_alone);
+            all.extend(of_rows);
             all.sort_unstable_by_key(place_of);
             let last = rows.last().map(|(id, row)| Listed { score: row.due_at, id: *id });
             // Whatever comes before the last row that was read is known by now.
@@ -170,6 +218,11 @@ impl Judge {
             }
             from = last;
         }
+    }
+
+    /// How many dead letters there are by the rows.
+    pub(crate) async fn count_dead(&self) -> Result<u64, QueueError> {
+        self.ask(self.table.count_dead(&self.topic)).await
     }
 
     /// How many jobs live, wherever they are.
@@ -214,9 +267,12 @@ impl Judge {
     /// Whether a job may be changed. Only the store can tell whether a lease is still good, and it does so by the step itself, which
     /// changes nothing of one that is.
     async fn standing(&self, id: JobId, row: &JobRow, change: Option<&Reschedule>) -> Result<Standing, QueueError> {
+        if row.is_dead {
+            return Ok(Standing::Dead);
+        }
         match self.head(id).await? {
-            Some(Head::Live { state: State::Dead, .. }) => Ok(Standing::Dead),
-            Some(Head::Live { state: State::Waiting(_), lapsed, .. }) => Ok(Standing::Free(lapsed)),
+            Some(Head::Live { state: State::Dead, .. }) if !row.is_redriven => Ok(Standing::Dead),
+            Some(Head::Live { state: State::Waiting(_) | State::Dead, lapsed, .. }) => Ok(Standing::Free(lapsed)),
             Some(Head::Live { state: State::Leased, .. }) => Ok(match change {
                 None => match self.revoke_in_store(id).await? {
                     Revoked::Running => Standing::Running,
@@ -261,9 +317,9 @@ impl Judge {
         if guard("sql_operator_row") && !self.ask(self.table.change(&self.topic, change.id, &seen, &changed)).await? {
             return Ok(false);
         }
-        let put = JobPut { version, ..self.put_with(change.id, due_at, job) };
-        let near: Vec<Put> = step_of(&put, self.horizon_ms(now)).into_iter().collect();
-        self.told_later("a job is changed", self.router.put(&near).await);
+        if due_at < self.horizon_ms(now) || !guard("sql_horizon") {
+            self.told_later("a job is changed", self.router.put(&[self.put_of_row(change.id, &changed)?]).await);
+        }
         Ok(true)
     }
 

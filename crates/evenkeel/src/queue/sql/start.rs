@@ -1,11 +1,13 @@
 //! Before a handler runs: whether the row lets it. After it has done its job: the row goes first.
 
-use super::judge::{Judge, step_of};
-use super::table::Begin;
+use super::judge::Judge;
+use super::table::{Answer, Begin, Failed, JobTable};
 use crate::clock::Clock;
 use crate::crash::crash_point;
 use crate::guard::guard;
 use crate::queue::error::QueueError;
+use crate::queue::job::{ErrorClass, ErrorNote};
+use crate::queue::record::encode_error;
 use crate::queue::steps::{Outcome, QueueSteps, Receipt, Shard};
 use crate::retry::Backoff;
 use bytes::Bytes;
@@ -30,8 +32,8 @@ pub(crate) enum Start {
 
 impl Judge {
     /// Writes the delivery's fence into the row, if the row agrees.
-    pub(crate) async fn start(&self, shard: &Shard, receipt: &Receipt, version: u64) -> Start {
-        match self.try_start(shard, receipt, version).await {
+    pub(crate) async fn start(&self, shard: &Shard, receipt: &Receipt, version: u64, errors: u16) -> Start {
+        match self.try_start(shard, receipt, version, errors).await {
             Ok(start) => start,
             Err(error) => {
                 tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job cannot be asked; the job waits");
@@ -41,9 +43,15 @@ impl Judge {
         }
     }
 
-    async fn try_start(&self, shard: &Shard, receipt: &Receipt, version: u64) -> Result<Start, QueueError> {
+    async fn try_start(
+        &self,
+        shard: &Shard,
+        receipt: &Receipt,
+        version: u64,
+        errors: u16,
+    ) -> Result<Start, QueueError> {
         let (id, fence) = (receipt.id, receipt.fence);
-        let begin = Begin { id, version, fence, now: self.store.now_ms() };
+        let begin = Begin { id, version, fence, errors, now: self.store.now_ms() };
         if self.ask(self.table.start(&self.topic, begin)).await? || !guard("sql_start") {
             return Ok(Start::Run);
         }
@@ -54,11 +62,13 @@ impl Judge {
         if row.version != version {
             self.metrics.refused("replaced");
             // Above it: the store has not heard of the change yet. Below it: the database was set back, and its word counts.
-            let job = self.job_of(&row)?;
-            let put = self.put_with(id, row.due_at, job);
-            let step: Vec<_> = step_of(&put, u64::MAX).into_iter().collect();
-            self.store.put(shard, &step).await?;
+            self.store.put(shard, &[self.put_of_row(id, &row)?]).await?;
             return Ok(if row.version > version { Start::Replaced } else { Start::Not(Outcome::Done) });
+        }
+        if row.is_dead {
+            // The store was set back, or its worker died between the row and the store.
+            self.metrics.refused("dead");
+            return Ok(Start::Not(Outcome::Dead { reason: Bytes::from_static(b"its row says that it is dead") }));
         }
         if row.fence == fence {
             // Its own: the answer to the first statement was lost.
@@ -77,14 +87,48 @@ impl Judge {
     /// The handler has done the job, and the row is told so before the store. While the database is away that goes on, with the lease
     /// held: an end that only the store knows could be lost with it. `None`: told; else what the delivery ends with instead.
     pub(crate) async fn done(&self, receipt: &Receipt, version: u64) -> Option<Outcome> {
+        self.tell(receipt, |table| table.done(&self.topic, receipt.id, version, receipt.fence)).await
+    }
+
+    /// What a row is told of a failed attempt; without a delay the job is dead.
+    pub(crate) fn failure(&self, errors: u16, class: ErrorClass, words: &Bytes, retry_ms: Option<u64>) -> Failed {
+        let (now, errors) = (self.store.now_ms(), errors.saturating_add(1));
+        let failure = encode_error(&ErrorNote { at: now, class, attempt: errors, text: words.clone() });
+        Failed { errors, failure, is_dead: retry_ms.is_none(), at: now.saturating_add(retry_ms.unwrap_or(0)) }
+    }
+
+    /// A handler has failed for the last time: its row says that it is dead before the store does, in the same way.
+    pub(crate) async fn died(&self, receipt: &Receipt, version: u64, failed: &Failed) -> Option<Outcome> {
+        if !guard("sql_death_in_row") {
+            return None;
+        }
+        self.tell(receipt, |table| table.failed(&self.topic, receipt, version, failed)).await
+    }
+
+    /// A handler has failed, and another attempt follows. If the row cannot be told at once, the next begin tells it how many attempts there
+    /// were, so that no lease is kept for a database which may be what failed.
+    pub(crate) async fn failed(&self, receipt: &Receipt, version: u64, failed: &Failed) {
+        if !guard("sql_attempt_in_row") {
+            return;
+        }
+        if let Err(error) = self.ask(self.table.failed(&self.topic, receipt, version, failed)).await {
+            tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job that failed could not be told so");
+        }
+    }
+
+    async fn tell<'a>(
+        &'a self,
+        receipt: &Receipt,
+        what: impl Fn(&'a dyn JobTable) -> Answer<'a, bool>,
+    ) -> Option<Outcome> {
         for attempt in 0.. {
-            match self.ask(self.table.done(&self.topic, receipt.id, version, receipt.fence)).await {
+            match self.ask(what(&*self.table)).await {
                 Ok(_) => {
                     crash_point("job_row_ended");
                     return None;
                 }
                 Err(error) => {
-                    tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job that is done could not be ended");
+                    tracing::warn!(queue = %self.topic, id = %receipt.id, %error, "the row of a job could not be told how it ended");
                     if !error.is_retryable() && attempt >= END_TRIES {
                         break;
                     }

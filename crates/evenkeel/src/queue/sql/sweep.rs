@@ -3,13 +3,15 @@
 //! What the store says of an end counts only where ending a job is for the store to decide (too late, not worth keeping). Otherwise a row
 //! that lives is a job that is to run: a handler's end, a revocation and a deletion are in the row before they are in the store.
 
-use super::judge::{Judge, step_of};
-use super::table::{JobRow, LIST_MAX, PAGE, Page};
+use super::judge::Judge;
+use super::table::{Failed, JobRow, LIST_MAX, PAGE, Page};
 use crate::clock::Clock;
 use crate::guard::guard;
 use crate::queue::error::QueueError;
+use crate::queue::for_work::job_record;
 use crate::queue::job::{End, JobId};
-use crate::queue::steps::{Head, Put};
+use crate::queue::record::encode_error;
+use crate::queue::steps::{Found, Head, Listed, Looked, Put, QueueSteps, Shard, State};
 use crate::token::Token;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,6 +30,9 @@ const LEASE_MS: u64 = 5_000;
 const DEADLINE: Duration = Duration::from_secs(60);
 /// So many bytes of bodies are read and put at once; a larger one alone.
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// So many dead letters are read at once.
+const BURIED_AT_ONCE: usize = 50;
 
 /// What one page of a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,13 +72,25 @@ impl Cursor {
     }
 }
 
+/// What a comparison of rows with the store finds.
+#[derive(Default)]
+struct Compared {
+    /// The jobs that the store lacks, with the version that it must be given at least.
+    missing: HashMap<JobId, u64>,
+    /// Those that have ended there.
+    ended: Vec<(JobId, u64, End)>,
+    /// Those that are dead there, and not in their rows.
+    died: Vec<(JobId, JobRow)>,
+}
+
 impl Judge {
     /// Looks at one page of the live rows.
     pub(crate) async fn sweep(&self, cursor: Cursor) -> Result<Swept, QueueError> {
         let rows = self.page(cursor).await?;
         let mut swept = Swept { rows: rows.len(), ..Swept::default() };
         swept.next = if rows.len() < cursor.limit { None } else { rows.last().map(|(id, _)| *id) };
-        let (missing, ended) = self.compare(&rows).await?;
+        let Compared { missing, ended, died } = self.compare(&rows).await?;
+        self.bury(&died).await?;
         for (id, version, end) in ended {
             swept.ended += usize::from(self.ask(self.table.end(&self.topic, id, version, end)).await?);
         }
@@ -111,12 +128,8 @@ impl Judge {
         }
     }
 
-    /// The jobs that the store lacks (with the version that it must be given at least), and those that have ended there.
-    async fn compare(
-        &self,
-        rows: &[(JobId, JobRow)],
-    ) -> Result<(HashMap<JobId, u64>, Vec<(JobId, u64, End)>), QueueError> {
-        let (mut missing, mut ended) = (HashMap::new(), Vec::new());
+    async fn compare(&self, rows: &[(JobId, JobRow)]) -> Result<Compared, QueueError> {
+        let Compared { mut missing, mut ended, mut died } = Compared::default();
         let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
         for ((id, row), head) in rows.iter().zip(self.heads(&ids).await?) {
             match head {
@@ -130,13 +143,57 @@ impl Judge {
                 // newer one.
                 Some(Head::Ended { version, .. }) => _ = missing.insert(*id, row.version.max(version + 1)),
                 Some(Head::Live { version, .. }) if version < row.version => _ = missing.insert(*id, row.version),
+                Some(Head::Live { version, state: State::Dead, .. }) if version == row.version && !row.is_dead => {
+                    if row.is_redriven {
+                        // Whoever sent it back died before the store heard of it, or the store was set back.
+                        missing.insert(*id, row.version + 1);
+                    } else {
+                        died.push((*id, row.clone()));
+                    }
+                }
                 Some(Head::Live { .. }) => {}
                 Some(Head::Unreadable) => {
                     tracing::error!(queue = %self.topic, %id, "a job in the store cannot be read");
                 }
             }
         }
-        Ok((missing, ended))
+        Ok(Compared { missing, ended, died })
+    }
+
+    /// What the store alone says is dead, such as from before rows knew of deaths, is dead in its row, too.
+    pub(super) async fn bury(&self, died: &[(JobId, JobRow)]) -> Result<(), QueueError> {
+        if died.is_empty() || !guard("sql_sweep_buries") {
+            return Ok(());
+        }
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
+        for part in died.chunks(BURIED_AT_ONCE) {
+            let ids: Vec<JobId> = part.iter().map(|(id, _)| *id).collect();
+            let found = self.router.route(&ids, |id| *id, ask, |looked: &Looked| matches!(looked, Ok(None))).await?;
+            for ((id, row), found) in part.iter().zip(found) {
+                let Ok(Some(Found::Live { state: State::Dead, score, job })) = found else { continue };
+                if job.spec.version != Some(row.version) {
+                    continue;
+                }
+                let failure = job.error_notes().last().map(encode_error).unwrap_or_default();
+                let failed = Failed { errors: job.errors, failure, is_dead: true, at: score };
+                self.ask(self.table.bury(&self.topic, *id, row, &failed)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts dead letters into the store that it has lost.
+    pub(crate) async fn restore_dead(&self) -> Result<(), QueueError> {
+        let mut after = None;
+        loop {
+            let rows = self.ask(self.table.due(&self.topic, true, after, PAGE)).await?;
+            let missing = self.compare(&rows).await?.missing;
+            if !missing.is_empty() {
+                self.put_back(&missing).await?;
+            }
+            let Some((id, row)) = rows.last().filter(|_| rows.len() == PAGE) else { return Ok(()) };
+            after = Some(Listed { score: row.due_at, id: *id });
+        }
     }
 
     async fn put_back(&self, missing: &HashMap<JobId, u64>) -> Result<usize, QueueError> {
@@ -159,26 +216,28 @@ impl Judge {
         let mut puts = Vec::with_capacity(ids.len());
         for (id, row) in self.ask(self.table.bodies(&self.topic, ids)).await? {
             let Some(version) = missing.get(&id).copied() else { continue };
-            let mut job = match self.job_of(&row) {
-                Ok(job) => job,
+            let (raised, put) = match self.raised(id, &row, version) {
+                Ok(raised) => raised,
                 Err(error) => {
                     tracing::error!(queue = %self.topic, %id, %error, "the row of a job cannot be read");
                     continue;
                 }
             };
-            let due_at = row.due_at;
-            if version > row.version {
-                job.spec.version = Some(version);
-                let record = crate::queue::for_work::job_record(&job.spec, version);
-                let raised = JobRow { version, record, ..row.clone() };
-                if !self.ask(self.table.change(&self.topic, id, &row, &raised)).await? {
-                    continue;
-                }
+            if version > row.version && !self.ask(self.table.change(&self.topic, id, &row, &raised)).await? {
+                continue;
             }
-            puts.push(step_of(&self.put_with(id, due_at, job), u64::MAX));
+            puts.push(put);
         }
-        let steps: Vec<Put> = puts.into_iter().flatten().collect();
-        Ok(self.router.put(&steps).await?.len())
+        Ok(self.router.put(&puts).await?.len())
+    }
+
+    /// A row under at least this version, and what the store is given.
+    fn raised(&self, id: JobId, row: &JobRow, version: u64) -> Result<(JobRow, Put), QueueError> {
+        let version = version.max(row.version);
+        let record = job_record(&self.job_of(row)?.spec, version);
+        let raised = JobRow { version, record, ..row.clone() };
+        let put = self.put_of_row(id, &raised)?;
+        Ok((raised, put))
     }
 }
 

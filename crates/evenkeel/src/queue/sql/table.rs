@@ -1,34 +1,32 @@
-//! The statements on `evenkeel_jobs`: one row per job that SQL judges.
+//! What a judge asks its table: one row per job.
 
-use crate::guard::guard;
-use crate::queue::for_work::{JobPut, JobWish, job_record};
-use crate::queue::job::{End, FORGET_MS, JobId, Keep};
-use crate::queue::steps::Listed;
+use crate::queue::for_work::JobPut;
+use crate::queue::job::{End, JobId};
+use crate::queue::steps::{Listed, Receipt};
 use crate::sql::SqlError;
-use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value};
-use crate::sql::take_versions;
 use bytes::Bytes;
-use sqlx::Pool;
 use std::pin::Pin;
 
 pub(super) use crate::sql::database::LIST_MAX;
 /// Rows of one page of the sweep, and of one deletion.
 pub(super) const PAGE: usize = 500;
-/// How often a transaction is tried that met a deadlock.
-const TRIES: u32 = 5;
-
-const LIVE: i64 = 1;
-
 pub(super) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, SqlError>> + Send + 'a>>;
 
 /// The rows of all queues in one database, whichever it is.
 pub(crate) trait JobTable: Send + Sync {
     /// Makes a row for each job whose id has none. Answers what each job is in by now: its new version, or the row that was there.
     fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> Answer<'a, Vec<Option<JobRow>>>;
-    /// Lets a delivery begin, unless the topic is paused beyond `now`; false: the row does not match.
+    /// Lets a delivery begin, unless it is a dead letter or the topic is paused beyond `now`; false: the row does not match.
     fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> Answer<'a, bool>;
     /// The job is done, by the delivery that began under this fence.
     fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool>;
+    /// An attempt has failed, by the delivery that began under this fence; false: the row does not match.
+    fn failed<'a>(&'a self, topic: &'a str, receipt: &'a Receipt, version: u64, failed: &'a Failed)
+    -> Answer<'a, bool>;
+    /// The store says of a job that it is dead, and its row does not; false: the row is not as it was seen.
+    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> Answer<'a, bool>;
+    /// Lets dead letters (at most `LIST_MAX`) live again, due then, with all their attempts.
+    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> Answer<'a, ()>;
     /// The store has ended a job of this version in a way that is for the store to decide.
     fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> Answer<'a, bool>;
     /// The row of a job.
@@ -39,8 +37,15 @@ pub(crate) trait JobTable: Send + Sync {
     fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> Answer<'a, bool>;
     /// The live jobs that are due before then, in the order of their ids, after one of them; without their records.
     fn page<'a>(&'a self, topic: &'a str, page: Page) -> Answer<'a, Vec<(JobId, JobRow)>>;
-    /// The live jobs in the order of their due times, then of their ids, after one of them; without their records.
-    fn due<'a>(&'a self, topic: &'a str, after: Option<Listed>, limit: usize) -> Answer<'a, Vec<(JobId, JobRow)>>;
+    /// What waits or runs in the order of due times, then of ids, after one of them; or the dead letters by time of death. Without their
+    /// records.
+    fn due<'a>(
+        &'a self,
+        topic: &'a str,
+        is_dead: bool,
+        after: Option<Listed>,
+        limit: usize,
+    ) -> Answer<'a, Vec<(JobId, JobRow)>>;
     /// The rows of some jobs (at most `LIST_MAX`), without their records.
     fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>>;
     /// How many bytes the records of some live jobs have (at most `LIST_MAX`).
@@ -49,6 +54,8 @@ pub(crate) trait JobTable: Send + Sync {
     fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>>;
     /// How many jobs live.
     fn count<'a>(&'a self, topic: &'a str) -> Answer<'a, u64>;
+    /// How many of them are dead letters.
+    fn count_dead<'a>(&'a self, topic: &'a str) -> Answer<'a, u64>;
     /// Until when the topic is paused.
     fn paused<'a>(&'a self, topic: &'a str) -> Answer<'a, Option<u64>>;
     /// Pauses the topic until then, or ends its pause.
@@ -63,10 +70,29 @@ pub(crate) struct JobRow {
     pub(super) version: u64,
     pub(super) is_live: bool,
     pub(super) fence: u64,
+    /// Of a dead letter, when it died.
     pub(super) due_at: u64,
     /// How it ended, if it has.
     pub(super) ended_as: Option<End>,
+    /// Attempts that have failed.
+    pub(super) errors: u16,
+    pub(super) is_dead: bool,
+    /// It was a dead letter and was sent back, and has not begun since.
+    pub(super) is_redriven: bool,
     pub(super) record: Bytes,
+    /// Its last error, as a record notes it; empty if there was none.
+    pub(super) failure: Bytes,
+}
+
+/// An attempt that has failed, or the last one of a dead letter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failed {
+    pub(super) errors: u16,
+    /// The error, as a record notes it.
+    pub(super) failure: Bytes,
+    pub(super) is_dead: bool,
+    /// When the next attempt is due; of a dead letter, when it died.
+    pub(super) at: u64,
 }
 
 /// A delivery that wants to begin.
@@ -75,6 +101,8 @@ pub(crate) struct Begin {
     pub(super) id: JobId,
     pub(super) version: u64,
     pub(super) fence: u64,
+    /// As the store counts them: a crash is known there first.
+    pub(super) errors: u16,
     pub(super) now: u64,
 }
 
@@ -84,362 +112,4 @@ pub(crate) struct Page {
     pub(super) after: Option<JobId>,
     pub(super) due_before: u64,
     pub(super) limit: usize,
-}
-
-/// The table in the database of one pool.
-pub(crate) struct SqlTable<DB: Database>(pub(crate) Pool<DB>);
-
-const INSERT: &str = "INSERT INTO evenkeel_jobs (topic, job, version, state, fence, due_at, record, keep_ms, changed_at) \
-    VALUES (?, ?, ?, 1, 0, ?, ?, ?, {now})";
-static INSERT_MYSQL: Statement = Statement::new(INSERT);
-static INSERT_OTHERS: Statement = Statement::new(
-    "INSERT INTO evenkeel_jobs (topic, job, version, state, fence, due_at, record, keep_ms, changed_at) \
-     VALUES (?, ?, ?, 1, 0, ?, ?, ?, {now}) ON CONFLICT DO NOTHING",
-);
-static VERSION: Statement =
-    Statement::new("UPDATE evenkeel_jobs SET version = ?, record = ? WHERE topic = ? AND job = ?");
-/// A newer version takes the place of an older one, whatever state that is in; its fence stays.
-static REPLACE: Statement = Statement::new(
-    "UPDATE evenkeel_jobs SET version = ?, state = 1, due_at = ?, record = ?, keep_ms = ?, changed_at = {now}, forget_at = NULL \
-     WHERE topic = ? AND job = ? AND version < ?",
-);
-static WITHDRAW: Statement = Statement::new(
-    "UPDATE evenkeel_jobs SET version = ?, state = 2, ended_as = 5, changed_at = {now}, forget_at = {now} + keep_ms \
-     WHERE topic = ? AND job = ? AND version < ?",
-);
-static START: Statement = Statement::new(
-    "UPDATE evenkeel_jobs SET fence = ?, changed_at = {now} \
-     WHERE topic = ? AND job = ? AND version = ? AND state = 1 AND fence < ? \
-     AND NOT EXISTS (SELECT 1 FROM evenkeel_topics WHERE topic = ? AND paused_until > ?)",
-);
-static DONE_DELETE: Statement = Statement::new(
-    "DELETE FROM evenkeel_jobs WHERE topic = ? AND job = ? AND version = ? AND state = 1 AND fence = ? AND keep_ms <= ?",
-);
-static DONE_KEEP: Statement = Statement::new(
-    "UPDATE evenkeel_jobs SET state = 2, ended_as = 1, changed_at = {now}, forget_at = {now} + keep_ms \
-     WHERE topic = ? AND job = ? AND version = ? AND state = 1 AND fence = ? AND keep_ms > ?",
-);
-static ROW: Statement = Statement::new(
-    "SELECT version, state, fence, due_at, ended_as, record FROM evenkeel_jobs WHERE topic = ? AND job = ?",
-);
-static ENDED: Statement = Statement::new(
-    "UPDATE evenkeel_jobs SET state = 2, ended_as = ?, changed_at = {now}, forget_at = {now} + keep_ms \
-     WHERE topic = ? AND job = ? AND version = ? AND state = 1",
-);
-static REVOKE: Statement = Statement::new(
-    "UPDATE evenkeel_jobs SET version = version + 1, state = 2, ended_as = ?, changed_at = {now}, forget_at = {now} + keep_ms + ? \
-     WHERE topic = ? AND job = ? AND version = ? AND fence = ? AND state = 1",
-);
-static CHANGE: Statement = Statement::new(
-    "UPDATE evenkeel_jobs SET version = ?, due_at = ?, record = ?, changed_at = {now} \
-     WHERE topic = ? AND job = ? AND version = ? AND fence = ? AND state = 1",
-);
-static PAGE_OF_HEADS: Statement = Statement::new(
-    "SELECT job, version, state, fence, due_at, ended_as FROM evenkeel_jobs \
-     WHERE topic = ? AND state = 1 AND job > ? AND due_at < ? ORDER BY job LIMIT ?",
-);
-static PAGE_BY_DUE: Statement = Statement::new(
-    "SELECT job, version, state, fence, due_at, ended_as FROM evenkeel_jobs \
-     WHERE topic = ? AND state = 1 AND (due_at > ? OR due_at = ? AND job > ?) ORDER BY due_at, job LIMIT ?",
-);
-static HEADS: Lists = Lists::new(
-    "SELECT job, version, state, fence, due_at, ended_as FROM evenkeel_jobs WHERE topic = ? AND job IN (..)",
-);
-/// With `state` (1) the sum is as wide a number as that column in every database.
-static SIZES: Lists =
-    Lists::new("SELECT job, LENGTH(record) + state FROM evenkeel_jobs WHERE topic = ? AND state = 1 AND job IN (..)");
-static BODIES: Lists = Lists::new(
-    "SELECT job, version, state, fence, due_at, ended_as, record FROM evenkeel_jobs \
-     WHERE topic = ? AND state = 1 AND job IN (..)",
-);
-static COUNT: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_jobs WHERE topic = ? AND state = 1");
-static PAUSED: Statement = Statement::new("SELECT paused_until FROM evenkeel_topics WHERE topic = ?");
-static PAUSE: Statement =
-    Statement::new("INSERT INTO evenkeel_topics (topic, paused_until, changed_at) VALUES (?, ?, {now})");
-static RESUME: Statement = Statement::new("DELETE FROM evenkeel_topics WHERE topic = ?");
-static FORGET_MYSQL: Statement =
-    Statement::new("DELETE FROM evenkeel_jobs WHERE state = 2 AND forget_at < {now} LIMIT ?");
-static FORGET_OTHERS: Statement = Statement::new(
-    "DELETE FROM evenkeel_jobs WHERE (topic, job) IN \
-     (SELECT topic, job FROM evenkeel_jobs WHERE state = 2 AND forget_at < {now} LIMIT ?)",
-);
-
-impl<DB: Database> SqlTable<DB> {
-    /// One statement on a connection of its own.
-    async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
-    }
-
-    /// The rows of some jobs.
-    async fn listed(&self, list: &'static Lists, topic: &str, ids: &[JobId]) -> Result<Vec<Row<DB>>, SqlError> {
-        let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
-        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-        list.rows::<DB>(&mut connection, &[Value::Text(topic)], &ids).await.map_err(SqlError::of::<DB>)
-    }
-
-    async fn insert_all(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, sqlx::Error> {
-        let mut transaction = self.0.begin_with(DB::BEGIN).await?;
-        let mut held = Vec::with_capacity(jobs.len());
-        for job in jobs {
-            let inserted = insert::<DB>(&mut transaction, job).await?;
-            if inserted && job.version == 0 {
-                take_versions::<DB>(&mut transaction, std::slice::from_mut(job)).await?;
-                let record = record_of(job);
-                let name = [
-                    Value::count(job.version),
-                    Value::Bytes(&record),
-                    Value::Text(&job.topic),
-                    Value::Bytes(&job.id.0),
-                ];
-                DB::execute(&mut transaction, VERSION.text::<DB>(), &name).await?;
-            }
-            held.push(if inserted { None } else { read::<DB>(&mut transaction, &job.topic, job.id).await? });
-        }
-        transaction.commit().await?;
-        Ok(held)
-    }
-}
-
-/// Whether there was none.
-async fn insert<DB: Database>(connection: &mut DB::Connection, job: &JobPut) -> Result<bool, sqlx::Error> {
-    let JobWish::Run { due_at, spec } = &job.wish else { return Ok(false) };
-    let record = record_of(job);
-    let values = [
-        Value::Text(&job.topic),
-        Value::Bytes(&job.id.0),
-        Value::count(job.version),
-        Value::count(*due_at),
-        Value::Bytes(&record),
-        Value::count(keep_ms(spec.keep)),
-    ];
-    if DB::KIND == Kind::MySql {
-        match DB::execute(connection, INSERT_MYSQL.text::<DB>(), &values).await {
-            Err(error) if DB::trouble(&error) == Trouble::Duplicate => Ok(false),
-            answer => Ok(answer? == 1),
-        }
-    } else {
-        Ok(DB::execute(connection, INSERT_OTHERS.text::<DB>(), &values).await? == 1)
-    }
-}
-
-async fn read<DB: Database>(
-    connection: &mut DB::Connection,
-    topic: &str,
-    id: JobId,
-) -> Result<Option<JobRow>, sqlx::Error> {
-    let row = Row::<DB>::first(connection, &ROW, &[Value::Text(topic), Value::Bytes(&id.0)]).await?;
-    row.map(|row| job_row(&row, 0)).transpose()
-}
-
-/// Columns from `at` on: version, state, fence, due time, end and, if it was asked for, record.
-fn job_row<DB: Database>(row: &Row<DB>, at: usize) -> Result<JobRow, sqlx::Error> {
-    Ok(JobRow {
-        version: row.count(at)?,
-        is_live: row.int(at + 1)? == LIVE,
-        fence: row.count(at + 2)?,
-        due_at: row.count(at + 3)?,
-        ended_as: u8::try_from(row.int(at + 4)?).ok().and_then(End::from_code),
-        record: row.bytes(at + 5).unwrap_or_default().into(),
-    })
-}
-
-fn job_rows<DB: Database>(rows: Vec<Row<DB>>) -> Result<Vec<(JobId, JobRow)>, sqlx::Error> {
-    let read = |row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(job_row(&row, 1)?)));
-    let read = rows.into_iter().map(read).collect::<Result<Vec<_>, sqlx::Error>>()?;
-    Ok(read.into_iter().flatten().collect())
-}
-
-fn record_of(job: &JobPut) -> Bytes {
-    match &job.wish {
-        JobWish::Run { spec, .. } => job_record(spec, job.version),
-        JobWish::Withdraw(_) => Bytes::new(),
-    }
-}
-
-fn keep_ms(keep: Keep) -> u64 {
-    match keep {
-        Keep::AfterEnd(ms) | Keep::FromEnqueue(ms) => ms,
-        Keep::Nothing | Keep::UntilForgotten => 0,
-    }
-}
-
-/// Writes the rows of the jobs that a unit of work sends, in its own transaction. The versions have been taken.
-pub(crate) async fn upsert_jobs<DB: Database>(
-    connection: &mut DB::Connection,
-    jobs: &[JobPut],
-) -> Result<(), sqlx::Error> {
-    for job in jobs.iter().filter(|job| job.is_judged) {
-        let (version, record) = (Value::count(job.version), record_of(job));
-        let name = [Value::Text(&job.topic), Value::Bytes(&job.id.0)];
-        match &job.wish {
-            JobWish::Withdraw(_) => {
-                DB::execute(connection, WITHDRAW.text::<DB>(), &[version, name[0], name[1], version]).await?;
-            }
-            JobWish::Run { .. } if insert::<DB>(connection, job).await? => {}
-            JobWish::Run { due_at, spec } => {
-                let kept = Value::count(keep_ms(spec.keep));
-                let values = [version, Value::count(*due_at), Value::Bytes(&record), kept, name[0], name[1], version];
-                DB::execute(connection, REPLACE.text::<DB>(), &values).await?;
-            }
-        }
-    }
-    Ok(())
-}
-
-impl<DB: Database> JobTable for SqlTable<DB> {
-    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> Answer<'a, Vec<Option<JobRow>>> {
-        Box::pin(async move {
-            let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
-            for attempt in 1.. {
-                match self.insert_all(jobs).await {
-                    Err(error) if DB::trouble(&error) == Trouble::Contention && attempt < TRIES => {
-                        // The versions went with the transaction.
-                        jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
-                    }
-                    answer => return answer.map_err(SqlError::of::<DB>),
-                }
-            }
-            Ok(Vec::new())
-        })
-    }
-
-    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> Answer<'a, bool> {
-        Box::pin(async move {
-            let (name, fence) = (Value::Text(topic), Value::count(begin.fence));
-            // Without the guard no pause is late enough.
-            let now = if guard("sql_pause") { begin.now } else { u64::MAX };
-            let (version, now) = (Value::count(begin.version), Value::count(now));
-            let values = [fence, name, Value::Bytes(&begin.id.0), version, fence, name, now];
-            Ok(self.run(&START, &values).await? == 1)
-        })
-    }
-
-    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool> {
-        Box::pin(async move {
-            let (version, fence, kept) = (Value::count(version), Value::count(fence), Value::count(FORGET_MS));
-            let values = [Value::Text(topic), Value::Bytes(&id.0), version, fence, kept];
-            Ok(self.run(&DONE_DELETE, &values).await? == 1 || self.run(&DONE_KEEP, &values).await? == 1)
-        })
-    }
-
-    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> Answer<'a, bool> {
-        Box::pin(async move {
-            let values = [Value::Int(end as i64), Value::Text(topic), Value::Bytes(&id.0), Value::count(version)];
-            Ok(self.run(&ENDED, &values).await? == 1)
-        })
-    }
-
-    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> Answer<'a, Option<JobRow>> {
-        Box::pin(async move {
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            read::<DB>(&mut connection, topic, id).await.map_err(SqlError::of::<DB>)
-        })
-    }
-
-    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> Answer<'a, bool> {
-        Box::pin(async move {
-            let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
-            let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
-            let values = [Value::Int(end as i64), Value::count(FORGET_MS), name, job, version, fence];
-            Ok(self.run(&REVOKE, &values).await? == 1)
-        })
-    }
-
-    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> Answer<'a, bool> {
-        Box::pin(async move {
-            let values = [
-                Value::count(row.version),
-                Value::count(row.due_at),
-                Value::Bytes(&row.record),
-                Value::Text(topic),
-                Value::Bytes(&id.0),
-                Value::count(seen.version),
-                Value::count(seen.fence),
-            ];
-            Ok(self.run(&CHANGE, &values).await? == 1)
-        })
-    }
-
-    fn page<'a>(&'a self, topic: &'a str, page: Page) -> Answer<'a, Vec<(JobId, JobRow)>> {
-        Box::pin(async move {
-            let after = page.after.map(|id| id.0);
-            let after = after.as_ref().map_or(&[][..], |id| &id[..]);
-            let limit = Value::count(page.limit as u64);
-            let values = [Value::Text(topic), Value::Bytes(after), Value::count(page.due_before), limit];
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let rows = Row::<DB>::all(&mut connection, &PAGE_OF_HEADS, &values).await;
-            rows.and_then(job_rows).map_err(SqlError::of::<DB>)
-        })
-    }
-
-    fn due<'a>(&'a self, topic: &'a str, after: Option<Listed>, limit: usize) -> Answer<'a, Vec<(JobId, JobRow)>> {
-        Box::pin(async move {
-            // No job is due before 1970.
-            let score = after.map_or(Value::Int(-1), |after| Value::count(after.score));
-            let id = after.map_or([0; 16], |after| after.id.0);
-            let limit = Value::count(limit as u64);
-            let values = [Value::Text(topic), score, score, Value::Bytes(&id), limit];
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let rows = Row::<DB>::all(&mut connection, &PAGE_BY_DUE, &values).await;
-            rows.and_then(job_rows).map_err(SqlError::of::<DB>)
-        })
-    }
-
-    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>> {
-        Box::pin(async move { job_rows(self.listed(&HEADS, topic, ids).await?).map_err(SqlError::of::<DB>) })
-    }
-
-    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, u64)>> {
-        Box::pin(async move {
-            let rows = self.listed(&SIZES, topic, ids).await?;
-            let read = rows.into_iter().map(|row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
-            let read: Vec<_> = read.collect::<Result<_, sqlx::Error>>().map_err(SqlError::of::<DB>)?;
-            Ok(read.into_iter().flatten().collect())
-        })
-    }
-
-    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>> {
-        Box::pin(async move { job_rows(self.listed(&BODIES, topic, ids).await?).map_err(SqlError::of::<DB>) })
-    }
-
-    fn count<'a>(&'a self, topic: &'a str) -> Answer<'a, u64> {
-        Box::pin(async move {
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let row = Row::<DB>::first(&mut connection, &COUNT, &[Value::Text(topic)]).await;
-            row.and_then(|row| row.map_or(Ok(0), |row| row.count(0))).map_err(SqlError::of::<DB>)
-        })
-    }
-
-    fn paused<'a>(&'a self, topic: &'a str) -> Answer<'a, Option<u64>> {
-        Box::pin(async move {
-            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-            let row = Row::<DB>::first(&mut connection, &PAUSED, &[Value::Text(topic)]).await;
-            row.and_then(|row| row.map(|row| row.count(0)).transpose()).map_err(SqlError::of::<DB>)
-        })
-    }
-
-    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> Answer<'a, ()> {
-        Box::pin(async move {
-            for _ in 0..TRIES {
-                self.run(&RESUME, &[Value::Text(topic)]).await?;
-                let Some(until) = until else { return Ok(()) };
-                let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
-                let values = [Value::Text(topic), Value::count(until)];
-                match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
-                    // Somebody else paused it in between.
-                    Err(error) if DB::trouble(&error) == Trouble::Duplicate => {}
-                    answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
-                }
-            }
-            Err(SqlError::Busy("others pause and resume the topic at the same time; try again"))
-        })
-    }
-
-    fn forget(&self) -> Answer<'_, u64> {
-        Box::pin(async move {
-            let statement = if DB::KIND == Kind::MySql { &FORGET_MYSQL } else { &FORGET_OTHERS };
-            self.run(statement, &[Value::count(PAGE as u64)]).await
-        })
-    }
 }

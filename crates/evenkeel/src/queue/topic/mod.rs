@@ -235,7 +235,16 @@ impl Topic {
     }
 
     /// Sets how much the topic may hold, spread evenly over its shards; until a program that names limits opens it again.
+    ///
+    /// # Errors
+    /// [`QueueError::Invalid`] of a topic with rows, whose jobs no limit counts: nothing was changed. [`QueueError::Link`].
     pub async fn set_limits(&self, limits: Limits) -> Result<(), QueueError> {
+        if self.record.is_judged && guard("sql_refuses_limits") {
+            return Err(QueueError::Invalid(format!(
+                "limits do not count jobs that rows decide about, so that topic {} takes in every job; pause it, or send it less",
+                self.name
+            )));
+        }
         let shards = self.router.look().await?;
         let share = |limit: u64| limit.div_ceil(u64::from(shards.count()));
         let limits = Limits { jobs_max: limits.jobs_max.map(share), bytes_max: limits.bytes_max.map(share) };

@@ -55,16 +55,16 @@ impl Topic {
     /// Up to `limit` ids (at most 500) of all shards, by time and then by id, after a cursor: the last one of the page before.
     /// Jobs that come and go meanwhile do not make a page skip or repeat others.
     ///
-    /// Of a topic with rows, what waits includes jobs that only their rows know, such as those beyond the horizon. Such a page reads the live
-    /// rows of the topic in the order of their due times.
+    /// Of a topic with rows, what waits includes jobs that only their rows know, such as those beyond the horizon, and so do dead letters
+    /// that the store has just lost. Such a page reads rows from an index, in its order, as many as it needs.
     ///
     /// # Errors
     /// [`QueueError::TooMany`], [`QueueError::Invalid`] (a limit of 0), [`QueueError::Link`], [`QueueError::Database`].
     pub async fn list(&self, place: Place, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
         let in_store = self.list_of_store(place, after, limit).await?;
         #[cfg(feature = "sql")]
-        if let Some(judge) = self.judge.as_ref().filter(|_| place == Place::Waiting && guard("sql_lists_rows")) {
-            return judge.waiting(in_store, after, limit).await;
+        if let Some(judge) = self.judge.as_ref().filter(|_| place != Place::Leased && guard("sql_lists_rows")) {
+            return judge.merged(place == Place::Dead, in_store, after, limit).await;
         }
         Ok(in_store)
     }
@@ -105,7 +105,7 @@ impl Topic {
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.jobs(&shard, &ids).await };
         let answers = self.router.route(&ids, |id| *id, ask, |looked| matches!(looked, Ok(None))).await?;
         #[cfg(feature = "sql")]
-        let answers = self.seen_in_rows(&ids, answers).await?;
+        let answers = self.seen_in_rows(place, &ids, answers).await?;
         let states = place.states();
         let seen = listed.iter().zip(answers).filter_map(|(listed, looked)| match looked {
             Ok(Some(Found::Live { state, score, job })) => {
@@ -124,14 +124,19 @@ impl Topic {
     #[cfg(feature = "sql")]
     async fn seen_in_rows(
         &self,
+        place: Place,
         ids: &[JobId],
         answers: Vec<crate::queue::steps::Looked>,
     ) -> Result<Vec<crate::queue::steps::Looked>, QueueError> {
         let Some(judge) = &self.judge else { return Ok(answers) };
         let mut all = Vec::with_capacity(answers.len());
+        let states = place.states();
         for (id, looked) in ids.iter().zip(answers) {
             all.push(match looked {
-                Ok(found @ (None | Some(Found::Ended(_)))) => Ok(judge.find(*id, found).await?),
+                Ok(Some(Found::Live { state, score, job })) if states.contains(&state) => {
+                    Ok(Some(Found::Live { state, score, job }))
+                }
+                Ok(found) if place != Place::Leased => Ok(judge.find(*id, found).await?),
                 looked => looked,
             });
         }

@@ -57,9 +57,16 @@ impl Topic {
         let mut deleted = if place == Place::Waiting { judge.purge_waiting().await? } else { 0 };
         let stats = self.stats_of_store().await?.total;
         let mut left: u64 = place.states().into_iter().map(|state| super::stats::count(&stats, state)).sum();
+        if place == Place::Dead {
+            // Those that only their rows know, and never fewer than there are.
+            left += judge.count_dead().await?;
+        }
         let mut after = None;
         while left > 0 {
-            let listed = self.list_of_store(place, after, ITEMS_MAX).await?;
+            let listed = match place {
+                Place::Dead => self.list(place, after, ITEMS_MAX).await?,
+                _ => self.list_of_store(place, after, ITEMS_MAX).await?,
+            };
             let Some(last) = listed.last() else { break };
             after = Some(*last);
             left = left.saturating_sub(listed.len() as u64);

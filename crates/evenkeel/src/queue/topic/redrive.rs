@@ -6,6 +6,7 @@ use crate::queue::job::{ErrorClass, JobId, TIME_MS_MAX};
 use crate::queue::steps::{ITEMS_MAX, Listed, QueueSteps, Redrive, RedriveVerdict, Shard};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// Which dead letters a redrive takes. Everything that is said must hold; the default takes all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,6 +171,11 @@ impl TopicRedrive {
     /// As [`run`](Self::run).
     pub async fn run_with(&self, mut progress: impl FnMut(&RedriveReport) + Send) -> Result<RedriveReport, QueueError> {
         self.topic.check_rows()?;
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.topic.judge {
+            // What the store has lost is to be sent back, too.
+            judge.restore_dead().await?;
+        }
         let mut report = RedriveReport { began_at: TIME_MS_MAX, ..RedriveReport::default() };
         let mut begun = Vec::new();
         // Every shard fixes its cutoff before the first letter goes back.
@@ -219,7 +225,8 @@ impl TopicRedrive {
             report.seen += u64::try_from(listed.len()).unwrap_or(0);
             let ids = self.matching(&report.filter, &listed).await?;
             if !ids.is_empty() {
-                self.send_back(shard, ids, report).await?;
+                let timely = listed.iter().filter(|listed| listed.score <= cutoff).map(|listed| listed.id).collect();
+                self.send_back(shard, ids, &timely, report).await?;
             }
             progress(report);
             if last.score > cutoff {
@@ -228,15 +235,32 @@ impl TopicRedrive {
         }
     }
 
-    async fn send_back(&self, shard: &Shard, ids: Vec<JobId>, report: &mut RedriveReport) -> Result<(), QueueError> {
+    /// Of these, the timely ones died before the cutoff; the store says of the others what they are.
+    async fn send_back(
+        &self,
+        shard: &Shard,
+        ids: Vec<JobId>,
+        timely: &HashSet<JobId>,
+        report: &mut RedriveReport,
+    ) -> Result<(), QueueError> {
+        let delay_ms = self.per_second.map_or(0, |rate| report.taken * 1_000 / u64::from(rate));
         #[cfg(feature = "sql")]
         let ids = match &self.topic.judge {
-            Some(judge) => judge.redrivable(ids).await?,
+            Some(judge) => judge.redrivable(ids, timely, delay_ms).await?,
             None => ids,
         };
-        let delay_ms = self.per_second.map_or(0, |rate| report.taken * 1_000 / u64::from(rate));
         let call = Redrive { redrive: self.id, filter: Bytes::new(), ids, delay_ms };
-        for verdict in self.topic.store.redrive(shard, &call).await?.verdicts {
+        let verdicts = self.topic.store.redrive(shard, &call).await?.verdicts;
+        #[cfg(feature = "sql")]
+        if let Some(judge) = &self.topic.judge {
+            let left = call.ids.iter().zip(&verdicts).filter(|(id, verdict)| {
+                timely.contains(id) && matches!(verdict, RedriveVerdict::TakenBefore | RedriveVerdict::DiedLater)
+            });
+            judge.bury_as_in_store(&left.map(|(id, _)| *id).collect::<Vec<_>>()).await?;
+        }
+        #[cfg(not(feature = "sql"))]
+        let _ = timely;
+        for verdict in verdicts {
             match verdict {
                 RedriveVerdict::Taken => {
                     report.taken += 1;

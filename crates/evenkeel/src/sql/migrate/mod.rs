@@ -10,7 +10,7 @@ use sqlx::migrate::Migrator;
 use std::future::Future;
 
 /// One step of the library's schema. A released one is never changed; what comes later is a new one. Each statement for MySQL can
-/// be repeated.
+/// be repeated: it says `IF NOT EXISTS`, or the server answers that what it adds is there already.
 struct Own {
     version: i64,
     name: &'static str,
@@ -40,6 +40,7 @@ const MIGRATIONS: &[Own] = &[
     migration!(5, "0005_guards"),
     migration!(6, "0006_locks"),
     migration!(7, "0007_topics"),
+    migration!(8, "0008_attempts"),
 ];
 
 /// How long an instance waits for another one that makes the library's tables.

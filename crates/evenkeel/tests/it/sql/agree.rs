@@ -3,9 +3,9 @@
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::queue::job::End;
-use evenkeel::queue::steps::{Found, Rescheduled, Revoked, State, When};
+use evenkeel::queue::steps::{Enqueued, Found, Limits, QueueSteps, Rescheduled, Revoked, State, When};
 use evenkeel::queue::topic::{NewTopicJob, Place as Among, Topic};
-use evenkeel::queue::{Delivery, Handled, JobId, Queue};
+use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError};
 use std::convert::Infallible;
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
@@ -14,6 +14,9 @@ on_each_database! {
     operators_and_programs_agree_about_jobs_in_memory
     operators_and_programs_agree_about_jobs_with_rows
     operators_and_programs_agree_about_jobs_beyond_the_horizon
+    operators_and_programs_agree_about_pauses
+    operators_and_programs_agree_about_limits
+    operators_and_programs_agree_about_shards
     a_page_of_rows_and_store_is_complete_and_in_order
 }
 
@@ -88,7 +91,8 @@ impl Desk {
         let consumer =
             self.queue.consume(|_: Delivery<u32>| async { Ok::<_, Infallible>(Handled::Dead("no use".into())) });
         let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
-        while !matches!(self.queue.find(&id).await.unwrap(), Some(Found::Live { state: State::Dead, .. })) {
+        let (steps, shard) = self.queue.steps(&id);
+        while !matches!(steps.job(&shard, id).await.unwrap(), Some(Found::Live { state: State::Dead, .. })) {
             tokio::task::yield_now().await;
         }
         task.abort();
@@ -230,6 +234,110 @@ async fn operators_and_programs_agree_about_jobs_beyond_the_horizon<DB: Tested>(
     agree(place, Kept::RowsAlone).await;
 }
 
+/// Each durability, and whether Redis loses everything after the operator was told.
+fn all_cases() -> impl Iterator<Item = (Kept, bool)> {
+    [Kept::Redis, Kept::Rows, Kept::RowsAlone].into_iter().flat_map(|kept| [(kept, false), (kept, true)])
+}
+
+impl Desk {
+    /// After a loss the topic is in the register again once a program looks, and the rows have been compared.
+    async fn then(&self, is_flushed: bool) {
+        if is_flushed {
+            self.flush().await;
+        }
+        self.queue.sweep_once().await.unwrap();
+    }
+
+    async fn both_say(&self, is_paused: bool, story: &str) {
+        for topic in [&self.topic, &self.queue.topic()] {
+            assert_eq!(topic.stats().await.unwrap().is_paused(), is_paused, "{story}");
+        }
+    }
+}
+
+async fn operators_and_programs_agree_about_pauses<DB: Tested>(place: Place<DB>) {
+    for (kept, is_flushed) in all_cases() {
+        let story = format!("{kept:?}, flushed: {is_flushed}");
+        let desk = Desk::open(&place, kept).await;
+        let lasts = kept != Kept::Redis || !is_flushed;
+        let until = desk.topic.now_ms() + DAY_MS;
+        for pause in [None, Some(until)] {
+            desk.topic.pause(pause).await.unwrap();
+            desk.both_say(true, &story).await;
+            desk.then(is_flushed).await;
+            desk.both_say(lasts, &story).await;
+            let until = desk.topic.stats().await.unwrap().total.paused_until;
+            assert_eq!(until, lasts.then_some(pause.unwrap_or(u64::MAX)), "{story}");
+        }
+        desk.topic.resume().await.unwrap();
+        desk.both_say(false, &story).await;
+        desk.then(is_flushed).await;
+        desk.both_say(false, &story).await;
+        desk.dead().await;
+        desk.topic.purge(Among::Dead, "agreed").await.unwrap();
+    }
+}
+
+/// Limits count what Redis keeps. Of rows they count nothing, and the operator hears so.
+async fn operators_and_programs_agree_about_limits<DB: Tested>(place: Place<DB>) {
+    let limits = Limits { jobs_max: Some(4), bytes_max: None };
+    for (kept, is_flushed) in all_cases() {
+        let story = format!("{kept:?}, flushed: {is_flushed}");
+        let desk = Desk::open(&place, kept).await;
+        let set = desk.topic.set_limits(limits).await;
+        if kept == Kept::Redis {
+            set.unwrap();
+        } else {
+            let refused = set.unwrap_err();
+            assert!(matches!(refused, QueueError::Invalid(_)), "{story}: {refused}");
+            assert!(refused.to_string().contains("agreed"), "{refused}");
+        }
+        desk.then(is_flushed).await;
+        let mut is_full = false;
+        for number in 0..8 {
+            match desk.queue.job(&number).delay(HOUR).enqueue().await {
+                Err(QueueError::Full { .. }) => is_full = true,
+                sent => assert_eq!(sent.unwrap().answer, Enqueued::Created, "{story}"),
+            }
+        }
+        assert_eq!(is_full, kept == Kept::Redis && !is_flushed, "{story}");
+        desk.topic.purge(Among::Waiting, "agreed").await.unwrap();
+    }
+}
+
+async fn operators_and_programs_agree_about_shards<DB: Tested>(place: Place<DB>) {
+    for (kept, is_flushed) in all_cases() {
+        let story = format!("{kept:?}, flushed: {is_flushed}");
+        let desk = Desk::open(&place, kept).await;
+        let shards = desk.topic.shards() * 2;
+        let mut ids = Vec::new();
+        for _ in 0..8 {
+            ids.push(desk.waiting().await);
+        }
+        assert_eq!(desk.topic.grow(shards).await.unwrap().shards, shards);
+        if is_flushed {
+            desk.flush().await;
+        }
+        // A flush takes the growth out of the register, too: the topic has its first shards again for all who look.
+        let shards = if is_flushed { shards / 2 } else { shards };
+        for topic in [&desk.topic, &desk.queue.topic()] {
+            assert_eq!(topic.stats().await.unwrap().shards.len(), usize::from(shards), "{story}");
+        }
+        desk.then(false).await;
+        ids.push(desk.waiting().await);
+        let lost = if is_flushed && kept == Kept::Redis { 8 } else { 0 };
+        for (number, id) in ids.iter().enumerate() {
+            let (program, operator) = (desk.queue.find(id).await.unwrap(), desk.topic.job(*id).await.unwrap());
+            assert_eq!(format!("{program:?}"), format!("{operator:?}"), "{story}");
+            assert_eq!(program.is_none(), number < lost, "{story}, job {number}");
+        }
+        assert_eq!(desk.topic.revoke(&ids[8..]).await.unwrap(), [Revoked::Revoked], "{story}");
+        let listed = desk.topic.list(Among::Waiting, None, 100).await.unwrap();
+        assert_eq!(listed.len(), 8 - lost, "{story}");
+        assert_eq!(desk.topic.purge(Among::Waiting, "agreed").await.unwrap(), 8 - lost as u64, "{story}");
+    }
+}
+
 /// Rows that the store has, in other places than they say, and rows that it does not have make one list without gaps.
 async fn a_page_of_rows_and_store_is_complete_and_in_order<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place, Kept::RowsAlone).await;
@@ -243,7 +351,7 @@ async fn a_page_of_rows_and_store_is_complete_and_in_order<DB: Tested>(place: Pl
     let (steps, shard) = desk.queue.steps(&sent[0]);
     let moved =
         evenkeel::queue::steps::Reschedule { id: sent[0], when: Some(When::In(DAY_MS)), body: None, codec: None };
-    evenkeel::queue::steps::QueueSteps::reschedule(&steps, &shard, &[moved]).await.unwrap();
+    steps.reschedule(&shard, &[moved]).await.unwrap();
     for limit in [1, 4, 7, 30, 31] {
         let (mut all, mut after) = (Vec::new(), None);
         loop {

@@ -2,7 +2,7 @@
 
 use super::databases::Tested;
 use evenkeel::Keel;
-use evenkeel::queue::steps::{Found, QueueSteps};
+use evenkeel::queue::steps::{Found, QueueSteps, State};
 use evenkeel::queue::{Delivery, JobId, Queue};
 use evenkeel::sql::migrate;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,7 @@ struct Open {
     redis: String,
     database: String,
     sends: bool,
+    fails: bool,
 }
 
 async fn queue(open: &Open) -> Queue<u32> {
@@ -28,7 +29,8 @@ async fn queue(open: &Open) -> Queue<u32> {
     let pool = SqlitePool::connect_with(options).await.unwrap();
     let keel = Keel::connect(&open.redis).await.unwrap();
     // A short lease, so that the test is.
-    keel.queue("judged").visibility(Duration::from_secs(1)).sql(&pool).build().await.unwrap()
+    let builder = keel.queue("judged").visibility(Duration::from_secs(1)).retries(0);
+    builder.sql(&pool).build().await.unwrap()
 }
 
 #[tokio::test]
@@ -40,7 +42,8 @@ async fn process() {
     if open.sends {
         queue.now(&7).await.unwrap();
     } else {
-        let consumer = queue.consume(|_: Delivery<u32>| async { Ok::<_, Infallible>(()) });
+        let fails = open.fails;
+        let consumer = queue.consume(move |_: Delivery<u32>| async move { if fails { Err("no") } else { Ok(()) } });
         consumer.run(std::future::pending()).await.unwrap();
     }
     station.say("survived").unwrap();
@@ -59,7 +62,7 @@ async fn a_process_that_dies_between_row_and_redis_neither_loses_nor_repeats() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let (database, pool) = Sqlite::open().await;
     migrate(&pool).await.unwrap();
-    let open = |sends| Open { redis: redis.url(), database: database.url.clone(), sends };
+    let open = |sends| Open { redis: redis.url(), database: database.url.clone(), sends, fails: false };
     dies_at("job_row_written", &open(true)).await;
     // The sender died before Redis had heard of the job. The consumer's sweep brings it there; the consumer dies once the row
     // says that it is done, and before Redis does.
@@ -68,7 +71,7 @@ async fn a_process_that_dies_between_row_and_redis_neither_loses_nor_repeats() {
     assert_eq!(left, 0, "its row says that it is done");
     let queue = queue(&open(false)).await;
     let (steps, shard) = queue.steps(&JobId([0; 16]));
-    let leased = steps.list(&shard, evenkeel::queue::steps::State::Leased, None, 10).await.unwrap();
+    let leased = steps.list(&shard, State::Leased, None, 10).await.unwrap();
     assert_eq!(leased.len(), 1, "Redis has not heard of it");
     let (ran, mut runs) = mpsc::unbounded_channel();
     let consumer = queue.consume(move |job: Delivery<u32>| {
@@ -89,4 +92,23 @@ async fn a_process_that_dies_between_row_and_redis_neither_loses_nor_repeats() {
     .unwrap();
     assert!(runs.try_recv().is_err(), "it did not run again");
     task.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn job_whose_worker_dies_once_its_row_is_dead_is_a_dead_letter() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let (database, pool) = Sqlite::open().await;
+    migrate(&pool).await.unwrap();
+    let open = |sends| Open { redis: redis.url(), database: database.url.clone(), sends, fails: true };
+    let queue = queue(&open(true)).await;
+    let id = queue.now(&7).await.unwrap();
+    // It fails for the last time, its row says so, and Redis does not.
+    dies_at("job_row_ended", &open(false)).await;
+    let dead = "SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1 AND dead = 1 AND errors = 1";
+    assert_eq!(Sqlite::number(&mut pool.acquire().await.unwrap(), dead).await, 1);
+    redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+    queue.sweep_once().await.unwrap();
+    let (steps, shard) = queue.steps(&id);
+    let found = steps.job(&shard, id).await.unwrap();
+    assert!(matches!(found, Some(Found::Live { state: State::Dead, .. })), "{found:?}");
 }

@@ -30,6 +30,7 @@ macro_rules! on_each {
 }
 
 mod agree;
+mod attempts;
 mod contention;
 mod databases;
 mod extremes;
@@ -38,6 +39,7 @@ mod judged;
 mod judged_kills;
 mod large;
 mod operators;
+mod pages;
 mod relay;
 mod rig;
 mod sim;

@@ -4,7 +4,8 @@ use super::world::{Consumer, World, job};
 use anyhow::Result;
 use evenkeel::queue::job::{ErrorClass, JobSpec, Retries};
 use evenkeel::queue::steps::{
-    Fate, NewJob, Outcome, QueueSteps, Report, Rescue, SettleAndClaim, Settled, State, Verdict, WORKER_SILENT_MS,
+    Fate, NewJob, Outcome, QueueSteps, Report, Rescue, SettleAndClaim, Settled, State, Verdict, WORKER_COUNTED_MS,
+    WORKER_SILENT_MS,
 };
 
 /// (A13) Five seconds and no way to extend: every handler that took longer ran twice.
@@ -123,6 +124,25 @@ pub async fn a_job_that_crashes_too_often_is_dead<Q: QueueSteps>(world: &World<Q
     Ok(())
 }
 
+/// Workers that had been killed were counted for ten minutes.
+pub async fn a_killed_worker_is_counted_for_a_minute<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    world.given(&[job("a")]).await?;
+    let (mut killed, mut lives) = (Consumer::default(), Consumer::default());
+    world.settle_and_claim(&killed.call(0)).await?;
+    let held = world.claim_one(&mut lives).await?;
+    assert_eq!(world.queue.stats(&world.shard).await?.workers, 2);
+    world.time.advance(WORKER_COUNTED_MS - 1).await?;
+    assert_eq!(world.queue.stats(&world.shard).await?.workers, 2);
+    world.beat(&lives, held.receipt, true).await?;
+    world.time.advance(1).await?;
+    assert_eq!(world.queue.stats(&world.shard).await?.workers, 1, "a heartbeat is enough");
+    // A clock that is set back brings nobody back.
+    world.beat(&lives, held.receipt, true).await?;
+    world.time.set_back(WORKER_COUNTED_MS).await?;
+    assert_eq!(world.queue.stats(&world.shard).await?.workers, 1);
+    Ok(())
+}
+
 /// What a worker was answered is kept until it has been silent for long enough never to ask again.
 pub async fn silent_workers_are_forgotten<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
@@ -135,10 +155,9 @@ pub async fn silent_workers_are_forgotten<Q: QueueSteps>(world: &World<Q>) -> Re
     assert_eq!(world.queue.settle_and_claim(&world.shard, &first).await?, Settled::Stale);
     world.time.advance(WORKER_SILENT_MS - 1).await?;
     world.rescue().await?;
-    assert_eq!(world.queue.stats(&world.shard).await?.workers, 1);
+    assert_eq!(world.queue.settle_and_claim(&world.shard, &first).await?, Settled::Stale, "not yet");
     world.time.advance(1).await?;
     world.rescue().await?;
-    assert_eq!(world.queue.stats(&world.shard).await?.workers, 0);
     let late = world.settle_and_claim(&SettleAndClaim { want: 0, ..first }).await?;
     assert!(late.deliveries.is_empty());
     Ok(())

@@ -63,7 +63,7 @@ macro_rules! queue_suite {
             progress_is_noted_for_the_current_delivery_only,
             // lease
             a_beat_keeps_the_lease, a_lease_counts_from_the_claim, a_late_beat_leaves_nothing_behind, a_late_ack_is_accepted_before_the_rescue, a_rescue_takes_only_what_has_lapsed,
-            a_lapse_before_the_start_uses_no_attempt, a_job_that_crashes_too_often_is_dead, silent_workers_are_forgotten,
+            a_lapse_before_the_start_uses_no_attempt, a_job_that_crashes_too_often_is_dead, silent_workers_are_forgotten, a_killed_worker_is_counted_for_a_minute,
             // suspects
             few_suspects_are_claimed_at_once, suspects_of_one_level_run_at_a_time, a_job_that_lapsed_twice_is_a_suspect,
             a_claim_puts_a_hundred_suspects_off, a_shielded_job_does_not_crash, a_shielded_job_without_retries_does_not_run_twice,
@@ -75,6 +75,7 @@ macro_rules! queue_suite {
             // put
             the_newest_version_wins, a_withdrawal_comes_before_its_job, a_newer_version_supersedes_a_running_job,
             a_version_beyond_what_lua_counts_is_compared_exactly, a_newer_version_keeps_the_fence,
+            a_job_is_put_back_with_its_past,
             // tick
             each_tick_is_taken_in_once,
             // redrive

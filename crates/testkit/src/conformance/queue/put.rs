@@ -3,8 +3,10 @@
 use super::world::{Consumer, World, job};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::queue::job::{End, JobSpec, Keep, Priority, Unique, UniqueKey};
-use evenkeel::queue::steps::{Enqueued, Outcome, Put, PutAnswer, PutChange, QueueSteps, Revoked, State, Verdict, When};
+use evenkeel::queue::job::{End, ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
+use evenkeel::queue::steps::{
+    Enqueued, Outcome, Put, PutAnswer, PutChange, QueueSteps, Restored, Revoked, State, Verdict, When,
+};
 
 async fn put<Q: QueueSteps>(world: &World<Q>, version: u64, change: PutChange) -> Result<PutAnswer> {
     let put = Put { id: job("reminder").id, version, change };
@@ -110,5 +112,35 @@ pub async fn a_newer_version_keeps_the_fence<Q: QueueSteps>(world: &World<Q>) ->
     world.queue.put(&world.shard, &[put(2)]).await?;
     let second = world.claim_one(&mut consumer).await?.receipt;
     assert!(second.fence > first.fence, "{} after {}", second.fence, first.fence);
+    Ok(())
+}
+
+/// What a store had lost came back with all its attempts, and what had been dead ran again.
+pub async fn a_job_is_put_back_with_its_past<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+    let id = job("reminder").id;
+    let died = world.time.now() - 5_000;
+    let error = ErrorNote { at: died, class: ErrorClass::Failed, attempt: 2, text: Bytes::from_static(b"no") };
+    let spec = JobSpec {
+        retries: Retries::Limited(2),
+        notes: vec![Note::Error(error.clone())],
+        ..JobSpec::new(Bytes::from_static(b"past"))
+    };
+    let restored = |is_dead, at| PutChange::Restored(Box::new(Restored { spec: spec.clone(), errors: 2, is_dead, at }));
+    assert_eq!(put(world, 1, restored(true, died)).await?, PutAnswer::Applied);
+    assert_eq!(world.state(id).await?, Some(State::Dead));
+    assert!(world.claimable(10).await?.is_empty(), "a dead letter does not run");
+    let listed = world.queue.list(&world.shard, State::Dead, None, 10).await?;
+    assert_eq!(listed.iter().map(|listed| (listed.id, listed.score)).collect::<Vec<_>>(), [(id, died)]);
+    assert_eq!(world.live(id).await?.error_notes().collect::<Vec<_>>(), [&error]);
+    // Waiting, it has one attempt left.
+    assert_eq!(put(world, 2, restored(false, world.time.now() + 1)).await?, PutAnswer::Applied);
+    assert!(world.claimable(10).await?.is_empty(), "not before it is due");
+    world.time.advance(1).await?;
+    let mut consumer = Consumer::default();
+    let delivered = world.claim_one(&mut consumer).await?;
+    let failed = Outcome::Failed { retry_ms: 0, error: Bytes::from_static(b"again") };
+    assert_eq!(world.settle(&mut consumer, delivered.receipt, failed).await?, Verdict::Died);
+    let dead = world.live(id).await?;
+    assert_eq!((dead.errors, dead.error_notes().count()), (3, 2));
     Ok(())
 }

@@ -7,6 +7,7 @@ mod foreign;
 mod killed;
 mod lost;
 mod migrations;
+mod older;
 mod order;
 mod own_migrations;
 mod unknown;

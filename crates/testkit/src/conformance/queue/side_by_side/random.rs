@@ -4,10 +4,10 @@ use super::call::Call;
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::queue::JobId;
-use evenkeel::queue::job::{JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
+use evenkeel::queue::job::{ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
 use evenkeel::queue::steps::{
-    Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Report, Reschedule, Rescue, Room,
-    SettleAndClaim, State, Tick, When, Worker,
+    Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Report, Reschedule, Rescue,
+    Restored, Room, SettleAndClaim, State, Tick, When, Worker,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -134,10 +134,22 @@ impl Generator {
         let version = (self.version + 1).saturating_sub(self.rng.random_range(0..3)).max(1);
         let change = if self.rng.random_bool(0.3) {
             PutChange::Withdraw(self.keep())
+        } else if self.rng.random_bool(0.3) {
+            PutChange::Restored(Box::new(self.restored()))
         } else {
             PutChange::Job(self.when(), Box::new(self.spec()))
         };
         Put { id: self.id(), version, change }
+    }
+
+    /// A job that waits has not used more attempts than it has.
+    fn restored(&mut self) -> Restored {
+        let mut spec = self.spec();
+        let most = if let Retries::Limited(retries) = spec.retries { retries } else { 5 };
+        let errors = self.rng.random_range(0..=most);
+        let error = ErrorNote { at: self.now, class: ErrorClass::Failed, attempt: errors, text: self.bytes(20) };
+        spec.notes.extend((errors > 0).then_some(Note::Error(error)));
+        Restored { spec, errors, is_dead: self.rng.random_bool(0.5), at: self.now + self.rng.random_range(0..2_000) }
     }
 
     /// Of one of two schedules; now and then from a process that has slept.

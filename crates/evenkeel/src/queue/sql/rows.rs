@@ -1,0 +1,382 @@
+//! The rows of jobs in one database: `evenkeel_jobs` and `evenkeel_topics`.
+
+use super::statements::{
+    BODIES, BURY, CHANGE, COUNT, COUNT_DEAD, DONE_DELETE, DONE_KEEP, DUE_MYSQL, DUE_OTHERS, ENDED, FAILED,
+    FORGET_MYSQL, FORGET_OTHERS, HEADS, INSERT_MYSQL, INSERT_OTHERS, PAGE_OF_HEADS, PAUSE, PAUSED, REDRIVE, REPLACE,
+    RESUME, REVOKE, ROW, SIZES, START, VERSION, WITHDRAW,
+};
+use super::table::{Answer, Begin, Failed, JobRow, JobTable, PAGE, Page};
+use crate::guard::guard;
+use crate::queue::for_work::{JobPut, JobWish, job_record};
+use crate::queue::job::{End, FORGET_MS, JobId, Keep};
+use crate::queue::steps::{Listed, Receipt};
+use crate::sql::SqlError;
+use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value};
+use crate::sql::take_versions;
+use bytes::Bytes;
+use sqlx::Pool;
+
+/// How often a transaction is tried that met a deadlock.
+const TRIES: u32 = 5;
+
+const LIVE: i64 = 1;
+
+impl Failed {
+    /// The number of errors, the last of them, and the time.
+    fn values(&self) -> [Value<'_>; 3] {
+        [Value::count(self.errors.into()), Value::Bytes(&self.failure), Value::count(self.at)]
+    }
+}
+
+/// The table in the database of one pool.
+pub(crate) struct SqlTable<DB: Database>(pub(crate) Pool<DB>);
+
+/// Reads a page in the order of due times, for tests that ask the database how it does so: topic, dead (0 or 1), time and id after which it
+/// begins (on MySQL and MariaDB the time twice), and how many.
+#[cfg(feature = "testing")]
+#[must_use]
+pub fn page_by_due<DB: Database>() -> &'static str {
+    if DB::KIND == Kind::MySql { DUE_MYSQL.text::<DB>() } else { DUE_OTHERS.text::<DB>() }
+}
+
+impl<DB: Database> SqlTable<DB> {
+    /// One statement on a connection of its own.
+    async fn run(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64, SqlError> {
+        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        DB::execute(&mut connection, statement.text::<DB>(), values).await.map_err(SqlError::of::<DB>)
+    }
+
+    /// The rows of some jobs.
+    async fn listed(&self, list: &'static Lists, topic: &str, ids: &[JobId]) -> Result<Vec<Row<DB>>, SqlError> {
+        let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
+        let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+        list.rows::<DB>(&mut connection, &[Value::Text(topic)], &ids).await.map_err(SqlError::of::<DB>)
+    }
+
+    async fn insert_all(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, sqlx::Error> {
+        let mut transaction = self.0.begin_with(DB::BEGIN).await?;
+        let mut held = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let inserted = insert::<DB>(&mut transaction, job).await?;
+            if inserted && job.version == 0 {
+                take_versions::<DB>(&mut transaction, std::slice::from_mut(job)).await?;
+                let record = record_of(job);
+                let name = [
+                    Value::count(job.version),
+                    Value::Bytes(&record),
+                    Value::Text(&job.topic),
+                    Value::Bytes(&job.id.0),
+                ];
+                DB::execute(&mut transaction, VERSION.text::<DB>(), &name).await?;
+            }
+            held.push(if inserted { None } else { read::<DB>(&mut transaction, &job.topic, job.id).await? });
+        }
+        transaction.commit().await?;
+        Ok(held)
+    }
+}
+
+/// Whether there was none.
+async fn insert<DB: Database>(connection: &mut DB::Connection, job: &JobPut) -> Result<bool, sqlx::Error> {
+    let JobWish::Run { due_at, spec } = &job.wish else { return Ok(false) };
+    let record = record_of(job);
+    let values = [
+        Value::Text(&job.topic),
+        Value::Bytes(&job.id.0),
+        Value::count(job.version),
+        Value::count(*due_at),
+        Value::Bytes(&record),
+        Value::count(keep_ms(spec.keep)),
+    ];
+    if DB::KIND == Kind::MySql {
+        match DB::execute(connection, INSERT_MYSQL.text::<DB>(), &values).await {
+            Err(error) if DB::trouble(&error) == Trouble::Duplicate => Ok(false),
+            answer => Ok(answer? == 1),
+        }
+    } else {
+        Ok(DB::execute(connection, INSERT_OTHERS.text::<DB>(), &values).await? == 1)
+    }
+}
+
+async fn read<DB: Database>(
+    connection: &mut DB::Connection,
+    topic: &str,
+    id: JobId,
+) -> Result<Option<JobRow>, sqlx::Error> {
+    let row = Row::<DB>::first(connection, &ROW, &[Value::Text(topic), Value::Bytes(&id.0)]).await?;
+    row.map(|row| job_row(&row, 0)).transpose()
+}
+
+/// Columns from `at` on: version, state, fence, due time, end, errors, dead, redriven and, if they were asked for, record and last error.
+fn job_row<DB: Database>(row: &Row<DB>, at: usize) -> Result<JobRow, sqlx::Error> {
+    Ok(JobRow {
+        version: row.count(at)?,
+        is_live: row.int(at + 1)? == LIVE,
+        fence: row.count(at + 2)?,
+        due_at: row.count(at + 3)?,
+        ended_as: u8::try_from(row.int(at + 4)?).ok().and_then(End::from_code),
+        errors: u16::try_from(row.count(at + 5)?).unwrap_or(u16::MAX),
+        is_dead: row.int(at + 6)? == 1,
+        is_redriven: row.int(at + 7)? == 1,
+        record: row.bytes(at + 8).unwrap_or_default().into(),
+        failure: row.bytes(at + 9).unwrap_or_default().into(),
+    })
+}
+
+fn job_rows<DB: Database>(rows: Vec<Row<DB>>) -> Result<Vec<(JobId, JobRow)>, sqlx::Error> {
+    let read = |row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(job_row(&row, 1)?)));
+    let read = rows.into_iter().map(read).collect::<Result<Vec<_>, sqlx::Error>>()?;
+    Ok(read.into_iter().flatten().collect())
+}
+
+fn record_of(job: &JobPut) -> Bytes {
+    match &job.wish {
+        JobWish::Run { spec, .. } => job_record(spec, job.version),
+        JobWish::Withdraw(_) => Bytes::new(),
+    }
+}
+
+fn keep_ms(keep: Keep) -> u64 {
+    match keep {
+        Keep::AfterEnd(ms) | Keep::FromEnqueue(ms) => ms,
+        Keep::Nothing | Keep::UntilForgotten => 0,
+    }
+}
+
+/// Writes the rows of the jobs that a unit of work sends, in its own transaction. The versions have been taken.
+pub(crate) async fn upsert_jobs<DB: Database>(
+    connection: &mut DB::Connection,
+    jobs: &[JobPut],
+) -> Result<(), sqlx::Error> {
+    for job in jobs.iter().filter(|job| job.is_judged) {
+        let (version, record) = (Value::count(job.version), record_of(job));
+        let name = [Value::Text(&job.topic), Value::Bytes(&job.id.0)];
+        match &job.wish {
+            JobWish::Withdraw(_) => {
+                DB::execute(connection, WITHDRAW.text::<DB>(), &[version, name[0], name[1], version]).await?;
+            }
+            JobWish::Run { .. } if insert::<DB>(connection, job).await? => {}
+            JobWish::Run { due_at, spec } => {
+                let kept = Value::count(keep_ms(spec.keep));
+                let values = [version, Value::count(*due_at), Value::Bytes(&record), kept, name[0], name[1], version];
+                DB::execute(connection, REPLACE.text::<DB>(), &values).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<DB: Database> JobTable for SqlTable<DB> {
+    fn insert<'a>(&'a self, jobs: &'a mut [JobPut]) -> Answer<'a, Vec<Option<JobRow>>> {
+        Box::pin(async move {
+            let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
+            for attempt in 1.. {
+                match self.insert_all(jobs).await {
+                    Err(error) if DB::trouble(&error) == Trouble::Contention && attempt < TRIES => {
+                        // The versions went with the transaction.
+                        jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
+                    }
+                    answer => return answer.map_err(SqlError::of::<DB>),
+                }
+            }
+            Ok(Vec::new())
+        })
+    }
+
+    fn start<'a>(&'a self, topic: &'a str, begin: Begin) -> Answer<'a, bool> {
+        Box::pin(async move {
+            let (name, fence) = (Value::Text(topic), Value::count(begin.fence));
+            // Without the guard no pause is late enough.
+            let now = if guard("sql_pause") { begin.now } else { u64::MAX };
+            let (version, now) = (Value::count(begin.version), Value::count(now));
+            let (errors, dead_below) =
+                (Value::count(begin.errors.into()), Value::Int(if guard("sql_death_decides") { 1 } else { 2 }));
+            let values = [fence, errors, name, Value::Bytes(&begin.id.0), version, dead_below, fence, name, now];
+            Ok(self.run(&START, &values).await? == 1)
+        })
+    }
+
+    fn failed<'a>(
+        &'a self,
+        topic: &'a str,
+        receipt: &'a Receipt,
+        version: u64,
+        failed: &'a Failed,
+    ) -> Answer<'a, bool> {
+        Box::pin(async move {
+            let (name, job) = (Value::Text(topic), Value::Bytes(&receipt.id.0));
+            let (version, fence) = (Value::count(version), Value::count(receipt.fence));
+            let [errors, failure, at] = failed.values();
+            let values = [errors, failure, Value::Int(failed.is_dead.into()), at, name, job, version, fence];
+            Ok(self.run(&FAILED, &values).await? == 1)
+        })
+    }
+
+    fn bury<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, died: &'a Failed) -> Answer<'a, bool> {
+        Box::pin(async move {
+            let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
+            let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
+            let [errors, failure, at] = died.values();
+            let values = [errors, failure, at, name, job, version, fence, Value::Int(seen.is_redriven.into())];
+            Ok(self.run(&BURY, &values).await? == 1)
+        })
+    }
+
+    fn redrive<'a>(&'a self, topic: &'a str, ids: &'a [JobId], due_at: u64) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let before = [Value::count(due_at), Value::Text(topic)];
+            REDRIVE.execute::<DB>(&mut connection, &before, &ids).await.map(drop).map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn done<'a>(&'a self, topic: &'a str, id: JobId, version: u64, fence: u64) -> Answer<'a, bool> {
+        Box::pin(async move {
+            let (version, fence, kept) = (Value::count(version), Value::count(fence), Value::count(FORGET_MS));
+            let values = [Value::Text(topic), Value::Bytes(&id.0), version, fence, kept];
+            Ok(self.run(&DONE_DELETE, &values).await? == 1 || self.run(&DONE_KEEP, &values).await? == 1)
+        })
+    }
+
+    fn end<'a>(&'a self, topic: &'a str, id: JobId, version: u64, end: End) -> Answer<'a, bool> {
+        Box::pin(async move {
+            let values = [Value::Int(end as i64), Value::Text(topic), Value::Bytes(&id.0), Value::count(version)];
+            Ok(self.run(&ENDED, &values).await? == 1)
+        })
+    }
+
+    fn row<'a>(&'a self, topic: &'a str, id: JobId) -> Answer<'a, Option<JobRow>> {
+        Box::pin(async move {
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            read::<DB>(&mut connection, topic, id).await.map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn revoke<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, end: End) -> Answer<'a, bool> {
+        Box::pin(async move {
+            let (name, job) = (Value::Text(topic), Value::Bytes(&id.0));
+            let (version, fence) = (Value::count(seen.version), Value::count(seen.fence));
+            let values = [Value::Int(end as i64), Value::count(FORGET_MS), name, job, version, fence];
+            Ok(self.run(&REVOKE, &values).await? == 1)
+        })
+    }
+
+    fn change<'a>(&'a self, topic: &'a str, id: JobId, seen: &'a JobRow, row: &'a JobRow) -> Answer<'a, bool> {
+        Box::pin(async move {
+            let values = [
+                Value::count(row.version),
+                Value::count(row.due_at),
+                Value::Bytes(&row.record),
+                Value::Text(topic),
+                Value::Bytes(&id.0),
+                Value::count(seen.version),
+                Value::count(seen.fence),
+                Value::Int(seen.is_dead.into()),
+            ];
+            Ok(self.run(&CHANGE, &values).await? == 1)
+        })
+    }
+
+    fn page<'a>(&'a self, topic: &'a str, page: Page) -> Answer<'a, Vec<(JobId, JobRow)>> {
+        Box::pin(async move {
+            let after = page.after.map(|id| id.0);
+            let after = after.as_ref().map_or(&[][..], |id| &id[..]);
+            let limit = Value::count(page.limit as u64);
+            let values = [Value::Text(topic), Value::Bytes(after), Value::count(page.due_before), limit];
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let rows = Row::<DB>::all(&mut connection, &PAGE_OF_HEADS, &values).await;
+            rows.and_then(job_rows).map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn due<'a>(
+        &'a self,
+        topic: &'a str,
+        is_dead: bool,
+        after: Option<Listed>,
+        limit: usize,
+    ) -> Answer<'a, Vec<(JobId, JobRow)>> {
+        Box::pin(async move {
+            let (name, dead) = (Value::Text(topic), Value::Int(is_dead.into()));
+            // No job is due before 1970.
+            let score = after.map_or(Value::Int(-1), |after| Value::count(after.score));
+            let id = after.map_or([0; 16], |after| after.id.0);
+            let limit = Value::count(limit as u64);
+            let id = Value::Bytes(&id);
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let rows = match DB::KIND {
+                Kind::MySql => {
+                    Row::<DB>::all(&mut connection, &DUE_MYSQL, &[name, dead, score, score, id, limit]).await
+                }
+                _ => Row::<DB>::all(&mut connection, &DUE_OTHERS, &[name, dead, score, id, limit]).await,
+            };
+            rows.and_then(job_rows).map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn heads<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>> {
+        Box::pin(async move { job_rows(self.listed(&HEADS, topic, ids).await?).map_err(SqlError::of::<DB>) })
+    }
+
+    fn sizes<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, u64)>> {
+        Box::pin(async move {
+            let rows = self.listed(&SIZES, topic, ids).await?;
+            let read = rows.into_iter().map(|row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
+            let read: Vec<_> = read.collect::<Result<_, sqlx::Error>>().map_err(SqlError::of::<DB>)?;
+            Ok(read.into_iter().flatten().collect())
+        })
+    }
+
+    fn bodies<'a>(&'a self, topic: &'a str, ids: &'a [JobId]) -> Answer<'a, Vec<(JobId, JobRow)>> {
+        Box::pin(async move { job_rows(self.listed(&BODIES, topic, ids).await?).map_err(SqlError::of::<DB>) })
+    }
+
+    fn count<'a>(&'a self, topic: &'a str) -> Answer<'a, u64> {
+        Box::pin(async move {
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let row = Row::<DB>::first(&mut connection, &COUNT, &[Value::Text(topic)]).await;
+            row.and_then(|row| row.map_or(Ok(0), |row| row.count(0))).map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn count_dead<'a>(&'a self, topic: &'a str) -> Answer<'a, u64> {
+        Box::pin(async move {
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let row = Row::<DB>::first(&mut connection, &COUNT_DEAD, &[Value::Text(topic)]).await;
+            row.and_then(|row| row.map_or(Ok(0), |row| row.count(0))).map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn paused<'a>(&'a self, topic: &'a str) -> Answer<'a, Option<u64>> {
+        Box::pin(async move {
+            let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+            let row = Row::<DB>::first(&mut connection, &PAUSED, &[Value::Text(topic)]).await;
+            row.and_then(|row| row.map(|row| row.count(0)).transpose()).map_err(SqlError::of::<DB>)
+        })
+    }
+
+    fn pause<'a>(&'a self, topic: &'a str, until: Option<u64>) -> Answer<'a, ()> {
+        Box::pin(async move {
+            for _ in 0..TRIES {
+                self.run(&RESUME, &[Value::Text(topic)]).await?;
+                let Some(until) = until else { return Ok(()) };
+                let mut connection = self.0.acquire().await.map_err(SqlError::of::<DB>)?;
+                let values = [Value::Text(topic), Value::count(until)];
+                match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
+                    // Somebody else paused it in between.
+                    Err(error) if DB::trouble(&error) == Trouble::Duplicate => {}
+                    answer => return answer.map(|_| ()).map_err(SqlError::of::<DB>),
+                }
+            }
+            Err(SqlError::Busy("others pause and resume the topic at the same time; try again"))
+        })
+    }
+
+    fn forget(&self) -> Answer<'_, u64> {
+        Box::pin(async move {
+            let statement = if DB::KIND == Kind::MySql { &FORGET_MYSQL } else { &FORGET_OTHERS };
+            self.run(statement, &[Value::count(PAGE as u64)]).await
+        })
+    }
+}

@@ -1,0 +1,9 @@
+-- What has gone wrong with a job so far: attempts that failed, and the last error as its record notes it. A dead letter has `dead` 1
+-- and died at `due_at`; `redriven` 1: it was sent back since, and has not begun.
+ALTER TABLE evenkeel_jobs
+    ADD COLUMN errors BIGINT NOT NULL DEFAULT 0,
+    ADD COLUMN failure LONGBLOB NULL,
+    ADD COLUMN dead BIGINT NOT NULL DEFAULT 0,
+    ADD COLUMN redriven BIGINT NOT NULL DEFAULT 0;
+
+CREATE INDEX evenkeel_jobs_due ON evenkeel_jobs (topic, state, dead, due_at, job);

@@ -1,0 +1,11 @@
+-- What has gone wrong with a job so far: attempts that failed, and the last error as its record notes it. A dead letter has `dead` 1
+-- and died at `due_at`; `redriven` 1: it was sent back since, and has not begun.
+ALTER TABLE evenkeel_jobs ADD COLUMN errors INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE evenkeel_jobs ADD COLUMN failure BLOB NULL;
+
+ALTER TABLE evenkeel_jobs ADD COLUMN dead INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE evenkeel_jobs ADD COLUMN redriven INTEGER NOT NULL DEFAULT 0;
+
+CREATE INDEX IF NOT EXISTS evenkeel_jobs_due ON evenkeel_jobs (topic, dead, due_at, job) WHERE state = 1;
