@@ -32,6 +32,10 @@ struct Arguments {
     /// Short rounds: under five minutes, and nothing is written to bench/RESULTS.md
     #[arg(long, global = true)]
     quick: bool,
+    /// Only this part of the bench (cache: near, reads, misses, invalidations, batches, peers, flood, recovery; queue: memory, sends,
+    /// work, late, flood); nothing is written to bench/RESULTS.md
+    #[arg(long, global = true, value_name = "PART")]
+    only: Option<String>,
     /// One JSON object per row on standard output, as it is measured
     #[arg(long, global = true)]
     json: bool,
@@ -59,8 +63,9 @@ enum Bench {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let plan = if arguments.quick { Plan::quick() } else { Plan::full() };
-    let keeper = |name| Keeper::new(name, arguments.json, !arguments.quick);
+    let keeps = !arguments.quick && arguments.only.is_none();
+    let plan = Plan { only: arguments.only, ..if arguments.quick { Plan::quick() } else { Plan::full() } };
+    let keeper = |name| Keeper::new(name, arguments.json, keeps);
     match arguments.bench {
         Bench::Cache => cache::run(&plan, &mut keeper("cache")),
         Bench::Queue => queue::run(&plan, &mut keeper("queue")),

@@ -9,25 +9,32 @@ pub(crate) struct Plan {
     pub(crate) rounds: usize,
     pub(crate) span: Duration,
     pub(crate) quick: bool,
+    /// Of the parts of a bench only the one of this name.
+    pub(crate) only: Option<String>,
 }
 
 impl Plan {
     pub(crate) fn full() -> Self {
-        Self { rounds: 13, span: Duration::from_millis(700), quick: false }
+        Self { rounds: 13, span: Duration::from_millis(700), quick: false, only: None }
     }
 
     pub(crate) fn quick() -> Self {
-        Self { rounds: 5, span: Duration::from_millis(500), quick: true }
+        Self { rounds: 5, span: Duration::from_millis(500), quick: true, only: None }
+    }
+
+    /// Whether the part of this name is to be measured.
+    pub(crate) fn asks_for(&self, part: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| only == part)
     }
 
     /// For measurements whose rounds differ by as much as the sides do: a disk's or a neighbour's pauses are shorter than a round.
     pub(crate) fn lengthened(&self) -> Self {
-        Self { span: if self.quick { self.span } else { self.span * 3 }, ..*self }
+        Self { span: if self.quick { self.span } else { self.span * 3 }, only: self.only.clone(), ..*self }
     }
 
     /// For measurements that take seconds by themselves.
     pub(crate) fn shortened(&self) -> Self {
-        Self { rounds: self.rounds.div_ceil(3), ..*self }
+        Self { rounds: self.rounds.div_ceil(3), only: self.only.clone(), ..*self }
     }
 }
 

@@ -35,14 +35,31 @@ pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
         let server = Server::start().await?;
         // First: the peer's process has done nothing else either, and memory that much else has gone through is slower.
         let rust = Process::of(Peers::rust(&server.url())?);
-        keeper.keep(near::run(plan, &server, &rust).await?)?;
-        keeper.keep(reads::run(plan, &server).await?)?;
-        keeper.keep(misses::run(plan, &server).await?)?;
-        keeper.keep(invalidations::run(plan, &server).await?)?;
-        keeper.keep(batches::run(plan, &server).await?)?;
-        keeper.keep(peers::run(plan, &server, &rust).await?)?;
+        if plan.asks_for("near") {
+            keeper.keep(near::run(plan, &server, &rust).await?)?;
+        }
+        if plan.asks_for("reads") {
+            keeper.keep(reads::run(plan, &server).await?)?;
+        }
+        if plan.asks_for("misses") {
+            keeper.keep(misses::run(plan, &server).await?)?;
+        }
+        if plan.asks_for("invalidations") {
+            keeper.keep(invalidations::run(plan, &server).await?)?;
+        }
+        if plan.asks_for("batches") {
+            keeper.keep(batches::run(plan, &server).await?)?;
+        }
+        if plan.asks_for("peers") {
+            keeper.keep(peers::run(plan, &server, &rust).await?)?;
+        }
         // The last one on this server: it is flushed.
-        keeper.keep(flood::run(plan, &server).await?)?;
-        keeper.keep(recovery::run(plan).await?)
+        if plan.asks_for("flood") {
+            keeper.keep(flood::run(plan, &server).await?)?;
+        }
+        if plan.asks_for("recovery") {
+            keeper.keep(recovery::run(plan).await?)?;
+        }
+        Ok(())
     })
 }

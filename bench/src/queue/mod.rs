@@ -35,11 +35,21 @@ pub(crate) fn run(plan: &Plan, keeper: &mut Keeper) -> Result<()> {
     pin::this_thread(pin::CLIENT_CORE)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        keeper.keep(gathered("memory", memory::run(plan).await))?;
-        keeper.keep(gathered("jobs taken in", sends::run(plan).await))?;
-        keeper.keep(gathered("jobs handled", work::run(plan).await))?;
-        keeper.keep(gathered("lateness", late::run(plan).await))?;
-        keeper.keep(gathered("a flood", flood::run(plan).await))?;
+        if plan.asks_for("memory") {
+            keeper.keep(gathered("memory", memory::run(plan).await))?;
+        }
+        if plan.asks_for("sends") {
+            keeper.keep(gathered("jobs taken in", sends::run(plan).await))?;
+        }
+        if plan.asks_for("work") {
+            keeper.keep(gathered("jobs handled", work::run(plan).await))?;
+        }
+        if plan.asks_for("late") {
+            keeper.keep(gathered("lateness", late::run(plan).await))?;
+        }
+        if plan.asks_for("flood") {
+            keeper.keep(gathered("a flood", flood::run(plan).await))?;
+        }
         keeper.keep(peer::missing().map(|what| Row::absent(BENCH, &what)))
     })
 }
