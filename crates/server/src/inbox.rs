@@ -35,26 +35,26 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List messages that wait for a person, the longest parked first
+    /// List parked messages, the oldest first
     Ls {
-        /// At most so many
+        /// Messages to list, at most
         #[arg(long, default_value_t = 50, value_name = "NUMBER")]
         limit: u32,
     },
-    /// Decide about one: it was not dealt with, or it was
+    /// Decide about a parked message: run it again, or skip it
     Release(ReleaseArguments),
 }
 
 #[derive(clap::Args)]
 struct ReleaseArguments {
-    /// The group of consumers that met it
+    /// Consumer group of the message
     group: String,
-    /// Its name as `ls` prints it; one that is no text is written as 0x and its bytes in hexadecimal
+    /// Id of the message as `ls` prints it; an id that is not text is 0x followed by hexadecimal digits
     message: String,
-    /// It was not dealt with: the next time it comes it is run. Have it sent again
+    /// It was not processed: run it at its next delivery. Have it sent again
     #[arg(long, conflicts_with = "skip")]
     run: bool,
-    /// It was dealt with, or is not wanted
+    /// It was processed, or is not wanted: never run it
     #[arg(long)]
     skip: bool,
 }

@@ -1,4 +1,4 @@
-//! The program `evenkeel`: looks at the servers a service stands on, and operates its queues, locks, outboxes and inboxes.
+//! The program `evenkeel`: checks servers, and operates queues, locks, outboxes and inboxes.
 
 mod doctor;
 mod inbox;
@@ -9,7 +9,7 @@ mod queue;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Looks after what Evenkeel stands on.
+/// Operate and inspect Evenkeel's queues, locks, outbox and inbox.
 #[derive(Parser)]
 #[command(name = "evenkeel", version, arg_required_else_help = true, disable_help_subcommand = true)]
 struct Arguments {
@@ -19,15 +19,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Check what Evenkeel needs of a Redis and of a database, and say what is wrong
+    /// Check that a Redis or a database meets Evenkeel's requirements
     Doctor(doctor::Arguments),
-    /// Look at messages that came back too late to know, and decide about them
+    /// List parked inbox messages, and release or skip them
     Inbox(inbox::Arguments),
-    /// Look at the locks on a Redis, and take one away
+    /// List locks and their holders, and break a lock
     Lock(lock::Arguments),
-    /// Look at the outbox in a database, and decide about what is parked
+    /// List the outbox of a database, and release or skip parked entries
     Outbox(outbox::Arguments),
-    /// Look at the queues on a Redis, and operate them
+    /// Inspect and operate the queues on a Redis
     Queue(queue::Arguments),
 }
 

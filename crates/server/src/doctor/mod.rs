@@ -25,7 +25,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// What `doctor` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// redis://, rediss://, mysql://, postgres:// or sqlite: addresses
+    /// Addresses: redis://, rediss://, mysql://, postgres:// or sqlite:
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
     /// Print one JSON object instead of lines

@@ -33,32 +33,32 @@ pub(crate) struct Arguments {
 enum Command {
     /// List the locks, read/write locks and semaphores that are in use
     Ls,
-    /// Show who holds what has this name, of whatever kind
+    /// Show the holders of the lock, read/write lock or semaphore of this name
     Show {
-        /// Its name
+        /// Name of the lock
         name: String,
     },
-    /// Take a lock away from its holders, who learn of it at their next renewals
+    /// Break a lock: its holders lose it, and notice at their next renewal
     Release(ReleaseArguments),
 }
 
 #[derive(clap::Args)]
 struct ReleaseArguments {
-    /// Its name
+    /// Name of the lock
     name: String,
-    /// You know that its holder may still be at work, and that only fences keep it from doing harm
+    /// Confirm: the holder may still be working, and only fencing tokens keep it from doing harm
     #[arg(long)]
     force: bool,
-    /// What it is
+    /// Kind of the lock
     #[arg(long, value_enum, default_value_t = Kind::Lock)]
     kind: Kind,
-    /// Only from the holder with this fence (`show` tells it); for an exclusive lock
+    /// Only if the holder has this fencing token (printed by `show`); for an exclusive lock
     #[arg(long)]
     fence: Option<u64>,
-    /// Only from this holder (`show` tells its 32 digits); for a read/write lock or a semaphore
+    /// Only this holder (32 digits, printed by `show`); for a read/write lock or a semaphore
     #[arg(long, value_parser = read_owner, value_name = "OWNER")]
     holder: Option<Token>,
-    /// Why, for the audit line
+    /// Reason, written to the audit line
     #[arg(long, default_value = "")]
     reason: String,
 }
@@ -141,7 +141,7 @@ async fn release_lock(keel: &Keel, arguments: &ReleaseArguments, output: Output)
     match keel.lock(name).break_lock(arguments.fence.map(Fence)).await? {
         None => {
             let text = match arguments.fence {
-                Some(fence) => format!("{name} is not held with fence {fence}; nothing was changed\n"),
+                Some(fence) => format!("{name} is not held with fencing token {fence}; nothing was changed\n"),
                 None => format!("{name} is free; nothing was changed\n"),
             };
             output.print(&json!({ "name": name, "released": false }), &text)?;
@@ -149,7 +149,7 @@ async fn release_lock(keel: &Keel, arguments: &ReleaseArguments, output: Output)
         }
         Some(holder) => {
             audit::line(name, &holder, &arguments.reason);
-            let text = format!("{name} was taken from its holder (fence {})\n", holder.fence);
+            let text = format!("{name} was broken (fencing token {})\n", holder.fence);
             let from = Found::Lock(holder).json(name);
             output.print(&json!({ "name": name, "released": true, "from": from }), &text)?;
             Ok(true)
@@ -167,9 +167,9 @@ async fn release_permits(keel: &Keel, arguments: &ReleaseArguments, output: Outp
         audit::permits_line(arguments.kind.word(), name, holder, &arguments.reason);
     }
     let text = match broken.len() {
-        0 => format!("{name} is not held like that; nothing was changed\n"),
-        1 => format!("{name} was taken from one holder\n"),
-        many => format!("{name} was taken from {many} holders\n"),
+        0 => format!("{name} has no such holder; nothing was changed\n"),
+        1 => format!("{name} was broken: one holder lost it\n"),
+        many => format!("{name} was broken: {many} holders lost it\n"),
     };
     let value = json!({ "name": name, "released": !broken.is_empty(), "from": holders(&broken) });
     output.print(&value, &text)?;

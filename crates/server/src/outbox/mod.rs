@@ -36,24 +36,24 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List works that wait, and keys with messages to send
+    /// List pending units of work, and keys with unsent messages
     Ls(list::PageArguments),
-    /// Show the figures
+    /// Show statistics
     Stats,
-    /// Look at what is parked: what failed too often
+    /// List parked entries: those that failed too often
     #[command(subcommand)]
     Park(ParkCommand),
-    /// Release what is parked: resend it, or skip it for good
+    /// Release a parked entry: send it again, or skip it for good
     Release(change::ReleaseArguments),
-    /// Make due now what waits between two attempts
+    /// Retry now what waits between two attempts
     Retry,
-    /// Delete the rows of works that are done
+    /// Delete the rows of completed units of work
     Purge(change::PurgeArguments),
 }
 
 #[derive(clap::Subcommand)]
 enum ParkCommand {
-    /// List works and keys that wait for a person
+    /// List parked units of work and keys
     Ls(list::PageArguments),
 }
 

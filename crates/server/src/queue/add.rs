@@ -17,21 +17,21 @@ const JSON: u8 = 1;
 pub(super) struct Arguments {
     /// Which topic
     topic: String,
-    /// The body, as the topic's programs write it: usually JSON
+    /// Body, in the topic's encoding (usually JSON)
     body: String,
-    /// When it is due, like 2026-11-21T18:00:00Z (default: now)
+    /// Due time, like 2026-11-21T18:00:00Z (default: now)
     #[arg(long, value_name = "TIME", value_parser = time::read_time, conflicts_with = "after")]
     at: Option<u64>,
-    /// How long from now it is due, like 90s, 5m, 2h or 1d
+    /// Delay from now, like 90s, 5m, 2h or 1d
     #[arg(long = "in", value_name = "SPAN", value_parser = time::read_span)]
     after: Option<u64>,
-    /// An id of your own: adding it again changes nothing
+    /// Idempotency key: enqueueing it again changes nothing
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Which jobs go first
+    /// Priority
     #[arg(long, value_enum, default_value = "normal")]
     priority: PriorityName,
-    /// How many attempts follow a failed first one (default: as the topic's programs say)
+    /// Retries after a failed first attempt (default: the topic's own)
     #[arg(long, value_name = "NUMBER")]
     retries: Option<u16>,
 }

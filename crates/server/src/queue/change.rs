@@ -41,13 +41,13 @@ pub(super) struct RescheduleArguments {
     topic: String,
     /// The job's id: 32 hexadecimal digits, or the id its sender gave it
     id: String,
-    /// When it shall be due, like 2026-11-21T18:00:00Z
+    /// New due time, like 2026-11-21T18:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time::read_time, conflicts_with = "after")]
     at: Option<u64>,
-    /// How long from now it shall be due, like 90s, 5m, 2h or 1d
+    /// New delay from now, like 90s, 5m, 2h or 1d
     #[arg(long = "in", value_name = "SPAN", value_parser = time::read_span)]
     after: Option<u64>,
-    /// Its new body, as the topic's programs write it
+    /// New body, in the topic's encoding (usually JSON)
     #[arg(long)]
     body: Option<String>,
 }

@@ -12,11 +12,11 @@ use std::io::{IsTerminal, Write, stderr};
 /// What `dead` was asked for.
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
-    /// Look through them, page by page
+    /// List dead letters, page by page
     Ls(ListArguments),
-    /// Send them back to wait, with all their attempts again
+    /// Redrive dead letters: they wait again, with all their attempts
     Redrive(RedriveArguments),
-    /// Delete them for good
+    /// Delete dead letters
     Rm(RemoveArguments),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct RedriveArguments {
     /// Only these: 32 hexadecimal digits each, or the ids their senders gave them
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Names the redrive: the same name goes on where it stopped and takes no letter twice (default: a new name, printed)
+    /// Name of the redrive: repeating it continues where it stopped and redrives no letter twice (default: a new name, printed)
     #[arg(long)]
     name: Option<String>,
     /// Only those whose last error contains this
@@ -46,7 +46,7 @@ pub(super) struct RedriveArguments {
     /// Only those whose body contains this
     #[arg(long, value_name = "TEXT")]
     body: Option<String>,
-    /// Only those whose worker crashed (or, with `=false`, whose handler said no)
+    /// Only those whose worker crashed (with `=false`: only those whose handler failed)
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     crashed: Option<bool>,
     /// Only those that died at this time or later
@@ -55,13 +55,13 @@ pub(super) struct RedriveArguments {
     /// Only those that died at this time or earlier
     #[arg(long, value_name = "TIME", value_parser = time::read_time)]
     until: Option<u64>,
-    /// At most so many become due in a second (default: all at once)
+    /// Jobs that become due per second, at most (default: all at once)
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<u32>,
-    /// Stop after so many
+    /// Stop after this many
     #[arg(long, value_name = "NUMBER")]
     limit: Option<u64>,
-    /// Only count what would be sent back
+    /// Dry run: only count the matching dead letters
     #[arg(long)]
     dry_run: bool,
 }
@@ -74,10 +74,10 @@ pub(super) struct RemoveArguments {
     /// Ids: 32 hexadecimal digits each, or the ids their senders gave them
     #[arg(value_name = "ID", required_unless_present = "all")]
     ids: Vec<String>,
-    /// All of them; needs --confirm
+    /// Delete all dead letters of the topic; needs --confirm
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// The topic's name again
+    /// Confirm by repeating the topic's name
     #[arg(long, value_name = "TOPIC")]
     confirm: Option<String>,
 }
@@ -98,7 +98,7 @@ async fn redrive(desk: &Desk<'_>, arguments: RedriveArguments, output: Output) -
         let found = redrive.dry_run().await?;
         let first: Vec<String> = found.first.iter().map(ToString::to_string).collect();
         let DryRun { matching, dead, .. } = found;
-        let text = format!("{matching} of {dead} dead letters would be sent back\n");
+        let text = format!("{matching} of {dead} dead letters would be redriven\n");
         output.print(&json!({ "dry_run": true, "matching": matching, "dead": dead, "first": first }), &text)?;
         return Ok(true);
     }
@@ -122,12 +122,12 @@ async fn redrive(desk: &Desk<'_>, arguments: RedriveArguments, output: Output) -
         "name": name, "taken": taken, "taken_in_all": taken_in_all, "seen": seen, "taken_before": taken_before,
         "died_later": died_later, "began_ms": began_at, "filter": filter,
     });
-    let mut text = format!("{taken} sent back by the redrive '{name}' ({taken_in_all} in all)\n");
+    let mut text = format!("{taken} redriven by '{name}' ({taken_in_all} in all)\n");
     if taken_before > 0 {
-        text.push_str(&format!("{taken_before} left: this redrive sent them back before, and they died again\n"));
+        text.push_str(&format!("{taken_before} skipped: this redrive took them before, and they died again\n"));
     }
     if died_later > 0 {
-        text.push_str(&format!("{died_later} left: they died after the redrive began ({})\n", time::text(began_at)));
+        text.push_str(&format!("{died_later} skipped: they died after the redrive began ({})\n", time::text(began_at)));
     }
     if filter != filter_of(&arguments) {
         text.push_str("the redrive goes by the filter it began with, not by this one\n");
@@ -163,7 +163,7 @@ fn filter_of(arguments: &RedriveArguments) -> Filter {
 /// One line that grows; it goes to standard error, so that the answer stays alone on standard output.
 fn progress(report: &RedriveReport) {
     // A terminal that is gone sees nothing; the redrive goes on.
-    let _ = write!(stderr(), "\r{} seen, {} sent back", report.seen, report.taken).and_then(|()| stderr().flush());
+    let _ = write!(stderr(), "\r{} seen, {} redriven", report.seen, report.taken).and_then(|()| stderr().flush());
 }
 
 async fn remove(desk: &Desk<'_>, arguments: &RemoveArguments, output: Output) -> Result<bool> {

@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 pub(super) struct Arguments {
     /// Which topic
     topic: String,
-    /// Over how many shards its jobs shall be spread: a multiple of what it has
+    /// New number of shards: a multiple of the current one
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     shards: u16,
 }

@@ -18,7 +18,7 @@ const CELL_MAX: usize = 48;
 pub(super) struct PeekArguments {
     /// Which topic
     topic: String,
-    /// Where to look
+    /// State of the jobs
     #[arg(long, value_enum, default_value = "waiting")]
     state: StateName,
     #[command(flatten)]
@@ -28,10 +28,10 @@ pub(super) struct PeekArguments {
 /// Which page.
 #[derive(clap::Args)]
 pub(super) struct PageArguments {
-    /// How many jobs at most
+    /// Jobs per page
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
-    /// Begin after this one: what the page before said at its end
+    /// Continue after this job: the cursor printed at the end of the previous page
     #[arg(long, value_name = "TIME:ID", value_parser = read_cursor)]
     after: Option<Listed>,
 }
@@ -39,9 +39,9 @@ pub(super) struct PageArguments {
 /// Places by the names operators use.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(super) enum StateName {
-    /// Jobs that wait, by due time
+    /// Waiting jobs, by due time
     Waiting,
-    /// Jobs that run, by the end of their lease
+    /// Running jobs, by the end of their lease
     Running,
     /// Dead letters, by time of death
     Dead,
@@ -215,7 +215,7 @@ fn note(note: &Note) -> (&'static str, String) {
             let colon = if text.is_empty() { "" } else { ": " };
             ("error", format!("{} {what}{colon}{text}", time::text(error.at)))
         }
-        Note::Redriven { at, errors, .. } => ("sent back", format!("{} after {errors} errors", time::text(*at))),
+        Note::Redriven { at, errors, .. } => ("redriven", format!("{} after {errors} errors", time::text(*at))),
         Note::Progress(words) => ("progress", readable(words)),
         Note::RetryDelay(delay) => ("between attempts", between(*delay)),
     }

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// The Redis: redis://, rediss:// or unix://, with `?prefix=` if the service names one
     #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", global = true, hide_env_values = true)]
     redis: Option<String>,
-    /// The database whose rows decide about the jobs, for queues that say `sql(&pool)`: mysql://, postgres:// or sqlite:
+    /// The database of queues with `Durability::Sql`: mysql://, postgres:// or sqlite:
     #[arg(long, env = "EVENKEEL_DATABASE", value_name = "URL", global = true, hide_env_values = true)]
     database: Option<String>,
     /// Print JSON instead of tables
@@ -46,34 +46,34 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List the topics and how they are
+    /// List topics with their backlog, workers and lateness
     Ls,
-    /// Show the figures of a topic
+    /// Show the statistics of a topic
     Stats(figures::Arguments),
-    /// Look through the jobs of a topic, page by page
+    /// List the jobs of a topic, page by page
     Peek(jobs::PeekArguments),
-    /// Show everything about one job
+    /// Show one job: state, body, attempts, errors
     Job(jobs::JobArguments),
-    /// Add a job
+    /// Enqueue a job
     Add(add::Arguments),
-    /// Take jobs back that have not started
+    /// Revoke jobs that have not started
     Revoke(change::Ids),
-    /// Give a waiting job another due time, another body, or both
+    /// Change the due time or the body of a waiting job
     Reschedule(change::RescheduleArguments),
     /// Make waiting jobs due now
     Run(change::Ids),
-    /// Stop handing out the jobs of a topic
+    /// Pause a topic: its jobs wait
     Pause(change::PauseArguments),
-    /// End a pause
+    /// Resume a paused topic
     Resume(change::TopicArgument),
-    /// Spread a topic over more shards, while it is used; stopped anywhere, the same command goes on
+    /// Increase the number of shards of a topic while it is in use; a stopped run can be repeated
     Grow(grow::Arguments),
-    /// Look at dead letters, send them back, delete them
+    /// List, redrive or delete dead letters
     #[command(subcommand)]
     Dead(dead::Command),
-    /// Watch all topics in a table that renews itself
+    /// Live table of all topics
     Top(top::Arguments),
-    /// Raise alerts: print them, and send them to a webhook
+    /// Print alerts, and send them to a webhook
     Watch(watch::Arguments),
 }
 

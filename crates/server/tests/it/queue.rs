@@ -179,19 +179,19 @@ async fn dead_letters_are_sent_back_and_deleted() {
     assert_eq!(listed.matches("no route to host").count(), 4, "{listed}");
 
     let dry = stage.queue(&["dead", "redrive", "mail", "--error", "no route", "--dry-run"]).await;
-    assert_eq!(dry.out, "4 of 4 dead letters would be sent back\n");
+    assert_eq!(dry.out, "4 of 4 dead letters would be redriven\n");
     let none = stage.json(&["dead", "redrive", "mail", "--error", "bad address"]).await;
     assert_eq!(none["taken"], 0);
     let two = stage.json(&["dead", "redrive", "mail", "--name", "fix", "--limit", "2"]).await;
     assert_eq!((&two["taken"], &two["taken_in_all"]), (&json!(2), &json!(2)));
     let rest = stage.queue(&["dead", "redrive", "mail", "--name", "fix"]).await;
-    assert_eq!(rest.out, "2 sent back by the redrive 'fix' (4 in all)\n");
+    assert_eq!(rest.out, "2 redriven by 'fix' (4 in all)\n");
     assert_eq!(stage.json(&["stats", "mail"]).await["waiting"], 4);
 
     assert_eq!(stage.settle(&Outcome::Dead { reason: "no route to host".into() }).await, 4);
     let history = stage.queue(&["job", "mail", "a"]).await.out;
     assert_eq!(
-        (history.matches("no use to try again").count(), history.matches("sent back").count()),
+        (history.matches("no use to try again").count(), history.matches("redriven").count()),
         (2, 1),
         "{history}"
     );
