@@ -172,6 +172,51 @@ async fn topic_changes_hold_after_flush<DB: Database>(database: park::Database) 
     }
 }
 
+/// What died stays dead until an operator says otherwise, and is listed before the rows have been compared.
+async fn dead_letters_hold_after_flush<DB: Database>(database: park::Database) {
+    let stage = Stage::<DB>::set(database).await;
+    let listed = async || {
+        let page: Value = serde_json::from_str(&stage.run(&["dead", "ls", "mail", "--json"]).await.out).unwrap();
+        page["jobs"].as_array().unwrap().len()
+    };
+    for is_flushed in [false, true] {
+        let [kept, back] = ["kept", "back"].map(|what| format!("{what} {is_flushed}"));
+        for name in [&kept, &back] {
+            stage.bury(name).await;
+        }
+        stage.then(false).await;
+        if is_flushed {
+            stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+            let _: Queue<Value> = stage.keel.queue("mail").sql(&stage.pool).build().await.unwrap();
+        }
+        assert_eq!(listed().await, 2, "flushed: {is_flushed}");
+        let redriven = stage.run(&["dead", "redrive", "mail", &back, "--json"]).await;
+        assert_eq!(serde_json::from_str::<Value>(&redriven.out).unwrap()["taken"], 1, "flushed: {is_flushed}");
+        stage.then(is_flushed).await;
+        assert!(stage.due(&back).await.is_some(), "it was sent back, flushed: {is_flushed}");
+        assert_eq!((stage.due(&kept).await, listed().await), (None, 1), "it was not, flushed: {is_flushed}");
+        assert_eq!(stage.run(&["dead", "rm", "mail", &kept]).await.code, 0);
+        stage.then(is_flushed).await;
+        assert_eq!((stage.due(&kept).await, listed().await), (None, 0), "flushed: {is_flushed}");
+        assert_eq!(stage.run(&["revoke", "mail", &back]).await.code, 0);
+    }
+}
+
+#[tokio::test]
+async fn queue_dead_letters_hold_after_flush_sqlite() {
+    dead_letters_hold_after_flush::<sqlx::Sqlite>(park::sqlite_database().unwrap()).await;
+}
+
+#[tokio::test]
+async fn queue_dead_letters_hold_after_flush_mariadb() {
+    dead_letters_hold_after_flush::<sqlx::MySql>(park::mariadb_database().await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn queue_dead_letters_hold_after_flush_postgres() {
+    dead_letters_hold_after_flush::<sqlx::Postgres>(park::postgres_database().await.unwrap()).await;
+}
+
 #[tokio::test]
 async fn queue_topic_changes_hold_after_flush_sqlite() {
     topic_changes_hold_after_flush::<sqlx::Sqlite>(park::sqlite_database().unwrap()).await;

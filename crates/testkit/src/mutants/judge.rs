@@ -107,7 +107,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "sql_death_in_row",
         "The store is told of a death first, and loses it.",
-        "sql::judged_kills::job_whose_worker_dies_once_its_row_is_dead_is_a_dead_letter",
+        "sql::attempts::sqlite::dead_letter_is_known_before_the_sweep",
     ),
     mutant(
         "sql_death_decides",

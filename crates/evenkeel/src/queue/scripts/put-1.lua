@@ -1,6 +1,5 @@
 -- Upserts jobs by version, or withdraws them: the newest version wins over whatever state the job is in.
--- KEYS 1 shard    ARGV for each: id, version (8 bytes), when ("" withdraws, "!5" is a dead letter that died at 5), record (or the
--- stamp rule 1, window 6)
+-- KEYS 1 shard    ARGV for each: id, version (8 bytes), when ("" withdraws, "!5" died at 5), record (or the stamp rule 1, window 6)
 -- Replies for each: 1 applied (also for a repeat) · 0 superseded by a newer version · 2 another shard keeps it
 -- Cost O(log n) a job
 local before = earliest()
@@ -23,9 +22,7 @@ local function put(id, version, when, payload, held)
   local j = open(payload)
   if lapsed then j.flags = bit.bor(j.flags, LAPSED) end
   if index then j.fence = held.fence end -- guard: queue_put_fence
-  local died, place = string.match(when, '^!(%d+)$'), nil
-  if died then place = DEAD end -- guard: queue_put_restores_dead
-  accept(id, died and tonumber(died) or due_at(when), payload, j, place)
+  accept(id, due_at(when), payload, j, string.sub(when, 1, 1) == '!')
 end
 
 for at = 1, #ARGV, 4 do

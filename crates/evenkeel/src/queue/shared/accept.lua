@@ -1,19 +1,21 @@
 -- Writes a new record as the server accepts it: time, fence and expiry are not the sender's to say.
 -- Cost O(log n).
 
--- "+5" means in 5 ms, "5" means at 5.
+-- "+5" means in 5 ms, "5" means at 5, and so does "!5".
 local function due_at(when)
-  local due = tonumber(when)
+  local due = tonumber(string.match(when, '%d+$'))
   return string.sub(when, 1, 1) == '+' and NOW + due or due
 end
 
--- Where it waits, unless another index is given.
-local function accept(id, due, raw, j, place)
+-- It waits, unless it is dead.
+local function accept(id, due, raw, j, is_dead)
   j.enqueued = NOW
   local record = head(j) .. string.sub(raw, 41)
   if j.expires then record = head(j) .. struct.pack('>I6', due + j.late) .. string.sub(raw, 47) end
   call('SET', JOB .. id, record)
-  call('ZADD', place or DUE[j.flags % 4], text(due), id)
+  local index = DUE[j.flags % 4]
+  if is_dead then index = DEAD end -- guard: queue_put_restores_dead
+  call('ZADD', index, text(due), id)
   add('bytes', #record)
   note_size(#record)
   add('created', 1)

@@ -5,8 +5,12 @@ use evenkeel::Keel;
 use evenkeel::queue::steps::{Found, Outcome, QueueSteps, Rescheduled, Revoked, SettleAndClaim, Settled, State};
 use evenkeel::queue::topic::{Place as Among, Topic};
 use evenkeel::queue::{Delivery, JobId, Queue, RetryDelay};
+use evenkeel::sql::migrate;
+use sqlx::Row;
+use sqlx::mysql::{MySqlPool, MySqlPoolOptions};
 use std::time::Duration;
 use testkit::conformance::queue::Consumer;
+use testkit::park;
 use testkit::servers::{Redis, RedisOptions};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -197,15 +201,17 @@ async fn dead_letter_is_known_before_the_sweep<DB: Tested>(place: Place<DB>) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let operator = Keel::connect(&redis.url()).await.unwrap();
     let stage = Stage { queue: opened(&Keel::connect(&redis.url()).await.unwrap(), &place).await, redis: None };
+    // Another process seems to sweep, and does not.
+    let (_, shard) = stage.queue.steps(&JobId([0; 16]));
+    let sweep = format!("{}:sweep", shard.tag());
+    redis.command::<()>(&["SET", &sweep, "another"]).await.unwrap();
     let mut ids = Vec::new();
     for _ in 0..4 {
         ids.push(stage.bury().await);
     }
     let topic: Topic = operator.topic("tried").await.unwrap().sql(&place.pool);
-    // Another process seems to sweep, and does not.
-    let (_, shard) = stage.queue.steps(&JobId([0; 16]));
     let flush = "redis.call('FLUSHALL') return redis.call('SET', ARGV[1], 'another')";
-    redis.command::<()>(&["EVAL", flush, "0", &format!("{}:sweep", shard.tag())]).await.unwrap();
+    redis.command::<()>(&["EVAL", flush, "0", &sweep]).await.unwrap();
     assert_eq!(stage.found(ids[0]).await, (State::Dead, 3, Some("attempt 3 failed".to_owned())));
     assert_eq!(topic.list(Among::Dead, None, 10).await.unwrap().iter().map(|seen| seen.id).collect::<Vec<_>>(), ids);
     assert_eq!(topic.list(Among::Waiting, None, 10).await.unwrap(), []);
@@ -292,4 +298,34 @@ async fn letter_sent_back_before_the_store_heard_runs<DB: Tested>(place: Place<D
     assert_eq!(runs.recv().await, Some(1));
     stop(task).await;
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE redriven = 1").await, 0);
+}
+
+/// How many updates the only connection of a pool has sent, as the server counts them.
+async fn updates_so_far(pool: &MySqlPool) -> u64 {
+    let counter = sqlx::raw_sql("SHOW SESSION STATUS LIKE 'Com_update'").fetch_one(pool).await.unwrap();
+    counter.get::<String, _>(1).parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn success_costs_no_statement_for_attempts_and_failure_one_mariadb() {
+    let database = park::mariadb_database().await.unwrap();
+    let pool = MySqlPoolOptions::new().max_connections(1).connect(&database.url).await.unwrap();
+    migrate(&pool).await.unwrap();
+    let queue: Queue<u32> = Keel::memory().queue("tried").retries(0).sql(&pool).build().await.unwrap();
+    // That of the begin, and that of the failure. What is done is deleted.
+    for (fails, expected) in [(false, 1), (true, 2)] {
+        let id = queue.now(&1).await.unwrap();
+        let before = updates_so_far(&pool).await;
+        let consumer = queue.consume(move |_: Delivery<u32>| async move { if fails { Err("no") } else { Ok(()) } });
+        let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
+        let (steps, shard) = queue.steps(&id);
+        loop {
+            match steps.job(&shard, id).await.unwrap() {
+                Some(Found::Live { state: State::Waiting(_) | State::Leased, .. }) => tokio::task::yield_now().await,
+                _ => break,
+            }
+        }
+        stop(task).await;
+        assert_eq!(updates_so_far(&pool).await - before, expected, "fails: {fails}");
+    }
 }

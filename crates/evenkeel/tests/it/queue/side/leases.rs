@@ -15,6 +15,7 @@ on_both! {
     a_killed_consumers_jobs_come_back
     a_fence_that_sql_has_seen_is_passed
     progress_is_kept_for_the_next_attempt
+    a_worker_is_counted_for_as_long_as_it_lives
 }
 
 /// A13: a handler that takes longer than the visibility runs twice.
@@ -119,6 +120,35 @@ async fn a_fence_that_sql_has_seen_is_passed(rig: Rig) {
     assert!(second.delivery.fence > seen);
     second.answer(Ok(Handled::Done));
     office.close().await;
+}
+
+/// Workers that had been killed eight minutes ago were still counted. One whose leases are long, and whose slots are taken, is counted all
+/// the time.
+async fn a_worker_is_counted_for_as_long_as_it_lives(rig: Rig) {
+    let lease = Duration::from_secs(3_600);
+    let mail = rig.mail_with(|builder| builder.shards(1).visibility(lease)).await;
+    let workers = async || mail.topic().stats().await.unwrap().total.workers;
+    let id = mail.now(&"long".to_owned()).await.unwrap();
+    let desk = Desk::new();
+    let lives = open(desk.consumer(&mail).concurrency(1));
+    let case = desk.next().await;
+    let killed = open(desk.consumer(&rig.mail_with(|builder| builder.shards(1).visibility(lease)).await));
+    while workers().await < 2 {
+        tokio::task::yield_now().await;
+    }
+    killed.kill().await;
+    for _ in 0..4 {
+        rig.advance(Duration::from_secs(20)).await;
+        // Its heartbeat, and nothing else, moves the end of the lease.
+        let until = rig.now_ms() + u64::try_from(lease.as_millis()).unwrap();
+        while !matches!(mail.find(&id).await.unwrap(), Some(Found::Live { score, .. }) if score >= until) {
+            tokio::task::yield_now().await;
+        }
+        assert!(workers().await >= 1);
+    }
+    assert_eq!(workers().await, 1, "80 s after the other one was killed");
+    case.answer(Ok(Handled::Done));
+    lives.close().await;
 }
 
 async fn progress_is_kept_for_the_next_attempt(rig: Rig) {
