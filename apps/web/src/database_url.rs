@@ -1,4 +1,4 @@
-//! [`DatabaseUrl`]: which database.
+//! [`DatabaseUrl`]: which database; and whether it is away.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -51,6 +51,21 @@ impl std::str::FromStr for DatabaseUrl {
             }
             _ => Err(DatabaseUrlRefused::Scheme),
         }
+    }
+}
+
+/// Whether an error of the driver says that the database could not be reached, or is about to start or stop. One that refuses (a
+/// password, a name) is there.
+#[must_use]
+pub fn is_away(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+        // PostgreSQL's first answer was the end of the connection, as of a proxy whose server is away.
+        sqlx::Error::Protocol(text) => text.contains("SSLRequest: 0x00"),
+        sqlx::Error::Database(known) => {
+            known.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P"))
+        }
+        _ => false,
     }
 }
 

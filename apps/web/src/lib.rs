@@ -36,7 +36,7 @@ mod starting;
 mod wrap;
 
 pub use consistency::Consistency;
-pub use database_url::{DatabaseUrl, DatabaseUrlRefused};
+pub use database_url::{DatabaseUrl, DatabaseUrlRefused, is_away};
 pub use extract::{Form, JsonBody, Query, Refuses};
 pub use hold::Hold;
 pub use host::{Host, OwnAddress};

@@ -1,6 +1,9 @@
 //! [`Site`]: what an application's pages say of themselves, and the frame that is around each of them.
 
 use crate::{Kind, Problem, asset, docs};
+use axum::Router;
+use axum::http::header;
+use axum::routing::get;
 use maud::{DOCTYPE, Markup, html};
 use rust_embed::RustEmbed;
 
@@ -62,10 +65,19 @@ fn document<S: Site>(title: &str, body: &Markup) -> Markup {
     }
 }
 
-/// The OpenAPI document for people; `kinds` are the application's own problems, `base` is what its addresses begin with.
-#[must_use]
-pub fn documentation<S: Site>(document: &utoipa::openapi::OpenApi, kinds: &[Kind], base: &str) -> Markup {
-    frame::<S>("API", Place::Documentation, &docs::body(document, &S::EXAMPLE.replace("{base}", base), kinds))
+/// `/openapi.json`, which is `json`, and `/docs`, the same document for people; `kinds` are the application's own problems, `base` is
+/// what its addresses begin with.
+pub fn documentation<S: Site, T: Clone + Send + Sync + 'static>(
+    json: String,
+    document: &utoipa::openapi::OpenApi,
+    kinds: &[Kind],
+    base: &str,
+) -> Router<T> {
+    let body = docs::body(document, &S::EXAMPLE.replace("{base}", base), kinds);
+    let page = frame::<S>("API", Place::Documentation, &body);
+    Router::new()
+        .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
+        .route("/docs", get(async move || page))
 }
 
 /// A problem as a page, for those who asked for one.

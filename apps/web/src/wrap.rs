@@ -5,6 +5,7 @@ use crate::metrics::{Family, HttpMetrics};
 use crate::negotiate::negotiate;
 use crate::observe::observe;
 use crate::secure::secure;
+use crate::site::{self, Site};
 use crate::{OwnAddress, Problem};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -37,6 +38,15 @@ pub struct Wrap<'a, F: Family> {
     pub problem_page: fn(&Problem) -> Markup,
     /// The same for visitors; see [`Family::is_for_visitors`].
     pub visitor_page: fn(&Problem) -> Markup,
+}
+
+impl<'a, F: Family> Wrap<'a, F> {
+    /// With the pages of the application `A` for problems.
+    #[must_use]
+    pub fn site<A: Site>(own: OwnAddress, public_url: Option<&'a Url>, metrics: Arc<HttpMetrics<F>>) -> Self {
+        let (problem_page, visitor_page) = (site::problem::<A>, site::problem_for_visitors::<A>);
+        Self { own, public_url, metrics, problem_page, visitor_page }
+    }
 }
 
 /// Puts around `routes` what every service has: short ids, logs and counters, headers for browsers, problems for errors, a bound

@@ -19,7 +19,12 @@ const POSTGRES: &str = "
         FROM information_schema.columns WHERE table_schema = current_schema()
     UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()
     ORDER BY line";
-const SQLITE: &str = "SELECT type || ' ' || name || ' ' || COALESCE(sql, '') AS line FROM sqlite_master ORDER BY line";
+const SQLITE: &str = "
+    SELECT tables.name || ' ' || cid || ' ' || columns.name || ' ' || UPPER(columns.type) || ' ' || \"notnull\" || ' ' || COALESCE(dflt_value, '-')
+           || ' ' || pk AS line
+        FROM sqlite_master AS tables JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'
+    UNION ALL SELECT 'index ' || name || ' ' || COALESCE(sql, '') FROM sqlite_master WHERE type = 'index'
+    ORDER BY line";
 
 /// The statements that note a migration of the library.
 const NOTES: &str = "CREATE TABLE evenkeel_migrations \

@@ -23,8 +23,6 @@ use route::Route;
 use crate::page::{self, Assets};
 use crate::service::Service;
 use axum::Router;
-use axum::http::header;
-use axum::routing::get;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,16 +85,8 @@ fn router(
 ) -> anyhow::Result<Router> {
     let (api, document) = openapi::routes().split_for_parts();
     let json = openapi::json(&document);
-    let docs = site::documentation::<Assets>(&document, kind::OWN, &app.own.base());
-    let own_pages = page::routes()
-        .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
-        .route("/docs", get(async move || docs));
-    let wrap = Wrap {
-        own: app.own.clone(),
-        public_url,
-        metrics,
-        problem_page: site::problem::<Assets>,
-        visitor_page: site::problem_for_visitors::<Assets>,
-    };
-    Ok(web::wrap(inner(api.merge(own_pages)), wrap)?.with_state(app))
+    let documentation = site::documentation::<Assets, _>(json, &document, kind::OWN, &app.own.base());
+    let wrap = Wrap::site::<Assets>(app.own.clone(), public_url, metrics);
+    let routes = api.merge(page::routes()).merge(documentation);
+    Ok(web::wrap(inner(routes), wrap)?.with_state(app))
 }

@@ -19,8 +19,6 @@ use route::Route;
 use crate::page::{self as pages, Assets};
 use crate::service::Service;
 use axum::Router;
-use axum::http::header;
-use axum::routing::get;
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
 use std::sync::Arc;
@@ -58,25 +56,17 @@ pub async fn serve(
 pub(crate) fn starting(waiting: &Waiting<'_>, note: Note) -> anyhow::Result<Router> {
     let Waiting { address, settings, missing } = waiting;
     let public_url = settings.public_url.as_ref();
-    let wrap = Wrap {
-        own: OwnAddress::new(*address, public_url.cloned()),
-        public_url,
-        metrics: Arc::new(HttpMetrics::<Route>::register()),
-        problem_page: site::problem_for_visitors::<Assets>,
-        visitor_page: site::problem_for_visitors::<Assets>,
-    };
+    let (own, metrics) = (OwnAddress::new(*address, public_url.cloned()), Arc::new(HttpMetrics::<Route>::register()));
+    // Nothing that its pages link to is there yet.
+    let problem_page = site::problem_for_visitors::<Assets>;
+    let wrap = Wrap { problem_page, ..Wrap::site::<Assets>(own, public_url, metrics) };
     web::starting::<Assets, Route>(missing.clone(), note, settings.prometheus.clone(), wrap)
 }
 
 fn router(app: App, own: OwnAddress, public_url: Option<&Url>) -> anyhow::Result<Router> {
     let (api, document) = openapi::routes().split_for_parts();
     let json = document.to_pretty_json()?;
-    let docs = site::documentation::<Assets>(&document, kind::OWN, &own.base());
-    let own_pages = pages::routes()
-        .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
-        .route("/docs", get(async move || docs));
-    let metrics = Arc::new(HttpMetrics::<Route>::register());
-    let (problem_page, visitor_page) = (site::problem::<Assets>, site::problem_for_visitors::<Assets>);
-    let wrap = Wrap { own, public_url, metrics, problem_page, visitor_page };
-    Ok(web::wrap(api.merge(own_pages), wrap)?.with_state(app))
+    let documentation = site::documentation::<Assets, _>(json, &document, kind::OWN, &own.base());
+    let wrap = Wrap::site::<Assets>(own, public_url, Arc::new(HttpMetrics::<Route>::register()));
+    Ok(web::wrap(api.merge(pages::routes()).merge(documentation), wrap)?.with_state(app))
 }

@@ -40,15 +40,7 @@ impl StoreError {
             Self::Library(SqlError::Database { error, .. }) => error,
             _ => return false,
         };
-        match error {
-            sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
-            // PostgreSQL's first answer was the end of the connection, as of a proxy whose server is away.
-            sqlx::Error::Protocol(text) => text.contains("SSLRequest: 0x00"),
-            sqlx::Error::Database(known) => {
-                known.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P"))
-            }
-            _ => false,
-        }
+        web::is_away(error)
     }
 
     /// Whether a change that failed so may have happened all the same.

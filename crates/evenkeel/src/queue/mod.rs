@@ -91,7 +91,7 @@ pub use cron::{Cron, NotCron};
 pub use error::QueueError;
 #[cfg(feature = "sql")]
 pub(crate) use for_work::{JobPut, JobWish, job_record};
-pub use job::{JobId, Priority, Retries};
+pub use job::{End, JobId, Priority, Retries};
 pub use memory::MemoryQueue;
 pub use order::{Order, Sent};
 pub use periodic::{Missed, Periodic};
@@ -107,5 +107,5 @@ pub use sql::Swept;
 pub use sql::page_by_due;
 #[cfg(feature = "sql")]
 pub(crate) use sql::upsert_jobs;
-pub use steps::{Found, Rescheduled, Revoked, State};
+pub use steps::{Enqueued, Found, Rescheduled, Revoked, State};
 pub(crate) use store::QueueStore;

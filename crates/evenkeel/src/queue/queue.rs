@@ -136,7 +136,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
         Ok(Self { core: Arc::clone(&self.core), durability })
     }
 
-    /// Takes a job back that is not running. [`Revoked`] says exactly what was found.
+    /// Takes a job back that is not running. [`Revoked`] says exactly what was found. A job that is done and whose id was generated is
+    /// [`Revoked::Unknown`], which is no sign of a wrong id: an end is remembered only for ids and unique keys that the sender chose.
     ///
     /// # Errors
     /// [`QueueError::Link`]; repeating the call does no harm.

@@ -121,11 +121,21 @@ async fn postgres_instances_killed_at_random_leave_one_schema() {
 }
 
 #[tokio::test]
-#[ignore = "a hundred kills on each database"]
-async fn instances_killed_a_hundred_times_leave_one_schema() {
-    for kind in ["sqlite", "mariadb", "postgres"] {
-        killed_at_random(kind, 100..120).await;
-    }
+#[ignore = "twenty rounds, with five kills each"]
+async fn sqlite_instances_killed_a_hundred_times_leave_one_schema() {
+    killed_at_random("sqlite", 100..120).await;
+}
+
+#[tokio::test]
+#[ignore = "twenty rounds, with five kills each"]
+async fn mariadb_instances_killed_a_hundred_times_leave_one_schema() {
+    killed_at_random("mariadb", 100..120).await;
+}
+
+#[tokio::test]
+#[ignore = "twenty rounds, with five kills each"]
+async fn postgres_instances_killed_a_hundred_times_leave_one_schema() {
+    killed_at_random("postgres", 100..120).await;
 }
 
 /// What an instance of the first schema sends while others upgrade it: each link that the database has confirmed.

@@ -52,5 +52,5 @@ mod works;
 
 pub use self::core::Looked;
 pub use builder::RelayBuilder;
-pub use operate::{Outbox, SeenKey, SeenWork};
+pub use operate::{Outbox, Place, Release, SeenKey, SeenWork, Stats};
 pub use relay::Relay;

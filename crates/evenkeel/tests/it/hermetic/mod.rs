@@ -1,6 +1,7 @@
 //! Tests that need no server.
 
 mod cache_model;
+mod first_hour;
 mod latch_loom;
 mod lock_model;
 mod lock_protocol;

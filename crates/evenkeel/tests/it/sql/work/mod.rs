@@ -10,5 +10,6 @@ mod migrations;
 mod older;
 mod order;
 mod own_migrations;
+mod under_load;
 mod unknown;
 mod windows;
