@@ -6,6 +6,7 @@ use super::steps::Release;
 use super::store::LockStore;
 use crate::background::Background;
 use crate::clock::Clock;
+use crate::guard::guard;
 use crate::retry::Backoff;
 use crate::token::Token;
 use metrics::{Gauge, gauge};
@@ -100,7 +101,7 @@ impl Drop for Reaper {
     fn drop(&mut self) {
         self.queue.is_closed.store(true, SeqCst);
         let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(running) = running {
+        if let Some(running) = running.filter(|_| guard("lock_reaper_sends_last")) {
             // It ends by itself, once what is owed was sent.
             running.leave();
             self.queue.added.notify_one();
@@ -113,7 +114,7 @@ impl Queue {
     async fn work(self: Arc<Self>) {
         loop {
             self.run_once().await;
-            if self.is_closed.load(SeqCst) && self.owed().is_empty() {
+            if self.is_closed.load(SeqCst) && self.owed().is_empty() && guard("lock_reaper_ends") {
                 return;
             }
             self.added.notified().await;

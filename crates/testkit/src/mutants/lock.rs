@@ -260,4 +260,14 @@ pub(super) const ROWS: &[Mutant] = &[
         "A call that can never succeed waits for the lock before it is refused.",
         "lock::side::bounds::memory::an_invalid_call_is_refused_before_it_waits",
     ),
+    mutant(
+        "lock_reaper_ends",
+        "The task that gives locks back goes on for as long as its runtime lives.",
+        "resources::ends::redis::a_lock_that_was_released_keeps_nothing",
+    ),
+    mutant(
+        "lock_reaper_sends_last",
+        "A lock that is dropped with its keel is held until its lease ends.",
+        "lock::side::faults::lock_whose_release_was_lost_is_given_back_after_its_keel",
+    ),
 ];

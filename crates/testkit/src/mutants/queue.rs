@@ -410,4 +410,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "A job counts as accepted although no replica has it.",
         "queue::side::durable::a_job_is_accepted_when_so_many_replicas_have_it",
     ),
+    mutant(
+        "queue_settings_checked",
+        "A setting that cannot work is taken, and fails with the first job.",
+        "queue::side::extremes::memory::a_queue_with_extreme_settings_works_or_is_refused",
+    ),
 ];

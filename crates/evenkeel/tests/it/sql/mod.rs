@@ -42,6 +42,7 @@ mod operators;
 mod pages;
 mod relay;
 mod rig;
+mod silence;
 mod sim;
 mod sink;
 mod sweeps;

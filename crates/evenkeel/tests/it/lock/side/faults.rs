@@ -199,6 +199,36 @@ async fn a_lock_dropped_with_its_keel_is_given_back() {
     .await;
 }
 
+/// What is still owed when the keel is gone is sent once more, and the task that does it is not ended with the keel.
+#[tokio::test]
+async fn lock_whose_release_was_lost_is_given_back_after_its_keel() {
+    told(async {
+        let (rig, proxy, one) = rig().await;
+        let two = rig.process().await;
+        let guard = take(&one).await;
+        let mut hold = proxy.hold(Direction::ToServer, "EVALSHA");
+        drop(guard);
+        hold.reached().await.unwrap();
+        proxy.cut();
+        drop(hold);
+        let mut state = one.link().unwrap().state();
+        state.wait_for(|state| matches!(state, LinkState::Up { epoch: 2.. })).await.unwrap();
+        assert!(!is_free(&two).await, "the first attempt never arrived");
+        drop((state, one));
+        // A task that ended with the keel would have ended by now.
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+        // The pause between attempts is over; the lease, by the store's time, is not.
+        until(async || {
+            rig.advance_processes(Duration::from_millis(20));
+            is_free(&two).await
+        })
+        .await;
+    })
+    .await;
+}
+
 /// (L1) The guard was dropped while a renewal was on its way there, or its answer on its way back.
 #[tokio::test]
 async fn a_release_follows_the_renewal_that_was_on_its_way() {

@@ -1,0 +1,48 @@
+//! A database that does not answer the statement of a lock in rows.
+
+use super::rig::{Rig, Sql, told};
+use evenkeel::Keel;
+use evenkeel::clock::TestClock;
+use evenkeel::lock::{Release, Wait};
+use sqlx::{MySql, Postgres};
+use std::time::Duration;
+
+/// Another transaction has the row, and the server says nothing.
+async fn silence<DB: Sql>() {
+    let clock = TestClock::default();
+    let rig = Rig::<DB>::with(Keel::builder().clock(clock.clock()).memory()).await;
+    let locks = rig.keel.row_locks(&rig.pool);
+    locks.lock("a").acquire().await.unwrap().release().await.unwrap();
+    let mut other = rig.pool.begin().await.unwrap();
+    DB::run(&mut other, "UPDATE evenkeel_locks SET fence = fence + 1").await.unwrap();
+    let mut acquire = std::pin::pin!(locks.lock("a").wait(Wait::Forever).acquire());
+    let error = loop {
+        // The pause is real, so that the server could answer before the clock moves on.
+        match tokio::time::timeout(Duration::from_millis(2), &mut acquire).await {
+            Ok(answer) => break answer.unwrap_err(),
+            Err(_) => clock.advance(Duration::from_millis(100)),
+        }
+    };
+    assert!(error.to_string().contains("has not answered a lock's statement for 5 s"), "{error}");
+    assert!(error.is_retryable() && error.outcome_unknown(), "{error:?}");
+    other.rollback().await.unwrap();
+    // What was asked without an answer is given back behind it.
+    let mut acquire = std::pin::pin!(locks.lock("a").wait(Wait::Forever).acquire());
+    let guard = loop {
+        match tokio::time::timeout(Duration::from_millis(2), &mut acquire).await {
+            Ok(answer) => break answer.unwrap(),
+            Err(_) => clock.advance(Duration::from_millis(100)),
+        }
+    };
+    assert_eq!(guard.release().await.unwrap(), Release::Released);
+}
+
+#[tokio::test]
+async fn row_lock_without_an_answer_is_in_doubt_after_five_seconds_on_mariadb() {
+    told(silence::<MySql>()).await;
+}
+
+#[tokio::test]
+async fn row_lock_without_an_answer_is_in_doubt_after_five_seconds_on_postgres() {
+    told(silence::<Postgres>()).await;
+}
