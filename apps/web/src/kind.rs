@@ -35,7 +35,7 @@ impl Kind {
         StatusCode::METHOD_NOT_ALLOWED,
         "method-not-allowed",
         "Method not allowed",
-        "This address does not know the method. The header `Allow` names those it knows.",
+        "The address does not support this method. The header `Allow` lists the methods it supports.",
     );
     /// The client was too slow.
     pub const REQUEST_TIMEOUT: Self = Self::new(

@@ -15,18 +15,18 @@ use tracing::warn;
 /// A database that takes longer to say hello is not ready for visitors.
 const DATABASE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Is the process alive?
+/// Liveness
 ///
 /// Asks nobody else, so a database that is away does not get the process restarted.
 #[utoipa::path(get, path = "/healthz", tag = "operations",
-    responses((status = 200, description = "It is", body = str, content_type = "text/plain", example = "ok")))]
+    responses((status = 200, description = "The process runs", body = str, content_type = "text/plain", example = "ok")))]
 pub async fn healthz() -> Response {
     ([(header::CACHE_CONTROL, "no-store")], "ok\n").into_response()
 }
 
-/// What was counted
+/// Prometheus metrics
 #[utoipa::path(get, path = "/metrics", tag = "operations",
-    responses((status = 200, description = "In Prometheus's text format", body = str, content_type = "text/plain")))]
+    responses((status = 200, description = "Metrics in Prometheus's text format", body = str, content_type = "text/plain")))]
 pub async fn metrics(State(prometheus): State<PrometheusHandle>) -> Response {
     crate::metrics::render(&prometheus)
 }

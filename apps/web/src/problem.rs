@@ -11,20 +11,20 @@ use utoipa::ToSchema;
 /// read a page.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Problem {
-    /// Names the kind of problem; the address of its explanation on the documentation page.
+    /// Type of the problem: the address of its documentation.
     #[serde(rename = "type")]
     #[schema(example = "/docs#invalid-input")]
     type_uri: String,
-    /// The kind in words; the same for every problem of this type.
+    /// Summary of this type of problem.
     #[schema(example = "Invalid input")]
     title: &'static str,
-    /// The HTTP status, repeated here for those who only kept the body.
+    /// The HTTP status.
     #[schema(example = 422)]
     status: u16,
-    /// What happened this time, and what to do about it.
+    /// What happened, and what to do.
     #[schema(example = "Unknown field `colour`.")]
     detail: String,
-    /// Which fields of the request are at fault, if any are.
+    /// The invalid fields of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
     #[serde(skip)]
@@ -33,13 +33,13 @@ pub struct Problem {
     kind: Box<Kind>,
 }
 
-/// One field of the request that was refused.
+/// A field of the request that is invalid.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct FieldError {
     /// The field as it is spelled in the request.
     #[schema(example = "colour")]
     pub field: String,
-    /// Why it was refused.
+    /// Why it is invalid.
     #[schema(example = "Unknown field `colour`.")]
     pub detail: String,
 }

@@ -21,6 +21,8 @@ use tokio::sync::{mpsc, watch};
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 type Refusal = (StatusCode, String);
 
+const NOT_NOW: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
+
 #[derive(Clone)]
 struct Service {
     keel: Keel,
@@ -96,9 +98,12 @@ impl Service {
         let nightly = "30 2 * * *".parse::<Cron>()?.in_zone("Europe/Berlin")?;
         let nightly = self.report.periodic("nightly", nightly, |time| format!("report of {}", time.date()));
         let relay = self.keel.relay(&self.db).build();
-        let relaying = async { Ok::<_, Failure>(relay.run(stopped()).await) };
         let jobs =
             async { Ok(tokio::try_join!(letters.run(stopped()), reports.run(stopped()), nightly.run(stopped()))?) };
+        let relaying = async {
+            relay.run(stopped()).await;
+            Ok::<_, Failure>(())
+        };
         tokio::try_join!(serving, jobs, relaying)?;
         self.keel.shutdown(Duration::from_secs(5)).await;
         Ok(())
@@ -106,17 +111,13 @@ impl Service {
 }
 
 async fn show(State(service): State<Service>, Path(id): Path<i64>) -> Result<String, Refusal> {
-    let name = service.name(id).await.map_err(not_now)?;
+    let name = service.name(id).await.map_err(|error| (NOT_NOW, error.to_string()))?;
     name.ok_or_else(|| (StatusCode::NOT_FOUND, "nobody".to_owned()))
 }
 
 async fn rename(State(service): State<Service>, Path(id): Path<i64>, name: String) -> Result<&'static str, Refusal> {
-    service.rename(id, &name).await.map_err(not_now)?;
+    service.rename(id, &name).await.map_err(|error| (NOT_NOW, error.to_string()))?;
     Ok("saved")
-}
-
-fn not_now(error: Failure) -> Refusal {
-    (StatusCode::SERVICE_UNAVAILABLE, error.to_string())
 }
 
 /// A visitor's request, and the body of its answer.

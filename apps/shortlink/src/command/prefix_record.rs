@@ -11,7 +11,6 @@ use evenkeel::link::{Link, LinkError, LinkOptions, LinkState};
 use jiff::{SignedDuration, Timestamp};
 use redis::{Cmd, FromRedisValue, Value};
 use std::collections::HashMap;
-use std::future::Future;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
@@ -155,11 +154,9 @@ impl Lookup {
     }
 
     /// Ready once the record is there.
-    pub(super) fn until_known(self) -> impl Future<Output = ()> + Send {
-        async move {
-            while self.known().await.is_none() {
-                self.clock.sleep(PAUSE).await;
-            }
+    pub(super) async fn until_known(self) {
+        while self.known().await.is_none() {
+            self.clock.sleep(PAUSE).await;
         }
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 pub struct Link {
     /// What it is reached by.
     pub code: Code,
-    /// Where it leads, byte for byte as it was given.
+    /// Target, byte for byte.
     pub target: Target,
     /// Whether somebody chose the code; `false` for a generated one.
     pub alias: bool,
@@ -33,7 +33,7 @@ impl Link {
     }
 }
 
-/// A link to be made.
+/// A link to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewLink {
     /// The code somebody chose; `None`: generate one.

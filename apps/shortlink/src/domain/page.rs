@@ -57,7 +57,7 @@ impl PageRequest {
         self.search.as_deref()
     }
 
-    /// The page's number, from 1.
+    /// Page number, from 1.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number

@@ -8,34 +8,34 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use web::{FieldError, Host, Kind, OwnAddress, Problem};
 
-/// A link to be made.
+/// A link to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateLink {
-    /// Where the link shall lead: an `http://` or `https://` address, kept byte for byte.
+    /// Target: an `http://` or `https://` address, kept byte for byte.
     #[schema(example = "https://www.rfc-editor.org/rfc/rfc9457.html")]
     pub(super) target: String,
-    /// The code to have; left out, one of seven characters is made.
+    /// Alias; if omitted, a code of seven characters is generated.
     #[schema(example = "problem-details")]
     pub(super) alias: Option<String>,
-    /// When the link shall end (RFC 3339); left out, never.
+    /// Expiry (RFC 3339); if omitted, never.
     #[schema(format = DateTime, example = "2030-01-01T00:00:00Z")]
     pub(super) expires_at: Option<String>,
 }
 
-/// What to change of a link: a field that is left out stays as it is, `null` removes it (JSON merge patch, RFC 7396).
+/// Changes of a link (JSON merge patch, RFC 7396): an omitted field keeps its value, `null` removes it.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChangeLink {
-    /// Where the link shall lead from now on.
+    /// New target.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, nullable = false, example = "https://www.rfc-editor.org/rfc/rfc9110.html")]
     pub(super) target: Option<Option<String>>,
-    /// When it shall end; `null`: never.
+    /// Expiry (RFC 3339); `null`: never.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, format = DateTime, example = "2031-01-01T00:00:00Z")]
     pub(super) expires_at: Option<Option<String>>,
-    /// `true` bans the link: whoever follows it is told that it is gone (410). `false` lifts the ban.
+    /// `true` bans the link: it answers 410 Gone. `false` lifts the ban.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<bool>, nullable = false, example = false)]
     pub(super) banned: Option<Option<bool>>,
@@ -44,47 +44,47 @@ pub(super) struct ChangeLink {
 /// A link.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct LinkBody {
-    /// What the link is reached by. Case-sensitive.
+    /// Code of the link, case-sensitive.
     #[schema(example = "problem-details")]
     pub(super) code: String,
-    /// Where it leads, byte for byte as it was given.
+    /// Target, byte for byte.
     #[schema(example = "https://www.rfc-editor.org/rfc/rfc9457.html")]
     pub(super) target: String,
-    /// The code again if somebody chose it; `null` if it was made.
+    /// The alias; `null` if the code was generated.
     #[schema(example = "problem-details")]
     pub(super) alias: Option<String>,
-    /// When it ends; `null`: never. A link that has ended can still be read here.
+    /// Expiry; `null`: never. An expired link can still be read here.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub(super) expires_at: Option<Timestamp>,
-    /// Whether it is banned. A banned link can still be read here.
+    /// Whether the link is banned. A banned link can still be read here.
     #[schema(example = false)]
     pub(super) banned: bool,
-    /// When it was made.
+    /// Time of creation.
     #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
     pub(super) created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
     pub(super) updated_at: Timestamp,
-    /// Grows with every change; the `ETag` is this number in quotes.
+    /// Version; increases with every change. The `ETag` is this number in quotes.
     #[schema(example = 1_795_010_400_000_000_i64)]
     pub(super) version: i64,
-    /// The address to give away.
+    /// The short address.
     #[schema(example = "http://127.0.0.1:8080/problem-details")]
     pub(super) short_url: String,
 }
 
-/// One page of links, newest first.
+/// A page of links, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct LinkPage {
     /// The links of this page.
     pub(super) links: Vec<LinkBody>,
-    /// Its number, from 1.
+    /// Page number, from 1.
     #[schema(example = 1)]
     pub(super) page: u32,
-    /// How many links a full page has.
+    /// Page size.
     #[schema(example = 20)]
     pub(super) per_page: u32,
-    /// How many links the whole list has, counted no further than 100,000.
+    /// Number of links in the whole list, counted up to 100,000.
     #[schema(example = 1)]
     pub(super) total: u64,
     /// Whether the list is longer than was counted.
@@ -98,10 +98,10 @@ pub(super) struct LinkPage {
 pub(super) struct ListQuery {
     /// Only links whose code or target contains this text.
     pub(super) q: Option<String>,
-    /// The page's number, from 1.
+    /// Page number, from 1.
     #[param(default = 1, minimum = 1)]
     pub(super) page: Option<u32>,
-    /// Links on one page, 1 to 200.
+    /// Page size, 1 to 200.
     #[param(default = 20, minimum = 1, maximum = 200)]
     pub(super) per_page: Option<u32>,
 }

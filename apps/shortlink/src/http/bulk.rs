@@ -21,7 +21,7 @@ pub const IMPORT_ROWS_MAX: usize = 500;
 /// Rows that an export reads at a time.
 const EXPORT_ROWS: u32 = 500;
 
-/// Rows to be taken.
+/// Links to import.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportBatch {
@@ -30,44 +30,44 @@ pub struct ImportBatch {
     pub rows: Vec<TransferRow>,
 }
 
-/// What became of the rows.
+/// Results of the rows.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct ImportReport {
-    /// One for each row, in their order.
+    /// One result for each row, in the order of the rows.
     pub outcomes: Vec<ImportOutcome>,
 }
 
-/// What became of one row.
+/// Result of one row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum ImportOutcome {
     /// A new link.
     Created {
-        /// Its code.
+        /// Code of the link.
         code: String,
     },
-    /// The link was there already; nothing was changed.
+    /// The link exists already; nothing was changed.
     Present,
-    /// The code leads elsewhere already; nothing was changed.
+    /// The code has another target; nothing was changed.
     Taken {
         /// The code.
         code: String,
     },
-    /// The row cannot be a link.
+    /// The row is invalid.
     Refused {
         /// Why.
         detail: String,
     },
 }
 
-/// Take many links
+/// Import links
 ///
-/// All that can be taken, in one transaction. Repeating a request changes nothing: a row is there already if its code, else its
-/// target, is.
+/// Imports all valid rows in one transaction. Repeating a request changes nothing: a row whose code exists, or, without a code, whose
+/// target exists, is skipped.
 #[utoipa::path(
     post, path = "/api/import", tag = "transfer", request_body = ImportBatch,
     responses(
-        (status = 200, description = "What became of each row", body = ImportReport, headers(
+        (status = 200, description = "Result of each row", body = ImportReport, headers(
             ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
         WriteProblems,
     )
@@ -97,14 +97,14 @@ pub(super) async fn import(
     Ok((Extension(consistency), Extension(Changed), Json(ImportReport { outcomes })).into_response())
 }
 
-/// Give all links
+/// Export all links
 ///
-/// One JSON object a line, in the order they were stored. Not a snapshot: every link that was there at the beginning and is not
-/// deleted meanwhile is given; of those made meanwhile, some.
+/// One JSON object per line, in the order in which the links were stored. Not a snapshot: the export has every link that exists from its
+/// beginning to its end, and some of those created or deleted meanwhile.
 #[utoipa::path(
     get, path = "/api/export", tag = "transfer",
     responses(
-        (status = 200, description = "JSON lines, one link each. A transfer that ends without its last chunk is not complete.",
+        (status = 200, description = "JSON lines, one link per line. A transfer without its last chunk is incomplete.",
             body = TransferRow, content_type = "application/jsonl"),
         DatabaseProblems,
     )

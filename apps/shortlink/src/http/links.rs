@@ -12,14 +12,14 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use web::{Changed, Consistency, Host, JsonBody, Problem, Query};
 
-/// Make a link
+/// Create a link
 ///
-/// It redirects on every instance from the moment this answers `consistent`.
+/// Once the answer is `consistent`, every instance redirects it.
 #[utoipa::path(
     post, path = "/api/links", tag = "links", request_body = CreateLink,
     responses(
-        (status = 201, description = "The link was made", body = LinkBody, headers(
-            ("location" = String, description = "Where the link can be read and changed"),
+        (status = 201, description = "The link was created", body = LinkBody, headers(
+            ("location" = String, description = "Address of the link"),
             ("etag" = String, description = "Its version, for `If-Match`"),
             ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
         (status = 202, description = "The link was taken: it is on this machine's disk, and not in the database yet \
@@ -43,10 +43,10 @@ pub(super) async fn create(
 
 /// List or search links
 ///
-/// Newest first, in numbered pages. `q` finds links whose code or target contains a text.
+/// Newest first, in numbered pages. `q` searches codes and targets.
 #[utoipa::path(
     get, path = "/api/links", tag = "links", params(ListQuery),
-    responses((status = 200, description = "One page of links", body = LinkPage), ListProblems)
+    responses((status = 200, description = "A page of links", body = LinkPage), ListProblems)
 )]
 pub(super) async fn list(
     State(app): State<App>,
@@ -93,7 +93,7 @@ pub(super) async fn read(State(app): State<App>, host: Host, Path(code): Path<St
         (status = 202, description = "The change was taken: it is on this machine's disk, and not in the database yet \
             (`--write-mode behind`). The answer is that of 200; it has no body if the database could not be looked at.",
             body = LinkBody, headers(("x-consistency-state" = String, description = "`eventual`"))),
-        (status = 404, description = "Unknown code", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "No such link", body = Problem, content_type = "application/problem+json"),
         (status = 412, description = "Changed meanwhile", body = Problem, content_type = "application/problem+json"),
         WriteProblems,
     )
@@ -114,7 +114,7 @@ pub(super) async fn change(
 
 /// Delete a link
 ///
-/// The code becomes free: a link made with the same alias may lead elsewhere.
+/// Its code becomes available again.
 #[utoipa::path(
     delete, path = "/api/links/{code}", tag = "links",
     params(
@@ -122,7 +122,7 @@ pub(super) async fn change(
         ("if-match" = Option<String>, Header, description = "Delete it only if it still has this `ETag`"),
     ),
     responses(
-        (status = 204, description = "The link is gone", headers(
+        (status = 204, description = "The link was deleted", headers(
             ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
         (status = 202, description = "The deletion was taken: it is on this machine's disk, and not in the database yet \
             (`--write-mode behind`)", headers(("x-consistency-state" = String, description = "`eventual`"))),

@@ -20,9 +20,9 @@ use web::{FieldError, Kind, Problem, problems};
                        name of the request in the log; a request may choose it (eight letters or digits)."
     ),
     tags(
-        (name = "links", description = "Make, find, change and delete links"),
-        (name = "redirect", description = "Follow them"),
-        (name = "transfer", description = "Many links at once"),
+        (name = "links", description = "Create, find, change and delete links"),
+        (name = "redirect", description = "Redirects"),
+        (name = "transfer", description = "Import and export"),
         (name = "operations", description = "Health and metrics"),
     ),
     components(schemas(Problem, FieldError))

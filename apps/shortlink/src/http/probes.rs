@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use web::Problem;
 
-/// A service that can do its work.
+/// State of a service that is ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Readiness {
     /// `up`: a database that does not answer makes this a problem instead (503).
@@ -17,14 +17,14 @@ pub(super) struct Readiness {
     /// `up`, `down`, or `embedded` where there is no Redis. Without its Redis the service answers from the database.
     #[schema(example = "embedded")]
     pub(super) redis: &'static str,
-    /// How many writes wait for the database; only with `--write-mode behind`.
+    /// Number of writes that wait for the database; only with `--write-mode behind`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) writes_waiting: Option<usize>,
 }
 
-/// Can it do its work?
+/// Readiness
 #[utoipa::path(get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "The database answers", body = Readiness), DatabaseProblems))]
+    responses((status = 200, description = "Ready: the database answers", body = Readiness), DatabaseProblems))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> {
     let redis = app.service.redis_state();
     let body = Readiness { database: "up", redis, writes_waiting: app.service.writes_waiting() };

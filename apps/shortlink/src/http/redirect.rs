@@ -24,12 +24,12 @@ const HEADERS: usize = 8;
 
 /// Follow a short link
 ///
-/// `Location` is the target byte for byte. `HEAD` answers the same without counting as anything else.
+/// `Location` is the target, byte for byte. `HEAD` answers the same headers.
 #[utoipa::path(
     get, path = "/{code}", tag = "redirect",
     params(("code" = String, Path, description = "Code or alias, case-sensitive")),
     responses(
-        (status = 302, description = "To the target", headers(
+        (status = 302, description = "Redirect to the target", headers(
             ("location" = String, description = "The target"),
             ("cache-control" = String, description = "`private, max-age=..`, never beyond the link's end; `no-store` if `eventual`"),
             ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),

@@ -9,7 +9,7 @@ use crate::domain::Conflict;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A write that was accepted and could not be done.
+/// An accepted write that the database refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptConflict {
     /// Its number; they rise.
@@ -21,17 +21,17 @@ pub struct KeptConflict {
 /// What is told of a conflict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// Which link it was about.
+    /// Code of the link.
     pub code: String,
-    /// The version that its acceptance gave it.
+    /// Version that the write was accepted as.
     pub version: i64,
-    /// When it was given up.
+    /// Time at which the write was given up.
     pub noted_at: Timestamp,
     /// Why, in one word.
     pub reason: String,
     /// Why, in a sentence.
     pub detail: String,
-    /// The write, as it was accepted.
+    /// The accepted write.
     pub write: serde_json::Value,
 }
 

@@ -19,15 +19,15 @@ pub struct ImportRow {
     pub alias: bool,
     /// Where it leads.
     pub target: Target,
-    /// When it ends; a past moment is taken, too.
+    /// Expiry; it may be in the past.
     pub expires_at: Option<Timestamp>,
-    /// Whether it is forbidden.
+    /// Whether the link is banned.
     pub banned: bool,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Option<Timestamp>,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Option<Timestamp>,
-    /// Its version.
+    /// Version.
     pub version: Option<i64>,
 }
 
@@ -36,7 +36,7 @@ pub struct ImportRow {
 pub enum RowOutcome {
     /// A new link, with this code.
     Created(Code),
-    /// The link was there already; nothing was changed.
+    /// The link exists already; nothing was changed.
     Present,
     /// Its code leads elsewhere already. Neither was changed.
     Taken(Code),

@@ -9,7 +9,7 @@ pub(super) const LINE_BYTES_MAX: usize = 64 * 1024;
 /// One line.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// Its number, from 1.
+    /// Page number, from 1.
     pub(super) number: u64,
     /// Where it begins.
     pub(super) start: u64,

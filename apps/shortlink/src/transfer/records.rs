@@ -207,7 +207,7 @@ impl<R: BufRead> Records<R> {
         let object: Map<String, Value> = serde_json::from_slice(text).map_err(|error| {
             let why = error.to_string();
             let why = why.split(" at line ").next().unwrap_or_default();
-            format!("it is no JSON object: {why} (at character {})", error.column())
+            format!("not a JSON object: {why} (at character {})", error.column())
         })?;
         let mut draft = Draft::default();
         for (name, value) in object {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A line to be kept.
 #[derive(Clone, Debug)]
 pub(super) struct BadLine {
-    /// Its number.
+    /// Number.
     pub(super) line: u64,
     /// Where it begins and ends in the source.
     pub(super) span: (u64, u64),

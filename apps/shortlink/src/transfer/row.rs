@@ -9,34 +9,34 @@ use utoipa::ToSchema;
 /// The largest version that is taken. Every change adds to it, and beyond 2^53 JSON numbers lose digits in many languages.
 const VERSION_MAX: i64 = 1 << 52;
 
-/// A link on its way from one place to another. An export gives every field; an import needs only `target`.
+/// A link as it is exported and imported. An export has every field; an import needs only `target`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransferRow {
-    /// The link's code; without one, it gets one, unless some link leads to the target already.
+    /// Code; if omitted, one is generated unless a link with this target exists.
     #[serde(default)]
     pub code: Option<String>,
-    /// Where it leads, byte for byte.
+    /// Target, byte for byte.
     pub target: String,
-    /// Whether somebody chose the code.
+    /// Whether the code was chosen by a user.
     #[serde(default)]
     pub alias: bool,
-    /// When it ends; a past moment is taken, too.
+    /// Expiry; it may be in the past.
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub expires_at: Option<Timestamp>,
-    /// When it was made; without it, now.
+    /// Time of creation; if omitted, now.
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub created_at: Option<Timestamp>,
-    /// When it was last changed; without it, when it was made.
+    /// Time of the last change; if omitted, the time of creation.
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub updated_at: Option<Timestamp>,
-    /// Its version.
+    /// Version.
     #[serde(default)]
     pub version: Option<i64>,
-    /// Whether it is forbidden.
+    /// Whether the link is banned.
     #[serde(default)]
     pub banned: bool,
 }

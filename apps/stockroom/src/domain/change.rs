@@ -28,9 +28,9 @@ pub enum Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedChange {
     /// There would be more than the cap.
-    #[error("there are {quantity}, and {cap} is the most there may be")]
+    #[error("{quantity} in stock; the limit is {cap}")]
     CapExceeded {
-        /// How many there are.
+        /// Quantity in stock.
         quantity: i64,
         /// How many there may be.
         cap: i64,
@@ -38,7 +38,7 @@ pub enum RefusedChange {
     /// There would be fewer than none.
     #[error("there are only {quantity}")]
     Insufficient {
-        /// How many there are.
+        /// Quantity in stock.
         quantity: i64,
     },
 }

@@ -14,7 +14,7 @@ pub struct Day(Date);
 
 /// Why a text is no day.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no day of the calendar as in 2026-11-21")]
+#[error("{0:?} is not a valid date (YYYY-MM-DD)")]
 pub struct DayRefused(String);
 
 /// Tells which day a moment belongs to.

@@ -43,7 +43,7 @@ impl PageRequest {
         Ok(Self { number, size })
     }
 
-    /// Its number, from 1.
+    /// Page number, from 1.
     #[must_use]
     pub fn number(self) -> u32 {
         self.number

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use web::{Changed, JsonBody, Problem, Query};
 
-/// Take goods in
+/// Receive goods
 ///
 /// What arrived of a product on one day is one row: the first arrival makes it (201), later ones of the same day add to it (200). The
 /// stock grows in the same transaction, and never above its cap.
@@ -37,12 +37,12 @@ pub(super) async fn create(
     Ok((status, Extension(Changed), Json(ArrivedBody::new(arrived))).into_response())
 }
 
-/// Find arrivals
+/// List arrivals
 ///
 /// Newest first, in numbered pages; by days and by product.
 #[utoipa::path(
     get, path = "/api/arrivals", tag = "arrivals", params(ArrivalsQuery),
-    responses((status = 200, description = "One page of arrivals", body = ArrivalPage), ProductProblems, ListProblems)
+    responses((status = 200, description = "A page of arrivals", body = ArrivalPage), ProductProblems, ListProblems)
 )]
 pub(super) async fn list(State(app): State<App>, Query(query): Query<ArrivalsQuery>) -> Result<Response, Problem> {
     let request = page(query.page, query.per_page)?;

@@ -10,17 +10,17 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use web::{Problem, Query};
 
-/// What the auditor found.
+/// Result of an audit.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AuditBody {
-    /// How many there are.
+    /// Quantity in stock.
     #[schema(example = 240)]
     quantity: i64,
-    /// How many movements of the ledger were looked at.
+    /// Number of ledger entries that were checked.
     #[schema(example = 2)]
     movements: i64,
-    /// What does not fit; empty if all is well.
+    /// Inconsistencies; empty if there are none.
     violations: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct AuditBody {
 /// Compares the stock with the ledger, with what arrived and what orders hold, and each movement with the one before it.
 #[utoipa::path(
     get, path = "/api/audit", tag = "operations", params(AuditQuery),
-    responses((status = 200, description = "What was found", body = AuditBody), ProductProblems)
+    responses((status = 200, description = "Result of the audit", body = AuditBody), ProductProblems)
 )]
 pub(super) async fn audit(State(app): State<App>, Query(query): Query<AuditQuery>) -> Result<Response, Problem> {
     let audit = app.service.audit(&query.commodity_name).await?;

@@ -19,7 +19,7 @@ pub(super) struct StrategyQuery {
     pub(super) strategy: Option<String>,
 }
 
-/// A product to be added.
+/// A product to add.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewProduct {
@@ -31,51 +31,51 @@ pub(super) struct NewProduct {
 /// A product with its stock.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ProductBody {
-    /// Its number.
+    /// Number.
     #[schema(example = 1)]
     id: i64,
-    /// What it is called.
+    /// Name.
     #[schema(example = "apples")]
     name: String,
-    /// How many there are.
+    /// Quantity in stock.
     #[schema(example = 240)]
     quantity: i64,
-    /// The most there may be.
+    /// Limit of the stock.
     #[schema(example = 1000)]
     cap: i64,
-    /// Over how many segments the stock is split; 0: it is whole.
+    /// Number of segments of the stock; 0: not segmented.
     #[schema(example = 0)]
     segments: i64,
 }
 
-/// One page of products, by name.
+/// A page of products, by name.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProductPage {
     /// The products of this page.
     products: Vec<ProductBody>,
-    /// Its number, from 1.
+    /// Page number, from 1.
     #[schema(example = 1)]
     page: u32,
-    /// How many a full page has.
+    /// Page size.
     #[schema(example = 20)]
     per_page: u32,
-    /// How many the whole list has.
+    /// Number of rows in the whole list.
     #[schema(example = 1)]
     total: i64,
 }
 
-/// Goods that arrive.
+/// An arrival of goods.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CreateArrival {
     /// The product.
     #[schema(example = "apples")]
     pub(super) commodity_name: String,
-    /// How many: 1 to 1,000,000.
+    /// Quantity, 1 to 1,000,000.
     #[schema(example = 120)]
     pub(super) quantity: i64,
-    /// The day they count for; left out, today in the time zone of the stockroom.
+    /// Day of the arrival; if omitted, today in the stockroom's time zone.
     #[schema(format = Date, example = "2026-11-21")]
     pub(super) day: Option<String>,
 }
@@ -90,57 +90,57 @@ pub(super) struct ArrivalBody {
     /// The day.
     #[schema(format = Date, example = "2026-11-21")]
     day: String,
-    /// How many arrived on it.
+    /// Quantity of that day.
     #[schema(example = 120)]
     quantity: i64,
-    /// In how many deliveries.
+    /// Number of deliveries.
     #[schema(example = 1)]
     deliveries: i64,
-    /// When the last one came.
+    /// Time of the last delivery.
     #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
     updated_at: Timestamp,
 }
 
-/// What an arrival has led to.
+/// Result of an arrival.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ArrivedBody {
     /// The product.
     #[schema(example = "apples")]
     commodity_name: String,
-    /// The day it counts for.
+    /// Day of the arrival.
     #[schema(format = Date, example = "2026-11-21")]
     day: String,
-    /// How many arrived on that day so far.
+    /// Quantity of that day so far.
     #[schema(example = 120)]
     quantity: i64,
-    /// In how many deliveries.
+    /// Number of deliveries.
     #[schema(example = 1)]
     deliveries: i64,
-    /// How many there are now.
+    /// Stock now.
     #[schema(example = 240)]
     stock: i64,
-    /// How the stock was changed.
+    /// Locking strategy that was used.
     #[schema(example = "conditional-update")]
     strategy: &'static str,
-    /// How often the change had to begin again because another was faster.
+    /// Number of retries after a conflict with another change.
     #[schema(example = 0)]
     conflicts: u32,
 }
 
-/// One page of what arrived, newest first.
+/// A page of arrivals, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ArrivalPage {
     /// The arrivals of this page.
     arrivals: Vec<ArrivalBody>,
-    /// Its number, from 1.
+    /// Page number, from 1.
     #[schema(example = 1)]
     page: u32,
-    /// How many a full page has.
+    /// Page size.
     #[schema(example = 20)]
     per_page: u32,
-    /// How many the whole list has.
+    /// Number of rows in the whole list.
     #[schema(example = 1)]
     total: i64,
 }
@@ -150,16 +150,16 @@ pub(super) struct ArrivalPage {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ArrivalsQuery {
-    /// From this day on, as in 2026-11-01.
+    /// First day (YYYY-MM-DD).
     pub(super) start_date: Option<String>,
-    /// Up to this day, included.
+    /// Last day, inclusive (YYYY-MM-DD).
     pub(super) end_date: Option<String>,
-    /// Of this product only.
+    /// Only of this product.
     pub(super) commodity_name: Option<String>,
-    /// The page's number, from 1.
+    /// Page number, from 1.
     #[param(default = 1, minimum = 1)]
     pub(super) page: Option<u32>,
-    /// Arrivals on one page, 1 to 200.
+    /// Page size, 1 to 200.
     #[param(default = 20, minimum = 1, maximum = 200)]
     pub(super) per_page: Option<u32>,
 }
@@ -178,22 +178,22 @@ pub(super) struct AuditQuery {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageQuery {
-    /// The page's number, from 1.
+    /// Page number, from 1.
     #[param(default = 1, minimum = 1)]
     pub(super) page: Option<u32>,
-    /// Rows on one page, 1 to 200.
+    /// Page size, 1 to 200.
     #[param(default = 20, minimum = 1, maximum = 200)]
     pub(super) per_page: Option<u32>,
 }
 
-/// An order to be made.
+/// An order to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CreateOrder {
     /// The product.
     #[schema(example = "apples")]
     pub(super) commodity_name: String,
-    /// How many to take aside: 1 to 1,000,000.
+    /// Quantity, 1 to 1,000,000.
     #[schema(example = 3)]
     pub(super) quantity: i64,
 }
@@ -202,41 +202,41 @@ pub(super) struct CreateOrder {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OrderBody {
-    /// Its id.
+    /// Id.
     #[schema(example = "019a8f0e-7c1b-7d3a-9c55-0f6a2b1c4d5e")]
     id: String,
     /// The product.
     #[schema(example = "apples")]
     commodity_name: String,
-    /// How many it takes aside.
+    /// Reserved quantity.
     #[schema(example = 3)]
     quantity: i64,
-    /// `reserved`: they are taken aside; `released`: they were given back.
+    /// `reserved`: the goods are set aside; `released`: they were returned.
     #[schema(example = "reserved")]
     state: &'static str,
-    /// When it was made.
+    /// Time of creation.
     #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
     created_at: Timestamp,
-    /// When its state last changed.
+    /// Time of the last change of state.
     #[schema(value_type = String, format = DateTime, example = "2026-11-21T14:00:00Z")]
     updated_at: Timestamp,
 }
 
-/// What an order has led to.
+/// Result of an order.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OrderedBody {
     /// The order.
     #[serde(flatten)]
     order: OrderBody,
-    /// How many there are now; left out if nothing was to be changed.
+    /// Stock now; omitted if nothing had to change.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 237)]
     stock: Option<i64>,
-    /// How the stock was changed.
+    /// Locking strategy that was used.
     #[schema(example = "conditional-update")]
     strategy: &'static str,
-    /// How often the change had to begin again because another was faster.
+    /// Number of retries after a conflict with another change.
     #[schema(example = 0)]
     conflicts: u32,
 }

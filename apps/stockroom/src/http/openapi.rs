@@ -20,9 +20,9 @@ use web::{FieldError, Kind, Problem, problems};
                        may choose it (eight letters or digits)."
     ),
     tags(
-        (name = "arrivals", description = "Goods in"),
+        (name = "arrivals", description = "Arrivals"),
         (name = "products", description = "Products and their stock"),
-        (name = "orders", description = "Take goods aside, and give them back"),
+        (name = "orders", description = "Reserve goods and release them"),
         (name = "operations", description = "Health, metrics and the auditor"),
     ),
     components(schemas(Problem, FieldError))

@@ -10,14 +10,14 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use web::{Changed, JsonBody, Problem, Query};
 
-/// Make an order
+/// Create an order
 ///
-/// It takes its goods aside: they are not in stock any more.
+/// Reserves the goods: they leave the stock.
 #[utoipa::path(
     post, path = "/api/orders", tag = "orders", params(StrategyQuery), request_body = CreateOrder,
     responses(
-        (status = 201, description = "The goods are taken aside", body = OrderedBody, headers(
-            ("location" = String, description = "Where the order can be read"))),
+        (status = 201, description = "The goods are reserved", body = OrderedBody, headers(
+            ("location" = String, description = "Address of the new order"))),
         ReserveProblems,
         WriteProblems,
     )
@@ -35,7 +35,7 @@ pub(super) async fn create(
 
 /// Read an order
 #[utoipa::path(
-    get, path = "/api/orders/{id}", tag = "orders", params(("id" = String, Path, description = "The order's id")),
+    get, path = "/api/orders/{id}", tag = "orders", params(("id" = String, Path, description = "Id of the order")),
     responses((status = 200, description = "The order", body = OrderBody), OrderProblems)
 )]
 pub(super) async fn read(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
@@ -44,11 +44,11 @@ pub(super) async fn read(State(app): State<App>, Path(id): Path<String>) -> Resu
 
 /// Release an order
 ///
-/// Its goods are in stock again, if there is room. Releasing it once more changes nothing.
+/// Returns its goods to the stock, if there is room. Releasing it again changes nothing.
 #[utoipa::path(
     post, path = "/api/orders/{id}/release", tag = "orders",
-    params(("id" = String, Path, description = "The order's id"), StrategyQuery),
-    responses((status = 200, description = "The goods are in stock", body = OrderedBody), ReleaseProblems)
+    params(("id" = String, Path, description = "Id of the order"), StrategyQuery),
+    responses((status = 200, description = "The goods are in stock again", body = OrderedBody), ReleaseProblems)
 )]
 pub(super) async fn release(
     State(app): State<App>,

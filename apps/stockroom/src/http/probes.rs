@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use web::Problem;
 
-/// A service that can do its work.
+/// State of a service that is ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Readiness {
     /// `up`: a database that does not answer makes this a problem instead (503).
@@ -19,9 +19,9 @@ pub(super) struct Readiness {
     pub(super) redis: &'static str,
 }
 
-/// Can it do its work?
+/// Readiness
 #[utoipa::path(get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "The database answers", body = Readiness), DatabaseProblems))]
+    responses((status = 200, description = "Ready: the database answers", body = Readiness), DatabaseProblems))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> {
     let redis = app.service.redis_state();
     let body = Readiness { database: "up", redis };

@@ -17,7 +17,7 @@ use web::{Changed, JsonBody, Problem, Query};
     post, path = "/api/products", tag = "products", request_body = NewProduct,
     responses(
         (status = 201, description = "The product was added", body = ProductBody, headers(
-            ("location" = String, description = "Where it can be read"))),
+            ("location" = String, description = "Address of the new product"))),
         NameProblems,
         WriteProblems,
     )
@@ -35,7 +35,7 @@ pub(super) async fn add(State(app): State<App>, JsonBody(body): JsonBody<NewProd
 /// By name, in numbered pages.
 #[utoipa::path(
     get, path = "/api/products", tag = "products", params(PageQuery),
-    responses((status = 200, description = "One page of products", body = ProductPage), ListProblems)
+    responses((status = 200, description = "A page of products", body = ProductPage), ListProblems)
 )]
 pub(super) async fn list(State(app): State<App>, Query(query): Query<PageQuery>) -> Result<Response, Problem> {
     let request = page(query.page, query.per_page)?;
@@ -46,7 +46,7 @@ pub(super) async fn list(State(app): State<App>, Query(query): Query<PageQuery>)
 /// Read a product and its stock
 #[utoipa::path(
     get, path = "/api/products/{id}", tag = "products",
-    params(("id" = i64, Path, description = "The product's number")),
+    params(("id" = i64, Path, description = "Number of the product")),
     responses((status = 200, description = "The product", body = ProductBody), ProductProblems)
 )]
 pub(super) async fn read(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {

@@ -28,14 +28,12 @@ impl From<ServiceError> for Problem {
 fn from_change(error: ChangeError) -> Problem {
     match error {
         ChangeError::Refused(RefusedChange::CapExceeded { quantity, cap }) => {
-            let detail = format!("There are {quantity}, and {cap} is the most there may be. Nothing was changed.");
+            let detail = format!("{quantity} in stock; the limit is {cap}. Nothing was changed.");
             Problem::of_field(CAP_EXCEEDED, "quantity", detail)
         }
-        ChangeError::Refused(RefusedChange::Insufficient { quantity }) => Problem::of_field(
-            INSUFFICIENT_STOCK,
-            "quantity",
-            format!("There are only {quantity}. Nothing was changed."),
-        ),
+        ChangeError::Refused(RefusedChange::Insufficient { quantity }) => {
+            Problem::of_field(INSUFFICIENT_STOCK, "quantity", format!("Only {quantity} in stock. Nothing was changed."))
+        }
         ChangeError::NothingToRelease => Problem::plain(UNKNOWN_ORDER),
         // A lock that others kept for too long is the same to the client as a row that others kept changing.
         ChangeError::Lock(LockError::Busy { .. }) | ChangeError::Conflict { .. } => Problem::plain(CONFLICT),

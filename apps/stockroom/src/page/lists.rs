@@ -14,7 +14,7 @@ pub(super) struct View {
     pub(super) start_date: Option<String>,
     /// Up to this day.
     pub(super) end_date: Option<String>,
-    /// Of this product only.
+    /// Only of this product.
     pub(super) commodity_name: Option<String>,
     pub(super) page: Option<u32>,
     /// The product that arrived just now.

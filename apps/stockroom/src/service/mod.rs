@@ -61,13 +61,13 @@ pub struct NewArrival {
 pub struct Arrived {
     /// The product.
     pub commodity_name: String,
-    /// The day it counts for.
+    /// Day of the arrival.
     pub day: Day,
     /// How many arrived that day so far.
     pub quantity: i64,
-    /// In how many deliveries.
+    /// Number of deliveries.
     pub deliveries: i64,
-    /// How the stock was changed.
+    /// Locking strategy that was used.
     pub strategy: Strategy,
     /// The change of the stock.
     pub changed: Changed,
@@ -78,7 +78,7 @@ pub struct Arrived {
 pub struct Ordered {
     /// The order.
     pub order: Order,
-    /// How the stock was changed.
+    /// Locking strategy that was used.
     pub strategy: Strategy,
     /// The change of the stock; `None` if there was nothing left to do.
     pub changed: Option<Changed>,

@@ -9,7 +9,7 @@ use std::fmt;
 /// What the auditor found of one product.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// How many there are.
+    /// Quantity in stock.
     pub quantity: i64,
     /// How many movements there were.
     pub movements: i64,
@@ -25,7 +25,7 @@ pub struct Audit {
 pub enum Violation {
     /// There are fewer than none, or more than the cap.
     Rule {
-        /// How many there are.
+        /// Quantity in stock.
         quantity: i64,
     },
     /// The stock is not the sum of the ledger.

@@ -7,13 +7,13 @@ use crate::domain::{Day, Name};
 /// A product with its stock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
-    /// Its number.
+    /// Number.
     pub id: i64,
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// How many there are.
+    /// Quantity in stock.
     pub quantity: i64,
-    /// Over how many segments the stock is split; 0: it is whole.
+    /// Number of segments of the stock; 0: not segmented.
     pub segments: i64,
 }
 
@@ -37,22 +37,22 @@ pub struct Arrival {
 pub struct ArrivalsWanted {
     /// From this day on.
     pub start: Option<Day>,
-    /// Up to this day, included.
+    /// Last day, inclusive (YYYY-MM-DD).
     pub end: Option<Day>,
-    /// Of this product only.
+    /// Only of this product.
     pub commodity: Option<i64>,
 }
 
 /// An order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Its id.
+    /// Id.
     pub id: String,
     /// The product.
     pub commodity: i64,
     /// What that is called.
     pub commodity_name: String,
-    /// How many it takes aside.
+    /// Reserved quantity.
     pub quantity: i64,
     /// Whether it still does.
     pub state: OrderState,
@@ -92,7 +92,7 @@ impl OrderState {
 pub struct Listed<T> {
     /// Its rows.
     pub rows: Vec<T>,
-    /// How many the whole list has.
+    /// Number of rows in the whole list.
     pub total: i64,
 }
 

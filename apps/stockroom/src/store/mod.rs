@@ -103,7 +103,7 @@ impl Store {
         with_pools!(self, pools => read::products(pools, page).await)
     }
 
-    /// One page of what arrived, newest first.
+    /// A page of arrivals, newest first.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].

@@ -46,14 +46,14 @@ async fn stock_never_passes_its_cap_by_any_strategy() {
         let arrivals = format!("/api/arrivals?strategy={strategy}");
         let body = |quantity: i64| json!({ "commodityName": "apples", "quantity": quantity, "day": "2026-11-22" });
         let detail = client.post(&arrivals, &body(11)).await.problem(409, "cap_exceeded");
-        assert_eq!(detail, "There are 90, and 100 is the most there may be. Nothing was changed.", "{strategy}");
+        assert_eq!(detail, "90 in stock; the limit is 100. Nothing was changed.", "{strategy}");
         let answer = client.post(&arrivals, &body(10)).await;
         assert_eq!(answer.value()["stock"], 100, "{strategy}: {}", answer.text);
 
         let orders = format!("/api/orders?strategy={strategy}");
         let order = |quantity: i64| json!({ "commodityName": "apples", "quantity": quantity });
         let detail = client.post(&orders, &order(101)).await.problem(409, "insufficient_stock");
-        assert_eq!(detail, "There are only 100. Nothing was changed.", "{strategy}");
+        assert_eq!(detail, "Only 100 in stock. Nothing was changed.", "{strategy}");
         assert_eq!(client.post(&orders, &order(10)).await.is(201)["stock"], 90, "{strategy}");
     }
     let audit = client.get("/api/audit?commodityName=apples").await.is(200);

@@ -62,7 +62,7 @@ async fn mistakes_are_shown_beside_their_fields_and_can_be_mended() {
 
     browser.fill("#quantity", "101").await.unwrap();
     browser.click("form[action='/arrivals'] button").await.unwrap();
-    browser.wait_for_text("#quantity-error", "100 is the most there may be").await.unwrap();
+    browser.wait_for_text("#quantity-error", "the limit is 100").await.unwrap();
     browser.fill("#quantity", "100").await.unwrap();
     browser.eval("document.querySelector('#strategy').value = 'segmented'").await.unwrap();
     browser.click("form[action='/arrivals'] button").await.unwrap();
@@ -87,7 +87,7 @@ async fn first_screen_offers_samples_and_orders_follow() {
     browser.eval("document.querySelector('#orderCommodity').value = 'coffee'").await.unwrap();
     browser.fill("#orderQuantity", "41").await.unwrap();
     browser.click("form[action='/orders'] button").await.unwrap();
-    browser.wait_for_text("#orderQuantity-error", "There are only 40").await.unwrap();
+    browser.wait_for_text("#orderQuantity-error", "Only 40 in stock").await.unwrap();
     assert_eq!(browser.count("#quantity-error").await.unwrap(), 0, "the other form is not at fault");
     browser.fill("#orderQuantity", "15").await.unwrap();
     browser.click("form[action='/orders'] button").await.unwrap();

@@ -319,11 +319,10 @@ async fn success_costs_no_statement_for_attempts_and_failure_one_mariadb() {
         let consumer = queue.consume(move |_: Delivery<u32>| async move { if fails { Err("no") } else { Ok(()) } });
         let task = tokio::spawn(async move { consumer.run(std::future::pending()).await.unwrap() });
         let (steps, shard) = queue.steps(&id);
-        loop {
-            match steps.job(&shard, id).await.unwrap() {
-                Some(Found::Live { state: State::Waiting(_) | State::Leased, .. }) => tokio::task::yield_now().await,
-                _ => break,
-            }
+        let is_live =
+            |found: &Option<Found>| matches!(found, Some(Found::Live { state: State::Waiting(_) | State::Leased, .. }));
+        while is_live(&steps.job(&shard, id).await.unwrap()) {
+            tokio::task::yield_now().await;
         }
         stop(task).await;
         assert_eq!(updates_so_far(&pool).await - before, expected, "fails: {fails}");

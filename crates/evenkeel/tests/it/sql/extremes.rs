@@ -89,7 +89,7 @@ async fn waits_for_rows_at_their_extremes_are_taken<DB: Sql>(rig: Rig<DB>) {
             }
             // SQLite's wait is one for the beginning itself.
             Err(error) => {
-                assert!(matches!(error, SqlError::Busy(_)) && span < Duration::from_secs(1), "{span:?}: {error}")
+                assert!(matches!(error, SqlError::Busy(_)) && span < Duration::from_secs(1), "{span:?}: {error}");
             }
         }
     }

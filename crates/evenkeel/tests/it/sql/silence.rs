@@ -39,10 +39,10 @@ async fn silence<DB: Sql>() {
 
 #[tokio::test]
 async fn row_lock_without_an_answer_is_in_doubt_after_five_seconds_on_mariadb() {
-    told(silence::<MySql>()).await;
+    Box::pin(told(silence::<MySql>())).await;
 }
 
 #[tokio::test]
 async fn row_lock_without_an_answer_is_in_doubt_after_five_seconds_on_postgres() {
-    told(silence::<Postgres>()).await;
+    Box::pin(told(silence::<Postgres>())).await;
 }
