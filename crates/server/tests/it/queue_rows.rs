@@ -69,9 +69,16 @@ impl<DB: Database> Stage<DB> {
         let id = self.queue.job(&json!(1)).id(name).enqueue().await.unwrap().id;
         let (steps, shard) = self.queue.steps(&id);
         let mut worker = Consumer::default();
-        let settled = steps.settle_and_claim(&shard, &worker.call(1)).await.unwrap();
-        let claimed = if let Settled::Done(claimed) = settled { Some(claimed) } else { None }.unwrap();
-        let dead = vec![(claimed.deliveries[0].receipt, Outcome::Dead { reason: "no".into() })];
+        // Redis may find it due a little later than this process does.
+        let receipt = loop {
+            let settled = steps.settle_and_claim(&shard, &worker.call(1)).await.unwrap();
+            if let Settled::Done(claimed) = settled
+                && let Some(delivered) = claimed.deliveries.first()
+            {
+                break delivered.receipt;
+            }
+        };
+        let dead = vec![(receipt, Outcome::Dead { reason: "no".into() })];
         steps.settle_and_claim(&shard, &SettleAndClaim { settlements: dead, ..worker.call(0) }).await.unwrap();
     }
 }
