@@ -131,14 +131,14 @@ impl Redlock {
         self.steps.shutdown(deadline.saturating_sub(self.locks.clock.now().since(began))).await;
     }
 
-    fn over(servers: Arc<Servers>, clock: Clock) -> Self {
-        let steps = QuorumLock::new(Arc::clone(&servers));
+    fn over(servers: &Arc<Servers>, clock: Clock) -> Self {
+        let steps = QuorumLock::new(Arc::clone(servers));
         let locks = Locks::over(LockStore::Redlock(steps.clone()), clock);
         Self {
             locks,
             steps,
             #[cfg(feature = "testing")]
-            servers,
+            servers: Arc::clone(servers),
         }
     }
 }
@@ -161,7 +161,7 @@ impl Redlock {
     #[must_use]
     pub fn another_process(&self) -> Self {
         let (nodes, clock) = (self.servers.nodes.clone(), self.locks.clock.clone());
-        Self::over(Servers::new(nodes, clock.clone(), NODE_TIMEOUT, self.servers.ttl_max), clock)
+        Self::over(&Servers::new(nodes, clock.clone(), NODE_TIMEOUT, self.servers.ttl_max), clock)
     }
 
     /// Lets a server in memory forget everything, as one that was started again without its data.
@@ -229,7 +229,7 @@ impl RedlockBuilder {
         self.check(servers)?;
         let nodes = (0..servers).map(|_| Node::Memory(MemoryNode::member(self.clock.clone())));
         let servers = Servers::new(nodes.collect(), self.clock.clone(), self.node_timeout, self.ttl_max);
-        Ok(Redlock::over(servers, self.clock.clone()))
+        Ok(Redlock::over(&servers, self.clock.clone()))
     }
 
     /// See [`Redlock::connect`]. Servers that are away are connected to when they come back. When none of the servers knows this
@@ -272,7 +272,7 @@ impl RedlockBuilder {
         self.check(options.len())?;
         let nodes = options.into_iter().map(|options| Node::Redis(RedisNode::new(options, self.clock.clone())));
         let servers = Servers::new(nodes.collect(), self.clock.clone(), self.node_timeout, self.ttl_max);
-        let redlock = Redlock::over(Arc::clone(&servers), self.clock.clone());
+        let redlock = Redlock::over(&servers, self.clock.clone());
         redlock.steps.open().await;
         Ok((redlock, servers))
     }
