@@ -108,8 +108,10 @@ static MESSAGES: [Statement; 3] = sizes!(
     " OR ",
     " ORDER BY topic, message_key, sequence"
 );
-static PAYLOAD: Statement =
-    Statement::new("SELECT payload FROM evenkeel_outbox_ordered WHERE topic = ? AND message_key = ? AND sequence = ?");
+// Not the large column first, as in `rows.rs`.
+static PAYLOAD: Statement = Statement::new(
+    "SELECT sequence, payload FROM evenkeel_outbox_ordered WHERE topic = ? AND message_key = ? AND sequence = ?",
+);
 static LOCK: [Statement; 3] = sizes!(
     "SELECT topic, message_key FROM evenkeel_outbox_keys WHERE claim = ? AND (",
     "(topic = ? AND message_key = ?)",
@@ -243,7 +245,7 @@ pub(super) async fn messages<DB: Database>(
         if length > LARGE && !is_left {
             let [topic, key] = name.values();
             let row = Row::<DB>::first(connection, &PAYLOAD, &[topic, key, Value::count(sequence)]).await?;
-            payload = row.map_or(Ok(Vec::new()), |row| row.bytes(0))?;
+            payload = row.map_or(Ok(Vec::new()), |row| row.bytes(1))?;
         }
         messages.push(OrderedRow { name, sequence, payload, headers, is_left });
     }

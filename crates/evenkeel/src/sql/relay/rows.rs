@@ -36,7 +36,8 @@ static DUE: Statement = Statement::new(
      {now} - COALESCE(settled_at, created_at), LENGTH(effects) + 0 * attempts FROM evenkeel_outbox WHERE due_at <= (SELECT {now}) AND state = 1 \
      ORDER BY due_at LIMIT ? {skip locked}",
 );
-static EFFECTS: Statement = Statement::new("SELECT effects FROM evenkeel_outbox WHERE id = ?");
+// Not the large column first: sqlx 0.9.0 takes a row of MySQL that begins with a value of 16 MiB for the end of the rows.
+static EFFECTS: Statement = Statement::new("SELECT id, effects FROM evenkeel_outbox WHERE id = ?");
 static CLAIM: Lists = Lists::new("UPDATE evenkeel_outbox SET claim = ?, due_at = {now} + ? WHERE id IN (..)");
 // Somebody else's row: it must not stand before all others for ever.
 static FOREIGN: Lists = Lists::new(
@@ -137,7 +138,7 @@ pub(super) async fn claim<DB: Database>(
     }
     for place in large {
         let row = Row::<DB>::first(&mut transaction, &EFFECTS, &[Value::Bytes(&claimed[place].work.0)]).await?;
-        claimed[place].effects = row.map_or(Ok(Vec::new()), |row| row.bytes(0))?;
+        claimed[place].effects = row.map_or(Ok(Vec::new()), |row| row.bytes(1))?;
     }
     if !foreign.is_empty() {
         tracing::error!(rows = foreign.len(), "rows of the outbox whose ids are no ids of works are parked");
