@@ -127,7 +127,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "relay_spans_shortened",
         "A span without end overflows where the database adds it to a time.",
-        "sql::relay::attacked::extreme_settings_neither_wedge_nor_overflow",
+        "sql::relay::mariadb::attacked::extreme_settings_neither_wedge_nor_overflow",
     ),
     mutant(
         "stream_sink_remember_bounded",
