@@ -73,6 +73,7 @@ pub async fn listen(
     finished
 }
 
+#[expect(clippy::disallowed_methods, reason = "backoff after a failed accept")]
 async fn next(listener: &TcpListener, room: &Room) -> (TcpStream, Place) {
     loop {
         match listener.accept().await {

@@ -107,6 +107,7 @@ pub(crate) fn render(handle: &PrometheusHandle) -> Response {
 }
 
 /// Folds what was measured, for as long as it is polled.
+#[expect(clippy::disallowed_methods, reason = "the upkeep runs at an interval")]
 pub async fn keep_up(prometheus: PrometheusHandle) {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {

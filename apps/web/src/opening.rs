@@ -166,6 +166,7 @@ impl Opening {
     }
 
     /// Answers with what `meanwhile` makes until the database is there, or refuses; `None`: until the service is asked to stop.
+    #[expect(clippy::disallowed_methods, reason = "the interval between connection attempts")]
     async fn wait<D>(
         &mut self,
         missing: &anyhow::Error,

@@ -56,6 +56,7 @@ impl Timer for HeadTimer {
 impl Future for Wait {
     type Output = ();
 
+    #[expect(clippy::disallowed_methods, reason = "the timer of a request")]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
         let alarm = this.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(this.deadline.into())));

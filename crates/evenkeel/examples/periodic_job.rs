@@ -9,6 +9,7 @@ use evenkeel::queue::{Cron, Missed, Queue};
 use std::time::Duration;
 
 #[tokio::main(flavor = "current_thread")]
+#[expect(clippy::disallowed_methods, reason = "the schedulers run for a moment")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // In Berlin the night of 29 March 2026 has no half past two.
     let nightly: Cron = "30 2 * * *".parse::<Cron>()?.in_zone("Europe/Berlin")?;

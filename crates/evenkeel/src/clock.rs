@@ -3,6 +3,7 @@
 //! Safety never depends on a clock; only liveness and stated bounds do. A process measures its own deadlines on a clock that
 //! counts the time a suspended machine sleeps (`CLOCK_BOOTTIME`); what several processes must agree on is measured on
 //! Redis's `TIME` (see [`crate::link`]).
+#![expect(clippy::disallowed_methods, reason = "the library's only file that reads clocks and waits for time")]
 
 #[cfg(feature = "cache")]
 use std::cell::Cell;

@@ -5,7 +5,7 @@ use crate::tidy::tree::File;
 
 pub(crate) const RULE: Rule = Rule {
     name: "boundaries",
-    wants: "only link/ reaches Redis or knows a cluster, only clock.rs reads a clock (take a `Link`, take a `Clock`)",
+    requires: "only link/ reaches Redis or knows a cluster, only clock.rs reads a clock (take a `Link`, take a `Clock`)",
     check,
 };
 
@@ -37,8 +37,8 @@ fn check(tree: &Tree) -> Vec<Finding> {
     for boundary in BOUNDARIES {
         let watched =
             |file: &File| file.is_under(boundary.inside) && !file.is_under(&[boundary.home]) && !file.is_test();
-        for (file, source) in tree.rust().filter(|(file, _)| watched(file)) {
-            for (line, code) in source.code().filter(|(line, _)| !source.is_test(*line)) {
+        for file in tree.rust().filter(|file| watched(file)) {
+            for (line, code) in file.code() {
                 let names = boundary.names.iter().filter(|name| code.contains(**name));
                 findings.extend(
                     names.map(|name| Finding::new(&file.path, line, format!("`{name}` belongs in {}", boundary.home))),

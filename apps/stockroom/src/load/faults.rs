@@ -27,6 +27,7 @@ pub(super) fn cancelled_after(random: &mut StdRng) -> Option<Duration> {
 }
 
 /// Holders that stand still, now and then.
+#[expect(clippy::disallowed_methods, reason = "the fault is a delay")]
 pub(super) fn stalls() -> Stalls {
     Stalls::new(|_| async {
         if rand::rng().random_ratio(1, STALLED_OF) {

@@ -53,6 +53,7 @@ fn listen(is_to_pause: Arc<AtomicBool>) {
 }
 
 /// Stands still where it is told to: a lock is held there, and nothing is written.
+#[expect(clippy::disallowed_methods, reason = "the fault is a delay")]
 fn stalls(is_to_pause: Arc<AtomicBool>) -> Stalls {
     Stalls::new(move |stall| {
         if is_to_pause.swap(false, Ordering::SeqCst)

@@ -102,6 +102,7 @@ impl Worker {
 }
 
 /// Waits until the process has stopped, and lets it go on after a while.
+#[expect(clippy::disallowed_methods, reason = "the fault is a pause, and a stopped process sends no notification")]
 async fn wake(pid: Pid, say: UnboundedSender<Heard>) {
     loop {
         match waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG) {

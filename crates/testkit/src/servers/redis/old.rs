@@ -1,4 +1,4 @@
-//! A server that answers as a Redis before 7.0 does, as far as a client gets that opens a connection.
+//! A server that replies to the connection setup of a client as a Redis before 7.0 does.
 
 use anyhow::Result;
 use std::io;
@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufR
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Answers a handshake, `CLIENT`, and `INFO` with one section, as Redis 6.0 and 6.2 do. It ends when dropped.
+/// Replies to the handshake, `CLIENT`, and `INFO` with one section, as Redis 6.0 and 6.2 do. It ends when dropped.
 #[derive(Debug)]
 pub struct OldRedis {
     address: SocketAddr,
@@ -15,7 +15,7 @@ pub struct OldRedis {
 }
 
 impl OldRedis {
-    /// Listens on a free loopback port, and says that it is this version.
+    /// Listens on a free loopback port, and reports this version.
     pub async fn start(version: &str) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -23,14 +23,14 @@ impl OldRedis {
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let version = version.clone();
-                // A client that goes away ends its own connection.
+                // An error concerns only this connection.
                 tokio::spawn(async move { serve(stream, &version).await.ok() });
             }
         });
         Ok(Self { address, task })
     }
 
-    /// Its address.
+    /// The address.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
@@ -50,7 +50,7 @@ async fn serve(stream: TcpStream, version: &str) -> io::Result<()> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let answer = match words.as_slice() {
             ["HELLO", ..] => format!("%2\r\n+version\r\n+{version}\r\n+proto\r\n:3\r\n"),
-            // Unknown before 7.2; the client goes on without.
+            // Unknown before 7.2; the client ignores the error.
             ["CLIENT", "SETINFO", ..] => {
                 "-ERR Unknown subcommand or wrong number of arguments for 'SETINFO'\r\n".to_owned()
             }
@@ -66,7 +66,7 @@ async fn serve(stream: TcpStream, version: &str) -> io::Result<()> {
     }
 }
 
-/// The words of the next command.
+/// The arguments of the next command.
 async fn command(stream: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Vec<String>> {
     let mut words = Vec::new();
     for _ in 0..length(stream).await? {
@@ -77,7 +77,7 @@ async fn command(stream: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Vec<Str
     Ok(words)
 }
 
-/// The number in a line as `*3` and `$5`.
+/// The number in a line such as `*3` or `$5`.
 async fn length(stream: &mut (impl AsyncBufRead + Unpin)) -> io::Result<usize> {
     let mut line = String::new();
     stream.read_line(&mut line).await?;

@@ -1,13 +1,13 @@
-//! Tables for people, JSON for programs.
+//! Output as tables or as JSON.
 
 use anyhow::Result;
 use serde_json::Value;
 use std::io::{IsTerminal, Write, stdout};
 
-/// How the answer is printed.
+/// The format of the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
-    pub(super) json: bool,
+    pub(crate) json: bool,
 }
 
 impl Output {
@@ -15,19 +15,19 @@ impl Output {
         Self { json }
     }
 
-    /// Prints the value, or the text.
+    /// Prints `value` with `--json`, otherwise `text`.
     pub(crate) fn print(self, value: &Value, text: &str) -> Result<()> {
         if self.json { write(&format!("{value:#}\n")) } else { write(text) }
     }
 
-    /// Whether there is somebody to see a picture that changes.
-    pub(super) fn is_live(self) -> bool {
+    /// Whether the output is a terminal, on which a table can be redrawn.
+    pub(crate) fn is_live(self) -> bool {
         !self.json && stdout().is_terminal()
     }
 }
 
-/// Writes at once. Whoever reads may have gone (`| head`): then nothing more is worth doing.
-pub(super) fn write(text: &str) -> Result<()> {
+/// Writes and flushes. A closed pipe (`| head`) is not an error.
+pub(crate) fn write(text: &str) -> Result<()> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -35,7 +35,7 @@ pub(super) fn write(text: &str) -> Result<()> {
     }
 }
 
-/// Rows under their headings, in columns; numbers to the right.
+/// A table with aligned columns; columns of numbers are right-aligned.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
@@ -58,13 +58,13 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A table; where there are no rows, a sentence that says what is empty and what to do.
+/// A table, or `empty` if there are no rows.
 pub(crate) fn table_or(headings: &[&str], rows: &[Vec<String>], empty: &str) -> String {
     if rows.is_empty() { format!("{empty}\n") } else { table(headings, rows) }
 }
 
-/// The beginning of a text on one line.
-pub(crate) fn short(text: &str, characters_max: usize) -> String {
+/// The text on one line, cut to `characters_max`.
+pub(crate) fn truncated(text: &str, characters_max: usize) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if plain.chars().count() <= characters_max {
         return plain;
@@ -72,22 +72,22 @@ pub(crate) fn short(text: &str, characters_max: usize) -> String {
     plain.chars().take(characters_max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A body: as text if it is one, else in hexadecimal digits.
-pub(crate) fn readable(bytes: &[u8]) -> String {
+/// UTF-8 as it is, other bytes in hexadecimal.
+pub(crate) fn printable(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
     }
 }
 
-/// A body as JSON if it is JSON, as text if it is one, else in hexadecimal digits under `hex`.
-pub(super) fn body_json(bytes: &[u8]) -> Value {
+/// A body as JSON: parsed if it is JSON, a string if it is UTF-8, otherwise an object with its bytes in hexadecimal.
+pub(crate) fn body_json(bytes: &[u8]) -> Value {
     if let Ok(value) = serde_json::from_slice(bytes) {
         return value;
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Value::String(text.to_owned()),
-        Err(_) => serde_json::json!({ "hex": readable(bytes) }),
+        Err(_) => serde_json::json!({ "hex": printable(bytes) }),
     }
 }
 
@@ -96,18 +96,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
+    fn table_columns_fit_their_widest_cell() {
         let rows = vec![vec!["mail".to_owned(), "1200".to_owned()], vec!["a long name".to_owned(), "7".to_owned()]];
-        let wanted = "TOPIC        WAITING\nmail            1200\na long name        7\n";
-        assert_eq!(table(&["TOPIC", "WAITING"], &rows), wanted);
-        assert_eq!(table_or(&["TOPIC", "WAITING"], &rows, "no topic"), wanted);
+        let expected = "TOPIC        WAITING\nmail            1200\na long name        7\n";
+        assert_eq!(table(&["TOPIC", "WAITING"], &rows), expected);
+        assert_eq!(table_or(&["TOPIC", "WAITING"], &rows, "no topic"), expected);
         assert_eq!(table_or(&["TOPIC", "WAITING"], &[], "no topic"), "no topic\n");
     }
 
     #[test]
-    fn bodies_are_shown_as_what_they_are() {
-        assert_eq!(short("two\nlines and more", 9), "two line…");
-        assert_eq!(readable(b"\xff\x01"), "ff01");
+    fn bodies_are_printed_as_json_text_or_hex() {
+        assert_eq!(truncated("two\nlines and more", 9), "two line…");
+        assert_eq!(printable(b"\xff\x01"), "ff01");
         assert_eq!(body_json(br#"{"to":1}"#), serde_json::json!({ "to": 1 }));
         assert_eq!(body_json(b"plain"), serde_json::json!("plain"));
         assert_eq!(body_json(b"\xff"), serde_json::json!({ "hex": "ff" }));

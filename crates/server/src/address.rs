@@ -1,8 +1,8 @@
-//! The addresses `doctor` is given. What is printed of them never holds a password.
+//! Server addresses from the command line. Their printed form never contains a password.
 
 use url::Url;
 
-/// What kind of server an address names.
+/// The kind of server that an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Redis,
@@ -11,37 +11,37 @@ pub(crate) enum Kind {
     Sqlite,
 }
 
-/// One address.
+/// The address of one server.
 #[derive(Debug)]
 pub(crate) struct Address {
     pub(crate) kind: Kind,
-    /// As it was given, with its secrets: for connecting only.
+    /// The address as given, including secrets; only for connecting.
     pub(crate) url: String,
-    /// For people: without password and options.
+    /// The address without password and options, for output.
     pub(crate) shown: String,
     secrets: Vec<String>,
 }
 
 impl Address {
-    /// Reads the `position`th argument, or says in one sentence what is wrong with it, without repeating it.
+    /// Parses the `position`th argument. The error message does not repeat the argument, which may contain a password.
     pub(crate) fn read(position: usize, text: &str) -> Result<Self, String> {
         let kind = kind(text).ok_or_else(|| {
-            format!("argument {position} is no address doctor knows: write redis://, rediss://, mysql://, postgres:// or sqlite:")
+            format!("argument {position} is not a supported address: use redis://, rediss://, mysql://, postgres:// or sqlite:")
         })?;
         if kind == Kind::Sqlite {
             let shown = text.split('?').next().unwrap_or(text).to_owned();
             return Ok(Self { kind, url: text.to_owned(), shown, secrets: Vec::new() });
         }
-        let url = Url::parse(text).map_err(|error| format!("argument {position} is no address: {error}"))?;
+        let url = Url::parse(text).map_err(|error| format!("argument {position} is not a valid address: {error}"))?;
         let mut shown = url.clone();
         shown.set_query(None);
         shown.set_fragment(None);
-        // An address without a host cannot have a password, and nothing to remove is no error.
+        // Fails only for an address without a host, which has no password.
         let _ = shown.set_password(None);
         Ok(Self { kind, url: text.to_owned(), shown: shown.to_string(), secrets: secrets(&url) })
     }
 
-    /// The text with every secret of this address taken out: servers and drivers sometimes repeat what they were given.
+    /// `text` with every secret of this address masked: servers and drivers may repeat the address in their errors.
     pub(crate) fn without_secrets(&self, text: &str) -> String {
         self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
@@ -58,17 +58,17 @@ fn kind(text: &str) -> Option<Kind> {
     }
 }
 
-/// The password as written and as meant, and whatever stands in options.
+/// The password, as written and decoded, and the values of password options.
 fn secrets(url: &Url) -> Vec<String> {
     let written = url.password().map(str::to_owned);
-    // `%41` in an address is `A` to the server.
-    let meant = written.as_deref().map(|text| {
+    // The server sees `A` where the address has `%41`.
+    let decoded = written.as_deref().map(|text| {
         url::form_urlencoded::parse(text.replace('+', "%2B").as_bytes())
             .map(|(name, _)| name.into_owned())
             .collect::<String>()
     });
     let options = url.query_pairs().filter(|(name, _)| name.contains("pass")).map(|(_, value)| value.into_owned());
-    written.into_iter().chain(meant).chain(options).filter(|secret| !secret.is_empty()).collect()
+    written.into_iter().chain(decoded).chain(options).filter(|secret| !secret.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_never_shown() {
+    fn passwords_are_not_printed() {
         for url in [
             "redis://user:s%65cret@host:6379/1",
             "mysql://user:s%65cret@host/db?password=another",
@@ -93,17 +93,17 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_repeats_is_cleaned() {
-        let cleaned =
+    fn secrets_in_server_errors_are_masked() {
+        let masked =
             read("redis://user:s%65cret@host").map(|address| address.without_secrets("no secret, no s%65cret"));
-        assert_eq!(cleaned, Ok("no ***, no ***".to_owned()));
+        assert_eq!(masked, Ok("no ***, no ***".to_owned()));
     }
 
     #[test]
-    fn an_unknown_address_is_not_repeated() {
-        let sentence = read("secret").map(|address| address.shown);
-        let wanted =
-            "argument 1 is no address doctor knows: write redis://, rediss://, mysql://, postgres:// or sqlite:";
-        assert_eq!(sentence, Err(wanted.to_owned()));
+    fn unsupported_address_is_not_repeated_in_error() {
+        let error = read("secret").map(|address| address.shown);
+        let expected =
+            "argument 1 is not a supported address: use redis://, rediss://, mysql://, postgres:// or sqlite:";
+        assert_eq!(error, Err(expected.to_owned()));
     }
 }

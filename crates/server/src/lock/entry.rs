@@ -1,20 +1,20 @@
-//! What is found under a name: an exclusive lock, a read/write lock, a semaphore; as a row, as text, as JSON.
+//! A lock that is in use, and its forms for output: a table row, text, JSON.
 
-use crate::queue::output::{readable, short};
-use crate::queue::time::span;
+use crate::output::{printable, truncated};
+use crate::time::span;
 use anyhow::Result;
 use evenkeel::lock::pool::steps::{PERMITS_MAX, PoolHolder, PoolState};
 use evenkeel::lock::steps::Holder;
 use evenkeel::{Keel, Token};
 use serde_json::{Value, json};
 
-/// Widest column of a holder's words.
-const WORDS_WIDTH: usize = 40;
+/// Maximum width of the holders' metadata.
+const METADATA_WIDTH: usize = 40;
 
-/// The headings of [`Found::row`].
+/// The headings of [`Entry::row`].
 pub(super) const HEADINGS: [&str; 7] = ["LOCK", "KIND", "FENCE", "STATE", "HELD FOR", "WAITING", "HOLDER"];
 
-/// What a name stands for.
+/// The kind of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Kind {
     /// An exclusive lock
@@ -25,8 +25,8 @@ pub(super) enum Kind {
     Semaphore,
 }
 
-/// What is in use under a name.
-pub(super) enum Found {
+/// A lock that is in use.
+pub(super) enum Entry {
     Lock(Holder),
     Rw(PoolState),
     Semaphore(PoolState),
@@ -45,14 +45,14 @@ impl Kind {
         Ok(names.iter().map(ToString::to_string).collect())
     }
 
-    /// What is there under `name`; nothing if nobody uses it.
-    pub(super) async fn find(self, keel: &Keel, name: &str) -> Result<Option<Found>> {
+    /// The lock of this name, if it is in use.
+    pub(super) async fn find(self, keel: &Keel, name: &str) -> Result<Option<Entry>> {
         let in_use = |state: Option<PoolState>| state.filter(|state| !state.is_idle());
         Ok(match self {
-            Self::Lock => keel.lock(name).inspect().await?.map(Found::Lock),
-            Self::Rw => in_use(keel.rw_lock(name).inspect().await?).map(Found::Rw),
-            // Whoever only looks need not know how many permits there are.
-            Self::Semaphore => in_use(keel.semaphore(name, 1).inspect().await?).map(Found::Semaphore),
+            Self::Lock => keel.lock(name).inspect().await?.map(Entry::Lock),
+            Self::Rw => in_use(keel.rw_lock(name).inspect().await?).map(Entry::Rw),
+            // The number of permits matters only for acquiring them.
+            Self::Semaphore => in_use(keel.semaphore(name, 1).inspect().await?).map(Entry::Semaphore),
         })
     }
 
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-impl Found {
+impl Entry {
     fn kind(&self) -> Kind {
         match self {
             Self::Lock(_) => Kind::Lock,
@@ -76,47 +76,47 @@ impl Found {
 
     fn state(&self) -> String {
         match self {
-            Self::Lock(holder) if holder.lease_left_ms == 0 => "cooling".to_owned(),
+            Self::Lock(holder) if holder.lease_left_ms == 0 => "lock delay".to_owned(),
             Self::Lock(_) => "held".to_owned(),
             Self::Rw(state) if state.holders.is_empty() => "free".to_owned(),
-            Self::Rw(state) if state.holders.iter().any(|holder| holder.permits == PERMITS_MAX) => "written".to_owned(),
-            Self::Rw(state) => format!("{} reading", state.holders.len()),
+            Self::Rw(state) if state.holders.iter().any(|holder| holder.permits == PERMITS_MAX) => {
+                "write-locked".to_owned()
+            }
+            Self::Rw(state) => format!("readers: {}", state.holders.len()),
             Self::Semaphore(state) => {
-                let out: u32 = state.holders.iter().map(|holder| holder.permits).sum();
-                format!("{out} of {} out", state.permits_in_all)
+                let held: u32 = state.holders.iter().map(|holder| holder.permits).sum();
+                format!("{held} of {} permits held", state.permits_in_all)
             }
         }
     }
 
-    /// One line of a list.
     pub(super) fn row(&self, name: &str) -> Vec<String> {
-        let (fence, held_ms, waiting, words) = match self {
-            Self::Lock(holder) => (holder.fence.to_string(), holder.held_ms, holder.waiting, readable(&holder.words)),
+        let (fence, held_ms, waiting, metadata) = match self {
+            Self::Lock(holder) => (holder.fence.to_string(), holder.held_ms, holder.waiting, printable(&holder.words)),
             Self::Rw(state) | Self::Semaphore(state) => {
                 let first = state.holders.first();
                 let held_ms = first.map_or(0, |holder| holder.held_ms);
-                let words: Vec<String> = state.holders.iter().map(|holder| readable(&holder.words)).collect();
+                let metadata: Vec<String> = state.holders.iter().map(|holder| printable(&holder.words)).collect();
                 let fence = if self.kind() == Kind::Rw { state.fence.to_string() } else { String::new() };
-                (fence, held_ms, state.waiting, words.join(", "))
+                (fence, held_ms, state.waiting, metadata.join(", "))
             }
         };
-        let (kind, words) = (self.kind().word().to_owned(), short(&words, WORDS_WIDTH));
-        vec![name.to_owned(), kind, fence, self.state(), span(held_ms), waiting.to_string(), words]
+        let (kind, metadata) = (self.kind().word().to_owned(), truncated(&metadata, METADATA_WIDTH));
+        vec![name.to_owned(), kind, fence, self.state(), span(held_ms), waiting.to_string(), metadata]
     }
 
-    /// All that is known, for people.
     pub(super) fn text(&self, name: &str) -> String {
         let mut text = format!("{name}\n  kind     {}\n  state    {}\n", self.kind().word(), self.state());
         match self {
             Self::Lock(holder) => {
                 text.push_str(&format!(
-                    "  fence    {}\n  held for {}\n  free in  {} unless it is renewed or given back\n  waiting  {} processes\n  \
+                    "  fence    {}\n  held for {}\n  free in  {} unless renewed or released\n  waiting  {} processes\n  \
                      holder   {}\n",
                     holder.fence,
                     span(holder.held_ms),
                     span(holder.free_in_ms),
                     holder.waiting,
-                    readable(&holder.words),
+                    printable(&holder.words),
                 ));
             }
             Self::Rw(state) | Self::Semaphore(state) => {
@@ -131,7 +131,7 @@ impl Found {
                         holder.permits,
                         span(holder.held_ms),
                         span(holder.lease_left_ms),
-                        readable(&holder.words),
+                        printable(&holder.words),
                     ));
                 }
             }
@@ -139,7 +139,6 @@ impl Found {
         text
     }
 
-    /// All that is known, for programs.
     pub(super) fn json(&self, name: &str) -> Value {
         let mut value = match self {
             Self::Lock(holder) => json!({
@@ -148,7 +147,7 @@ impl Found {
                 "free_in_ms": holder.free_in_ms,
                 "held_ms": holder.held_ms,
                 "waiting": holder.waiting,
-                "holder": readable(&holder.words),
+                "holder": printable(&holder.words),
             }),
             Self::Rw(state) | Self::Semaphore(state) => json!({
                 "waiting": state.waiting,
@@ -167,7 +166,7 @@ impl Found {
     }
 }
 
-/// Holders of permits, for programs.
+/// The holders of a read/write lock or a semaphore, as JSON.
 pub(super) fn holders(holders: &[PoolHolder]) -> Value {
     let holder = |holder: &PoolHolder| {
         json!({
@@ -175,16 +174,16 @@ pub(super) fn holders(holders: &[PoolHolder]) -> Value {
             "permits": holder.permits,
             "lease_left_ms": holder.lease_left_ms,
             "held_ms": holder.held_ms,
-            "holder": readable(&holder.words),
+            "holder": printable(&holder.words),
         })
     };
     holders.iter().map(holder).collect()
 }
 
-/// Reads an owner as `show` writes it: 32 hexadecimal digits.
+/// Parses an owner as printed by `show`: 32 hexadecimal digits.
 pub(super) fn read_owner(text: &str) -> Result<Token, String> {
     let number = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32);
-    let number = number.ok_or("a holder is named by 32 hexadecimal digits, as `evenkeel lock show` prints them")?;
+    let number = number.ok_or("use the 32 hexadecimal digits that `evenkeel lock show` prints")?;
     Ok(Token::from(number.to_be_bytes()))
 }
 
@@ -194,7 +193,7 @@ mod tests {
     use evenkeel::Token;
 
     #[test]
-    fn an_owner_is_read_as_it_is_written() {
+    fn printed_owner_parses_back() {
         let owner = Token::from([0x0a; 16]);
         assert_eq!(read_owner(&format!("{owner:?}")), Ok(owner));
         for wrong in ["", "0a", "+0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0", "zz0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"] {

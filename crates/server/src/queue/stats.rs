@@ -1,59 +1,60 @@
-//! `ls` and `stats`: how the topics are.
+//! `ls` and `stats`: the statistics of topics.
 
-use super::Desk;
-use super::output::{Output, table};
-use super::prefixes;
-use super::time;
+use super::{Servers, prefixes};
+use crate::output::{Output, table};
+use crate::time;
 use anyhow::Result;
 use evenkeel::queue::topic::{Topic, TopicStats};
 use serde_json::{Value, json};
 
-/// What `stats` was asked for.
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// Which topic
+    /// Topic
     topic: String,
 }
 
-pub(super) async fn list(desk: &Desk<'_>, output: Output) -> Result<bool> {
-    let topics = super::topics(desk, &[]).await?;
-    let (rows, values) = look(&topics).await?;
+pub(super) async fn list(servers: &Servers<'_>, output: Output) -> Result<bool> {
+    let topics = super::topics(servers, &[]).await?;
+    let (rows, values) = rows(&topics).await?;
     if !rows.is_empty() {
         output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
         return Ok(true);
     }
-    let found = prefixes::find(&desk.keel).await?;
-    let hint = prefixes::hint(desk.keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
+    let found = prefixes::find(&servers.keel).await?;
+    let hint = prefixes::hint(servers.keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
     output.print(&Value::Array(values), "")?;
     eprintln!("{hint}");
-    // The queues are elsewhere: the answer to the question is no.
+    // Queues under another prefix mean that the address lacks the service's prefix.
     Ok(found.is_empty())
 }
 
-pub(super) async fn stats(desk: &Desk<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
-    let topic = super::topic(desk, &arguments.topic).await?;
+pub(super) async fn stats(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
+    let topic = super::topic(servers, &arguments.topic).await?;
     let stats = topic.stats().await?;
     output.print(&json(&topic, &stats), &(text(&topic, &stats) + super::redis_only(&topic)))?;
     Ok(true)
 }
 
-/// Headings of [`look`].
+/// The headings of [`rows`].
 pub(super) const HEADINGS: [&str; 8] = ["TOPIC", "WAITING", "DUE", "LATE", "RUNNING", "DEAD", "DONE", "STATE"];
 
-/// A row and a value for each topic.
-pub(super) async fn look(topics: &[Topic]) -> Result<(Vec<Vec<String>>, Vec<Value>)> {
+/// The statistics of each topic, as table rows and as JSON.
+pub(super) async fn rows(topics: &[Topic]) -> Result<(Vec<Vec<String>>, Vec<Value>)> {
     let (mut rows, mut values) = (Vec::new(), Vec::new());
     for topic in topics {
         let stats = topic.stats().await?;
         let total = &stats.total;
         let late = if total.ready == 0 { "-".to_owned() } else { time::span(stats.late_ms()) };
-        let figures = [total.waiting(), total.ready];
-        let mut row = vec![topic.name().to_owned()];
-        row.extend(figures.map(|figure| figure.to_string()));
-        row.push(late);
-        row.extend([total.leased, total.dead, total.totals.done].map(|figure| figure.to_string()));
-        row.push(state(&stats));
-        rows.push(row);
+        rows.push(vec![
+            topic.name().to_owned(),
+            total.waiting().to_string(),
+            total.ready.to_string(),
+            late,
+            total.leased.to_string(),
+            total.dead.to_string(),
+            total.totals.done.to_string(),
+            state(&stats),
+        ]);
         values.push(json(topic, &stats));
     }
     Ok((rows, values))
@@ -62,7 +63,7 @@ pub(super) async fn look(topics: &[Topic]) -> Result<(Vec<Vec<String>>, Vec<Valu
 fn state(stats: &TopicStats) -> String {
     match stats.total.paused_until {
         None if stats.total.workers == 0 => "no workers".to_owned(),
-        None => "open".to_owned(),
+        None => "active".to_owned(),
         Some(u64::MAX) => "paused".to_owned(),
         Some(until) => format!("paused until {}", time::text(until)),
     }
@@ -74,7 +75,7 @@ fn text(topic: &Topic, stats: &TopicStats) -> String {
     let oldest = total
         .oldest_due
         .map_or_else(|| "-".to_owned(), |due| format!("{} ({})", time::text(due), time::distance(due, total.now)));
-    let happened = total.totals;
+    let totals = total.totals;
     let rows = [
         ("state", state(stats)),
         ("shards", topic.shards().to_string()),
@@ -82,27 +83,26 @@ fn text(topic: &Topic, stats: &TopicStats) -> String {
         ("rows in SQL", stats.rows.map_or_else(|| "-".to_owned(), |rows| rows.to_string())),
         ("due now", total.ready.to_string()),
         ("oldest due", oldest),
-        ("running", format!("{} ({} silent past their lease)", total.leased, total.lapsed)),
+        ("running", format!("{} ({} with an expired lease)", total.leased, total.lapsed)),
         ("dead letters", total.dead.to_string()),
         ("workers", total.workers.to_string()),
         ("bytes", total.bytes.to_string()),
-        ("created", happened.created.to_string()),
-        ("done", happened.done.to_string()),
-        ("retried", happened.retried.to_string()),
-        ("lapsed, crashed", format!("{}, {}", happened.lapsed, happened.crashed)),
-        ("died, redriven", format!("{}, {}", happened.died, happened.redriven)),
-        ("expired, discarded", format!("{}, {}", happened.expired, happened.discarded)),
-        ("revoked, deleted", format!("{}, {}", happened.revoked, happened.deleted)),
-        ("lost by Redis", happened.ghosts.to_string()),
+        ("created", totals.created.to_string()),
+        ("done", totals.done.to_string()),
+        ("retried", totals.retried.to_string()),
+        ("expired leases, crashes", format!("{}, {}", totals.lapsed, totals.crashed)),
+        ("died, redriven", format!("{}, {}", totals.died, totals.redriven)),
+        ("expired, discarded", format!("{}, {}", totals.expired, totals.discarded)),
+        ("revoked, deleted", format!("{}, {}", totals.revoked, totals.deleted)),
+        ("lost by Redis", totals.ghosts.to_string()),
     ];
-    let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, figure)| vec![name.to_owned(), figure]).collect();
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     table(&["TOPIC", topic.name()], &rows)
 }
 
-/// The same figures by name.
 fn json(topic: &Topic, stats: &TopicStats) -> Value {
     let total = &stats.total;
-    let happened = total.totals;
+    let totals = total.totals;
     let [urgent, high, normal, low] = total.waiting;
     json!({
         "topic": topic.name(),
@@ -123,10 +123,10 @@ fn json(topic: &Topic, stats: &TopicStats) -> Value {
         "paused": total.paused_until.is_some(),
         "paused_until_ms": total.paused_until.filter(|until| *until != u64::MAX),
         "totals": {
-            "created": happened.created, "done": happened.done, "retried": happened.retried,
-            "lapsed": happened.lapsed, "crashed": happened.crashed, "died": happened.died,
-            "expired": happened.expired, "discarded": happened.discarded, "revoked": happened.revoked,
-            "redriven": happened.redriven, "deleted": happened.deleted, "lost": happened.ghosts,
+            "created": totals.created, "done": totals.done, "retried": totals.retried,
+            "lapsed": totals.lapsed, "crashed": totals.crashed, "died": totals.died,
+            "expired": totals.expired, "discarded": totals.discarded, "revoked": totals.revoked,
+            "redriven": totals.redriven, "deleted": totals.deleted, "lost": totals.ghosts,
         },
     })
 }

@@ -1,9 +1,14 @@
 //! Redis (or Valkey) as a child process.
 
+mod old;
+mod options;
+
+pub use old::OldRedis;
+pub use options::RedisOptions;
+
 use super::instance::{Instance, control_methods};
 use super::port::Port;
 use super::program::Program;
-use super::redis_options::RedisOptions;
 use super::{certificates, readiness};
 use crate::folder::Folder;
 use crate::process::Launch;
@@ -15,13 +20,13 @@ use std::time::Duration;
 
 const SOCKET: &str = "socket";
 
-/// How long the kit's own commands may take; a debugger or a paused server makes them fail, not hang.
+/// The deadline of the test kit's own commands, so that they fail instead of hanging on a paused server.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// One Redis on 127.0.0.1, gone when dropped.
+/// One Redis on 127.0.0.1, which ends when dropped.
 ///
-/// Its own commands ([`Redis::command`], readiness) go over a Unix socket as the default user, so they work whatever the port
-/// speaks and whoever may log in there.
+/// The test kit's own commands ([`Redis::command`], readiness) use a Unix socket and the default user, so they work with TLS and with ACL
+/// users on the port.
 #[derive(Debug)]
 pub struct Redis {
     instance: Instance,
@@ -31,15 +36,15 @@ pub struct Redis {
 control_methods!(Redis);
 
 impl Redis {
-    /// Starts a server and returns once it answers.
+    /// Starts a server and returns once it is ready.
     ///
-    /// Errors: it is not installed, or did not start; the text carries the end of its log.
+    /// Errors: the server is not installed, or did not start; the error contains the end of its log.
     pub async fn start(options: RedisOptions) -> Result<Redis> {
         let program = Program::find("EVENKEEL_REDIS_SERVER", &["redis-server", "valkey-server"])?;
         readiness::on_free_port(async |port| Redis::start_on(&program, &options, port).await).await
     }
 
-    /// How a client reaches it: `redis://[user:password@]127.0.0.1:PORT`, or `rediss://` with TLS.
+    /// The address: `redis://[user:password@]127.0.0.1:PORT`, or `rediss://` with TLS.
     #[must_use]
     pub fn url(&self) -> String {
         let scheme = if self.options.tls { "rediss" } else { "redis" };
@@ -51,13 +56,13 @@ impl Redis {
         format!("{scheme}://{login}127.0.0.1:{}", self.port())
     }
 
-    /// With [`RedisOptions::tls`]: the authority a client has to trust, as a PEM file.
+    /// With [`RedisOptions::tls`]: the certificate authority for clients, as a PEM file.
     #[must_use]
     pub fn tls_authority(&self) -> PathBuf {
         certificates::authority(self.folder())
     }
 
-    /// With [`RedisOptions::tls_clients`]: a certificate that lets a client in.
+    /// With [`RedisOptions::tls_clients`]: a certificate for a client.
     #[must_use]
     pub fn tls_client(&self) -> certificates::Identity {
         certificates::client(self.folder())
@@ -70,20 +75,20 @@ impl Redis {
             command.arg(word);
         });
         let mut connection = self.connection().await?;
-        command.query_async(&mut connection).await.with_context(|| format!("redis-server refused {}", brief(words)))
+        command.query_async(&mut connection).await.with_context(|| format!("redis-server rejected {}", brief(words)))
     }
 
-    /// Where the kit itself connects.
+    /// The Unix socket for the test kit's own commands.
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder().join(SOCKET)
     }
 
-    /// The inline command that logs the default user in, if that takes one.
+    /// The inline command that authenticates the default user, if it has a password.
     pub(crate) fn login(&self) -> Option<String> {
         self.options.password.as_ref().map(|password| format!("AUTH {password}"))
     }
 
-    /// A new connection of the default user over the Unix socket, for the test's own questions.
+    /// A new connection of the default user over the Unix socket.
     pub async fn connection(&self) -> Result<MultiplexedConnection> {
         connect(self.folder(), &self.options).await
     }
@@ -99,8 +104,7 @@ impl Redis {
         Ok(redis)
     }
 
-    /// The Unix socket opens after the port. A server that loads its append-only file answers PING with an error until it is
-    /// done.
+    /// The Unix socket opens after the port. A server that loads its append-only file replies to PING with an error until it is ready.
     async fn until_ready(&mut self) -> Result<()> {
         let options = &self.options;
         let ping = async |folder: &Path| {
@@ -140,7 +144,7 @@ fn launch(program: &Program, options: &RedisOptions, port: &Port, folder: &Path)
     launch.arguments(&options.arguments)
 }
 
-/// A command as an error shows it: values may be megabytes.
+/// A command for an error message: shortened, because values may be megabytes.
 fn brief(words: &[&str]) -> String {
     words.iter().map(|word| word.chars().take(40).collect::<String>()).take(6).collect::<Vec<_>>().join(" ")
 }
