@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "an example tells what it does")]
 
 use evenkeel::Keel;
-use evenkeel::queue::steps::Revoked;
+use evenkeel::queue::Revoked;
 use evenkeel::queue::{Delivery, JobId, Queue};
 use std::convert::Infallible;
 use std::sync::Arc;

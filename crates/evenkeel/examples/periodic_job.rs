@@ -4,8 +4,8 @@
 #![expect(clippy::print_stdout, reason = "an example tells what it does")]
 
 use evenkeel::Keel;
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Cron, Missed, Queue};
+use evenkeel::queue::{Found, State};
 use std::time::Duration;
 
 #[tokio::main(flavor = "current_thread")]

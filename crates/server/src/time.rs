@@ -1,6 +1,6 @@
 //! Parsing and formatting of times and time spans.
 
-use evenkeel::queue::steps::When;
+use evenkeel::queue::When;
 use jiff::Timestamp;
 
 /// Formats as `2026-11-21T18:00:00.000Z`, or as the number if it is out of range.

@@ -3,7 +3,6 @@
 use super::{Finding, Rule, Tree};
 use std::collections::BTreeSet;
 
-const SOURCES: &str = "crates/evenkeel/src/";
 const TABLE: &str = "crates/testkit/src/mutants";
 const LUA_MARK: &str = "-- guard: ";
 
@@ -16,7 +15,7 @@ pub(crate) const RULE: Rule = Rule {
 fn check(tree: &Tree) -> Vec<Finding> {
     let table = table(tree);
     let mut findings = Vec::new();
-    for file in tree.files().iter().filter(|file| file.is_under(&[SOURCES])) {
+    for file in tree.files().iter().filter(|file| file.in_library().is_some()) {
         let guards: Vec<(usize, &str)> = if file.is_rust() {
             file.code().flat_map(|(line, text)| called(line, text)).collect()
         } else if file.path.ends_with(".lua") {
@@ -53,8 +52,8 @@ mod tests {
         let source = "//! `guard(\"example\")` is only a comment.\nif guard(\"known\") && guard(\"unknown\") {}\n";
         let script = "if a then return 0 end -- guard: script_only\n";
         let tree = Tree::of([
-            ("crates/evenkeel/src/cache/memory.rs", source),
-            ("crates/evenkeel/src/cache/scripts/fill-1.lua", script),
+            ("crates/protocol/src/cache/memory.rs", source),
+            ("crates/protocol/src/cache/scripts/fill-1.lua", script),
             ("crates/testkit/src/mutants.rs", "const ROWS: &[&str] = &[\"known\"];"),
         ]);
         let found: Vec<_> = check(&tree).into_iter().map(|finding| (finding.line, finding.what)).collect();

@@ -30,8 +30,8 @@ mod tests {
     #[test]
     fn scripts_and_rows_without_each_other_are_found() {
         let tree = Tree::of([
-            ("crates/evenkeel/src/cache/scripts/fill-1.lua", ""),
-            ("crates/evenkeel/src/cache/scripts/lease-1.lua", ""),
+            ("crates/protocol/src/cache/scripts/fill-1.lua", ""),
+            ("crates/protocol/src/cache/scripts/lease-1.lua", ""),
             (PAGE, "| `ns:c` | `fill-1.lua`, `gone-1.lua` |\n"),
         ]);
         let found: Vec<_> = check(&tree).into_iter().map(|finding| finding.what).collect();

@@ -109,7 +109,7 @@ mod tests {
     const GOOD: &str = "-- Gives it back.\n-- KEYS 1 lock   ARGV 1 owner\n-- Replies 1 released\n-- Cost O(1)\nlocal held = redis.call('GET', KEYS[1])\nheld = held or ''\nif held == ARGV[1] then return 1 end -- guard: owner\nreturn 0\n";
 
     fn found(name: &str, text: &str) -> Vec<String> {
-        let tree = Tree::of([(format!("crates/evenkeel/src/lock/scripts/{name}"), text)]);
+        let tree = Tree::of([(format!("crates/protocol/src/lock/scripts/{name}"), text)]);
         check(&tree).into_iter().map(|finding| finding.what).collect()
     }
 

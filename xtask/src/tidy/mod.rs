@@ -2,7 +2,6 @@
 //!
 //! The rules also run as a test, so `cargo nextest run` checks them, too.
 
-mod boundaries;
 mod changelog;
 mod extremes;
 mod guarantees;
@@ -49,7 +48,6 @@ impl Finding {
 const RULES: &[Rule] = &[
     headers::RULE,
     sizes::RULE,
-    boundaries::RULE,
     text::RULE,
     lua::RULE,
     manifests::RULE,

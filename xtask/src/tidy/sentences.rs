@@ -5,7 +5,6 @@ use crate::tidy::tree::File;
 use std::collections::BTreeSet;
 
 const PAGE: &str = "docs/sentences.md";
-const SOURCES: &str = "crates/evenkeel/src/";
 
 /// The columns of a row: items, sentence, tests.
 const TESTS: usize = 2;
@@ -18,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let items: Vec<_> = tree.rust().filter(|file| file.is_under(&[SOURCES])).flat_map(items).collect();
+    let items: Vec<_> = tree.rust().filter(|file| file.in_library().is_some()).flat_map(items).collect();
     let known: BTreeSet<_> = items.iter().map(|item| item.name.as_str()).collect();
     let tests = guarantees::tests(tree);
     let mut listed = BTreeSet::new();
@@ -56,8 +55,8 @@ struct Item {
 }
 
 fn items(file: &File) -> Vec<Item> {
-    let inner = file.path.strip_prefix(SOURCES).unwrap_or(&file.path);
-    let module = inner.split(['/', '.']).next().unwrap_or(inner);
+    let inner = file.in_library().unwrap_or_default();
+    let module = inner.split(['/', '.']).next().unwrap_or(&inner);
     let (mut items, mut owner, mut docs) = (Vec::new(), String::new(), String::new());
     let mut attribute = false;
     for (line, text) in file.lines() {

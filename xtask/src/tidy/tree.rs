@@ -23,6 +23,15 @@ impl File {
         folders.iter().any(|folder| self.path.starts_with(folder))
     }
 
+    /// The path of a source of the library within it, whichever of its crates it is in: `cache/cache.rs`, `link/options.rs`.
+    pub(crate) fn in_library(&self) -> Option<String> {
+        if let Some(inner) = self.path.strip_prefix("crates/link/src/") {
+            let is_shared = ["clock.rs", "token.rs"].contains(&inner);
+            return Some(if is_shared { inner.to_owned() } else { format!("link/{inner}") });
+        }
+        ["crates/evenkeel/src/", "crates/protocol/src/"].iter().find_map(|crate_| Some(self.path.strip_prefix(crate_)?.to_owned()))
+    }
+
     pub(crate) fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }

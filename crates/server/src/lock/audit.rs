@@ -1,7 +1,7 @@
 //! The audit line of a broken lock: the user who broke it, the holder, and the reason.
 
-use evenkeel::lock::pool::steps::PoolHolder;
-use evenkeel::lock::steps::Holder;
+use evenkeel::lock::Holder;
+use evenkeel::lock::PoolHolder;
 use serde_json::{Value, json};
 
 /// Writes the audit line of an exclusive lock, one JSON object, to standard error, so that log collectors see it.

@@ -3,8 +3,8 @@
 use crate::output::{printable, truncated};
 use crate::time::span;
 use anyhow::Result;
-use evenkeel::lock::pool::steps::{PERMITS_MAX, PoolHolder, PoolState};
-use evenkeel::lock::steps::Holder;
+use evenkeel::lock::Holder;
+use evenkeel::lock::{PERMITS_MAX, PoolHolder, PoolState};
 use evenkeel::{Keel, Token};
 use serde_json::{Value, json};
 

@@ -4,9 +4,9 @@ use super::Servers;
 use crate::output::Output;
 use crate::time;
 use anyhow::{Result, bail};
-use evenkeel::queue::job::{Priority, Retries};
-use evenkeel::queue::steps::{Enqueued, When};
 use evenkeel::queue::topic::NewTopicJob;
+use evenkeel::queue::{Enqueued, When};
+use evenkeel::queue::{Priority, Retries};
 use serde_json::json;
 
 /// The id of the JSON codec, which most topics use.

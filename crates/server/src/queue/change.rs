@@ -4,7 +4,7 @@ use super::Servers;
 use crate::output::Output;
 use crate::time;
 use anyhow::{Result, bail};
-use evenkeel::queue::steps::{Reschedule, Rescheduled, Revoked};
+use evenkeel::queue::{Reschedule, Rescheduled, Revoked};
 use serde_json::{Value, json};
 
 #[derive(clap::Args)]

@@ -5,9 +5,9 @@ use crate::output::{Output, body_json, printable, table, table_or, truncated};
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::queue::RetryDelay;
-use evenkeel::queue::job::{ErrorClass, Job, JobId, Note, Retries, Stamp};
-use evenkeel::queue::steps::{Found, Listed, State};
 use evenkeel::queue::topic::{Place, Seen};
+use evenkeel::queue::{ErrorClass, Job, JobId, Note, Retries, Stamp};
+use evenkeel::queue::{Found, Listed, State};
 use serde_json::{Value, json};
 
 /// Maximum width of a body or an error in a table.

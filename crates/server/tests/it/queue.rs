@@ -2,8 +2,9 @@
 
 use crate::program::{Ran, evenkeel_async};
 use evenkeel::Keel;
-use evenkeel::queue::steps::{Outcome, QueueSteps, SettleAndClaim, Settled, Shard};
-use evenkeel::queue::{Delivery, Handled, RedisQueue, RetryDelay};
+use evenkeel::queue::{Delivery, Handled, RetryDelay};
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::steps::{Outcome, QueueSteps, SettleAndClaim, Settled, Shard};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::process::{Command, Stdio};

@@ -3,8 +3,9 @@
 use crate::program::{Ran, evenkeel_async};
 use evenkeel::Keel;
 use evenkeel::queue::Queue;
-use evenkeel::queue::steps::{Found, Outcome, QueueSteps, SettleAndClaim, Settled, State};
+use evenkeel::queue::{Found, State};
 use evenkeel::sql::{Database, migrate};
+use evenkeel_protocol::queue::steps::{Outcome, SettleAndClaim, Settled};
 use serde_json::{Value, json};
 use sqlx::Pool;
 use std::time::Duration;

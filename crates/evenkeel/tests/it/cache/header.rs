@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::header::{Entry, HEADER_LEN, Header, HeaderError, LeaseBlock, Value, Verdict, Window};
-use evenkeel::cache::steps::Generation;
+use evenkeel_protocol::cache::header::{Entry, HEADER_LEN, Header, HeaderError, LeaseBlock, Value, Verdict, Window};
+use evenkeel_protocol::cache::steps::Generation;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

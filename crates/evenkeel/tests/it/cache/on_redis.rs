@@ -2,7 +2,7 @@
 
 use evenkeel::Token;
 use evenkeel::cache::CacheError;
-use evenkeel::cache::steps::{CacheSteps, Ended, Filled, Leased, Why};
+use evenkeel_protocol::cache::steps::{CacheSteps, Ended, Filled, Leased, Why};
 use redis::Value;
 use testkit::conformance::cache::player::{LIFE_MS, Player, asked, expiring, granted, loaded};
 use testkit::conformance::cache::{Backend, OnRedis};

@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::header::Entry;
-use evenkeel::cache::keys::CacheKeys;
-use evenkeel::cache::memory::{EntryStore, MemoryCache};
-use evenkeel::cache::steps::{
+use evenkeel::clock::TestClock;
+use evenkeel_protocol::cache::header::Entry;
+use evenkeel_protocol::cache::keys::CacheKeys;
+use evenkeel_protocol::cache::memory::{EntryStore, MemoryCache};
+use evenkeel_protocol::cache::steps::{
     BeginWrite, Begun, CacheSteps, Fill, Filled, Generation, Invalidation, Lease, Leased, Mode, Why,
 };
-use evenkeel::clock::TestClock;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 //! (L1) In some order of the two, a watchdog outlived its lock; in another, nobody gave the lock back.
 
 #[expect(dead_code, reason = "the file of the library, of which these tests use a part")]
-#[path = "../../../src/lock/latch.rs"]
+#[path = "../../../src/lock/hold/latch.rs"]
 mod latch;
 
 mod atomics {

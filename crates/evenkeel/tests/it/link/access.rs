@@ -58,7 +58,7 @@ async fn a_user_may_what_its_rules_say() -> Result<()> {
 
 /// Every read would come from the database, and only a metric would say why.
 #[tokio::test]
-async fn user_without_rights_to_the_keys_is_told_once() -> Result<()> {
+async fn user_without_rights_to_the_keys_is_tracked_once() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().user("app", "secret", "~other:* &* +@all")).await?;
     let log = Log::begin();
     let keel = Keel::connect(&redis.url()).await?;

@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
-use evenkeel::queue::steps::{Enqueued, Found, Shard, State};
 use evenkeel::queue::topic::Topic;
 use evenkeel::queue::{Handled, JobId, Queue};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Shard, State};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};

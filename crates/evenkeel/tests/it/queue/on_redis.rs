@@ -4,11 +4,12 @@ use anyhow::Result;
 use bytes::Bytes;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkError, LinkOptions};
-use evenkeel::queue::job::{JobId, JobSpec, Keep, Unique, UniqueKey};
-use evenkeel::queue::steps::{
+use evenkeel::queue::QueueError;
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{
     Enqueued, ITEMS_MAX, NewJob, Outcome, Put, PutChange, QueueSteps, Redrive, Revoked, State, Verdict, When,
 };
-use evenkeel::queue::{QueueError, RedisQueue};
 use testkit::conformance::queue::{Consumer, World, invariants, job};
 use testkit::servers::{Redis, RedisOptions};
 

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::queue::RetryDelay;
-use evenkeel::queue::job::{
+use evenkeel_protocol::queue::job::{
     ErrorClass, ErrorNote, Job, JobId, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey,
 };
-use evenkeel::queue::record::{HEADER_BYTES, Record, encode_job, encoded_len};
+use evenkeel_protocol::queue::record::{HEADER_BYTES, Record, encode_job, encoded_len};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use evenkeel::link::LinkError;
-use evenkeel::queue::steps::{Enqueued, NewJob, QueueSteps};
-use evenkeel::queue::{QueueError, RedisQueue};
+use evenkeel::queue::QueueError;
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::steps::{Enqueued, NewJob, QueueSteps};
 use futures_util::future::{join_all, poll_fn};
 use std::task::Poll;
 use testkit::conformance::queue::{World, job};

@@ -3,13 +3,14 @@
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use evenkeel::Keel;
-use evenkeel::queue::job::{JobId, Priority};
-use evenkeel::queue::steps::{
-    Found, Outcome, QueueSteps, Rescheduled, Revoked, SettleAndClaim, Settled, Shard, State, When,
-};
+use evenkeel::queue::QueueError;
 use evenkeel::queue::topic::alert::{AlertKind, AlertLimits, Watch};
 use evenkeel::queue::topic::{Filter, NewTopicJob, Place, Topic};
-use evenkeel::queue::{QueueError, RedisQueue};
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::job::{JobId, Priority};
+use evenkeel_protocol::queue::steps::{
+    Found, Outcome, QueueSteps, Rescheduled, Revoked, SettleAndClaim, Settled, Shard, State, When,
+};
 use std::collections::BTreeSet;
 use testkit::conformance::queue::{Consumer, job};
 use testkit::park::{self, SharedRedis};
@@ -71,7 +72,7 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     assert_eq!(topic.stats().await?.total.waiting(), 20);
 
     let again = topic.add(new("job 3", When::In(0))).await?;
-    assert_eq!(again, (ids[3], evenkeel::queue::steps::Enqueued::Duplicate));
+    assert_eq!(again, (ids[3], evenkeel_protocol::queue::steps::Enqueued::Duplicate));
     let revoked = topic.revoke(&[ids[5], job("unknown").id, ids[0]]).await?;
     assert_eq!(revoked, [Revoked::Revoked, Revoked::Unknown, Revoked::Revoked], "in the order of the call");
     assert_eq!(topic.reschedule(ids[7], When::In(60_000)).await?, Rescheduled::Changed);

@@ -2,10 +2,10 @@
 
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::job::End;
-use evenkeel::queue::steps::{Enqueued, Found, Limits, QueueSteps, Rescheduled, Revoked, State, When};
 use evenkeel::queue::topic::{NewTopicJob, Place as Among, Topic};
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError};
+use evenkeel_protocol::queue::job::End;
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Limits, Rescheduled, Revoked, State, When};
 use std::convert::Infallible;
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
@@ -349,8 +349,12 @@ async fn a_page_of_rows_and_store_is_complete_and_in_order<DB: Tested>(place: Pl
     }
     // What the store moves by itself is due later there than its row says.
     let (steps, shard) = desk.queue.steps(&sent[0]);
-    let moved =
-        evenkeel::queue::steps::Reschedule { id: sent[0], when: Some(When::In(DAY_MS)), body: None, codec: None };
+    let moved = evenkeel_protocol::queue::steps::Reschedule {
+        id: sent[0],
+        when: Some(When::In(DAY_MS)),
+        body: None,
+        codec: None,
+    };
     steps.reschedule(&shard, &[moved]).await.unwrap();
     for limit in [1, 4, 7, 30, 31] {
         let (mut all, mut after) = (Vec::new(), None);

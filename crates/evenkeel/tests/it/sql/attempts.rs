@@ -2,12 +2,10 @@
 
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::steps::{
-    Found, Outcome, QueueSteps, Receipt, Rescheduled, Revoked, SettleAndClaim, Settled, State,
-};
 use evenkeel::queue::topic::{Place as Among, Topic};
 use evenkeel::queue::{Delivery, JobId, Queue, RetryDelay};
 use evenkeel::sql::migrate;
+use evenkeel_protocol::queue::steps::{Found, Outcome, Receipt, Rescheduled, Revoked, SettleAndClaim, Settled, State};
 use sqlx::Row;
 use sqlx::mysql::{MySqlPool, MySqlPoolOptions};
 use std::time::Duration;

@@ -3,9 +3,9 @@
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
-use evenkeel::queue::job::End;
-use evenkeel::queue::steps::{Enqueued, Found, QueueSteps, Rescheduled, Revoked, State};
 use evenkeel::queue::{Delivery, JobId, Queue, Retries};
+use evenkeel_protocol::queue::job::End;
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,9 +146,9 @@ async fn a_revoked_job_never_runs_whatever_the_store_says<DB: Tested>(place: Pla
     let other = opened(&place).await;
     assert_eq!(other.revoke(&id).await.unwrap(), Revoked::Revoked);
     let (steps, shard) = old.steps(&id);
-    let early = evenkeel::queue::steps::Reschedule {
+    let early = evenkeel_protocol::queue::steps::Reschedule {
         id,
-        when: Some(evenkeel::queue::steps::When::In(0)),
+        when: Some(evenkeel_protocol::queue::steps::When::In(0)),
         body: None,
         codec: None,
     };

@@ -2,9 +2,9 @@
 
 use super::databases::Tested;
 use evenkeel::Keel;
-use evenkeel::queue::steps::{Found, QueueSteps, State};
 use evenkeel::queue::{Delivery, JobId, Queue};
 use evenkeel::sql::migrate;
+use evenkeel_protocol::queue::steps::{Found, State};
 use serde::{Deserialize, Serialize};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Sqlite, SqlitePool};

@@ -2,11 +2,11 @@
 
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::job::{End, Retries};
-use evenkeel::queue::steps::{Enqueued, Found, QueueSteps, Rescheduled, Revoked, State, When};
 use evenkeel::queue::topic::Place as Among;
 use evenkeel::queue::topic::{NewTopicJob, Topic};
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError};
+use evenkeel_protocol::queue::job::{End, Retries};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State, When};
 use std::convert::Infallible;
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};

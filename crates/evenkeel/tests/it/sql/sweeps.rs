@@ -2,9 +2,9 @@
 
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::job::{FORGET_MS, Keep};
-use evenkeel::queue::steps::{Beat, Found, Put, PutChange, QueueSteps, Report, SettleAndClaim, Settled, State};
 use evenkeel::queue::{Delivery, JobId, Queue};
+use evenkeel_protocol::queue::job::{FORGET_MS, Keep};
+use evenkeel_protocol::queue::steps::{Beat, Found, Put, PutChange, Report, SettleAndClaim, Settled, State};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -152,7 +152,7 @@ async fn done_in_store_alone_does_not_end_live_row<DB: Tested>(place: Place<DB>)
         let (steps, shard) = stage.queue.steps(&id);
         let mut worker = Consumer::default();
         let Settled::Done(claimed) = steps.settle_and_claim(&shard, &worker.call(1)).await.unwrap() else { panic!() };
-        let done = vec![(claimed.deliveries[0].receipt, evenkeel::queue::steps::Outcome::Done)];
+        let done = vec![(claimed.deliveries[0].receipt, evenkeel_protocol::queue::steps::Outcome::Done)];
         steps.settle_and_claim(&shard, &SettleAndClaim { settlements: done, ..worker.call(0) }).await.unwrap();
         assert!(matches!(stage.in_store(id).await, Some(Found::Ended(_))));
         stage.flush(is_flushed).await;

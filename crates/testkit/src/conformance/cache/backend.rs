@@ -3,12 +3,12 @@
 use crate::park::{SharedRedis, redis};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::cache::keys::CacheKeys;
-use evenkeel::cache::memory::{EntryStore, MemoryCache};
-use evenkeel::cache::redis::RedisCache;
-use evenkeel::cache::steps::CacheSteps;
 use evenkeel::clock::TestClock;
 use evenkeel::link::{Link, LinkOptions};
+use evenkeel_protocol::cache::keys::CacheKeys;
+use evenkeel_protocol::cache::memory::{EntryStore, MemoryCache};
+use evenkeel_protocol::cache::redis::RedisCache;
+use evenkeel_protocol::cache::steps::CacheSteps;
 use std::sync::Arc;
 use std::time::Duration;
 

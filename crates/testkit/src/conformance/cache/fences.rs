@@ -2,7 +2,7 @@
 
 use super::Backend;
 use super::player::{Player, Served, asked, expiring, granted, hit, loaded, stale};
-use evenkeel::cache::steps::{Fill, Filled, Why};
+use evenkeel_protocol::cache::steps::{Fill, Filled, Why};
 
 /// The classical stale fill: a reader reads the row and pauses; a writer commits and invalidates; the reader stores what it
 /// read. The old value is then served until its ttl, with nobody left to correct it.

@@ -3,8 +3,8 @@
 use super::Backend;
 use super::player::{LEASE_MS, LIFE_MS, Player, SOFT_MS, asked, granted, hit, loaded};
 use evenkeel::Token;
-use evenkeel::cache::header::Entry;
-use evenkeel::cache::steps::{Fill, Filled, Lease, Leased, Why};
+use evenkeel_protocol::cache::header::Entry;
+use evenkeel_protocol::cache::steps::{Fill, Filled, Lease, Leased, Why};
 
 /// A hot key goes missing and everybody loads it at once.
 pub async fn while_one_loads_others_wait<B: Backend>(backend: &B) {

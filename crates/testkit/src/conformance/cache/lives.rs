@@ -3,8 +3,8 @@
 use super::Backend;
 use super::player::{HARD_MS, KEEP_MS, LIFE_MS, Player, SOFT_MS, Served, asked, expiring, granted, hit, loaded, stale};
 use evenkeel::Token;
-use evenkeel::cache::header::Entry;
-use evenkeel::cache::steps::{Fill, Filled, Invalidation, Lease, Mode, Why};
+use evenkeel_protocol::cache::header::Entry;
+use evenkeel_protocol::cache::steps::{Fill, Filled, Invalidation, Lease, Mode, Why};
 
 /// What is served goes from good to due to nothing, and the key goes with it.
 pub async fn a_value_is_served_until_its_hard_expiry<B: Backend>(backend: &B) {

@@ -3,8 +3,8 @@
 use super::Backend;
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::header::{Entry, Header, Verdict};
-use evenkeel::cache::steps::{
+use evenkeel_protocol::cache::header::{Entry, Header, Verdict};
+use evenkeel_protocol::cache::steps::{
     BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Generation, Grant, Invalidation, Lease, Leased, Mode, Renewed,
     Why,
 };

@@ -3,8 +3,8 @@
 use super::Backend;
 use super::player::{LEASE_MS, Player, SCHEMA, asked, expiring, granted, hit};
 use bytes::Bytes;
-use evenkeel::cache::header::Entry;
-use evenkeel::cache::steps::{Filled, Lease, Leased, Why};
+use evenkeel_protocol::cache::header::Entry;
+use evenkeel_protocol::cache::steps::{Filled, Lease, Leased, Why};
 
 fn other_schema() -> Lease {
     Lease { schema: SCHEMA + 1, ..asked(Why::Miss) }

@@ -2,7 +2,7 @@
 
 use super::Backend;
 use super::player::{LAG_MS, LEASE_MS, LIFE_MS, Player, Served, asked, expiring, granted, hit, loaded};
-use evenkeel::cache::steps::{Fill, Filled, Grant, Invalidation, Lease, Why};
+use evenkeel_protocol::cache::steps::{Fill, Filled, Grant, Invalidation, Lease, Why};
 
 fn versioned(grant: Grant, version: u64) -> Fill {
     Fill { version: Some(version), ..loaded(grant, &format!("v{version}")) }

@@ -6,7 +6,7 @@ use super::player::{
     opening, stale,
 };
 use evenkeel::Token;
-use evenkeel::cache::steps::{Begun, Ended, Filled, Leased, Renewed, Why};
+use evenkeel_protocol::cache::steps::{Begun, Ended, Filled, Leased, Renewed, Why};
 
 const OPEN: Begun = Begun::Open { remaining_ms: WINDOW_MS };
 

@@ -4,7 +4,7 @@ use super::world::{LEASE_MS, Party, World};
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel::lock::Fence;
-use evenkeel::lock::steps::{Acquire, Acquired, FENCE_MAX, LockSteps, WORDS_BYTES_MAX};
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, FENCE_MAX, LockSteps, WORDS_BYTES_MAX};
 
 /// One at a time.
 pub async fn a_free_lock_is_granted_and_then_taken<L: LockSteps>(world: &World<L>) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::world::{LEASE_MS, Party, World};
 use anyhow::{Context, Result};
 use evenkeel::lock::Fence;
-use evenkeel::lock::steps::{Acquire, Holder, LockSteps, Released, Renewed};
+use evenkeel_protocol::lock::steps::{Acquire, Holder, LockSteps, Released, Renewed};
 
 /// SQL has seen a fence that Redis forgot: the holder's is lifted above it, once.
 pub async fn a_fence_that_fell_behind_is_raised<L: LockSteps>(world: &World<L>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::world::{LEASE_MS, Party, World};
 use anyhow::Result;
-use evenkeel::lock::steps::{Acquire, Acquired, LockSteps, Release, Released};
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released};
 
 const NOBODY_WAITS: Released = Released::Released { others_waiting: 0 };
 

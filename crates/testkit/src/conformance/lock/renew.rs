@@ -2,7 +2,7 @@
 
 use super::world::{LEASE_MS, Party, World};
 use anyhow::Result;
-use evenkeel::lock::steps::{Acquire, LockSteps, Renewed};
+use evenkeel_protocol::lock::steps::{Acquire, LockSteps, Renewed};
 
 /// A lease counts from its last renewal.
 pub async fn a_renewal_counts_from_now<L: LockSteps>(world: &World<L>) -> Result<()> {

@@ -5,8 +5,8 @@
 use super::world::{Party, World};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use evenkeel::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
 use evenkeel::lock::{Fence, LockName};
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::{BTreeMap, HashMap, VecDeque};

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::clock::{Clock, TestClock};
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
-use evenkeel::lock::{Fence, LockName, MemoryLock, RedisLock};
+use evenkeel::lock::{Fence, LockName};
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
+use evenkeel_protocol::lock::{MemoryLock, RedisLock};
 use std::sync::atomic::AtomicU64;
 
 /// The lease of the suite's holders.

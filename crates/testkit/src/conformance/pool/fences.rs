@@ -4,7 +4,7 @@ use super::world::{World, owner, permits, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
 use evenkeel::lock::Fence;
-use evenkeel::lock::pool::steps::{Ask, Asked, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{Ask, Asked, PoolSteps};
 
 /// Readers at the same time have one fence, and one name beside it: none of them refuses another in SQL.
 pub async fn readers_share_a_fence<P: PoolSteps>(world: &World<P>) -> Result<()> {

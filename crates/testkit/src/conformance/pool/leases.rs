@@ -3,8 +3,8 @@
 use super::world::{World, owner, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
-use evenkeel::lock::pool::steps::{Ask, PoolSteps};
-use evenkeel::lock::steps::{Released, Renewed};
+use evenkeel_protocol::lock::pool::steps::{Ask, PoolSteps};
+use evenkeel_protocol::lock::steps::{Released, Renewed};
 
 /// A lease counts from its last renewal.
 pub async fn a_shared_lease_counts_from_its_renewal<P: PoolSteps>(world: &World<P>) -> Result<()> {

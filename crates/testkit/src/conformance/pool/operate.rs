@@ -4,8 +4,8 @@ use super::world::{PERMITS, World, owner, permits, reader, waiting, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::{Context, Result};
 use evenkeel::lock::Fence;
-use evenkeel::lock::pool::steps::{Ask, PoolHolder, PoolState, PoolSteps};
-use evenkeel::lock::steps::{Released, Renewed};
+use evenkeel_protocol::lock::pool::steps::{Ask, PoolHolder, PoolState, PoolSteps};
+use evenkeel_protocol::lock::steps::{Released, Renewed};
 
 /// Who looks sees all who hold some, their words, and how many wait.
 pub async fn who_looks_sees_all_holders<P: PoolSteps>(world: &World<P>) -> Result<()> {
@@ -53,10 +53,10 @@ pub async fn all_holders_are_broken<P: PoolSteps>(world: &World<P>) -> Result<()
 /// A read/write lock and a semaphore of one name have nothing in common.
 pub async fn pools_of_two_kinds_are_apart<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&writer(1)).await?;
-    let twin = evenkeel::lock::pool::steps::Pool { kind: world.desks.kind, name: world.shelf.name.clone() };
+    let twin = evenkeel_protocol::lock::pool::steps::Pool { kind: world.desks.kind, name: world.shelf.name.clone() };
     assert!(world.pools.inspect(&twin).await?.is_none());
     let granted = world.pools.acquire(&twin, &permits(1, 1)).await?;
-    assert!(matches!(granted, evenkeel::lock::pool::steps::Asked::Granted { .. }), "{granted:?}");
+    assert!(matches!(granted, evenkeel_protocol::lock::pool::steps::Asked::Granted { .. }), "{granted:?}");
     assert_eq!(world.pools.release(&twin, owner(1)).await?, Released::Released { others_waiting: 0 });
     assert_eq!(world.readers().await?, [owner(1)]);
     Ok(())

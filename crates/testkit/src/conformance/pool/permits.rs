@@ -4,8 +4,8 @@ use super::world::{PERMITS, World, permits, reader};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::lock::pool::steps::{Ask, Asked, LEASE_MS_MAX, PERMITS_MAX, PoolSteps};
-use evenkeel::lock::steps::{FENCE_MAX, Released, WORDS_BYTES_MAX};
+use evenkeel_protocol::lock::pool::steps::{Ask, Asked, LEASE_MS_MAX, PERMITS_MAX, PoolSteps};
+use evenkeel_protocol::lock::steps::{FENCE_MAX, Released, WORDS_BYTES_MAX};
 
 /// The next one waits for the first lease that ends.
 pub async fn no_more_than_there_are<P: PoolSteps>(world: &World<P>) -> Result<()> {

@@ -3,8 +3,8 @@
 use super::world::{World, owner, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
-use evenkeel::lock::pool::steps::{Asked, PoolSteps};
-use evenkeel::lock::steps::Released;
+use evenkeel_protocol::lock::pool::steps::{Asked, PoolSteps};
+use evenkeel_protocol::lock::steps::Released;
 
 /// Readers do not wait for each other; a writer waits for all of them.
 pub async fn readers_share_and_a_writer_is_alone<P: PoolSteps>(world: &World<P>) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::conformance::cache::side_by_side::SEED_VARIABLE;
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use evenkeel::lock::Fence;
-use evenkeel::lock::pool::steps::{Ask, Kind, PERMITS_MAX, Pool, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{Ask, Kind, PERMITS_MAX, Pool, PoolSteps};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::{BTreeMap, VecDeque};

@@ -3,8 +3,8 @@
 use super::world::{World, permits, reader, waiting, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
-use evenkeel::lock::pool::steps::{PoolSteps, TURN_MS, WAITING_MS};
-use evenkeel::lock::steps::Released;
+use evenkeel_protocol::lock::pool::steps::{PoolSteps, TURN_MS, WAITING_MS};
+use evenkeel_protocol::lock::steps::Released;
 
 /// Readers that came and went in turns kept a writer out for ever.
 pub async fn a_waiting_writer_keeps_later_readers_back<P: PoolSteps>(world: &World<P>) -> Result<()> {
@@ -27,7 +27,7 @@ pub async fn a_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(world: &Wor
         world.renew(1).await?;
         world.shut_for(&waiting(writer(2))).await?;
         let asked = world.pools.acquire(&world.shelf, &reader(100 + second)).await?;
-        if matches!(asked, evenkeel::lock::pool::steps::Asked::Granted { .. }) {
+        if matches!(asked, evenkeel_protocol::lock::pool::steps::Asked::Granted { .. }) {
             passed.push(second);
             world.leave(100 + second).await?;
         }

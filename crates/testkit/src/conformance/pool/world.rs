@@ -8,10 +8,10 @@ use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::clock::{Clock, TestClock};
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel::lock::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, PoolSteps};
-use evenkeel::lock::pool::{MemoryPool, RedisPool};
-use evenkeel::lock::steps::{Released, Renewed};
 use evenkeel::lock::{Fence, LockName};
+use evenkeel_protocol::lock::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, PoolSteps};
+use evenkeel_protocol::lock::pool::{MemoryPool, RedisPool};
+use evenkeel_protocol::lock::steps::{Released, Renewed};
 use std::sync::atomic::AtomicU64;
 
 /// Permits of the suite's semaphore.

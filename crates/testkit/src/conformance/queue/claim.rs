@@ -3,9 +3,11 @@
 use super::world::{Consumer, World, job, plain};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
-use evenkeel::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
-use evenkeel::queue::record::Record;
-use evenkeel::queue::steps::{Delivered, ITEMS_MAX, NewJob, Outcome, QueueSteps, SettleAndClaim, Settled, When};
+use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
+use evenkeel_protocol::queue::record::Record;
+use evenkeel_protocol::queue::steps::{
+    Delivered, ITEMS_MAX, NewJob, Outcome, QueueSteps, SettleAndClaim, Settled, When,
+};
 
 fn with_priority(name: &str, priority: Priority, delay_ms: u64) -> NewJob {
     NewJob { when: When::In(delay_ms), spec: JobSpec { priority, ..job(name).spec }, ..job(name) }
@@ -87,7 +89,7 @@ pub async fn a_lost_reply_is_repeated<Q: QueueSteps>(world: &World<Q>) -> Result
     world.given(&[job("d")]).await?;
     let again = world.settle_and_claim(&call).await?;
     assert_eq!(again.verdicts, answer.verdicts);
-    let receipts = |claimed: &evenkeel::queue::steps::Claimed| -> Vec<_> {
+    let receipts = |claimed: &evenkeel_protocol::queue::steps::Claimed| -> Vec<_> {
         claimed.deliveries.iter().map(|delivered| delivered.receipt).collect()
     };
     assert_eq!(receipts(&again), receipts(&answer));

@@ -3,8 +3,8 @@
 use super::world::{Consumer, World, job};
 use anyhow::Result;
 use evenkeel::queue::QueueError;
-use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Retries, Unique, UniqueKey};
-use evenkeel::queue::steps::{Enqueued, ITEMS_MAX, Limits, NewJob, Outcome, QueueSteps, When};
+use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{Enqueued, ITEMS_MAX, Limits, NewJob, Outcome, QueueSteps, When};
 
 fn remembered(name: &str) -> NewJob {
     NewJob { spec: JobSpec { keep: Keep::AfterEnd(60_000), ..job(name).spec }, ..job(name) }

@@ -2,9 +2,9 @@
 
 use super::world::{Consumer, World, job};
 use anyhow::{Context, Result, bail};
-use evenkeel::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
-use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Priority, Stamp, Unique, UniqueKey};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
+use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Priority, Stamp, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{
     Enqueued, Found, Limits, NewJob, Outcome, Put, PutAnswer, PutChange, QueueSteps, Receipt, Revoked, SettleAndClaim,
     Settled, Shard, State, Tick, Ticked, When,
 };

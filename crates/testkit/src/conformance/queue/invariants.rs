@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use evenkeel::link::Link;
-use evenkeel::queue::job::{ErrorClass, Job, Note, Retries};
-use evenkeel::queue::record::Record;
-use evenkeel::queue::steps::{MARKERS_MAX, Shard};
+use evenkeel_protocol::queue::job::{ErrorClass, Job, Note, Retries};
+use evenkeel_protocol::queue::record::Record;
+use evenkeel_protocol::queue::steps::{MARKERS_MAX, Shard};
 use redis::{Cmd, FromRedisValue, Value, cmd, from_redis_value, pipe};
 use std::collections::{BTreeMap, BTreeSet};
 

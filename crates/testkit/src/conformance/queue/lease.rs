@@ -2,8 +2,8 @@
 
 use super::world::{Consumer, World, job};
 use anyhow::Result;
-use evenkeel::queue::job::{ErrorClass, JobSpec, Retries};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{ErrorClass, JobSpec, Retries};
+use evenkeel_protocol::queue::steps::{
     Fate, NewJob, Outcome, QueueSteps, Report, Rescue, SettleAndClaim, Settled, State, Verdict, WORKER_COUNTED_MS,
     WORKER_SILENT_MS,
 };

@@ -3,8 +3,8 @@
 use super::world::{Consumer, World, job};
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Priority};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Priority};
+use evenkeel_protocol::queue::steps::{
     Enqueued, Found, ITEMS_MAX, Listed, NewJob, Outcome, QueueSteps, SettleAndClaim, State, When,
 };
 
@@ -119,7 +119,7 @@ pub async fn figures_add_up<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     assert_eq!((stats.totals.created, stats.totals.died), (4, 1));
     let mut bytes = 0;
     for name in ["a", "b", "low", "later"] {
-        bytes += evenkeel::queue::record::encoded_len(&world.live(job(name).id).await?);
+        bytes += evenkeel_protocol::queue::record::encoded_len(&world.live(job(name).id).await?);
     }
     assert_eq!(stats.bytes, u64::try_from(bytes)?);
     let found = world.queue.job(&world.shard, job("later").id).await?.context("unknown")?;

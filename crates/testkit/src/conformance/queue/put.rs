@@ -3,8 +3,10 @@
 use super::world::{Consumer, World, job};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::queue::job::{End, ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{
+    End, ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey,
+};
+use evenkeel_protocol::queue::steps::{
     Enqueued, Outcome, Put, PutAnswer, PutChange, QueueSteps, Restored, Revoked, State, Verdict, When,
 };
 

@@ -3,8 +3,8 @@
 use super::world::{Consumer, World, job};
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use evenkeel::queue::job::{ErrorClass, JobId, JobSpec, Note};
-use evenkeel::queue::steps::{NewJob, QueueSteps, Redrive, RedriveVerdict, Redriven, State};
+use evenkeel_protocol::queue::job::{ErrorClass, JobId, JobSpec, Note};
+use evenkeel_protocol::queue::steps::{NewJob, QueueSteps, Redrive, RedriveVerdict, Redriven, State};
 
 async fn redrive<Q: QueueSteps>(world: &World<Q>, redrive: u8, ids: &[JobId]) -> Result<Redriven> {
     let filter = Bytes::from(format!("filter {redrive}"));

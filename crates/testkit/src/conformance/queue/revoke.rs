@@ -3,8 +3,8 @@
 use super::world::{Consumer, World, job};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Note, Priority, REVOKE_MS_MIN};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Note, Priority, REVOKE_MS_MIN};
+use evenkeel_protocol::queue::steps::{
     Enqueued, NewJob, Outcome, QueueSteps, Reschedule, Rescheduled, Revoked, State, Verdict, When,
 };
 

@@ -3,9 +3,9 @@
 use super::world::{Consumer, World, job};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::queue::job::{ERRORS_KEPT_MAX, End, ErrorClass, JobSpec, Keep, Note, Priority, Retries};
-use evenkeel::queue::record::encoded_len;
-use evenkeel::queue::steps::{Found, NewJob, Outcome, QueueSteps, Receipt, SettleAndClaim, State, Verdict};
+use evenkeel_protocol::queue::job::{ERRORS_KEPT_MAX, End, ErrorClass, JobSpec, Keep, Note, Priority, Retries};
+use evenkeel_protocol::queue::record::encoded_len;
+use evenkeel_protocol::queue::steps::{Found, NewJob, Outcome, QueueSteps, Receipt, SettleAndClaim, State, Verdict};
 
 const NORMAL: Option<State> = Some(State::Waiting(Priority::Normal));
 

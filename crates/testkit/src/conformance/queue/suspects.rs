@@ -2,8 +2,8 @@
 
 use super::world::{Consumer, World, job, plain};
 use anyhow::Result;
-use evenkeel::queue::job::{ErrorClass, JobSpec, Retries};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{ErrorClass, JobSpec, Retries};
+use evenkeel_protocol::queue::steps::{
     Delivered, Fate, NewJob, Outcome, PUT_OFF_MAX, PUT_OFF_MS, QueueSteps, Report, Rescued, Room, SettleAndClaim, State,
 };
 

@@ -2,7 +2,7 @@
 
 use super::world::{Consumer, World, job, plain};
 use anyhow::Result;
-use evenkeel::queue::steps::{NewJob, Outcome, QueueSteps, Tick, Ticked, Verdict, When};
+use evenkeel_protocol::queue::steps::{NewJob, Outcome, QueueSteps, Tick, Ticked, Verdict, When};
 
 /// Schedulers in several processes enqueued each tick several times (asynq #395, #554, #653): the slow one came when the job was
 /// done already.

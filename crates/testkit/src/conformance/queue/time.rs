@@ -2,8 +2,8 @@
 
 use super::world::{Consumer, World, job};
 use anyhow::Result;
-use evenkeel::queue::job::{End, JobSpec, Keep};
-use evenkeel::queue::steps::{Enqueued, Found, NewJob, Outcome, QueueSteps, Verdict, When};
+use evenkeel_protocol::queue::job::{End, JobSpec, Keep};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, NewJob, Outcome, QueueSteps, Verdict, When};
 
 /// A published design kept due times in seconds of the client's clock, and one measured peer started jobs up to a second early.
 pub async fn a_job_is_never_early<Q: QueueSteps>(world: &World<Q>) -> Result<()> {

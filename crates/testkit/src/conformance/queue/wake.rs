@@ -2,7 +2,7 @@
 
 use super::world::{Consumer, World, job};
 use anyhow::Result;
-use evenkeel::queue::steps::{MARKERS_MAX, NewJob, Outcome, QueueSteps, Reschedule, SettleAndClaim, When};
+use evenkeel_protocol::queue::steps::{MARKERS_MAX, NewJob, Outcome, QueueSteps, Reschedule, SettleAndClaim, When};
 
 fn after(name: &str, delay_ms: u64) -> NewJob {
     NewJob { when: When::In(delay_ms), ..job(name) }

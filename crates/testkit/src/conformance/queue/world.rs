@@ -6,12 +6,12 @@ use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::clock::{Clock, TestClock};
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel::queue::job::{Job, JobId, JobSpec};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{Job, JobId, JobSpec};
+use evenkeel_protocol::queue::steps::{
     Beat, Claimed, Delivered, Enqueued, Found, NewJob, Next, Outcome, QueueSteps, Receipt, Report, Rescue, Rescued,
     Room, SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
 };
-use evenkeel::queue::{MemoryQueue, RedisQueue};
+use evenkeel_protocol::queue::{MemoryQueue, RedisQueue};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 on_both! {
     programs_with_different_lifetimes_share_their_entries
-    program_with_another_codec_is_told_once_a_minute
+    program_with_another_codec_is_tracked_once_a_minute
     program_with_another_near_cache_hears_of_changes
 }
 
@@ -37,7 +37,7 @@ async fn programs_with_different_lifetimes_share_their_entries(rig: Rig) {
     assert_eq!(get(&short, &db).await, some("c"), "without `keep` the old value is gone for all");
 }
 
-async fn program_with_another_codec_is_told_once_a_minute(rig: Rig) {
+async fn program_with_another_codec_is_tracked_once_a_minute(rig: Rig) {
     let (json, db) = (rig.rows().await, Db::with("a"));
     let packed = rig.process().await.cache("row").ttl(Duration::from_secs(600)).codec(MessagePack).build().unwrap();
     assert_eq!(get(&json, &db).await, some("a"));

@@ -2,8 +2,8 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, ended, state};
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Handled, JobId, Priority, Reaction};
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
 
 on_both! {

@@ -4,8 +4,8 @@ use super::desk::{Office, open};
 use super::leases::supersede;
 use super::rig::{Mail, Rig, ended, state};
 use super::suspects::crashed;
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Batch, BatchHandled, Consumer, Handled, JobId, Priority, QueueError};
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 

@@ -2,8 +2,8 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Rig, ended, state};
-use evenkeel::queue::steps::State;
 use evenkeel::queue::{Handled, JobId, Priority};
+use evenkeel_protocol::queue::steps::State;
 use std::time::Duration;
 
 on_both! {

@@ -1,8 +1,8 @@
 //! Jobs that count as accepted once replicas or a disk have them.
 
 use evenkeel::Keel;
-use evenkeel::queue::steps::Enqueued;
 use evenkeel::queue::{Durability, Queue, QueueError};
+use evenkeel_protocol::queue::steps::Enqueued;
 use std::time::Duration;
 use testkit::eventually;
 use testkit::servers::{Redis, RedisOptions};

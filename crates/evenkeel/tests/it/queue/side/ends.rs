@@ -2,8 +2,8 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Handled, Priority};
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
 
 on_both! {

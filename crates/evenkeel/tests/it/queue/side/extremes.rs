@@ -4,11 +4,11 @@
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};
 use evenkeel::clock::UnixMs;
-use evenkeel::queue::steps::{Limits, PutAnswer, State};
 use evenkeel::queue::topic::Place;
 use evenkeel::queue::{
     Cron, Durability, Handled, JobId, Order, QueueBuilder, QueueError, Retries, RetryDelay, WhenFull,
 };
+use evenkeel_protocol::queue::steps::{Limits, PutAnswer, State};
 use sqlx::SqlitePool;
 use std::time::Duration;
 

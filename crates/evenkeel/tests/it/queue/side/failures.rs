@@ -4,9 +4,9 @@ use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, state};
 use bytes::Bytes;
 use evenkeel::codec::Raw;
-use evenkeel::queue::job::ErrorClass;
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, Reaction, Retries, RetryDelay};
+use evenkeel_protocol::queue::job::ErrorClass;
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
 
 on_both! {

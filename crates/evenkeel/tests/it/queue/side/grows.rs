@@ -2,9 +2,9 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, ended, state};
-use evenkeel::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
 use evenkeel::queue::topic::Place;
 use evenkeel::queue::{Cron, Handled, JobId, Periodic, Priority, QueueError};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -178,7 +178,7 @@ async fn a_schedule_goes_on_in_its_new_shard(rig: Rig) {
 
 /// A job on its way is due nowhere: whoever took it out must not be the only one who can bring it home.
 async fn what_a_killed_mover_leaves_on_its_way_is_carried_on(rig: Rig) {
-    use evenkeel::queue::grow::{Given, GrowSteps, Item};
+    use evenkeel_protocol::queue::grow::{Given, Item};
     let mail = rig.mail_with(|builder| builder.shards(1)).await;
     let sent = send(&mail, &names("job", 8)).await;
     let topic = rig.process().await.topic("mail").await.unwrap();

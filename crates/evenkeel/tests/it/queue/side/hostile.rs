@@ -4,8 +4,8 @@
 use super::desk::open_any;
 use super::rig::{Mail, Rig, state};
 use crate::blocks::{block, unblock};
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Batch, BatchHandled, Delivery, Handled, HandlerService, JobId, Priority, Queue, Reaction};
+use evenkeel_protocol::queue::steps::{Found, State};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};

@@ -3,8 +3,8 @@
 use super::desk::{Desk, Office};
 use super::leases::supersede;
 use super::rig::{Mail, Rig, ended, state};
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Batch, Consumer, Delivery, Handled, JobId, Priority, QueueError, Reaction};
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::io;

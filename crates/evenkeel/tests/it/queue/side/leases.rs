@@ -3,9 +3,9 @@
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, state};
 use bytes::Bytes;
-use evenkeel::queue::job::{JobSpec, Keep};
-use evenkeel::queue::steps::{Found, Put, PutChange, QueueSteps, State, When};
 use evenkeel::queue::{Handled, JobId, RetryDelay};
+use evenkeel_protocol::queue::job::{JobSpec, Keep};
+use evenkeel_protocol::queue::steps::{Found, Put, PutChange, State, When};
 use std::time::Duration;
 
 on_both! {

@@ -3,8 +3,8 @@
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};
 use crate::log::Log;
-use evenkeel::queue::steps::State;
 use evenkeel::queue::{Handled, Reaction};
+use evenkeel_protocol::queue::steps::State;
 use std::time::Duration;
 
 on_both! {

@@ -2,9 +2,9 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig};
-use evenkeel::queue::job::Priority;
-use evenkeel::queue::steps::{QueueSteps, State};
 use evenkeel::queue::{Handled, JobId, Missed, Periodic, QueueError};
+use evenkeel_protocol::queue::job::Priority;
+use evenkeel_protocol::queue::steps::State;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 

@@ -3,7 +3,6 @@
 use super::desk::{Desk, open};
 use super::rig::{Rig, told};
 use evenkeel::Keel;
-use evenkeel::queue::steps::QueueSteps;
 use evenkeel::queue::{JobId, QueueError};
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 
 use evenkeel::clock::TestClock;
 use evenkeel::link::LinkOptions;
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{JobId, Queue, QueueBuilder};
 use evenkeel::{Keel, KeelBuilder};
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
 use testkit::park::{SharedRedis, redis};
 

@@ -3,9 +3,9 @@
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};
 use evenkeel::codec::Integer;
-use evenkeel::queue::job::{End, Priority};
-use evenkeel::queue::steps::{Enqueued, Found, PutAnswer, Rescheduled, Revoked, State};
 use evenkeel::queue::{Handled, JobId, Queue, QueueError, WhenFull};
+use evenkeel_protocol::queue::job::{End, Priority};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, PutAnswer, Rescheduled, Revoked, State};
 use std::time::Duration;
 
 on_both! {

@@ -3,11 +3,12 @@
 use super::desk::{Case, Desk, open};
 use super::rig::{Mail, Rig, state};
 use evenkeel::Token;
-use evenkeel::queue::job::Job;
-use evenkeel::queue::steps::{
-    Beat, Delivered, Found, QueueSteps, Report, Rescue, Room, SettleAndClaim, Settled, Shard, State, Worker,
-};
 use evenkeel::queue::{Handled, JobId, Priority};
+use evenkeel_protocol::queue::grow::GrowSteps;
+use evenkeel_protocol::queue::job::Job;
+use evenkeel_protocol::queue::steps::{
+    Beat, Delivered, Found, Report, Rescue, Room, SettleAndClaim, Settled, Shard, State, Worker,
+};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ const SHARDS: u8 = 2;
 const VISIBILITY: Duration = Duration::from_secs(30);
 
 /// Claims everything that is due in a shard, as a process that lives only for this.
-async fn claimed(steps: &impl QueueSteps, shard: &Shard) -> (Worker, Vec<Delivered>) {
+async fn claimed(steps: &dyn GrowSteps, shard: &Shard) -> (Worker, Vec<Delivered>) {
     let worker = Worker(*Token::random().as_bytes());
     let call = SettleAndClaim {
         worker,
@@ -53,7 +54,7 @@ pub(super) async fn crashed(rig: &Rig, mail: &Mail, bodies: &[&str], times: usiz
     for _ in 0..times {
         for number in 0..SHARDS {
             let (steps, shard) = mail.steps(&JobId([number; 16]));
-            let (worker, deliveries) = claimed(&steps, &shard).await;
+            let (worker, deliveries) = claimed(&*steps, &shard).await;
             let deliveries = deliveries.iter().map(|delivered| (delivered.receipt, Report::STARTED)).collect();
             steps.beat(&shard, &Beat { worker, lease_ms: LEASE_MS, deliveries }).await.unwrap();
         }

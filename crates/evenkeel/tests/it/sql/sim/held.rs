@@ -7,8 +7,8 @@ use super::world::{BROKER, BROKER_STREAM, CARRIER, NOTED, Shop, World, name};
 use async_nats::jetstream;
 use evenkeel::cache::{Freshness, Tier};
 use evenkeel::queue::JobId;
-use evenkeel::queue::job::Priority;
-use evenkeel::queue::steps::{Found, Listed, QueueSteps, State};
+use evenkeel_protocol::queue::job::Priority;
+use evenkeel_protocol::queue::steps::{Found, Listed, State};
 use futures_util::stream::{self, StreamExt};
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,9 +1,9 @@
 //! What a commit brings about, and a rollback does not (U1, U2, U8).
 
 use crate::sql::rig::{Rig, Sql};
-use evenkeel::queue::job::Note;
-use evenkeel::queue::steps::Found;
 use evenkeel::sql::{Left, Message, SqlError};
+use evenkeel_protocol::queue::job::Note;
+use evenkeel_protocol::queue::steps::Found;
 use std::task::Poll;
 use std::time::Duration;
 use testkit::eventually;

@@ -1,7 +1,7 @@
 //! Who takes part: loaders that lease, read the row and fill; writers that commit and tell.
 
 use evenkeel::Token;
-use evenkeel::cache::steps::{BeginWrite, Fill, Grant, Invalidation, Lease};
+use evenkeel_protocol::cache::steps::{BeginWrite, Fill, Grant, Invalidation, Lease};
 
 /// A loader's next move.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use crate::conformance::cache::player::{
 };
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::header::{Entry, Verdict};
-use evenkeel::cache::steps::{Begun, CacheSteps, Generation, Invalidation, Leased, Mode, Why};
+use evenkeel_protocol::cache::header::{Entry, Verdict};
+use evenkeel_protocol::cache::steps::{Begun, CacheSteps, Generation, Invalidation, Leased, Mode, Why};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::steps::{BeginWrite, CacheSteps, Fill, Invalidation, Lease, Leased};
+use evenkeel_protocol::cache::steps::{BeginWrite, CacheSteps, Fill, Invalidation, Lease, Leased};
 
 /// A call of one step.
 #[derive(Clone, Debug)]

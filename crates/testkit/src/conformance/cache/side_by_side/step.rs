@@ -1,7 +1,7 @@
 //! What may happen next, drawn at random. Steps name earlier ones by number, so that any of them can be left out.
 
 use evenkeel::Token;
-use evenkeel::cache::steps::{Generation, Mode, Why};
+use evenkeel_protocol::cache::steps::{Generation, Mode, Why};
 use rand::Rng;
 use rand::rngs::StdRng;
 

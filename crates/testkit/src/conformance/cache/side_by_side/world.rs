@@ -5,8 +5,8 @@ use super::call::{Answer, Call};
 use super::step::{Act, Cut, KEYS, Loaded, MINUTE_MS, Step};
 use crate::conformance::cache::Backend;
 use bytes::Bytes;
-use evenkeel::cache::header::Entry;
-use evenkeel::cache::steps::{BeginWrite, Fill, Grant, Invalidation, Lease, Leased};
+use evenkeel_protocol::cache::header::Entry;
+use evenkeel_protocol::cache::steps::{BeginWrite, Fill, Grant, Invalidation, Lease, Leased};
 
 /// Two backends that must not differ.
 pub(super) struct World<'a, A, B> {

@@ -3,9 +3,10 @@
 use crate::conformance::queue::world::{Consumer, World};
 use anyhow::{Result, bail};
 use bytes::Bytes;
-use evenkeel::queue::job::End;
-use evenkeel::queue::steps::{Found, Limits, Outcome, QueueSteps, State, Stats, Totals};
-use evenkeel::queue::{JobId, RedisQueue};
+use evenkeel::queue::JobId;
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::job::End;
+use evenkeel_protocol::queue::steps::{Found, Limits, Outcome, QueueSteps, State, Stats, Totals};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -4,7 +4,7 @@ use super::drain::{Place, Rest};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use evenkeel::queue::JobId;
-use evenkeel::queue::steps::NewJob;
+use evenkeel_protocol::queue::steps::NewJob;
 use std::collections::{BTreeMap, HashSet};
 
 /// Facts about jobs. Every fact is written down before the call is sent, and firmly once it was answered.

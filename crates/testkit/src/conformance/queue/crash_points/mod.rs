@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use drain::Rest;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel::queue::RedisQueue;
+use evenkeel_protocol::queue::RedisQueue;
 use ledger::Ledger;
 use process::Process;
 use std::time::Duration;

@@ -6,11 +6,12 @@ use crate::conformance::queue::world::{Consumer, ServerTime, World};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel::link::{Link, LinkState};
-use evenkeel::queue::steps::{
+use evenkeel::queue::{JobId, QueueError};
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::steps::{
     Beat, Claimed, Delivered, Enqueued, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Redriven,
     Report, Reschedule, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Shard, State, Tick, Verdict, When,
 };
-use evenkeel::queue::{JobId, QueueError, RedisQueue};
 use std::time::Duration;
 
 /// A link comes back at once; a passing test does not wait this long.

@@ -5,8 +5,8 @@ use crate::conformance::queue::world::{Consumer, job};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use evenkeel::queue::JobId;
-use evenkeel::queue::job::{JobSpec, Keep, Priority, Retries, Unique, UniqueKey};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{JobSpec, Keep, Priority, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{
     Delivered, Limits, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Rescheduled, Revoked, State, Tick, When,
 };
 
@@ -134,7 +134,7 @@ async fn lapses(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()
     process.reschedule(i.id, Some(When::In(0)), None).await?;
     process.rescue(&[f.id, g.id]).await?;
     let late = process.end(&mut silent, vec![(f, Outcome::Done), (h, Outcome::Done)]).await?;
-    ensure!(late.iter().all(|verdict| *verdict == evenkeel::queue::steps::Verdict::Lost), "{late:?}");
+    ensure!(late.iter().all(|verdict| *verdict == evenkeel_protocol::queue::steps::Verdict::Lost), "{late:?}");
     process.time.advance(1_000).await?;
     for _ in 0..2 {
         let taken = process.claim(consumer, 3).await?;

@@ -3,7 +3,7 @@
 use crate::conformance::queue::world::World;
 use anyhow::Result;
 use evenkeel::queue::JobId;
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::steps::{
     Beat, Enqueued, Fate, Limits, Listed, NewJob, Put, QueueSteps, Redrive, RedriveVerdict, Reschedule, Rescheduled,
     Rescue, Revoked, SettleAndClaim, Settled, State, Tick, Ticked,
 };

@@ -4,8 +4,8 @@ use super::call::Call;
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::queue::JobId;
-use evenkeel::queue::job::{ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{
     Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Report, Reschedule, Rescue,
     Restored, Room, SettleAndClaim, State, Tick, When, Worker,
 };

@@ -4,8 +4,8 @@ use super::call::{Answer, Call};
 use anyhow::{Result, ensure};
 use evenkeel::Token;
 use evenkeel::queue::JobId;
-use evenkeel::queue::job::Retries;
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::Retries;
+use evenkeel_protocol::queue::steps::{
     Claimed, Enqueued, Fate, Receipt, RedriveVerdict, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Ticked,
     Verdict,
 };

@@ -73,7 +73,7 @@ async fn the_writer_does_not_wait_for_the_other_connection_to_tell_it() {
 
 /// What one connection read, and another one's script changed, is told on the first.
 #[tokio::test]
-async fn a_change_is_told_on_the_connection_that_read() {
+async fn a_change_is_tracked_on_the_connection_that_read() {
     told(async {
         let stand = Stand::start("connections=2").await;
         let (rows, db) = (stand.rows(|builder| builder), Db::new());

@@ -3,9 +3,9 @@
 use super::ledger::{Effect, Ledger, Tally};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
-use evenkeel::queue::job::ErrorClass;
-use evenkeel::queue::steps::{Found, QueueSteps};
 use evenkeel::queue::{Delivery, JobId, Queue, QueueError, Retries};
+use evenkeel_protocol::queue::job::ErrorClass;
+use evenkeel_protocol::queue::steps::Found;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
