@@ -31,52 +31,52 @@ const POINTS: &[Point] = &[
     Point {
         description: "before the commit",
         verdict: NOTHING,
-        test: "sql::work::killed::{}::killed_before_the_commit_nothing_happened",
+        test: "sql::work::killed::{}::kill_before_the_commit_has_no_effect",
     },
     Point {
         description: "before the commit, on a transaction of the caller's own",
         verdict: NOTHING,
-        test: "sql::work::killed::{}::killed_before_the_commit_of_its_caller_nothing_happened",
+        test: "sql::work::killed::{}::kill_before_the_commit_of_the_caller_has_no_effect",
     },
     Point {
         description: "between the commit and the fast path",
         verdict: EVERYTHING,
-        test: "sql::work::killed::{}::killed_between_commit_and_fast_path_everything_happens",
+        test: "sql::work::killed::{}::kill_after_the_commit_loses_no_effect",
     },
     Point {
         description: "between the caller's own commit and the fast path",
         verdict: EVERYTHING,
-        test: "sql::work::killed::{}::killed_between_its_callers_commit_and_fast_path_everything_happens",
+        test: "sql::work::killed::{}::kill_after_the_commit_of_the_caller_loses_no_effect",
     },
     Point {
         description: "inside the fast path, after the invalidations",
         verdict: EVERYTHING,
-        test: "sql::work::killed::{}::killed_inside_the_fast_path_everything_happens",
+        test: "sql::work::killed::{}::kill_during_the_fast_path_loses_no_effect",
     },
     Point {
         description: "after the fast path, before the row is marked",
         verdict: EVERYTHING,
-        test: "sql::work::killed::{}::killed_after_the_fast_path_everything_happens_once_more",
+        test: "sql::work::killed::{}::kill_after_the_fast_path_repeats_the_effects",
     },
     Point {
         description: "inside the relay, works claimed",
         verdict: EVERYTHING,
-        test: "sql::relay::{}::killed::a_relay_that_dies_inside_its_claim_loses_nothing",
+        test: "sql::relay::{}::killed::relay_killed_during_a_claim_loses_nothing",
     },
     Point {
         description: "inside the relay, keys claimed",
         verdict: EVERYTHING,
-        test: "sql::relay::{}::killed::a_relay_that_dies_inside_its_claim_of_keys_loses_nothing",
+        test: "sql::relay::{}::killed::relay_killed_during_a_claim_of_keys_loses_nothing",
     },
     Point {
         description: "after carrying out, before the acknowledgement",
         verdict: EVERYTHING,
-        test: "sql::relay::{}::killed::a_relay_that_dies_after_carrying_out_loses_nothing",
+        test: "sql::relay::{}::killed::relay_killed_after_carrying_out_loses_nothing",
     },
     Point {
         description: "after publishing in order, before the acknowledgement",
         verdict: "all happened, nothing twice",
-        test: "sql::relay::{}::killed::a_relay_that_dies_after_publishing_doubles_nothing_that_is_ordered",
+        test: "sql::relay::{}::killed::relay_killed_after_publishing_repeats_no_ordered_message",
     },
 ];
 

@@ -1,7 +1,7 @@
 //! A nightly report in a time zone: two schedulers run it, the next report waits in the queue once, ahead of its time.
 //!
 //! `cargo run -p evenkeel --features queue --example periodic_job`.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::queue::{Cron, Missed, Queue};

@@ -48,7 +48,7 @@ fn every_guard_has_a_row_and_every_row_a_guard() {
 }
 
 #[test]
-fn guards_are_found_in_code_and_scripts_but_not_in_comments() {
+fn guards_are_found_in_code_and_scripts_only() {
     let rust = "// `guard(\"told\")`\nif guard(\"first\") && !guard(\"second\") {}";
     assert_eq!(guards(Path::new("a.rs"), rust), ["first", "second"]);
     let script = "if a ~= b then return 0 end -- guard: third\nreturn 1";
@@ -57,7 +57,7 @@ fn guards_are_found_in_code_and_scripts_but_not_in_comments() {
 
 /// The task runner reads the table from the program.
 #[test]
-fn the_program_prints_the_table() {
+fn program_prints_the_mutant_table() {
     let printed = std::process::Command::new(env!("CARGO_BIN_EXE_evenkeel-testkit")).arg("mutants").output().unwrap();
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&printed.stdout).unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();

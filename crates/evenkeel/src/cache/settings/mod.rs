@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_with_one_sentence() {
+    fn invalid_cache_settings_are_rejected() {
         let ttl = secs(10);
         refused(&Draft::default(), "no ttl");
         refused(&draft(Duration::from_nanos(300)), "check its unit");

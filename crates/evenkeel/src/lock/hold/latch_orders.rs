@@ -3,7 +3,7 @@
 use super::latch::Latch;
 
 #[test]
-fn what_is_lost_stays_lost() {
+fn lost_lease_stays_lost() {
     let latch = Latch::new(10);
     assert!(latch.is_held() && latch.lose() && !latch.lose());
     latch.extend(100);

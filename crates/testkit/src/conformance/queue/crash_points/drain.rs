@@ -10,7 +10,7 @@ use evenkeel_protocol::queue::steps::{Found, Limits, Outcome, QueueSteps, State,
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Rounds after which a shard that still has work is said to be stuck.
+/// Rounds after which a shard that still has jobs counts as stuck.
 const ROUNDS_MAX: usize = 100;
 
 /// What a fresh process found.
@@ -49,7 +49,7 @@ impl Rest {
     }
 }
 
-/// Drains the shard and looks where each of `ids` ended up.
+/// Drains the shard and returns where each of `ids` ended up.
 pub(super) async fn drain(world: &World<RedisQueue>, ids: &[JobId]) -> Result<Rest> {
     world.queue.resume(&world.shard).await?;
     world.queue.set_limits(&world.shard, Limits::default()).await?;
@@ -65,7 +65,7 @@ pub(super) async fn drain(world: &World<RedisQueue>, ids: &[JobId]) -> Result<Re
             return Ok(Rest { delivered, places, totals: stats.totals });
         }
         if stats.leased > 0 {
-            world.lapse().await?;
+            world.expire_leases().await?;
         }
         let claimed = world.settle_and_claim(&consumer.call(50)).await?;
         let mut call = consumer.call(0);

@@ -1,4 +1,4 @@
-//! A process under test: it makes calls over a connection that will be cut, and writes down what it asked and what it heard.
+//! A process under test: it makes calls over a connection that will be cut, and records its requests and the replies.
 
 use super::AfterTheCut;
 use super::ledger::Ledger;
@@ -58,7 +58,7 @@ impl<'a> Process<'a> {
         for (job, answer) in jobs.iter().zip(&answers) {
             match answer {
                 Enqueued::Created | Enqueued::Duplicate => self.ledger.of(job.id).accepted = true,
-                // It was not taken in: whatever it said counts for the job of that id that was there before, if any.
+                // It was not accepted: its reply is about the earlier job of that id, if any.
                 _ => {}
             }
         }
@@ -129,7 +129,7 @@ impl<'a> Process<'a> {
         Ok(self.settle(&call).await?.verdicts)
     }
 
-    pub(super) async fn beat(&mut self, consumer: &Consumer, receipts: &[Receipt]) -> Result<Vec<bool>> {
+    pub(super) async fn heartbeat(&mut self, consumer: &Consumer, receipts: &[Receipt]) -> Result<Vec<bool>> {
         let deliveries = receipts.iter().map(|receipt| (*receipt, Report::ALONE)).collect();
         let beat = Beat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries };
         self.ask(async |queue, shard| queue.beat(shard, &beat).await).await
