@@ -12,7 +12,7 @@ use evenkeel::clock::Clock;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::warn;
-use web::{Meanwhile, Note, Waiting};
+use web::{Fallback, Outage, StatusNote};
 
 /// Writes that were begun when the database is found may take so long to reach the disk.
 const WRITES_PATIENCE: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const WRITES_PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// One sentence on what is in the way.
-pub(super) async fn meanwhile(config: &Config, waiting: Waiting<'_>) -> Result<Meanwhile> {
+pub(super) async fn meanwhile(config: &Config, waiting: Outage<'_>) -> Result<Fallback> {
     let lookup = lookup(config).await?;
     let known = match &lookup {
         Some(lookup) => lookup.known().await,
@@ -40,10 +40,10 @@ pub(super) async fn meanwhile(config: &Config, waiting: Waiting<'_>) -> Result<M
     };
     let service = Service::without_database(keel.clone(), settings, Clock::system()).await?;
     let note = note(config, known.as_ref(), lookup.as_ref());
-    warn!(missing = *waiting.missing.borrow(), "{}", note());
+    warn!(missing = *waiting.cause.borrow(), "{}", note());
     let router = http::without_database(service.clone(), &waiting, note)?;
     let opened = Opened { service: service.clone(), store: service.store().clone(), keel, spool };
-    let meanwhile = Meanwhile::answers(router).closing(async move {
+    let meanwhile = Fallback::new(router).on_close(async move {
         // One that takes longer is refused by the closed spool.
         let _ = tokio::time::timeout(WRITES_PATIENCE, service.writes_ended()).await;
         drop(service);
@@ -63,7 +63,7 @@ async fn lookup(config: &Config) -> Result<Option<Lookup>> {
 }
 
 /// What works all the same, and why not more.
-fn note(config: &Config, known: Option<&Known>, lookup: Option<&Lookup>) -> Note {
+fn note(config: &Config, known: Option<&Known>, lookup: Option<&Lookup>) -> StatusNote {
     let writes = match config.write_mode {
         WriteMode::Through => "",
         WriteMode::Behind => " Writes are accepted, and wait on this machine's disk.",

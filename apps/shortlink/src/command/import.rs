@@ -5,7 +5,7 @@ use crate::config::{Config, Import, Place, Serving};
 use crate::transfer::{Counts, Destination, Format, ImportSource, Remote, Report, import};
 use anyhow::Result;
 use evenkeel::clock::Clock;
-use web::Hold;
+use web::FileLock;
 
 /// Imports a file into the configured database, or into a running service, and answers what became of its rows.
 ///
@@ -23,7 +23,7 @@ pub(super) async fn run(flags: Import, place: &Place) -> Result<Counts> {
     let config = Config::resolve(place, &Serving::default())?;
     let file = source.file.display();
     let instead = |address: &str| format!("shortlink import {file} --server {address} imports into it while it runs");
-    let _hold = Hold::take(&config.database, &config.data, "shortlink", "import into it", instead)?;
+    let _hold = FileLock::acquire(&config.database, &config.data, "shortlink", "import into it", instead)?;
     check_redis(&config).await?;
     let opened = open(&config, connect(&config).await?, None).await?;
     let mut destination = Destination::Service(opened.service.clone());

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::http;
 use anyhow::{Context, Result};
 use std::time::Duration;
-use web::{Begin, Opening, Waiting};
+use web::{Outage, Startup, StartupOptions};
 
 /// How long what is under way in the background may take once the service is asked to stop.
 const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
 /// # Errors
 /// One sentence on what is in the way.
 pub(super) async fn serve(config: Config) -> Result<()> {
-    let opening = Opening::begin(Begin {
+    let opening = Startup::begin(StartupOptions {
         program: "shortlink",
         database: &config.database,
         data: &config.data,
@@ -28,8 +28,8 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     let address = opening.address().to_string();
     let connect = async || connect(&config).await;
     let open = async |store| open(&config, store, Some(address.clone())).await;
-    let meanwhile = async |waiting: Waiting<'_>| meanwhile(&config, waiting).await;
-    let Some(web::Opened { service: opened, listener, settings, stop, hold }) =
+    let meanwhile = async |waiting: Outage<'_>| meanwhile(&config, waiting).await;
+    let Some(web::Started { service: opened, listener, settings, stop, file_lock: hold }) =
         Box::pin(opening.open(connect, open, is_away, meanwhile)).await?
     else {
         return Ok(());

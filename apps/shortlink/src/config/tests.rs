@@ -45,7 +45,7 @@ fn wrong_settings_are_one_sentence() {
         assert!(why.contains(expected) && !why.contains('\n'), "{why}");
     };
     let database = |url: &str| Place { database: Some(url.to_owned()), ..Place::default() };
-    check(&database("oracle://x"), &Serving::default(), "a database is given as mysql://");
+    check(&database("oracle://x"), &Serving::default(), "expected mysql://");
     check(&database("sqlite::memory:"), &Serving::default(), "needs the path of a file");
     let public = Serving { public_url: Some("s.example.com".to_owned()), ..Serving::default() };
     check(&Place::default(), &public, "\"public_url\" is wrong");

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use url::Url;
-use web::{HttpMetrics, Note, OwnAddress, Settings, Waiting, Wrap, site};
+use web::{HttpMetrics, Outage, OwnAddress, Settings, StatusNote, Wrap, site};
 
 /// How long a browser may keep a redirect without asking again: an edit reaches everybody within this time, and a page that
 /// loads the same short link many times asks once.
@@ -48,7 +48,7 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<()> {
     let own = OwnAddress::new(listener.local_addr()?, settings.public_url.clone());
-    let upkeep = tokio::spawn(web::keep_metrics_up(settings.prometheus.clone()));
+    let upkeep = tokio::spawn(web::run_metrics_upkeep(settings.prometheus.clone()));
     let app = app(service.clone(), own, &settings);
     let metrics = Arc::new(HttpMetrics::<Route>::register());
     let router = router(app.clone(), settings.public_url.as_ref(), Arc::clone(&metrics), |routes| routes)?;
@@ -63,12 +63,12 @@ pub async fn serve(
 ///
 /// # Errors
 /// The public address cannot be used.
-pub(crate) fn without_database(service: Service, waiting: &Waiting<'_>, note: Note) -> anyhow::Result<Router> {
-    let Waiting { address, settings, missing } = waiting;
+pub(crate) fn without_database(service: Service, waiting: &Outage<'_>, note: StatusNote) -> anyhow::Result<Router> {
+    let Outage { address, settings, cause: missing } = waiting;
     let own = OwnAddress::new(*address, settings.public_url.clone());
     let app = app(service, own, settings);
     let metrics = Arc::new(HttpMetrics::<Route>::register());
-    let tell = |routes| web::tell_missing(routes, missing.clone(), note);
+    let tell = |routes| web::explain_unavailable(routes, missing.clone(), note);
     router(app, settings.public_url.as_ref(), metrics, tell)
 }
 

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 use url::form_urlencoded;
-use web::site::{Place, frame};
+use web::site::{NavItem, layout};
 use web::{Changed, Form, Host, Problem, Query};
 
 /// Rows on one page.
@@ -75,7 +75,7 @@ async fn render(
         (form(app, host, typed, problem))
         (list(app, host, view, &request, &page))
     };
-    Ok(frame::<Assets>("Links", Place::Home, &body))
+    Ok(layout::<Assets>("Links", NavItem::Home, &body))
 }
 
 /// What just happened, in the reader's words.

@@ -3,11 +3,11 @@
 use super::dialect::Dialect;
 use super::pools::Pools;
 use super::settle::Waiting;
-use super::statement::Statement;
 use super::{Connection, Store, StoreError, with_database};
 use crate::domain::Conflict;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use web::sql::Statement;
 
 /// An accepted write that the database refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(super) async fn keep<DB: Dialect>(
     };
     // A struct of texts and numbers can always be written.
     let told = serde_json::to_string(&told).unwrap_or_default();
-    DB::send(connection, Statement::new("INSERT INTO link_conflicts (told) VALUES ").list([told])).await?;
+    DB::execute_statement(connection, Statement::new("INSERT INTO link_conflicts (told) VALUES ").list([told])).await?;
     Ok(())
 }
 
@@ -84,11 +84,12 @@ impl KeptConflict {
 impl<DB: Dialect> Pools<DB> {
     async fn conflicts(&self, limit: u32) -> Result<Vec<(i64, String)>, StoreError> {
         let select = Statement::new("SELECT id, told FROM link_conflicts ORDER BY id DESC LIMIT ");
-        Ok(DB::fetch_numbered(&mut *self.reader().await?, select.bind(i64::from(limit))).await?)
+        let rows = DB::fetch_rows(&mut *self.reader().await?, select.bind(i64::from(limit))).await?;
+        rows.iter().map(|row| Ok((DB::int_at(row, 0)?, DB::text_at(row, 1)?))).collect()
     }
 
     async fn dismiss_conflict(&self, number: i64) -> Result<bool, StoreError> {
         let delete = Statement::new("DELETE FROM link_conflicts WHERE id = ").bind(number);
-        Ok(DB::send(&mut *self.writer().await?, delete).await? > 0)
+        Ok(DB::execute_statement(&mut *self.writer().await?, delete).await? > 0)
     }
 }

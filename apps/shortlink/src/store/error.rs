@@ -77,7 +77,7 @@ impl StoreError {
     #[must_use]
     pub fn is_away(&self) -> bool {
         let Self::Unavailable(error) = self else { return false };
-        web::is_away(error)
+        web::is_unreachable(error)
     }
 
     /// Whether a write that failed so may have happened all the same (its answer was lost on the way).

@@ -18,7 +18,6 @@ mod rows;
 mod schema;
 mod settle;
 mod sqlite;
-mod statement;
 mod statements;
 mod writer;
 
@@ -29,7 +28,7 @@ pub use error::StoreError;
 pub use follow::{Change, Follow};
 pub use import::{ImportLog, ImportRow, RowOutcome};
 pub use settle::{Settled, Waiting};
-pub use web::{DatabaseUrl, DatabaseUrlRefused};
+pub use web::{DatabaseUrl, DatabaseUrlError};
 pub use writer::{Committed, Ended, Writer};
 
 use crate::codes::{CODES, CodeMaker, Key};
@@ -221,8 +220,8 @@ impl Store {
     async fn open_with(url: &DatabaseUrl, clock: Clock, schema: Schema) -> Result<Self, StoreError> {
         let connection = match url {
             DatabaseUrl::Sqlite(path) => Connection::Sqlite(sqlite::open(path, schema).await?),
-            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::open(url, &clock, schema).await?),
-            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::open(url, &clock, schema).await?),
+            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::open(url, schema).await?),
+            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::open(url, schema).await?),
         };
         let key = match &connection {
             Connection::Sqlite(pools) => prepared(pools, schema).await?,

@@ -2,20 +2,16 @@
 //! fairer and cheaper than a busy lock.
 
 use super::StoreError;
-use super::dialect::{Dialect, wire};
+use super::dialect::Dialect;
 use super::pools::{LISTS_MAX, Pools};
 use super::schema::{self, Schema};
-use super::statement::Statement;
 use sqlx::Sqlite;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use std::path::Path;
-use std::time::Duration;
+use web::sql::{Statement, sqlite_options};
 
 /// Readers at once; more would only share two cores' worth of disk cache among more threads.
 const READERS_MAX: u32 = 4;
-
-/// How long another process may keep the file locked (a backup, a command line).
-const BUSY_MAX: Duration = Duration::from_secs(10);
 
 /// What the writer keeps of the file in memory, in KiB. Both indexes are written at random places; with SQLite's usual 2 MiB an
 /// import slows down as the file grows.
@@ -29,14 +25,7 @@ const LOG_PAGES: &str = "2048";
 const LOG_BYTES: &str = "8388608";
 
 pub(super) async fn open(path: &Path, schema: Schema) -> Result<Pools<Sqlite>, StoreError> {
-    // FULL: what was answered survives a power cut, as on the other databases.
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(BUSY_MAX)
-        .pragma("journal_size_limit", LOG_BYTES);
+    let options = sqlite_options(path, LOG_BYTES);
     let writer = options.clone().pragma("cache_size", WRITER_CACHE_KIB).pragma("wal_autocheckpoint", LOG_PAGES);
     let writers = SqlitePoolOptions::new().max_connections(1).connect_with(writer).await?;
     schema::prepare(&writers, sqlx::migrate!("migrations/sqlite"), schema).await?;
@@ -52,8 +41,6 @@ pub(super) async fn closed() -> Pools<Sqlite> {
     pool.close().await;
     Pools::shared(pool.clone(), pool)
 }
-
-wire!(Sqlite);
 
 impl Dialect for Sqlite {
     // A transaction that starts as a reader and then wants to write could not wait for another process's lock.

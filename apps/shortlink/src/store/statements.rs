@@ -2,10 +2,10 @@
 
 use super::StoreError;
 use super::dialect::Dialect;
-use super::rows::{self, like_pattern, numbers_before, target_hash};
-use super::statement::Statement;
+use super::rows::{self, COLUMNS, fetch_links, like_pattern, numbers_before, target_hash};
 use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
 use std::ops::Range;
+use web::sql::Statement;
 
 /// Whether rows that are read shall stay as they are until the end of the transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,9 +15,7 @@ pub(super) enum Hold {
 }
 
 fn select() -> Statement {
-    Statement::new(
-        "SELECT id, code, target, alias, created_at, updated_at, expires_at, banned, version FROM links WHERE ",
-    )
+    Statement::new(format!("SELECT {COLUMNS} FROM links WHERE "))
 }
 
 pub(super) async fn find_many<DB: Dialect>(
@@ -32,7 +30,7 @@ pub(super) async fn find_many<DB: Dialect>(
     if hold == Hold::Yes {
         select = select.text(DB::HOLDS);
     }
-    rows::links(DB::fetch_links(connection, select).await?)
+    rows::links(fetch_links::<DB>(connection, select).await?)
 }
 
 /// [`StoreError::Duplicate`] if a code is taken; the transaction is good for nothing then.
@@ -54,7 +52,7 @@ pub(super) async fn insert<DB: Dialect>(connection: &mut DB::Connection, links: 
         insert = insert.text(", ").bind(link.banned);
         insert = insert.text(", ").bind(link.version);
     }
-    DB::send(connection, insert.text(")")).await?;
+    DB::execute_statement(connection, insert.text(")")).await?;
     Ok(())
 }
 
@@ -73,12 +71,12 @@ pub(super) async fn update<DB: Dialect>(
         update = update.text(", ended_at = NULL");
     }
     let update = update.text(", version = ").bind(link.version).text(" WHERE code = ").bind(link.code.as_str());
-    DB::send(connection, update).await?;
+    DB::execute_statement(connection, update).await?;
     Ok(())
 }
 
 pub(super) async fn delete<DB: Dialect>(connection: &mut DB::Connection, code: &Code) -> Result<(), StoreError> {
-    DB::send(connection, Statement::new("DELETE FROM links WHERE code = ").bind(code.as_str())).await?;
+    DB::execute_statement(connection, Statement::new("DELETE FROM links WHERE code = ").bind(code.as_str())).await?;
     Ok(())
 }
 
@@ -90,7 +88,7 @@ pub(super) async fn end<DB: Dialect>(
 ) -> Result<bool, StoreError> {
     let update = Statement::new("UPDATE links SET ended_at = ").bind(now_ms);
     let update = update.text(" WHERE ended_at IS NULL AND code = ").bind(code.as_str());
-    Ok(DB::send(connection, update).await? > 0)
+    Ok(DB::execute_statement(connection, update).await? > 0)
 }
 
 pub(super) async fn page<DB: Dialect>(
@@ -103,12 +101,12 @@ pub(super) async fn page<DB: Dialect>(
     };
     let rows = searched(select()).text(" ORDER BY id DESC LIMIT ").bind(i64::from(request.size()));
     let rows = rows.text(" OFFSET ").bind(i64::try_from(request.skipped()).unwrap_or(i64::MAX));
-    let found = rows::links(DB::fetch_links(connection, rows).await?)?;
+    let found = rows::links(fetch_links::<DB>(connection, rows).await?)?;
 
     let most = i64::try_from(ROWS_REACHED_MAX).unwrap_or(i64::MAX) + 1;
     let count = searched(Statement::new("SELECT COUNT(*) FROM (SELECT 1 FROM links WHERE "));
     let count = count.text(" LIMIT ").bind(most).text(") AS counted");
-    let total = DB::fetch_numbers(connection, count).await?.first().copied().unwrap_or(0);
+    let total = DB::fetch_ints(connection, count).await?.first().copied().unwrap_or(0);
     Ok(Page::counted(found, total))
 }
 
@@ -124,7 +122,7 @@ pub(super) async fn rows_after<DB: Dialect>(
         select = select.text(" AND expires_at > ").bind(now_ms);
     }
     let select = select.text(" ORDER BY id LIMIT ").bind(i64::from(limit));
-    rows::numbered(DB::fetch_links(connection, select).await?)
+    rows::numbered(fetch_links::<DB>(connection, select).await?)
 }
 
 /// Those of `targets` that some link already has, once each.
@@ -155,7 +153,7 @@ pub(super) async fn lock_imports<DB: Dialect>(connection: &mut DB::Connection) -
     // Where nothing is held, there is one writer at a time.
     if !DB::HOLDS.is_empty() {
         let lock = Statement::new("SELECT next_value FROM link_sequences WHERE name = 'imports'").text(DB::HOLDS);
-        DB::fetch_numbers(connection, lock).await?;
+        DB::fetch_ints(connection, lock).await?;
     }
     Ok(())
 }
@@ -177,7 +175,7 @@ pub(super) async fn setting_or_insert<DB: Dialect>(
 ) -> Result<String, StoreError> {
     let (before, after) = DB::KEEPS;
     let insert = Statement::new(before).text("link_settings (name, value) VALUES ").list([name, value]).text(after);
-    DB::send(connection, insert).await?;
+    DB::execute_statement(connection, insert).await?;
     let missing = || StoreError::Corrupt(format!("the setting {name:?} cannot be kept"));
     setting::<DB>(connection, name).await?.ok_or_else(missing)
 }
@@ -198,7 +196,7 @@ pub(super) async fn keep_checkpoint<DB: Dialect>(
 ) -> Result<(), StoreError> {
     let (before, after) = DB::REPLACES;
     let insert = Statement::new(before).text("link_imports (source, state) VALUES ").list([source, state]).text(after);
-    DB::send(connection, insert).await?;
+    DB::execute_statement(connection, insert).await?;
     Ok(())
 }
 
@@ -206,14 +204,14 @@ pub(super) async fn forget_checkpoint<DB: Dialect>(
     connection: &mut DB::Connection,
     source: &str,
 ) -> Result<(), StoreError> {
-    DB::send(connection, Statement::new("DELETE FROM link_imports WHERE source = ").bind(source)).await?;
+    DB::execute_statement(connection, Statement::new("DELETE FROM link_imports WHERE source = ").bind(source)).await?;
     Ok(())
 }
 
 /// The last write of the spool `source` that was settled.
 pub(super) async fn settled<DB: Dialect>(connection: &mut DB::Connection, source: &str) -> Result<u64, StoreError> {
     let select = Statement::new("SELECT state FROM link_spools WHERE source = ").bind(source);
-    let last = DB::fetch_numbers(connection, select).await?.pop();
+    let last = DB::fetch_ints(connection, select).await?.pop();
     Ok(last.and_then(|last| u64::try_from(last).ok()).unwrap_or(0))
 }
 
@@ -225,11 +223,11 @@ pub(super) async fn keep_settled<DB: Dialect>(
     let (before, after) = DB::REPLACES;
     let insert = Statement::new(before).text("link_spools (source, state) VALUES (").bind(source).text(", ");
     let insert = insert.bind(i64::try_from(sequence).unwrap_or(i64::MAX)).text(")").text(after);
-    DB::send(connection, insert).await?;
+    DB::execute_statement(connection, insert).await?;
     Ok(())
 }
 
 pub(super) async fn ping<DB: Dialect>(connection: &mut DB::Connection) -> Result<(), StoreError> {
-    DB::fetch_numbers(connection, Statement::new("SELECT next_value FROM link_sequences WHERE name = 'codes'")).await?;
+    DB::fetch_ints(connection, Statement::new("SELECT next_value FROM link_sequences WHERE name = 'codes'")).await?;
     Ok(())
 }

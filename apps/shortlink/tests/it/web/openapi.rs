@@ -1,7 +1,7 @@
 //! The OpenAPI document: what it says is what there is.
 
 use super::server::Server;
-use web::documents::dangling;
+use web::documents::dangling_references;
 
 #[tokio::test]
 async fn the_document_is_this_one() {
@@ -31,7 +31,7 @@ async fn every_documented_operation_exists_and_every_reference_leads_somewhere()
         }
     }
     assert!(operations >= 13, "{operations}");
-    assert_eq!(dangling(&document), Vec::<String>::new());
+    assert_eq!(dangling_references(&document), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ fn what_is_wrong_at_the_start_is_one_sentence() {
         (&["import"], "required arguments were not provided: <FILE>"),
         (&["--listen", "nonsense"], "cannot listen on nonsense: "),
         (&["--listen", &busy], "cannot listen on 127.0.0.1:"),
-        (&["--data", "file/below"], "cannot make the data folder file/below: "),
+        (&["--data", "file/below"], "cannot create the data folder file/below: "),
         (&["import", "packed.tsv"], "packed.tsv is compressed (gzip): unpack it first (gunzip -k packed.tsv)"),
         (
             &["--database", "sqlite:no/folder/x.db"],
@@ -46,7 +46,7 @@ fn what_is_wrong_at_the_start_is_one_sentence() {
         (&["--database", "mysql://root@127.0.0.1:1"], "a database server's address ends with the name of a database"),
         (&["--config", "gone.toml"], "cannot read the settings file gone.toml: "),
         (&["--config", "wrong.toml"], "wrong.toml, line 2: unknown field `lissen`"),
-        (&["--database", "oracle:x"], "the setting \"database\" is wrong: a database is given as mysql://"),
+        (&["--database", "oracle:x"], "the setting \"database\" is wrong: expected mysql://"),
         (&["--public-url", "x"], "the setting \"public_url\" is wrong"),
         (
             &["import", "file.tsv", "--database", "mysql://u:secret@127.0.0.1:1/x"],
