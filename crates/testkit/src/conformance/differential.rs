@@ -39,12 +39,12 @@ pub trait Differential: Sized {
 
     /// Compares everything that can be read.
     fn check(&mut self) -> impl Future<Output = Result<()>> {
-        async { Ok(()) }
+        std::future::ready(Ok(()))
     }
 
     /// What must be possible after the last step.
     fn finish(self) -> impl Future<Output = Result<()>> {
-        async { Ok(()) }
+        std::future::ready(Ok(()))
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "at_least_version",
         "A user does not see the write that was made through another process.",
-        "cache::reads::freshness::memory::minimum_version_read_sees_that_version_in_every_process",
+        "cache::reads::freshness::memory::minimum_version_read_returns_no_older_version",
     ),
     mutant(
         "fresh_refuses_stale",

@@ -108,7 +108,7 @@ async fn subscription_survives_and_reports_a_reconnect() -> Result<()> {
 }
 
 #[tokio::test]
-async fn slow_subscriber_receives_a_lag_notice() -> Result<()> {
+async fn slow_subscriber_receives_a_reset() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let mut news = link.subscribe(b"news").await?;

@@ -16,7 +16,7 @@ on_both! {
     fresh_reads_share_a_load_stored_after_they_began
     fresh_reads_without_store_share_no_earlier_load
     bounded_read_rejects_values_older_than_its_bound
-    minimum_version_read_sees_that_version_in_every_process
+    minimum_version_read_returns_no_older_version
     stale_value_is_served_at_once_during_a_load
     stale_if_error_serves_stale_only_on_error
     strong_cache_reads_fresh_by_default
@@ -111,7 +111,7 @@ async fn bounded_read_rejects_values_older_than_its_bound(rig: Rig) {
 }
 
 /// A user writes through one process and reads through another, with the version in a cookie.
-async fn minimum_version_read_sees_that_version_in_every_process(rig: Rig) {
+async fn minimum_version_read_returns_no_older_version(rig: Rig) {
     let versioned = || rig.rows_with(|builder| builder.version(|row| row.parse().unwrap()));
     let (reading, db) = (versioned().await, Db::with("7"));
     get(&reading, &db).await;

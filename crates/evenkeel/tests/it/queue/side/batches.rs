@@ -20,7 +20,7 @@ on_both! {
     crashed_job_runs_in_a_batch_of_one
     drain_starts_the_incomplete_batch
     batch_not_done_at_shutdown_is_released
-    batch_larger_than_the_concurrency_is_rejected
+    batch_of_zero_or_above_the_concurrency_is_rejected
 }
 
 const WAITING: Option<State> = Some(State::Waiting(Priority::Normal));
@@ -278,7 +278,7 @@ async fn batch_not_done_at_shutdown_is_released(rig: Rig) {
     }
 }
 
-async fn batch_larger_than_the_concurrency_is_rejected(rig: Rig) {
+async fn batch_of_zero_or_above_the_concurrency_is_rejected(rig: Rig) {
     let mail = rig.mail().await;
     for (size, slots) in [(5, 4), (0, 4)] {
         let (consumer, _cases) = consumer(&mail, size);
