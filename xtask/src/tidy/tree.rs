@@ -29,7 +29,9 @@ impl File {
             let is_shared = ["clock.rs", "token.rs"].contains(&inner);
             return Some(if is_shared { inner.to_owned() } else { format!("link/{inner}") });
         }
-        ["crates/evenkeel/src/", "crates/protocol/src/"].iter().find_map(|crate_| Some(self.path.strip_prefix(crate_)?.to_owned()))
+        ["crates/evenkeel/src/", "crates/protocol/src/"]
+            .iter()
+            .find_map(|crate_| Some(self.path.strip_prefix(crate_)?.to_owned()))
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -2,9 +2,9 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, ended, state};
-use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
 use evenkeel::queue::topic::Place;
 use evenkeel::queue::{Cron, Handled, JobId, Periodic, Priority, QueueError};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
