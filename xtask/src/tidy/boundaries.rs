@@ -1,4 +1,4 @@
-//! The invariants of ARCHITECTURE.md that show in names: who may reach Redis, who may read a clock.
+//! The invariants of ARCHITECTURE.md that show in names: only `link/` connects to Redis, only `clock.rs` reads a clock.
 
 use super::{Finding, Rule, Tree};
 use crate::tidy::tree::File;

@@ -55,7 +55,7 @@ pub fn run_some(seed: u64, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<
 async fn play_one(name: &str, events: &[Event]) -> anyhow::Result<Score> {
     let world = World::new(Clock::simulated());
     let entrant = entrants(&world)?.into_iter().find(|entrant| entrant.name == name);
-    let entrant = entrant.ok_or_else(|| anyhow::anyhow!("nobody is called {name}"))?;
+    let entrant = entrant.ok_or_else(|| anyhow::anyhow!("there is no contestant {name}"))?;
     Ok(play::play(&world, entrant.contestant, events).await)
 }
 
