@@ -144,7 +144,7 @@ class Peer:
                 return await self.renew(asked["ms"] / 1000)
             case "give back":
                 return await self.give_back()
-        raise ValueError(f"nobody can {what}")
+        raise ValueError(f"unknown request: {what}")
 
 
 async def main():

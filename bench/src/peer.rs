@@ -1,5 +1,5 @@
-//! Caches of others, each in a process of its own on the client's core: what they need changes nothing of what they are compared
-//! with, and both sides of a round run alone.
+//! Peer caches, each in a process of its own on the client's core, so that their dependencies do not affect ours and both sides of a round
+//! run alone.
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
@@ -85,7 +85,7 @@ impl Peers {
     }
 }
 
-/// A peer's process, asked from a runtime that goes on meanwhile: a link whose heart does not beat is replaced.
+/// The process of a peer. The runtime keeps running during a request, because a link without heartbeats is replaced.
 #[derive(Clone)]
 pub(crate) struct Process(Arc<Mutex<Peers>>);
 

@@ -16,7 +16,7 @@ pub(crate) fn script(name: &str, variable: &str, needs: &str) -> Result<Command>
     let mut probe = Command::new(&python);
     probe.args(["-c", PROBE]).args(needs.split(' ')).stderr(Stdio::null());
     if !probe.status().is_ok_and(|status| status.success()) {
-        bail!("`pip install {needs}` brings it; {variable} names the python that has it");
+        bail!("install it with `pip install {needs}`; {variable} selects the python that has it");
     }
     let mut command = Command::new(python);
     command.arg(Path::new(FOLDER).join(name));

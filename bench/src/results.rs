@@ -44,7 +44,7 @@ fn save(bench: &str, rows: &[Row]) -> Result<()> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("RESULTS.md");
     let old = fs::read_to_string(&file).unwrap_or_else(|_| HEAD.to_owned());
     let section = format!("## {bench}\n\n{}\n{}", conditions(bench), table(rows));
-    // In one step: whoever looks, or ends this run, finds a whole file.
+    // Atomic, so that an interrupted run leaves a complete file.
     let fresh = file.with_extension("md.new");
     fs::write(&fresh, replaced(&old, bench, &section)).with_context(|| fresh.display().to_string())?;
     fs::rename(&fresh, &file).with_context(|| file.display().to_string())

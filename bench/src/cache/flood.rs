@@ -1,5 +1,5 @@
-//! A Redis that is flushed under an open-loop load: how many loads the database has to bear at once, how long those who are
-//! served wait, and how many are turned away. Arrivals come at a constant rate, whether or not those before them are done.
+//! A flush of Redis under an open-loop load: concurrent loads of the database, latency of served readers, and rejected readers. Readers
+//! arrive at a constant rate, whether or not earlier ones have finished.
 
 use super::server::Server;
 use super::{BENCH, VALUE_BYTES};
@@ -27,7 +27,7 @@ const LOADS_MAX: usize = 8;
 /// How long a reader waits for its turn.
 const WAIT_MAX: Duration = Duration::from_millis(250);
 
-/// A database that takes its time, and counts who asks it at once.
+/// A slow database that counts its concurrent loads.
 #[derive(Clone, Default)]
 struct Database(Arc<Counts>);
 
@@ -77,7 +77,7 @@ pub(crate) async fn run(plan: &Plan, server: &Server) -> Result<Vec<Row>> {
     ])
 }
 
-/// How long those waited who were served, in microseconds from when they were to arrive, and how many were not.
+/// The latencies of served readers, in microseconds since their scheduled arrival, and the number of rejected ones.
 async fn flood(cache: &Cache<u64, Bytes>, database: &Database, reads: u32) -> Result<(Histogram<u64>, u64)> {
     let (start, mut random) = (Instant::now(), SmallRng::seed_from_u64(1));
     let mut readers = JoinSet::new();

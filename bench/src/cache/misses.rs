@@ -1,4 +1,4 @@
-//! Reads that miss: look, lease, load, fill, against what a hand-made cache does (`GET`, load, `SET`) without any protection.
+//! Reads that miss (read, lease, load, fill), compared with an unprotected hand-made cache (`GET`, load, `SET`).
 
 use super::server::Server;
 use super::values;
@@ -27,7 +27,7 @@ pub(crate) async fn run(plan: &Plan, server: &Server) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Random keys out of 2^64: nobody has read them before.
+/// Random keys out of 2^64, which no earlier read has used.
 async fn missed(cache: &Cache<u64, Bytes>, tasks: usize, span: Duration) -> Result<f64> {
     let (cache, salt) = (cache.clone(), rand::random::<u64>());
     rate(tasks, span, move |random| {

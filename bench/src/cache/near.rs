@@ -1,4 +1,4 @@
-//! Hits of the near cache on one thread, against caches that only live in the process.
+//! Near-cache hits on one thread, compared with in-process caches.
 
 use super::BENCH;
 use super::server::Server;
@@ -21,7 +21,7 @@ const ROOM: usize = 40_000;
 
 const UNIT: &str = "reads/s";
 
-/// Reads between two looks at the clock; the link's heart beats in between.
+/// Reads between two readings of the clock; the heartbeats of the link run in between.
 const READS: u64 = 1_000;
 
 /// Who else is asked. quick_cache is what the near cache is built on. Each has the same keys, and shared values (`Arc`), as

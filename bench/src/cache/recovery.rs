@@ -1,4 +1,4 @@
-//! How long after a killed Redis is back the first read succeeds again.
+//! The time from the restart of a killed Redis to the first successful read.
 
 use super::{BENCH, values};
 use crate::rounds::{Plan, median};
@@ -57,7 +57,7 @@ async fn once(redis: &mut Redis, keel: &Keel, cache: &Cache<u64, Bytes>) -> Resu
     Ok(hit?.saturating_duration_since(back.await?))
 }
 
-/// When the server first answers somebody who asks all the time.
+/// When the server first answers a client that polls without pause.
 fn answers(port: u16) -> Instant {
     loop {
         if ping(port).is_ok_and(|answer| answer.starts_with(b"+PONG")) {

@@ -1,5 +1,5 @@
-//! Handed over to those who wait: how long it takes, and how many commands. Each waits once: who asks again at once would win while
-//! the others sleep, and barging be measured.
+//! Hand-over of a lock to waiters: its duration and its number of commands. Each task acquires once; a task that asked again at once would
+//! win while the others sleep, and the benchmark would measure barging.
 
 use super::ours::Where;
 use super::peers::Peer;
@@ -12,7 +12,7 @@ use std::future::Future;
 use std::time::Duration;
 
 const WAITERS: [usize; 3] = [1, 10, 100];
-/// Those who each hold it so long.
+/// The holders, and how long each holds the lock.
 const HOLDERS: usize = 8;
 const HOLD: Duration = Duration::from_millis(5);
 const PLACES: [Where; 2] = [Where::Together, Where::Apart];
@@ -77,7 +77,7 @@ async fn waits(plan: &Plan, stand: &Stand, peer: &Peer, place: Where, waiters: u
     Ok([late, Row::compared(BENCH, title, "commands", peer.name, count.await?).where_behind(WHY_MORE)])
 }
 
-/// How many of these commands were sent for each who waited.
+/// The number of commands per waiter.
 async fn commands(
     stand: &Stand,
     waiters: usize,

@@ -1,6 +1,5 @@
-//! Locks: taken and given back while nobody else wants them, handed over to those who wait, renewed by the thousand; against the
-//! fewest commands that make a lock, against rslock and redis-py's. The server is on one core, one client on another; ours and
-//! the peer take turns on the same server.
+//! Locks: uncontended, handed over to waiters, and renewed by the thousand, compared with the minimal commands of a lock, with rslock, and
+//! with redis-py. The server runs on one core, one client on another; ours and the peer alternate on the same server.
 
 mod hand_over;
 mod ours;
@@ -24,10 +23,10 @@ pub(crate) use peers::versions;
 const BENCH: &str = "lock";
 /// Most that wait at once.
 const WAITERS_MAX: usize = 100;
-/// Of locks that nobody need renew meanwhile.
+/// The TTL of locks that need no renewal during the benchmark.
 const TTL: Duration = Duration::from_secs(30);
 
-/// One Redis, and who uses it.
+/// One Redis, and its clients.
 pub(crate) struct Stand {
     redis: Redis,
     ours: Ours,

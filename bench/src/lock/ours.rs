@@ -1,4 +1,4 @@
-//! The product's locks, asked for what the peers are.
+//! Evenkeel's locks, with the same operations as the peers.
 
 use super::TTL;
 use super::pairs::Names;
@@ -9,7 +9,7 @@ use evenkeel::lock::{Guard, Release, Wait};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Until everybody waits.
+/// The time until all tasks are waiting.
 const QUEUED: Duration = Duration::from_millis(100);
 /// Calls at once where many locks are concerned.
 const AT_ONCE: usize = 64;
@@ -52,7 +52,7 @@ impl Ours {
         .await
     }
 
-    /// From the release until the last one who waits has had it, for each of them, in ms. Each waits once.
+    /// The time from the release until the last waiter has held the lock, divided by the number of waiters, in ms. Each waits once.
     pub(crate) async fn hand_over(&self, waiters: usize, place: Where) -> Result<f64> {
         let guard = wanted(self.first()?).await?;
         let mut running = JoinSet::new();

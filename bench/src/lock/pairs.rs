@@ -1,4 +1,4 @@
-//! Acquired and released while nobody else wants it.
+//! Acquires and releases an uncontended lock.
 
 use super::raw::Raw;
 use super::{BENCH, Stand};

@@ -1,4 +1,4 @@
-//! Other locks over Redis, each in a process of its own on the client's core, which measures when it is asked to.
+//! Other Redis locks, each in a process of its own on the client's core, which measures on request.
 
 use super::BENCH;
 use crate::peer::{Peers, Process, Question, build};

@@ -46,9 +46,9 @@ impl Raw {
         let mut set = redis::cmd("SET");
         set.arg(name).arg(owner).arg("NX").arg("PX").arg(u64::try_from(TTL.as_millis())?);
         let taken: Option<String> = set.query_async(&mut self.connection).await?;
-        ensure!(taken.is_some(), "somebody else has {name}");
+        ensure!(taken.is_some(), "{name} has another holder");
         let deleted: u64 = self.delete.key(name).arg(owner).invoke_async(&mut self.connection).await?;
-        ensure!(deleted == 1, "{name} was somebody else's");
+        ensure!(deleted == 1, "{name} had another holder");
         Ok(())
     }
 }

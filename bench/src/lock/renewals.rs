@@ -1,4 +1,4 @@
-//! Ten thousand locks that are held, each renewed every second.
+//! Ten thousand held locks, each renewed every second.
 
 use super::peers::Peer;
 use super::{BENCH, Stand};

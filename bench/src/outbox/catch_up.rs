@@ -1,4 +1,4 @@
-//! A relay after an outage: so many rows wait, how many a second are carried out?
+//! Throughput of a relay that catches up after an outage.
 
 use super::messages::forget;
 use super::sink::Counting;
@@ -47,7 +47,7 @@ pub(super) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, redis: &Redis,
     Ok(vec![works, messages])
 }
 
-/// Works with one message each, for a sink that only counts, beside a published outbox.
+/// Units of work with one message each, for a sink that only counts, compared with a published outbox.
 pub(super) async fn beside<DB: Bank>(
     plan: &Plan,
     stand: &Stand<DB>,

@@ -15,7 +15,7 @@ const MICROS_MAX: u64 = 10_000_000;
 
 type Times = Arc<Mutex<Histogram<u64>>>;
 
-/// What a transaction does beside its effect.
+/// The statements of a transaction in addition to its effect.
 #[derive(Clone, Copy)]
 enum Size {
     /// Five statements.

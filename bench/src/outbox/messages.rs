@@ -1,4 +1,5 @@
-//! Messages: how soon a relay in another process sends them, what it costs to tell it, and commits beside a published outbox.
+//! Messages: the delay until a relay in another process sends them, the cost of its notification, and commits compared with a published
+//! outbox.
 
 use super::sink::Counting;
 use super::{ACCOUNTS, BENCH, Bank, PEER, Stand};
@@ -58,7 +59,7 @@ pub(super) async fn late<DB: Bank>(plan: &Plan, stand: &Stand<DB>, redis: &Redis
     Ok(rows)
 }
 
-/// What telling costs those who commit: with against without, eight at once.
+/// The cost of notifications for commits: with compared to without, eight at once.
 pub(super) async fn notified<DB: Bank>(plan: &Plan, stand: &Stand<DB>) -> Result<Vec<Row>> {
     let sink = Counting::new()?;
     let mut rows = Vec::new();
@@ -80,7 +81,7 @@ pub(super) async fn notified<DB: Bank>(plan: &Plan, stand: &Stand<DB>) -> Result
     Ok(rows)
 }
 
-/// Commits with one message that has no place in an order, beside a published outbox.
+/// Commits with one unordered message, compared with a published outbox.
 pub(super) async fn beside<DB: Bank>(plan: &Plan, stand: &Stand<DB>, peer: &mut Peers) -> Result<Vec<Row>> {
     let sink = Counting::new()?;
     stand.keel.publish_to(&Sinks::to(sink.clone()));

@@ -1,6 +1,6 @@
-//! The unit of work: commits with one effect against the bare transaction, how soon the effect follows the commit, what a
-//! notification costs, and how fast a relay catches up after an outage; beside a published outbox. The database has
-//! a core of its own, the client and the Redis share another. A commit is on the disk when it is answered, as in production.
+//! The unit of work: commits with one effect compared with the bare transaction, the delay of the effect, the cost of a notification, and
+//! the throughput of a relay after an outage, compared with a published outbox. The database has a core of its own; client and Redis share
+//! another. Commits are durable when they are acknowledged, as in production.
 
 mod catch_up;
 mod commits;
@@ -24,7 +24,7 @@ use testkit::servers::{MariaDb, MariaDbOptions, Postgres, PostgresOptions, Redis
 const BENCH: &str = "outbox";
 /// Rows of the table that the transactions change.
 const ACCOUNTS: u64 = 10_000;
-/// Rows of the tables beside it; many, so that transactions seldom wait for each other.
+/// Rows of the application's tables: many, so that transactions seldom wait for each other.
 const TELLERS: i64 = 1_000;
 const BRANCHES: i64 = 100;
 /// Transactions at once.
@@ -101,7 +101,7 @@ pub(crate) trait Bank: Database {
     /// The five statements of the transaction that pgbench measures ("TPC-B (sort of)").
     fn book(connection: &mut Self::Connection, account: i64) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Inserts a row by hand, as large as a work's and with as many indexes: what any outbox costs before somebody reads it.
+    /// Inserts a row with the size and the indexes of an outbox row: the minimal cost of any outbox.
     fn note(connection: &mut Self::Connection, id: u128) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Makes the tables.

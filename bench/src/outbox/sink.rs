@@ -1,4 +1,4 @@
-//! A sink that takes everything and counts it, and knows how long each message was on its way.
+//! A sink that accepts and counts every message, and measures its delay.
 
 use anyhow::Result;
 use bytes::Bytes;

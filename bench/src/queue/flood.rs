@@ -1,4 +1,4 @@
-//! A million jobs that are due at the same moment: how long the longest script keeps Redis, and what another topic feels of it.
+//! A million jobs that are due at the same moment: the longest script on Redis, and the effect on another topic.
 
 use super::BENCH;
 use super::ours::{Begun, Ours, lateness, now_ms};

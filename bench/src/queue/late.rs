@@ -1,4 +1,4 @@
-//! From the time a job is due until its handler begins, a thousand jobs a second, while others wait that are due far later.
+//! The time from a job's due time to the start of its handler, at a thousand jobs per second, while other jobs are due far later.
 
 use super::BENCH;
 use super::peer::{KINDS, Kind, Question};
@@ -8,12 +8,12 @@ use crate::row::Row;
 use anyhow::Result;
 
 const PER_SECOND: u64 = 1_000;
-/// Jobs of ours in one round, with nobody to compare with: ten seconds of them.
+/// Jobs in one round without a peer: ten seconds of them.
 const JOBS: usize = 10_000;
 const LEAD_MS: u64 = 2_000;
 const UNIT: &str = "ms";
 
-/// Everybody with the first number waiting; with the second those who can be filled in a minute.
+/// Every queue runs with the first number of waiting jobs; with the second, only those that can be filled in a minute.
 const WAITING: [usize; 2] = [100_000, 1_000_000];
 
 pub(crate) async fn run(plan: &Plan) -> Result<Vec<Row>> {

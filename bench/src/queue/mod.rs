@@ -1,6 +1,6 @@
-//! The delay queue, against the fewest commands that could do it and against other queues: what a waiting job takes, how fast
-//! jobs are taken in and handled, what that costs Redis, how late they begin, and what a flood of them does to others. The server is
-//! on one core, one client on another; ours and the peer take turns on the same server.
+//! The delay queue, compared with the minimal commands and with other queues: memory per waiting job, throughput of enqueueing and handling,
+//! CPU time of Redis, lateness, and the effect of a flood on other topics. The server runs on one core, one client on another; ours and the
+//! peer alternate on the same server.
 
 mod flood;
 mod late;

@@ -1,4 +1,4 @@
-//! The product, asked in the same words as the peers.
+//! Evenkeel's queue, with the same requests as the peers.
 
 use super::peer::{Answer, Question};
 use super::{BULK, DELAY, body};
@@ -49,7 +49,7 @@ impl Ours {
             }
             "work" => self.work(question.jobs).await,
             "late" => self.late(question).await,
-            other => bail!("nobody can {other}"),
+            other => bail!("unknown request: {other}"),
         }
     }
 

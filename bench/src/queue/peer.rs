@@ -1,6 +1,6 @@
-//! Other queues, each in a process of its own on the client's core, which sends, works and measures when it is asked to.
+//! Other queues, each in a process of its own on the client's core, which sends, works and measures on request.
 //!
-//! A question is one JSON object a line, the answer another one. What is not installed is not measured, and said so.
+//! A request is one JSON object per line, and so is its reply. A queue that is not installed is reported and skipped.
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub(crate) const KINDS: [Kind; 3] = [
     },
 ];
 
-/// What is asked; the peers leave out of account what a question has no use for.
+/// A request; the peers ignore fields that it does not use.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Question {
     pub(crate) r#do: &'static str,
@@ -146,7 +146,7 @@ fn bullmq() -> Result<Command, String> {
     let mut command = Command::new("node");
     command.env("NODE_PATH", modules.unwrap_or_default());
     let missing = format!(
-        "`npm install --global {NODE_NEEDS}` brings it; EVENKEEL_BENCH_NODE_MODULES names another folder of modules"
+        "install it with `npm install --global {NODE_NEEDS}`; EVENKEEL_BENCH_NODE_MODULES selects another folder of modules"
     );
     installed(&command, &["-e", "require('bullmq'); require('ioredis')"], missing)?;
     command.arg(Path::new(FOLDER).join("bullmq_peer.cjs"));

@@ -6,7 +6,7 @@ use crate::{info, pin};
 use anyhow::Result;
 use testkit::servers::{Redis, RedisOptions};
 
-/// One Redis, and who uses it.
+/// One Redis, and its clients.
 pub(crate) struct Sides {
     pub(crate) redis: Redis,
     pub(crate) ours: Ours,
@@ -36,7 +36,7 @@ impl Sides {
         Ok(sides.peer.is_some().then_some(sides))
     }
 
-    /// Asks both, who is first alternating with `round`.
+    /// Measures both; the first alternates with `round`.
     pub(crate) async fn ask(&self, round: usize, ours: Question, peer: Question) -> Result<Both> {
         let mut both = Both::default();
         if round.is_multiple_of(2) {

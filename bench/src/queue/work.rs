@@ -46,7 +46,7 @@ async fn rounds_of(sides: &Sides, rounds: usize, ours: usize, peer: usize) -> Re
     for round in 0..=rounds {
         let (mut rate, mut cost) = ([0.0; 2], [0.0; 2]);
         for turn in 0..2 {
-            // 0 is ours, 1 the peer; who begins alternates.
+            // 0 is ours, 1 the peer; the first alternates.
             let side = (turn + round) % 2;
             let jobs = [ours, peer][side];
             let question = Question { r#do: "work", jobs, ..Question::default() };

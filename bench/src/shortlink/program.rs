@@ -112,7 +112,7 @@ impl Drop for Program {
     }
 }
 
-/// The service, built beside this program.
+/// The service, built into the same folder as this program.
 pub(crate) fn shortlink() -> Result<PathBuf> {
     let file = std::env::current_exe()?.with_file_name("shortlink");
     if !file.exists() {
@@ -124,6 +124,6 @@ pub(crate) fn shortlink() -> Result<PathBuf> {
 /// A folder of its own that goes with the value.
 pub(crate) fn folder() -> TempDir {
     // Without a temporary folder nothing here can run.
-    #[expect(clippy::expect_used, reason = "a machine without room for a folder has no use for a benchmark")]
+    #[expect(clippy::expect_used, reason = "a benchmark cannot run without a temporary folder")]
     tempfile::tempdir().expect("a temporary folder")
 }

@@ -17,7 +17,7 @@ const LOAD: f64 = 0.5;
 /// Rate and tail of redirects that the cache serves.
 pub(crate) async fn hits(plan: &Plan, tier: &str, service: Program, codes: &[String]) -> Result<Vec<Row>> {
     let constant = Program::constant()?;
-    // The first visit loads a link, the second one brings it near.
+    // The first visit loads a link, the second one fills the near cache.
     once(&service, codes)?;
     once(&service, codes)?;
     let closed = |program: &Program, span: Duration| {
@@ -37,7 +37,7 @@ pub(crate) async fn hits(plan: &Plan, tier: &str, service: Program, codes: &[Str
     ])
 }
 
-/// Rate of redirects that nobody has asked for since the service was started and its cache was emptied: each loads its row.
+/// The rate of redirects after the service was started with an empty cache, each of a link that was not requested before: each loads its row.
 pub(crate) async fn misses(plan: &Plan, database: &str, behind: &Behind, codes: &[String]) -> Result<Row> {
     let constant = Program::constant()?;
     let fresh = || {

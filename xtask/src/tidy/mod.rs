@@ -2,19 +2,12 @@
 //!
 //! The rules also run as a test, so `cargo nextest run` checks them, too.
 
-mod changelog;
+mod documents;
 mod extremes;
-mod guarantees;
 mod guards;
-mod hazards;
 mod headers;
-mod keyspace;
-mod links;
 mod lua;
 mod manifests;
-mod markdown;
-mod metrics;
-mod sentences;
 mod sizes;
 mod text;
 mod tree;
@@ -52,14 +45,14 @@ const RULES: &[Rule] = &[
     lua::RULE,
     manifests::RULE,
     guards::RULE,
-    guarantees::RULE,
-    hazards::RULE,
-    sentences::RULE,
+    documents::guarantees::RULE,
+    documents::hazards::RULE,
+    documents::sentences::RULE,
     extremes::RULE,
-    keyspace::RULE,
-    metrics::RULE,
-    links::RULE,
-    changelog::RULE,
+    documents::keyspace::RULE,
+    documents::metrics::RULE,
+    documents::links::RULE,
+    documents::changelog::RULE,
 ];
 
 /// Prints every violation, and fails if there is one.

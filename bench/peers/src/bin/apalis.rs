@@ -82,7 +82,7 @@ async fn main() -> Result<()> {
             }
             "work" => work(&storage, asked.jobs, worker).await?,
             "late" => late(&storage, &asked, worker).await?,
-            other => bail!("nobody can {other}"),
+            other => bail!("unknown request: {other}"),
         };
         let mut out = std::io::stdout().lock();
         writeln!(out, "{answer}")?;

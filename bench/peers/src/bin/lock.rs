@@ -65,7 +65,7 @@ async fn main() -> Result<()> {
                 give_back(std::mem::take(&mut held)).await?;
                 0.0
             }
-            other => bail!("nobody can {other}"),
+            other => bail!("unknown request: {other}"),
         };
         let mut out = std::io::stdout().lock();
         writeln!(out, "{answer}")?;

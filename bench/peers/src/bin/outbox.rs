@@ -82,7 +82,7 @@ async fn main() -> Result<()> {
         let rate = match asked.peer.as_str() {
             "commits" => commits(&pool, &asked).await?,
             "catch_up" => catch_up(&pool, asked.keys).await?,
-            other => bail!("nobody can {other}"),
+            other => bail!("unknown request: {other}"),
         };
         let mut out = std::io::stdout().lock();
         writeln!(out, "{rate}")?;

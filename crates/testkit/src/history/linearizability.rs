@@ -1,4 +1,4 @@
-//! Is there one order of all operations that explains what everybody saw?
+//! Decides whether a history is linearizable.
 
 use super::operation::{Act, History, Operation};
 use super::search::{Found, Step, search};
@@ -7,23 +7,22 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// What [`linearizable`] looked at.
+/// The extent of a check by [`linearizable`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Keys; each is judged alone, which is enough because linearizability is local.
+    /// Keys. Each is checked separately, which suffices because linearizability is local.
     pub keys: usize,
-    /// Operations. A check of nothing shows nothing, so a test should want some.
+    /// Operations. A test should require some, because a check of none shows nothing.
     pub operations: usize,
 }
 
-/// Decides whether every key behaved like one register that is absent at first: each operation takes effect at one moment
-/// between its beginning and its end, and each read returns the last value written before that moment.
+/// Decides whether every key is linearizable as a register that is absent at first: each operation takes effect at one moment between its
+/// beginning and its end, and each read returns the last value written before that moment.
 ///
-/// The search is that of Wing and Gong with Lowe's memory of visited states. A write of unknown outcome may take effect at any
-/// moment after its beginning, or never.
+/// The algorithm is Wing and Gong's search with Lowe's cache of visited states. A write of unknown outcome may take effect at any moment
+/// after its beginning, or never.
 ///
-/// Errors: a key with no such order, shown with the operation behind which no order gets; or one whose search was given up
-/// for want of memory, which says so.
+/// Errors: a key is not linearizable (the error shows the operation that no order reaches), or its search ran out of memory.
 pub fn linearizable<V: Clone + Eq + Hash + Debug>(history: &History<V>) -> Result<Checked, Violation> {
     let mut checked = Checked::default();
     for (key, operations) in history.by_key() {
@@ -47,9 +46,9 @@ pub fn linearizable<V: Clone + Eq + Hash + Debug>(history: &History<V>) -> Resul
     Ok(checked)
 }
 
-/// The operations as the search wants them, and for each its index. Values become small numbers, 0 being absent.
+/// The operations in the form of the search, with their indexes. Values become small numbers; 0 is absent.
 ///
-/// A write of unknown outcome whose value nobody read is left out: taking it out of any order leaves a valid order.
+/// A write of unknown outcome whose value no read returned is omitted: a valid order without it exists whenever one with it does.
 fn steps<V: Eq + Hash>(operations: &[&Operation<V>]) -> (Vec<Step>, Vec<usize>) {
     let read: HashSet<Option<&V>> = operations
         .iter()

@@ -1,12 +1,11 @@
-//! What happened, written down while it happens, and judges that read it afterwards.
+//! Records histories of reads and writes, and checks them.
 //!
-//! A scenario records every read and write of a key with a [`Recorder`]; the checkers know nothing of the scenario:
+//! A test records every read and write of a key with a [`Recorder`]; the checkers are independent of the test:
 //!
-//! * [`staleness`] counts reads that returned less than what had been acknowledged before they began, and says by how much.
-//! * [`linearizable`] decides whether one order of all operations explains what everybody saw.
+//! * [`staleness`] finds reads that returned an older version than one acknowledged before they began, and measures by how much.
+//! * [`linearizable`] decides whether the history is linearizable.
 //!
-//! What was there before the scenario is recorded as a write. A write whose outcome the caller does not know may take effect at
-//! any later time, or never.
+//! The initial value is recorded as a write. A write whose outcome the caller does not know may take effect at any later time, or never.
 
 mod linearizability;
 mod operation;

@@ -1,20 +1,20 @@
-//! Operations on registers, each key being one.
+//! Operations on registers; each key is one register.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A moment. Of two moments the one with the lower `order` came first; equal ones count as simultaneous.
+/// A moment. The moment with the lower `order` came first; equal ones count as simultaneous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Place among all moments of the history.
+    /// The position among all moments of the history.
     pub order: u64,
-    /// Nanoseconds since some moment that is the same for the whole history; for reports only.
+    /// Nanoseconds since a fixed moment of the history; for reports only.
     pub nanoseconds: u64,
 }
 
 impl Stamp {
-    /// Now, on the machine's monotonic clock: for processes that write down their history themselves, because they may be killed.
+    /// The current moment of the machine's monotonic clock, for processes that record their own history because they may be killed.
     #[must_use]
     pub fn machine_wide() -> Stamp {
         let time = clock_gettime(ClockId::Monotonic);
@@ -24,49 +24,49 @@ impl Stamp {
     }
 }
 
-/// What was done, and what came of it. `None` is the absent value.
+/// An operation and its result. `None` is the absent value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Act<V> {
-    /// Set the key to this value.
+    /// A write of this value.
     Write(Option<V>),
-    /// Saw this value.
+    /// A read that returned this value.
     Read(Option<V>),
 }
 
 /// One operation of one process on one key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation<V> {
-    /// Who did it; for reports only.
+    /// The process; for reports only.
     pub process: u64,
-    /// On what.
+    /// The key.
     pub key: String,
-    /// What.
+    /// The operation and its result.
     pub act: Act<V>,
-    /// Before the operation began.
+    /// A moment before the operation began.
     pub invoked: Stamp,
-    /// After its outcome was known. `None`: it may still take effect at any time, or never.
+    /// A moment after its outcome was known. `None`: it may still take effect at any time, or never.
     pub returned: Option<Stamp>,
 }
 
 impl<V> Operation<V> {
-    /// Whether this operation was over before the other one began.
+    /// Whether this operation ended before the other one began.
     #[must_use]
     pub fn precedes(&self, other: &Operation<V>) -> bool {
         self.returned.is_some_and(|returned| returned.order < other.invoked.order)
     }
 }
 
-/// Operations in any order. Serializable, so that processes can hand over what they recorded.
+/// Operations in any order. Serializable, so that processes can exchange their records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History<V>(pub Vec<Operation<V>>);
 
 impl<V> History<V> {
-    /// Adds what another process recorded; both recorders must be [`Recorder::machine_wide`](super::Recorder::machine_wide).
+    /// Adds the history of another process; both recorders must be [`Recorder::machine_wide`](super::Recorder::machine_wide).
     pub fn merge(&mut self, other: History<V>) {
         self.0.extend(other.0);
     }
 
-    /// The operations on each key, those that began earlier first.
+    /// The operations on each key, ordered by their beginnings.
     #[must_use]
     pub fn by_key(&self) -> BTreeMap<&str, Vec<&Operation<V>>> {
         let mut keys: BTreeMap<&str, Vec<&Operation<V>>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Writing a history while it happens.
+//! Records a history.
 
 use super::operation::{Act, History, Operation, Stamp};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,27 +6,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Records operations of many tasks; cheap to clone.
 ///
-/// Begin an operation before anything is sent, and tell its outcome as soon as it is known. One that is dropped without an
-/// outcome (a cancelled task, a lost answer) is recorded as unknown.
+/// Begin an operation before anything is sent, and report its outcome as soon as it is known. A write that is dropped without an outcome
+/// (a canceled task, a lost reply) is recorded as unknown.
 #[derive(Debug)]
 pub struct Recorder<V>(Arc<Inner<V>>);
 
 #[derive(Debug)]
 struct Inner<V> {
-    /// Counts moments; `None` if the machine's clock orders them.
+    /// The counter that orders moments; `None` if the machine's clock orders them.
     counter: Option<AtomicU64>,
     operations: Mutex<Vec<Operation<V>>>,
 }
 
 impl<V> Recorder<V> {
-    /// For one process: moments are ordered by a counter, exactly.
+    /// A recorder for one process, in which a counter orders moments exactly.
     #[must_use]
     pub fn new() -> Recorder<V> {
         Recorder(Arc::new(Inner { counter: Some(AtomicU64::new(0)), operations: Mutex::default() }))
     }
 
-    /// For several processes on one machine, whose histories are merged: moments are ordered by the machine's monotonic clock.
-    /// Operations less than a tick apart count as simultaneous, so nothing is reported that did not happen.
+    /// A recorder for several processes on one machine whose histories are merged: the machine's monotonic clock orders moments. Operations
+    /// less than a tick apart count as simultaneous, so the checkers report no false violations.
     #[must_use]
     pub fn machine_wide() -> Recorder<V> {
         Recorder(Arc::new(Inner { counter: None, operations: Mutex::default() }))
@@ -44,8 +44,7 @@ impl<V> Recorder<V> {
         PendingRead { process, key: key.into(), invoked: self.now(), recorder: self.clone() }
     }
 
-    /// Everything with an outcome so far, known or given up. What is pending now is not in it: take the history when all
-    /// tasks are done.
+    /// All finished operations, including those of unknown outcome. Pending operations are missing: call this when all tasks are done.
     #[must_use]
     pub fn history(&self) -> History<V>
     where
@@ -86,7 +85,7 @@ pub struct PendingWrite<V> {
 }
 
 impl<V> PendingWrite<V> {
-    /// It took effect.
+    /// The write took effect.
     pub fn acknowledged(mut self) {
         let returned = Some(self.recorder.now());
         if let Some(operation) = self.operation.take() {
@@ -94,12 +93,12 @@ impl<V> PendingWrite<V> {
         }
     }
 
-    /// It certainly did not take effect and never will: nothing is recorded.
+    /// The write did not and will not take effect: nothing is recorded.
     pub fn refused(mut self) {
         self.operation = None;
     }
 
-    /// Nobody knows whether it took effect or still will.
+    /// The outcome is unknown: the write may have taken effect, or may still.
     pub fn unknown(self) {}
 }
 
@@ -111,7 +110,7 @@ impl<V> Drop for PendingWrite<V> {
     }
 }
 
-/// A read that has begun. Dropping it records nothing: a read without an answer shows nothing.
+/// A read that has begun. Dropping it records nothing, because a read without a result proves nothing.
 #[derive(Debug)]
 #[must_use = "a read without an answer is not recorded"]
 pub struct PendingRead<V> {
@@ -122,7 +121,7 @@ pub struct PendingRead<V> {
 }
 
 impl<V> PendingRead<V> {
-    /// It returned this value (`None`: absent).
+    /// The read returned this value (`None`: absent).
     pub fn saw(self, value: Option<V>) {
         let returned = Some(self.recorder.now());
         let PendingRead { recorder, process, key, invoked } = self;

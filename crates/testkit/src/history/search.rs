@@ -1,15 +1,15 @@
-//! The search for a linearization of one register's history.
+//! Searches for a linearization of the history of one register.
 
 use std::collections::HashSet;
 
-/// The search is given up when its memory holds so many words (half a GiB); honest histories need few per operation.
+/// The limit of the cache of visited states, in words (half a GiB); linearizable histories need few words per operation.
 const WORDS_MAX: usize = 64 << 20;
 
-/// One operation: a write of a value, or a read that returned it. The register holds 0 at first.
+/// One operation: a write of a value, or a read that returned it. The initial value is 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) invoked: u64,
-    /// `None`: of unknown outcome, so it may be left out.
+    /// `None`: the outcome is unknown, so the order may omit the step.
     pub(super) returned: Option<u64>,
     pub(super) value: u32,
     pub(super) is_write: bool,
@@ -19,20 +19,20 @@ pub(super) struct Step {
 pub(super) enum Found {
     /// There is an order.
     Order,
-    /// There is none; the step behind which the longest attempt could not get.
+    /// There is no order; this is the step that the longest attempt could not place.
     Stuck(usize),
-    /// The search was given up after so many states.
+    /// The search reached its memory limit after this number of states.
     TooLarge(usize),
 }
 
-/// Tries to give every step of known outcome a place in one order.
+/// Tries to place every step of known outcome in one order.
 ///
-/// The beginnings and ends in the order of time form a list from which a step is lifted while it has a place. What stands
-/// before the first end may come next. Three rules keep the number of attempts small; none loses an order:
+/// The beginnings and ends form a list in order of time, from which a placed step is lifted. The steps that begin before the first end are
+/// the candidates for the next place. Three rules prune the search without losing an order:
 ///
-/// * A read that fits now is placed now: it changes nothing, so placing it later cannot help.
-/// * A write of unknown outcome is placed only if a read that may come next returns its value, else it may as well be left out.
-/// * Of those with the same value the one that began first is taken, since none of them ever has to be placed.
+/// * A read that fits is placed at once: it changes nothing, so placing it later cannot help.
+/// * A write of unknown outcome is placed only if a candidate read returns its value; otherwise it can be omitted.
+/// * Of several such writes with the same value, the one that began first is placed, because none of them must be.
 pub(super) fn search(steps: &[Step]) -> Found {
     let mut attempt = Attempt::new(steps);
     let mut visited: HashSet<State> = HashSet::new();
@@ -43,7 +43,7 @@ pub(super) fn search(steps: &[Step]) -> Found {
         if attempt.order.len() >= longest {
             (longest, stuck) = (attempt.order.len(), choices.blocked);
         }
-        // Only where the ways part is there anything to remember.
+        // Only a choice between candidates needs a cached state.
         let is_new = choices.forced || visited.insert(attempt.placed.state(attempt.value, &mut words));
         if words > WORDS_MAX {
             return Found::TooLarge(visited.len());
@@ -57,29 +57,29 @@ pub(super) fn search(steps: &[Step]) -> Found {
     Found::Order
 }
 
-/// A point to which the search can come back.
+/// A point to which the search can backtrack.
 struct Branch {
-    /// How many steps had a place there.
+    /// The number of steps placed at that point.
     placed: usize,
-    /// The last one is tried next.
+    /// The untried candidates; the last is tried next.
     untried: Vec<usize>,
 }
 
-/// What may come next.
+/// The candidates for the next place.
 struct Choices {
     steps: Vec<usize>,
-    /// There is nothing to choose.
+    /// There is no choice.
     forced: bool,
-    /// The step that has to have its place before time goes on.
+    /// The step that ends first, which must be placed before time advances.
     blocked: usize,
 }
 
-/// An order in the making.
+/// A partial order.
 struct Attempt<'a> {
     steps: &'a [Step],
     entries: Entries,
     placed: Placed,
-    /// The steps so far, each with what the register held before it.
+    /// The placed steps, each with the previous value of the register.
     order: Vec<(usize, u32)>,
     value: u32,
     known_left: usize,
@@ -116,7 +116,7 @@ impl Attempt<'_> {
         Choices { steps, forced: false, blocked }
     }
 
-    /// Goes on with the next untried step, going back as far as that takes; `false` if everything has been tried.
+    /// Backtracks to the next untried candidate; `false` if there is none.
     fn take_next(&mut self, branches: &mut Vec<Branch>) -> bool {
         while let Some(branch) = branches.last_mut() {
             while self.order.len() > branch.placed {
@@ -188,7 +188,7 @@ impl Entries {
         Entries { entries, next, previous, places }
     }
 
-    /// The steps that have begun when the first one ends, and that one.
+    /// The steps that begin before the first end, and the step with that end.
     fn candidates(&self) -> (Vec<usize>, usize) {
         let mut candidates = Vec::new();
         let mut position = self.next[0];
@@ -208,7 +208,7 @@ impl Entries {
         end.into_iter().for_each(|end| self.unlink(end));
     }
 
-    /// In the opposite order of [`Entries::lift`], because the two may be neighbours.
+    /// In the reverse order of [`Entries::lift`], because the two entries may be adjacent.
     fn put_back(&mut self, step: usize) {
         let (begin, end) = self.places[step];
         end.into_iter().for_each(|end| self.link(end));
@@ -228,7 +228,7 @@ impl Entries {
     }
 }
 
-/// What an attempt may go on from: which steps have a place, and what the register holds.
+/// A visited state: the placed steps, and the value of the register.
 #[derive(PartialEq, Eq, Hash)]
 struct State {
     full: usize,
@@ -236,10 +236,10 @@ struct State {
     value: u32,
 }
 
-/// What a remembered state takes beside its bits.
+/// The memory of a cached state in addition to its bits.
 const STATE_WORDS: usize = size_of::<State>() / size_of::<u64>() + 2;
 
-/// Which steps have a place, as bits.
+/// The set of placed steps, as bits.
 struct Placed(Box<[u64]>);
 
 impl Placed {
@@ -252,8 +252,8 @@ impl Placed {
         if placed { self.0[step / 64] |= bit } else { self.0[step / 64] &= !bit }
     }
 
-    /// This set and the register's value, as a key. Steps are sorted by their beginning, so all but a few of the placed ones
-    /// stand at the front: only what follows the full words is kept. Adds the size to `words`.
+    /// This set and the value of the register, as a key. Steps are sorted by their beginnings, so most placed ones are at the front: the
+    /// key has only the words after the full ones. Adds its size to `words`.
     fn state(&self, value: u32, words: &mut usize) -> State {
         let full = self.0.iter().take_while(|word| **word == u64::MAX).count();
         let end = self.0.iter().rposition(|word| *word != 0).map_or(full, |last| last + 1).max(full);

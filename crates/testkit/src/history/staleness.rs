@@ -1,4 +1,4 @@
-//! Did a read return less than what was acknowledged before it began?
+//! Finds stale reads: those that returned an older version than one acknowledged before they began.
 
 use super::operation::{Act, History, Operation};
 use super::timeline::Violation;
@@ -8,39 +8,39 @@ use std::time::Duration;
 /// A read that began after a newer version had been acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaleRead {
-    /// On what.
+    /// The key.
     pub key: String,
-    /// Who read.
+    /// The process.
     pub process: u64,
-    /// What it returned; 0 stands for absent.
+    /// The returned version; 0 is absent.
     pub returned: u64,
-    /// The highest version acknowledged before it began.
+    /// The highest version acknowledged before the read began.
     pub acknowledged: u64,
-    /// How many newer versions had been acknowledged.
+    /// The number of newer acknowledged versions.
     pub versions_behind: u64,
-    /// How long the returned version had been out of date when the read began.
+    /// How long the returned version had been stale when the read began.
     pub age: Duration,
 }
 
-/// What [`staleness`] found.
+/// The result of [`staleness`].
 #[derive(Clone, Debug, Default)]
 pub struct Staleness {
-    /// Reads looked at. A check of nothing shows nothing, so a test should want some.
+    /// Checked reads. A test should require some, because a check of none shows nothing.
     pub reads: u64,
-    /// Acknowledged writes looked at.
+    /// Acknowledged writes.
     pub writes: u64,
-    /// Every stale read, by key and then in the order in which they began.
+    /// Every stale read, ordered by key and beginning.
     pub stale: Vec<StaleRead>,
     worst: Option<Violation>,
 }
 
-/// Compares every read with what had been acknowledged before it began.
+/// Compares every read with the writes acknowledged before it began.
 ///
-/// Values are versions that rise with every write of a key, from 1; an absent value counts as 0 (so record a deletion as the
-/// version of what tells it, if readers can). A write is acknowledged when its caller was told that it is done, invalidation
-/// included; writes with an unknown outcome demand nothing.
+/// Values are versions that rise with every write of a key, from 1; an absent value counts as 0, so record a deletion as a version of its
+/// own if readers can recognize it. A write is acknowledged when its caller has received its success, including the invalidation; writes
+/// with an unknown outcome are not compared.
 ///
-/// Not checked: that a read returned something that was ever written, or that one reader never goes back in time.
+/// Not checked: that a read returned a value that was ever written, and that the reads of one process are monotonic.
 #[must_use]
 pub fn staleness(history: &History<u64>) -> Staleness {
     let mut found = Staleness::default();
@@ -63,7 +63,7 @@ pub fn staleness(history: &History<u64>) -> Staleness {
 }
 
 impl Staleness {
-    /// Demands that no read was staler than `allowed`; zero allows none.
+    /// Requires that no read was staler than `allowed`; zero permits no stale read.
     ///
     /// Errors: the stalest read, with its key's timeline.
     pub fn within(&self, allowed: Duration) -> Result<(), Violation> {
@@ -104,7 +104,7 @@ impl fmt::Display for StaleRead {
     }
 }
 
-/// Acknowledged writes of one key in the order of their acknowledgement, each with the highest version up to it.
+/// The acknowledged writes of one key in the order of their acknowledgements, each with the highest version so far.
 struct Acknowledged<'a>(Vec<(&'a Operation<u64>, u64)>);
 
 impl<'a> Acknowledged<'a> {

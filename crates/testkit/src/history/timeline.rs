@@ -1,29 +1,29 @@
-//! How a broken promise is shown: the operations around it, one line each.
+//! Formats a violation with the operations around it, one per line.
 
 use super::operation::{Act, Operation};
 use std::fmt::{self, Debug, Display, Write};
 
-/// Operations shown before and after the one that broke the promise.
+/// Operations shown before and after the violation.
 const AROUND: usize = 15;
 const COLUMNS: usize = 60;
 
-/// A promise that a history breaks. Its text tells which, and shows the key's timeline.
+/// A guarantee that a history violates. Its message names the guarantee, and shows the timeline of the key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The key on which it broke.
+    /// The key of the violation.
     pub key: String,
     text: String,
 }
 
 impl Violation {
-    /// `operations` are all of the key's; the one at index `culprit` is marked.
+    /// `operations` are all operations on the key; the one at index `culprit` is marked.
     pub(super) fn new<V: Debug>(what: &str, operations: &[&Operation<V>], culprit: usize) -> Violation {
         let key = operations[culprit].key.clone();
         let text = format!("{what}\n{}", timeline(operations, culprit));
         Violation { key, text }
     }
 
-    /// A promise that could not be judged.
+    /// A guarantee that could not be checked.
     pub(super) fn undecided(key: &str, what: String) -> Violation {
         Violation { key: key.to_owned(), text: what }
     }
@@ -35,7 +35,7 @@ impl Display for Violation {
     }
 }
 
-/// The same as `Display`, because that is what a failing `unwrap` prints.
+/// Like `Display`, because a failing `unwrap` prints this.
 impl Debug for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")

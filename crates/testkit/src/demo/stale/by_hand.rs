@@ -1,4 +1,4 @@
-//! What people write by hand: cache-aside and its cousins, over a plain key-value store.
+//! Hand-made caches: cache-aside and its variants, over a plain key-value store.
 
 use super::contestant::{Contestant, Doing};
 use super::schedule::Act;
@@ -23,25 +23,25 @@ pub(super) enum OnWrite {
     DeleteTwice(Duration),
 }
 
-/// A cache by hand. The flags choose which troubles of the schedule reach it.
+/// A hand-made cache. The flags select the faults of the schedule that apply to it.
 pub(super) struct ByHand {
-    /// The database and the judge.
+    /// The database, which also detects stale reads.
     pub(super) world: Arc<World>,
     /// What the writer does with the cache.
     pub(super) on_write: OnWrite,
-    /// Life of a value; `None` for ever.
+    /// TTL of a value; `None`: no expiry.
     pub(super) ttl: Option<Duration>,
-    /// Loads go to the replica.
+    /// Loads read from the replica.
     pub(super) reads_replica: bool,
     /// Some cache commands of writers are lost.
     pub(super) loses_commands: bool,
     /// A fill replaces a stored value only if its version is higher.
     pub(super) compares_versions: bool,
-    /// What is stored: version and end of life.
+    /// The stored entries: version and expiry.
     pub(super) store: Arc<Store>,
 }
 
-/// A plain key-value store with a life time for each value.
+/// A plain key-value store with a TTL per value.
 #[derive(Default)]
 pub(super) struct Store(Mutex<HashMap<u64, (Version, Option<Moment>)>>);
 

@@ -1,8 +1,8 @@
-//! `demo stale`: the same adversarial schedule and the same random storm, played to caches by hand, to the published
-//! protocols, and to the fenced cache. Nothing is scripted but the schedule; what the table says is counted.
+//! `demo stale`: runs the same adversarial schedule and the same random load against hand-made caches, the published protocols, and the
+//! fenced cache, and counts the stale reads of each. Only the schedule is scripted.
 //!
-//! Time is simulated (the runtime's clock is paused and moves by itself to the next thing that happens), the stores are in
-//! this process, the protocols are the product's own code. So a run takes seconds and a seed repeats it.
+//! Time is simulated (the runtime's clock is paused and jumps to the next event), the stores are in this process, and the protocols are
+//! the library's own code. So a run takes seconds, and a seed repeats it.
 
 mod by_hand;
 mod contestant;
@@ -23,18 +23,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use world::World;
 
-/// Life of a value where the contestant gives one.
+/// TTL of a value, if the contestant uses one.
 const TTL: Duration = Duration::from_secs(30);
 
-/// Plays both schedules to everybody.
+/// Runs both schedules against all contestants.
 ///
 /// # Errors
-/// When the runtime cannot be made.
+/// The runtime could not be created.
 pub fn run(seed: u64) -> anyhow::Result<Vec<Row>> {
     run_some(seed, |_| true)
 }
 
-/// Plays both schedules to those whose name is wanted.
+/// Runs both schedules against the contestants with the selected names.
 ///
 /// # Errors
 /// As [`run`].
@@ -55,7 +55,7 @@ pub fn run_some(seed: u64, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<
 async fn play_one(name: &str, events: &[Event]) -> anyhow::Result<Score> {
     let world = World::new(Clock::simulated());
     let entrant = entrants(&world)?.into_iter().find(|entrant| entrant.name == name);
-    let entrant = entrant.ok_or_else(|| anyhow::anyhow!("nobody is called {name}"))?;
+    let entrant = entrant.ok_or_else(|| anyhow::anyhow!("there is no contestant {name}"))?;
     Ok(play::play(&world, entrant.contestant, events).await)
 }
 

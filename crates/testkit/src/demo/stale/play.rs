@@ -1,4 +1,4 @@
-//! Plays a schedule to a contestant and counts.
+//! Runs a schedule against a contestant and counts the results.
 
 use super::contestant::Contestant;
 use super::schedule::{Act, Event};
@@ -9,10 +9,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What one contestant did with one schedule. Every number is counted.
+/// The counts of one contestant in one schedule.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Score {
-    /// Reads played.
+    /// Reads.
     pub reads: u64,
     /// Reads that returned less than a write that had been acknowledged before they began.
     pub stale_reads: u64,
@@ -22,13 +22,13 @@ pub struct Score {
     pub phantom_reads: u64,
     /// Loads from the database.
     pub loads: u64,
-    /// Most loads at once.
+    /// Maximum number of concurrent loads.
     pub loads_at_once_max: u64,
-    /// Reads that got an error.
+    /// Reads that failed.
     pub failed_reads: u64,
 }
 
-/// Plays `events` in their order and time, each in a task of its own.
+/// Runs `events` in their order and at their times, each in a task of its own.
 pub(super) async fn play(world: &Arc<World>, contestant: Arc<dyn Contestant>, events: &[Event]) -> Score {
     let score = Rc::new(RefCell::new(Score::default()));
     let tasks = tokio::task::LocalSet::new();

@@ -1,5 +1,4 @@
-//! The product's own caches: the published protocols and the fenced one, over the embedded store, as several processes use one
-//! Redis.
+//! The library's caches: the published protocols and the fenced cache, over an embedded store that represents the shared Redis.
 
 use super::TTL;
 use super::contestant::{Contestant, Doing, Entrant};
@@ -12,7 +11,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a row looks like in the cache.
+/// A row in the cache.
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
     version: Version,
@@ -20,11 +19,11 @@ struct Row {
 
 struct Product {
     world: Arc<World>,
-    /// One cache a process.
+    /// One cache per process.
     caches: Vec<Cache<u64, Row>>,
 }
 
-/// One entrant a protocol.
+/// One contestant per protocol.
 pub(super) fn entrants(world: &Arc<World>) -> anyhow::Result<Vec<Entrant>> {
     let double_delete = |delay_ms| Protocol::DelayedDoubleDelete { delay: Duration::from_millis(delay_ms) };
     [
@@ -58,7 +57,7 @@ impl Contestant for Product {
         Box::pin(async move {
             let load = |key: &u64| {
                 let key = *key;
-                // These contestants read the primary.
+                // These contestants read from the primary.
                 let load = Load { lag: Duration::ZERO, ..load };
                 async move { Ok::<_, Infallible>(Some(Row { version: world.select(key, load).await })) }
             };
@@ -76,7 +75,7 @@ impl Contestant for Product {
                 return;
             }
             self.world.commit(key, version);
-            // An embedded store does not fail; were it to, the write would not be acknowledged.
+            // An embedded store does not fail; a failed write would not be acknowledged.
             if self.caches[process].invalidate_at(&key, version).await.is_ok() {
                 self.world.acknowledge(key, version);
             }

@@ -1,4 +1,4 @@
-//! What happens, and when: drawn once from a seed, then played the same to every contestant.
+//! The schedules: drawn once from a seed, and the same for every contestant.
 
 use super::world::Load;
 use rand::rngs::StdRng;
@@ -8,40 +8,40 @@ use std::time::Duration;
 /// Processes that share the cache.
 pub(super) const PROCESSES: usize = 4;
 
-/// One thing that somebody does.
+/// One operation of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Act {
-    /// Reads a row through the cache; should it be loaded, the database answers like this.
+    /// Reads a row through the cache.
     Read {
-        /// How the database would answer.
+        /// The behavior of the database if the row is loaded.
         load: Load,
     },
     /// Writes a row.
     Write {
-        /// From the first statement to the commit.
+        /// The time from the first statement to the commit.
         takes: Duration,
-        /// The transaction is rolled back in the end.
+        /// Whether the transaction is rolled back at the end.
         rolled_back: bool,
-        /// The answer of Redis to the write's cache command never comes, and neither did the command get there.
+        /// Whether the write's cache command is lost: Redis never receives it, and the writer receives no reply.
         redis_times_out: bool,
     },
 }
 
-/// An act with its place and time.
+/// An operation with its time, process and row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
-    /// From the beginning.
+    /// The time since the start.
     pub(super) at: Duration,
-    /// Which process does it.
+    /// The process.
     pub(super) process: usize,
-    /// Which row.
+    /// The row.
     pub(super) key: u64,
-    /// What.
+    /// The operation.
     pub(super) act: Act,
 }
 
-/// The known adversarial schedule, made as bad as it can be: a reader reads the row and is paused for 1.5 s, meanwhile a
-/// writer commits and invalidates, then the reader wakes and fills. Afterwards everybody reads for a minute.
+/// The classic race of cache-aside at its worst: a reader reads the row and is paused for 1.5 s, meanwhile a writer commits and
+/// invalidates, then the reader resumes and fills. Afterwards all processes read for a minute.
 #[must_use]
 pub(super) fn adversarial() -> Vec<Event> {
     let at = Duration::from_millis;

@@ -1,21 +1,21 @@
-//! The table that a person reads.
+//! Formats the results as a table.
 
 use super::play::Score;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// One contestant's line.
+/// The row of one contestant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Who.
+    /// The name of the contestant.
     pub name: String,
-    /// Its score in the adversarial schedule.
+    /// Its counts in the adversarial schedule.
     pub adversarial: Score,
-    /// Its score in the random storm.
+    /// Its counts under the random load.
     pub storm: Score,
 }
 
-/// Draws the table as text. Longest staleness is in ms; "at once" is the most loads at once.
+/// Formats the table. The longest staleness is in ms; "at once" is the maximum number of concurrent loads.
 #[must_use]
 pub fn render(rows: &[Row], seed: u64) -> String {
     let mut out = String::new();

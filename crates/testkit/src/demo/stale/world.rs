@@ -1,14 +1,14 @@
-//! The database of the demonstration, and the judge who knows what every reader should have seen.
+//! The database of the demonstration, which also detects stale reads.
 
 use evenkeel::clock::{Clock, Moment};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A row's version; 0 is the row as it was before the first write.
+/// The version of a row; 0 before the first write.
 pub(super) type Version = u64;
 
-/// One table of versioned rows, with a replica that lags behind, and what the writers were told.
+/// One table of versioned rows, with a lagging replica, and the acknowledgements of writes.
 pub(super) struct World {
     clock: Clock,
     tables: Mutex<Tables>,
@@ -16,9 +16,9 @@ pub(super) struct World {
 
 #[derive(Default)]
 struct Tables {
-    /// Versions of a row with the moment each was committed, oldest first.
+    /// The versions of a row with their commit times, oldest first.
     committed: HashMap<u64, Vec<(Version, Moment)>>,
-    /// Versions of a row with the moment their writer was told that the write is done.
+    /// The versions of a row with the times at which their writes were acknowledged.
     acknowledged: HashMap<u64, Vec<(Version, Moment)>>,
     next_version: Version,
     loads: u64,
@@ -26,29 +26,29 @@ struct Tables {
     loads_at_once_max: u64,
 }
 
-/// How the database answers one load.
+/// The behavior of the database for one load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
-    /// From the moment the row is read to the moment the loader has it: a long query, a paused process, a slow network.
+    /// The time from reading the row until the loader has it: a long query, a paused process, a slow network.
     pub(super) takes: Duration,
-    /// How far behind the server that answers is; zero for the primary.
+    /// The replication lag of the server; zero for the primary.
     pub(super) lag: Duration,
 }
 
 impl World {
-    /// An empty table, on a clock that the demonstration moves.
+    /// An empty table, on the simulated clock.
     #[must_use]
     pub(super) fn new(clock: Clock) -> Arc<Self> {
         Arc::new(Self { clock, tables: Mutex::default() })
     }
 
-    /// The time everything here happens in.
+    /// The simulated clock.
     #[must_use]
     pub(super) fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Reads a row: the snapshot is taken at once, the answer arrives later.
+    /// Reads a row: takes the snapshot at once, and returns it later.
     pub(super) async fn select(&self, key: u64, load: Load) -> Version {
         let now = self.clock.now();
         let version = {
@@ -65,7 +65,7 @@ impl World {
         version
     }
 
-    /// The version the next write will carry.
+    /// The version of the next write.
     pub(super) fn draw_version(&self) -> Version {
         let mut tables = self.lock();
         tables.next_version += 1;
@@ -78,13 +78,13 @@ impl World {
         self.lock().committed.entry(key).or_default().push((version, now));
     }
 
-    /// Notes that the writer of a version was told that its write is done: from here on nobody should see an older one.
+    /// Records the acknowledgement of a version: reads that begin later must not return an older one.
     pub(super) fn acknowledge(&self, key: u64, version: Version) {
         let now = self.clock.now();
         self.lock().acknowledged.entry(key).or_default().push((version, now));
     }
 
-    /// Judges a read that began at `began` and returned `version`: how long it was behind, `None` if it was not.
+    /// The staleness of a read that began at `began` and returned `version`; `None` if it is not stale.
     #[must_use]
     pub(super) fn staleness(&self, key: u64, version: Version, began: Moment) -> Option<Duration> {
         let tables = self.lock();
@@ -92,14 +92,14 @@ impl World {
         Some(began.since(newer.1))
     }
 
-    /// Whether a version was ever committed; a reader that saw another one saw a phantom.
+    /// Whether a version was ever committed.
     #[must_use]
     pub(super) fn was_committed(&self, key: u64, version: Version) -> bool {
         let tables = self.lock();
         version == 0 || tables.committed.get(&key).is_some_and(|rows| rows.iter().any(|(seen, _)| *seen == version))
     }
 
-    /// Loads so far, and the most at once.
+    /// The number of loads, and the maximum number of concurrent ones.
     #[must_use]
     pub(super) fn loads(&self) -> (u64, u64) {
         let tables = self.lock();
