@@ -179,7 +179,7 @@ async fn schedule_continues_in_its_new_shard(rig: Rig) {
 
 /// A migrating job is due in no shard: the process that took it out must not be the only one that can complete the move.
 async fn jobs_of_a_killed_migration_are_received_later(rig: Rig) {
-    use evenkeel_protocol::queue::grow::{Given, GrowSteps, Item};
+    use evenkeel_protocol::queue::grow::{Given, Item};
     let mail = rig.mail_with(|builder| builder.shards(1)).await;
     let sent = send(&mail, &names("job", 8)).await;
     let topic = rig.process().await.topic("mail").await.unwrap();
