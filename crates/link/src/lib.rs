@@ -13,7 +13,7 @@
 //! * `push/` delivers what the server sends unasked: invalidations and messages of channels.
 //! * [`support`] holds what every crate above shares: backoff, background loops, and the switches of the mutant table.
 
-#![cfg_attr(clippy, allow(clippy::disallowed_types, reason = "the only crate that opens connections to Redis"))]
+#![allow(clippy::disallowed_types, reason = "the only crate that opens connections to Redis")]
 
 pub mod clock;
 mod connection;

@@ -43,15 +43,18 @@ const TYPES: [&str; 22] = [
 ];
 
 /// Files, or methods of a file, that need no suite, and the reasons.
-const EXCEPTIONS: [(&str, &str); 11] = [
+const EXCEPTIONS: [(&str, &str); 14] = [
     ("cache/key.rs", "every key of the suite is written with it"),
     ("clock.rs", "each span that reaches it is one of another method's"),
     ("link/connection/blocking.rs", "as `command`, which the suite calls"),
     ("link/epoch/mod.rs", "commands as they are: what they say is for Redis to judge"),
     ("link/link.rs", "commands as they are: what they say is for Redis to judge"),
     ("link/options.rs::with_tracked", "parts of names that capabilities give, not users"),
+    ("link/push/pulse.rs", "users do not reach it"),
+    ("link/support/retry.rs", "users do not reach it"),
     ("lock/redlock/mod.rs::connect_lazy", "takes what `connect` takes, which the suite calls"),
     ("queue/job.rs::shard", "the count is the topic's own"),
+    ("queue/retry_delay.rs::after", "consumers call it, users do not"),
     ("queue/topic/grow.rs::grow_with", "as `grow`, which the suite calls"),
     ("queue/topic/page.rs::list", "`peek` lists, and the suite calls it"),
     ("sql/contention/locking.rs::of", "a statement that is known when the program is built"),

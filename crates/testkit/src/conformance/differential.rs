@@ -72,6 +72,7 @@ pub async fn compare<D: Differential>(steps: usize) -> Result<()> {
 
 /// The seed to replay, if one was named; otherwise the given ones and a new one.
 #[must_use]
+#[expect(clippy::expect_used, reason = "a test harness reports a wrong variable by failing")]
 pub fn seeds(usual: &[u64]) -> Vec<u64> {
     match std::env::var(SEED_VARIABLE) {
         Ok(seed) => vec![seed.parse().expect("EVENKEEL_SEED is a number")],
