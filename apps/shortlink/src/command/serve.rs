@@ -1,20 +1,20 @@
 //! `shortlink serve`.
 
-use super::away::meanwhile;
-use super::open::{check_redis, connect, is_away, open};
+use super::degraded::degraded;
+use super::open::{check_redis, connect, is_unreachable, open};
 use crate::config::Config;
 use crate::http;
 use anyhow::{Context, Result};
 use std::time::Duration;
 use web::{Begin, Opening, Waiting};
 
-/// How long what is under way in the background may take once the service is asked to stop.
+/// How long the background tasks may take to stop.
 const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Serves until a signal asks to stop.
+/// Serves until a signal asks the process to stop.
 ///
 /// # Errors
-/// One sentence on what is in the way.
+/// A setting is wrong, the address cannot be bound, or a server refuses the connection.
 pub(super) async fn serve(config: Config) -> Result<()> {
     let opening = Opening::begin(Begin {
         program: "shortlink",
@@ -28,21 +28,21 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     let address = opening.address().to_string();
     let connect = async || connect(&config).await;
     let open = async |store| open(&config, store, Some(address.clone())).await;
-    let meanwhile = async |waiting: Waiting<'_>| meanwhile(&config, waiting).await;
+    let meanwhile = async |waiting: Waiting<'_>| degraded(&config, waiting).await;
     let Some(web::Opened { service: opened, listener, settings, stop, hold }) =
-        Box::pin(opening.open(connect, open, is_away, meanwhile)).await?
+        Box::pin(opening.open(connect, open, is_unreachable, meanwhile)).await?
     else {
         return Ok(());
     };
     let prefix_record = opened.keep_prefix_record(&config).await?;
     let (over, is_over) = tokio::sync::oneshot::channel::<()>();
     let service = opened.service.clone();
-    // Told or dropped: both mean the end.
+    // Dropping the sender stops the background tasks.
     let background = tokio::spawn(async move { service.run(async { drop(is_over.await) }).await });
     let served = http::serve(opened.service.clone(), listener, settings, stop).await;
     drop(over);
     if tokio::time::timeout(BACKGROUND_PATIENCE, background).await.is_err() {
-        tracing::warn!("what was to be done in the background is left to other instances, or to the next start");
+        tracing::warn!("background tasks did not finish in time; other instances or the next start continue them");
     }
     drop(prefix_record);
     served.context("the service ended")?;

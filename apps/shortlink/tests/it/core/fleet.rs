@@ -1,6 +1,6 @@
-//! Ten instances that start at once on one database: empty, older, or under load. Some of them are killed on their way.
+//! Ten instances start at once on one database: empty, older, or under load. Some of them are killed while they start.
 
-use super::program::{Place, SHORTLINK};
+use super::program::{SHORTLINK, Workdir};
 use super::upgrade;
 use evenkeel::clock::Clock;
 use evenkeel::sql::{Database, SqlError, run_migrations};
@@ -19,12 +19,12 @@ use url::Url;
 const INSTANCES: usize = 10;
 
 fn fleet(url: &str) -> Fleet {
-    // Instances that share a file share the data folder, too: one of them serves it.
+    // Instances on one SQLite file share its data folder, which one of them holds.
     let shares_data = url.starts_with("sqlite");
     Fleet { program: SHORTLINK.into(), arguments: vec!["--database".to_owned(), url.to_owned()], shares_data }
 }
 
-/// A database of the kind, with the first schema in it if it is to be an older one.
+/// A database of the kind, empty or with the first schema.
 async fn database(kind: &str, is_older: bool) -> park::Database {
     let database = match kind {
         "sqlite" => sqlite_database().unwrap(),
@@ -38,7 +38,7 @@ async fn database(kind: &str, is_older: bool) -> park::Database {
     database
 }
 
-/// The tables as one instance makes them that starts alone.
+/// The schema that a single instance creates.
 async fn right_schema(kind: &str, is_older: bool) -> Vec<String> {
     let database = database(kind, is_older).await;
     let folder = tempfile::tempdir().unwrap();
@@ -46,15 +46,15 @@ async fn right_schema(kind: &str, is_older: bool) -> Vec<String> {
     described(&database.url).await.unwrap()
 }
 
-/// The schema is complete, and what was in it is there.
+/// Checks that the schema is current and has `links` links.
 async fn has_links(url: &str, links: usize) {
     let store = Store::open_as_is(&url.parse().unwrap(), Clock::system()).await.unwrap();
     assert_eq!(store.rows_after(0, 10).await.unwrap().len(), links);
     store.close().await;
 }
 
-/// Every other one is killed at a step of the migrations. Only the instance that makes the tables comes to a step, so not all of
-/// these are killed.
+/// Every second instance is killed at a step of the migrations. Only the instance that migrates reaches a step, so not all of these
+/// are killed.
 async fn start_at_once(kind: &str, is_older: bool) {
     let database = database(kind, is_older).await;
     let crash = |at: usize| Fate::CrashesAt(format!("migration_step:{}", at + 1));
@@ -66,12 +66,12 @@ async fn start_at_once(kind: &str, is_older: bool) {
 }
 
 #[tokio::test]
-async fn mariadb_instances_started_at_once_make_the_tables() {
+async fn mariadb_instances_started_at_once_create_tables() {
     start_at_once("mariadb", false).await;
 }
 
 #[tokio::test]
-async fn postgres_instances_started_at_once_make_the_tables() {
+async fn postgres_instances_started_at_once_create_tables() {
     start_at_once("postgres", false).await;
 }
 
@@ -85,8 +85,8 @@ async fn postgres_instances_started_at_once_upgrade_an_older_schema() {
     start_at_once("postgres", true).await;
 }
 
-/// On an empty database and on an older one in turn. A file is served by one instance, so all that try are killed; the next one
-/// serves it.
+/// On an empty database and on an older one in turn. One instance holds a SQLite file, so all that start are killed; the next one
+/// holds it.
 async fn killed_at_random(kind: &str, seeds: Range<u64>) {
     let right = [right_schema(kind, false).await, right_schema(kind, true).await];
     for seed in seeds {
@@ -138,7 +138,7 @@ async fn postgres_instances_killed_a_hundred_times_leave_one_schema() {
     killed_at_random("postgres", 100..120).await;
 }
 
-/// What an instance of the first schema sends while others upgrade it: each link that the database has confirmed.
+/// An instance of the first schema that inserts links during the upgrade. Returns the codes that the database has confirmed.
 async fn old_instance<DB: Database>(
     pool: Pool<DB>,
     name: usize,
@@ -182,7 +182,7 @@ macro_rules! upgrades_under_load {
         }
         store.close().await;
         assert_eq!(described(&database.url).await.unwrap(), right_schema($kind, true).await);
-        // One that is started again says that it is too old.
+        // An old program that starts now is refused.
         let error = run_migrations(&pool, &upgrade::first($kind).await, "link_migrations").await.unwrap_err();
         assert!(matches!(error, SqlError::NewerSchema { found: 2, known: 1 }), "{error}");
     }};
@@ -212,7 +212,7 @@ async fn postgres_fleet_upgrades_an_older_schema_under_load() {
     );
 }
 
-/// A server that answers and refuses is not away.
+/// A server that refuses a login is reachable, so the start fails.
 #[tokio::test]
 async fn server_that_refuses_ends_the_start_with_one_sentence() {
     let (postgres, redis) = (postgres_database().await.unwrap(), redis().await.unwrap());
@@ -221,17 +221,17 @@ async fn server_that_refuses_ends_the_start_with_one_sentence() {
     let mut password: Url = redis.url.parse().unwrap();
     password.set_username("nobody").unwrap();
     password.set_password(Some("wrong")).unwrap();
-    let place = Place::new();
+    let dir = Workdir::new();
     let serve = ["--listen", "127.0.0.1:0"];
-    let told = place.refuse(&[&serve[..], &["--database", unknown.as_str()]].concat());
+    let told = dir.refuse(&[&serve[..], &["--database", unknown.as_str()]].concat());
     assert!(told.contains("cannot open the database postgres://"), "{told}");
     let both = ["--database", &postgres.url, "--redis", password.as_str()];
-    place.write("in.tsv", "target\nhttps://example.com/\n");
+    dir.write("in.tsv", "target\nhttps://example.com/\n");
     for command in [&serve[..], &["import", "in.tsv"]] {
-        let told = place.refuse(&[command, &both].concat());
+        let told = dir.refuse(&[command, &both].concat());
         assert!(told.contains("cannot use Redis: Redis refused: WRONGPASS"), "{told}");
     }
-    // It was refused before anything was made.
+    // Redis refused before tables were created.
     let mut connection = PgConnection::connect(&postgres.url).await.unwrap();
     let tables: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()")
         .fetch_one(&mut connection)
