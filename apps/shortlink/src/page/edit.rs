@@ -83,7 +83,7 @@ fn render(app: &App, host: &Host, link: &Link, input: &FormInput, problem: Optio
                         },
                     }
                 }
-                @if link.banned { dt { "Banned" } dd { span.badge { "Banned" } } }
+                @if link.banned { dt { "Status" } dd { span.badge { "Banned" } } }
             }
             div.actions {
                 (ban::button(link))
