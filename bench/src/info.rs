@@ -1,26 +1,26 @@
-//! What a Redis says about itself.
+//! Reads `INFO` of a Redis.
 
 use anyhow::{Context, Result};
 use testkit::servers::Redis;
 
-/// A number of one of its sections.
+/// A number from a section of `INFO`.
 pub(crate) async fn field(redis: &Redis, section: &str, name: &str) -> Result<f64> {
     let info: String = redis.command(&["INFO", section]).await?;
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     Ok(line.with_context(|| format!("INFO names no {name}"))?.trim().parse()?)
 }
 
-/// Seconds that it has computed.
+/// The CPU time of the Redis process, in seconds.
 pub(crate) async fn cpu(redis: &Redis) -> Result<f64> {
     Ok(field(redis, "cpu", "used_cpu_user").await? + field(redis, "cpu", "used_cpu_sys").await?)
 }
 
-/// Forgets what it has counted.
+/// Resets the command statistics.
 pub(crate) async fn reset(redis: &Redis) -> Result<()> {
     redis.command(&["CONFIG", "RESETSTAT"]).await
 }
 
-/// How often it has executed these commands since then, those inside of scripts included.
+/// How often these commands were executed since the reset, including those inside scripts.
 pub(crate) async fn calls(redis: &Redis, commands: &[&str]) -> Result<u64> {
     let info: String = redis.command(&["INFO", "commandstats"]).await?;
     let mut calls = 0;

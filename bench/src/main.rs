@@ -23,35 +23,35 @@ use clap::{Parser, Subcommand};
 use results::Keeper;
 use rounds::Plan;
 
-/// Comparisons with raw commands and with peers.
+/// Compare Evenkeel with raw commands and with peers.
 #[derive(Parser)]
 #[command(name = "bench", bin_name = "cargo xtask bench", arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     bench: Bench,
-    /// Short rounds: under five minutes, and nothing is written to bench/RESULTS.md
+    /// Run short rounds, in under five minutes, without updating bench/RESULTS.md
     #[arg(long, global = true)]
     quick: bool,
-    /// Only this part of the bench (cache: near, reads, misses, invalidations, batches, peers, flood, recovery; queue: memory, sends,
-    /// work, late, flood); nothing is written to bench/RESULTS.md
+    /// Run only this part, without updating bench/RESULTS.md (cache: near, reads, misses, invalidations, batches, peers, flood, recovery;
+    /// queue: memory, sends, work, late, flood)
     #[arg(long, global = true, value_name = "PART")]
     only: Option<String>,
-    /// One JSON object per row on standard output, as it is measured
+    /// Print one JSON object per row as it is measured
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Subcommand)]
 enum Bench {
-    /// Cache over Redis against plain commands through the same client
+    /// The cache, compared with plain Redis commands through the same client
     Cache,
-    /// The delay queue: what a waiting job takes, and how fast jobs are taken in
+    /// The delay queue: memory per waiting job, and throughput
     Queue,
-    /// The unit of work: commits with one effect against bare transactions, how soon the effect follows, catching up after an outage
+    /// The unit of work: commits with one effect compared with bare transactions, delay of the effect, catching up after an outage
     Outbox,
-    /// Locks: acquired and released alone, handed over to those who wait, renewed; against other locks over Redis
+    /// Locks: uncontended, handed over to waiters, and renewed, compared with other Redis locks
     Lock,
-    /// Redirects by tier, links made, lines imported, against a constant redirect of the same HTTP server
+    /// Shortlink: redirects by tier, creations, imports, compared with a constant redirect of the same HTTP server
     Shortlink,
     /// The load generator, as a process of its own
     #[command(hide = true)]

@@ -11,7 +11,7 @@ use std::process::Command;
 
 const HEAD: &str = "# Results\n\nMeasured by `cargo xtask bench NAME` on the machine each section names. Ours and the peer alternate within one run;\n`ratio` is the median of the rounds' ratios, `spread` the distance from the lowest to the highest, as a part of it.\n";
 
-/// Takes rows as they are measured: prints each, and keeps what there is so far, so that a run which is cut short leaves its rows.
+/// Prints each row as it is measured, and saves the rows so far, so that an interrupted run keeps them.
 pub(crate) struct Keeper {
     bench: &'static str,
     json: bool,
@@ -20,12 +20,12 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Prints tables, or JSON objects; saves the rows in bench/RESULTS.md, or not.
+    /// Prints tables or JSON objects, and optionally saves the rows in bench/RESULTS.md.
     pub(crate) fn new(bench: &'static str, json: bool, save: bool) -> Self {
         Self { bench, json, save, rows: Vec::new() }
     }
 
-    /// Takes rows that have just been measured.
+    /// Adds rows that have been measured.
     pub(crate) fn keep(&mut self, rows: impl IntoIterator<Item = Row>) -> Result<()> {
         for row in rows {
             if self.json {
@@ -93,7 +93,7 @@ fn conditions(bench: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Who is compared with.
+/// The peers of the comparison.
 fn versions(bench: &str) -> String {
     match bench {
         "queue" => queue::versions(),

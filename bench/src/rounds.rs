@@ -4,12 +4,12 @@ use anyhow::Result;
 use std::future::Future;
 use std::time::Duration;
 
-/// How many rounds, and how long one side of one round takes.
+/// The number of rounds, and the duration of one side of a round.
 pub(crate) struct Plan {
     pub(crate) rounds: usize,
     pub(crate) span: Duration,
     pub(crate) quick: bool,
-    /// Of the parts of a bench only the one of this name.
+    /// Runs only the part of this name.
     pub(crate) only: Option<String>,
 }
 
@@ -22,12 +22,12 @@ impl Plan {
         Self { rounds: 5, span: Duration::from_millis(500), quick: true, only: None }
     }
 
-    /// Whether the part of this name is to be measured.
+    /// Whether the part of this name runs.
     pub(crate) fn asks_for(&self, part: &str) -> bool {
         self.only.as_deref().is_none_or(|only| only == part)
     }
 
-    /// For measurements whose rounds differ by as much as the sides do: a disk's or a neighbour's pauses are shorter than a round.
+    /// For measurements whose rounds differ as much as the sides do: longer rounds average out pauses of the disk or of other programs.
     pub(crate) fn lengthened(&self) -> Self {
         Self { span: if self.quick { self.span } else { self.span * 3 }, only: self.only.clone(), ..*self }
     }
@@ -38,7 +38,7 @@ impl Plan {
     }
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Compared {
     pub(crate) ours: f64,
@@ -49,7 +49,7 @@ pub(crate) struct Compared {
     pub(crate) spread: f64,
 }
 
-/// Measures ours and the peer in turn; who begins alternates too. One round before the first is thrown away.
+/// Measures ours and the peer alternately, in alternating order, after one discarded warm-up round.
 pub(crate) async fn compare<Ours, Peer>(
     plan: &Plan,
     mut ours: impl FnMut(Duration) -> Ours,
@@ -87,7 +87,7 @@ fn distance(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::MIN, f64::max) - values.iter().copied().fold(f64::MAX, f64::min)
 }
 
-/// Medians, and the median of the ratios, of rounds that were measured otherwise than by [`compare`].
+/// Medians, and the median of the ratios, of rounds that [`compare`] did not measure.
 pub(crate) fn compared(rounds: &[(f64, f64)]) -> Compared {
     let column = |value: fn(&(f64, f64)) -> f64| median(rounds.iter().map(value).collect());
     let ratios: Vec<f64> = rounds.iter().map(|(ours, peer)| ours / peer).collect();

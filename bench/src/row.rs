@@ -5,7 +5,7 @@ use anyhow::Result;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// One measured comparison. `peer`, `ratio` and `spread` are empty where there is nothing to compare with.
+/// One measured comparison. `peer`, `ratio` and `spread` are empty if there is no peer.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) bench: &'static str,
@@ -31,7 +31,7 @@ impl Row {
         Self { bench, row, unit, ours, peer, peer_name, ratio: Some(ratio), spread: Some(spread) }
     }
 
-    /// Says why, if ours is behind. Rates are better when they are higher, everything else when it is lower.
+    /// Adds the reason if ours is worse. Higher rates are better; of all else, lower values are.
     pub(crate) fn where_behind(mut self, why: &str) -> Self {
         let is_rate = self.unit.ends_with("/s");
         if self.ratio.is_some_and(|ratio| if is_rate { ratio < 1.0 } else { ratio > 1.0 }) {
@@ -45,7 +45,7 @@ impl Row {
         Self { bench, row, unit, ours, peer: None, peer_name: None, ratio: None, spread }
     }
 
-    /// A measurement that was not made; `row` says of what, and why.
+    /// A measurement that was skipped; `row` names it and the reason.
     pub(crate) fn absent(bench: &'static str, row: &str) -> Self {
         eprintln!("NOT MEASURED: {row}");
         Self::alone(bench, format!("not measured: {row}"), "", f64::NAN, None)
@@ -68,7 +68,7 @@ pub(crate) fn table(rows: &[Row]) -> String {
     table
 }
 
-/// A row of that table.
+/// A row of the Markdown table.
 pub(crate) fn line(row: &Row) -> String {
     let cells = [
         row.row.clone(),
@@ -82,7 +82,7 @@ pub(crate) fn line(row: &Row) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// Three figures that mean something: `123,456`, `12.3`, `0.12`; nothing of what was not measured.
+/// Formats as `123,456`, `12.3` or `0.12`, and as nothing if there is no value.
 fn number(value: f64) -> String {
     if value.is_nan() {
         return String::new();

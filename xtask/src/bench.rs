@@ -1,13 +1,12 @@
-//! `cargo xtask bench NAME`: the comparisons, built with optimizations. Their program is `bench/`.
+//! `cargo xtask bench NAME`: builds the program in `bench/` with optimizations and runs it.
 
 use crate::shell::{self, cargo};
 use anyhow::Result;
 
-/// What `bench` was asked for.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// What to measure, and how: passed on (`--help` lists it)
+    /// Arguments of the benchmark program (`--help` lists them)
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The one task runner of the repository: `cargo xtask` lists what it does.
+//! The task runner of the repository: `cargo xtask` lists the tasks.
 //!
 //! Each task is one file (or folder). Continuous integration runs the same tasks and nothing else.
 
@@ -18,7 +18,7 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// The one task runner of Evenkeel's repository.
+/// The task runner of Evenkeel's repository.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
 struct Arguments {
@@ -30,23 +30,23 @@ struct Arguments {
 enum Task {
     /// Install what the tests need (asks first)
     Setup(setup::Arguments),
-    /// fmt, clippy, docs, tidy, cargo-deny and the tests that need no server
+    /// Run the checks that need no server: fmt, clippy, docs, tidy, cargo-deny, hermetic tests
     Check,
-    /// Everything: tests against real servers, documentation tests, examples, mutants
+    /// Run everything: tests against real servers, documentation tests, examples, fuzzing, mutants
     Test(test::Arguments),
-    /// The rules of this repository that a program can check
+    /// Check the repository's own rules
     Tidy,
-    /// Remove each protocol guard in turn and see the test named for it fail
+    /// Remove protocol guards one at a time, and check that the test named for each fails
     Mutants(mutants::Arguments),
-    /// Demonstrations that count instead of claiming
+    /// Run a demonstration
     Demo(demo::Arguments),
-    /// The long runs under faults, seed by seed
+    /// Run long simulations under faults, by seed
     Sim(sim::Arguments),
-    /// Kill a process at each point of a unit of work, on each database, and print what became of its effects
+    /// Kill a process at each point of a unit of work, on each database, and check its effects
     Verdicts(verdicts::Arguments),
-    /// Feed damaged bytes to everything that parses bytes
+    /// Fuzz every parser
     Fuzz(fuzz::Arguments),
-    /// Comparisons with raw commands and with peers; results go to bench/RESULTS.md
+    /// Compare with raw commands and with peers; bench/RESULTS.md has the results
     Bench(bench::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! Runs commands so that a reader can repeat them: the line is printed before, the time after.
+//! Runs commands, and prints each with its duration so that a reader can repeat it.
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ impl Steps {
         Self { task, done: Vec::new() }
     }
 
-    /// Runs one step; the first failure ends the task and names the step.
+    /// Runs one step; its error names the step.
     pub(crate) fn step<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         println!("\n== {name}");
         let start = Instant::now();
@@ -28,14 +28,14 @@ impl Steps {
         Ok(result)
     }
 
-    /// Prints what ran and how long it took.
+    /// Prints the steps with their durations.
     pub(crate) fn finish(self) {
         println!("\ncargo xtask {}: all {} steps passed", self.task, self.done.len());
         for (name, took) in &self.done {
             println!("  {:>8}  {name}", seconds(*took));
         }
         let total = self.done.iter().map(|(_, took)| *took).sum();
-        println!("  {:>8}  in all", seconds(total));
+        println!("  {:>8}  in total", seconds(total));
     }
 }
 
@@ -44,11 +44,11 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target folder.
 pub(crate) fn target() -> Result<PathBuf> {
     let output = cargo(&["metadata", "--format-version", "1", "--no-deps"]).output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
-    let folder = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
+    let folder = metadata["target_directory"].as_str().context("cargo metadata has no target folder")?;
     Ok(PathBuf::from(folder))
 }
 
@@ -59,22 +59,22 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Prints the command, runs it, and fails with its line if it fails.
+/// Prints and runs the command.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     println!("$ {}", line(command));
     run_silently(command)
 }
 
-/// The same for a command whose output is meant for a program.
+/// Runs the command without printing it, for output that a program reads.
 pub(crate) fn run_silently(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("`{}` could not be started", line(command)))?;
     if !status.success() {
-        bail!("`{}` ended with {status}", line(command));
+        bail!("`{}` failed ({status})", line(command));
     }
     Ok(())
 }
 
-/// The command as somebody would type it, with the environment it adds.
+/// The command as one would type it, including its added environment.
 pub(crate) fn line(command: &Command) -> String {
     let mut words: Vec<String> = command
         .get_envs()
@@ -86,12 +86,12 @@ pub(crate) fn line(command: &Command) -> String {
     words.join(" ")
 }
 
-/// Where a program is: on the PATH, or in the folders servers live in.
+/// Finds a program on the PATH, or in the usual folders of servers.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     folders.extend(["/usr/sbin", "/usr/local/sbin", "/sbin"].map(PathBuf::from));
-    // Debian keeps PostgreSQL's server programs out of the PATH, in one folder per version.
+    // Debian installs PostgreSQL outside of the PATH, in one folder per version.
     if let Ok(versions) = std::fs::read_dir("/usr/lib/postgresql") {
         folders.extend(versions.flatten().map(|version| version.path().join("bin")));
     }
@@ -120,15 +120,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_printed_line_can_be_typed_again() {
+    fn printed_command_can_be_run_again() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo 'two words'", ""]).env("NAME", "a b");
         assert_eq!(line(&command), r"NAME='a b' sh -c 'echo '\''two words'\''' ''");
     }
 
     #[test]
-    fn a_failing_command_is_named() {
+    fn error_contains_the_failed_command() {
         let error = run(Command::new("sh").args(["-c", "exit 3"])).map_err(|error| error.to_string());
-        assert_eq!(error, Err("`sh -c 'exit 3'` ended with exit status: 3".to_owned()));
+        assert_eq!(error, Err("`sh -c 'exit 3'` failed (exit status: 3)".to_owned()));
     }
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask sim cache|queue|outbox|lock`: the long runs. What they tried and what broke is counted; anything that broke fails.
+//! `cargo xtask sim cache|queue|outbox|lock`: long simulations under faults. Each prints its counts, and fails on any violation.
 //!
-//! Each is a test of the library (`cache::histories`, `queue::side::killed`, `sql::sim`, `lock::histories`), which tries a little in every test run. Here it is
-//! run for as many seeds, or jobs, as are wanted.
+//! Each simulation is a test of the library (`cache::histories`, `queue::side::killed`, `sql::sim`, `lock::histories`), of which every test
+//! run executes a short form. This task runs it for any number of seeds, jobs or transactions.
 
 use crate::shell::{self, cargo};
 use crate::test::{self, Park, Suite};
@@ -20,7 +20,6 @@ const JOBS: &str = "EVENKEEL_SIM_JOBS";
 const OUTBOX: &str = "sql::sim::{}::long_run";
 const TRANSACTIONS: &str = "EVENKEEL_SIM_OUTBOX";
 
-/// What `sim` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -29,56 +28,56 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Name {
-    /// Fresh reads and writes of three processes while connections are cut and processes are paused and killed: linearizable? And
-    /// eventual reads while loads exceed their budget and entries are deleted or overwritten: none older than what was acknowledged?
+    /// Check that strong reads of three processes are linearizable while connections are cut and processes are paused and killed, and that
+    /// eventual reads are never older than an acknowledged invalidation
     Cache {
-        /// One seed, to play it again
+        /// Seed to run
         #[arg(conflicts_with = "seeds", required_unless_present = "seeds")]
         seed: Option<u64>,
-        /// Many: `1..200`, both included
+        /// Range of seeds, for example 1..200, both inclusive
         #[arg(long, value_name = "A..B")]
         seeds: Option<String>,
-        /// One JSON object a seed, and one with the sums
+        /// Print one JSON object per seed, and one with the totals
         #[arg(long)]
         json: bool,
     },
-    /// Locks, read/write locks and semaphores of three processes that die, lose connections and drop calls: do holds exclude each
-    /// other, do fences rise, is everything free again?
+    /// Check mutual exclusion, rising fencing tokens and release of the locks, read/write locks and semaphores of three processes that die,
+    /// lose connections and drop calls
     Lock {
-        /// One seed, to play it again
+        /// Seed to run
         #[arg(conflicts_with = "seeds", required_unless_present = "seeds")]
         seed: Option<u64>,
-        /// Many: `1..200`, both included
+        /// Range of seeds, for example 1..200, both inclusive
         #[arg(long, value_name = "A..B")]
         seeds: Option<String>,
-        /// One JSON object a seed, and one with the sums
+        /// Print one JSON object per seed, and one with the totals
         #[arg(long)]
         json: bool,
     },
-    /// Jobs handled by four processes, one of them killed every second: is each done, and each second effect after a lapse?
+    /// Check that every job is done while one of four processes is killed every second, and repeated only after an expired lease
     Queue {
-        /// How many jobs
+        /// Number of jobs
         #[arg(long, default_value_t = 100_000)]
         jobs: u64,
-        /// The counts as one JSON object
+        /// Print the counts as one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Random transactions of eight processes that are killed, with Redis and the broker: is everything as SQL says?
+    /// Check that caches, jobs and messages match the committed rows while eight processes, Redis and the broker are killed
     Outbox {
-        /// Draws what is done and what goes wrong when
+        /// Seed of the operations and the faults
         #[arg(default_value_t = 1)]
         seed: u64,
-        /// How many transactions, on each database
+        /// Number of transactions on each database
         #[arg(long, default_value_t = 200_000)]
         transactions: u64,
-        /// Only on this database
+        /// Run only on this database
         #[arg(long, value_parser = ["mariadb", "postgres"])]
         on: Option<String>,
-        /// Build the processes with optimizations: for a run of the whole length
+        /// Build with optimizations
         #[arg(long)]
         release: bool,
-        /// The counts as JSON objects
+        /// Print the counts as JSON objects
         #[arg(long)]
         json: bool,
     },
@@ -90,11 +89,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Name::Lock { seed, seeds, json } => {
             let seeds = range(*seed, seeds.as_deref())?;
             test::build()?;
-            play(&Suite::with(LOCK)?, LOCK, (SEEDS, &seeds), *json, lock_words)
+            play(&Suite::with(LOCK)?, LOCK, (SEEDS, &seeds), *json, lock_summary)
         }
         Name::Queue { jobs, json } => {
             test::build()?;
-            play(&Suite::with(QUEUE)?, QUEUE, (JOBS, &jobs.to_string()), *json, killed_words)
+            play(&Suite::with(QUEUE)?, QUEUE, (JOBS, &jobs.to_string()), *json, queue_summary)
         }
         Name::Outbox { seed, transactions, on, release, json } => {
             if *release {
@@ -107,26 +106,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 let scale = format!("{seed} {transactions}");
                 let test = OUTBOX.replace("{}", database);
                 let suite = if *release { Suite::optimized(&test) } else { Suite::with(&test) }?;
-                play(&suite, &test, (TRANSACTIONS, &scale), *json, outbox_words)?;
+                play(&suite, &test, (TRANSACTIONS, &scale), *json, outbox_summary)?;
             }
             Ok(())
         }
     }
 }
 
-/// The seeds that were asked for, as `A..B`.
+/// The seeds, as `A..B`.
 fn range(seed: Option<u64>, seeds: Option<&str>) -> Result<String> {
     let seeds = match (seed, seeds) {
         (Some(seed), _) => format!("{seed}..{seed}"),
         (None, Some(seeds)) => seeds.to_owned(),
-        (None, None) => bail!("name a seed, or many with --seeds A..B"),
+        (None, None) => bail!("add a seed, or a range of seeds with --seeds A..B"),
     };
     let numbers = seeds.split_once("..").map(|(first, last)| (first.parse::<u64>(), last.parse::<u64>()));
     let Some((Ok(first), Ok(last))) = numbers else {
-        bail!("`{seeds}` is no range of seeds; write A..B, such as 1..200")
+        bail!("`{seeds}` is not a range of seeds: use A..B, for example 1..200")
     };
     if first > last {
-        bail!("the range {seeds} is empty; the first seed must not be above the last");
+        bail!("the range {seeds} is empty: the first seed is above the last");
     }
     Ok(seeds)
 }
@@ -134,12 +133,12 @@ fn range(seed: Option<u64>, seeds: Option<&str>) -> Result<String> {
 fn cache(seed: Option<u64>, seeds: Option<&str>, json: bool) -> Result<()> {
     let seeds = range(seed, seeds)?;
     test::build()?;
-    play(&Suite::with(EVENTUAL)?, EVENTUAL, (SEEDS, &seeds), json, eventual_words)?;
-    play(&Suite::with(CACHE)?, CACHE, (SEEDS, &seeds), json, words)
+    play(&Suite::with(EVENTUAL)?, EVENTUAL, (SEEDS, &seeds), json, eventual_summary)?;
+    play(&Suite::with(CACHE)?, CACHE, (SEEDS, &seeds), json, cache_summary)
 }
 
-/// What the eventual reads of one seed, or of all, came to.
-fn eventual_words(row: &Value) -> String {
+/// The counts of the eventual reads of one seed, or of all.
+fn eventual_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);
     format!(
         "{} histories up to seed {}: {} eventual reads, {} stale after an acknowledged invalidation, {} failed; {} invalidations \
@@ -157,8 +156,8 @@ fn eventual_words(row: &Value) -> String {
     )
 }
 
-/// What one history of locks, or all, came to.
-fn lock_words(row: &Value) -> String {
+/// The counts of one history of locks, or of all.
+fn lock_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);
     format!(
         "{} histories up to seed {}: {} holds, {} violations; {} busy, {} failed, {} lost, {} broken, {} leaked, {} acquisitions \
@@ -177,13 +176,13 @@ fn lock_words(row: &Value) -> String {
     )
 }
 
-/// Runs the test, and tells what it says while it says it.
+/// Runs the test, and prints its reports as they come.
 fn play(
     suite: &Suite,
     test: &str,
     (variable, value): (&str, &str),
     json: bool,
-    words: fn(&Value) -> String,
+    summary: fn(&Value) -> String,
 ) -> Result<()> {
     let park = Park::start(&[])?;
     let mut command = suite.command(test);
@@ -192,23 +191,23 @@ fn play(
     let lines = BufReader::new(run.stdout.take().context("its output is piped")?).lines();
     for line in lines {
         let line = line?;
-        // The harness says things of its own.
+        // The test harness prints lines of its own.
         let Ok(row) = serde_json::from_str::<Value>(&line) else { continue };
-        println!("{}", if json { line } else { words(&row) });
+        println!("{}", if json { line } else { summary(&row) });
     }
     let status = run.wait()?;
     if !status.success() {
-        bail!("{variable}={value}: not all is as it was promised ({status})");
+        bail!("{variable}={value}: a guarantee was violated, or the run failed ({status})");
     }
     Ok(())
 }
 
-/// What the ledger shows, as a sentence.
-fn killed_words(row: &Value) -> String {
+/// The counts of the queue's simulation.
+fn queue_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);
     format!(
-        "{} jobs, {} workers killed in {:.0} s: {} effects, {} jobs lost; {} effects were second ones, {} of them without a lapse in \
-         the job's record, {} after a worker that lived; {} leases lapsed",
+        "{} jobs, {} workers killed in {:.0} s: {} effects, {} jobs lost; {} repeated effects, {} of them without an expired lease in the \
+         job's record, {} after a worker that was still alive; {} expired leases",
         number("jobs"),
         number("kills"),
         row["seconds"].as_f64().unwrap_or(0.0),
@@ -221,8 +220,8 @@ fn killed_words(row: &Value) -> String {
     )
 }
 
-/// How far it is; at the end, what was compared.
-fn outbox_words(row: &Value) -> String {
+/// The progress of the outbox's simulation; at the end, the comparison with SQL.
+fn outbox_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);
     let seconds = row["seconds"].as_f64().unwrap_or(0.0);
     if row.get("progress").is_some() {
@@ -250,23 +249,22 @@ fn outbox_words(row: &Value) -> String {
             number("broker_restarts"),
         ),
         String::new(),
-        "| what SQL says | compared | not so |".to_owned(),
+        "| expected from SQL | compared | violations |".to_owned(),
         "|---|--:|--:|".to_owned(),
-        format!("| works done | {} | {} |", number("committed"), number("works_not_done") + number("parked")),
         format!(
-            "| cache entries ({} of {} accounts had one) | {} | {} |",
+            "| completed units of work | {} | {} |",
+            number("committed"),
+            number("works_not_done") + number("parked")
+        ),
+        format!(
+            "| fresh cache entries ({} of {} accounts had one) | {} | {} |",
             number("entries_held"),
             number("accounts"),
             number("entries_held"),
             number("stale")
         ),
-        format!("| jobs that wait | {} | {} |", number("jobs"), number("jobs_wrong")),
-        format!(
-            "| jobs that do not ({} revoked) | {} | {} |",
-            number("revoked"),
-            number("revoked"),
-            number("jobs_strange")
-        ),
+        format!("| waiting jobs | {} | {} |", number("jobs"), number("jobs_wrong")),
+        format!("| absent jobs ({} revoked) | {} | {} |", number("revoked"), number("revoked"), number("jobs_strange")),
         format!(
             "| ordered messages, by key | {} | {} of {} keys |",
             number("ordered"),
@@ -276,8 +274,8 @@ fn outbox_words(row: &Value) -> String {
         format!("| unordered messages | {} | {} |", number("loose"), number("loose_lost") + number("loose_strange")),
         String::new(),
         format!(
-            "unordered messages that came again: {}; {} after the death of who sent the one before, {} around an outage, {} because the \
-             sender was slow, {} without a reason. Ordered messages that came again: {}",
+            "duplicate unordered messages: {}; {} after the death of their first sender, {} around an outage, {} because the sender was \
+             slow, {} unexplained. Duplicate ordered messages: {}",
             copies("all"),
             copies("after_a_kill"),
             copies("after_an_outage"),
@@ -289,13 +287,13 @@ fn outbox_words(row: &Value) -> String {
     lines.join("\n")
 }
 
-/// A row as a sentence.
-fn words(row: &Value) -> String {
+/// The counts of the cache's simulation: of one seed, or of all.
+fn cache_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);
     if row.get("histories").is_some() {
         return format!(
-            "{} histories: {} linearizable, {} violations, {} apart (a commit came after its window had lapsed), {} of those with \
-             {} stale reads, the stalest by {:.0} ms; {} fresh reads ({} from the store), {} failed; {} writes acknowledged, {} \
+            "{} histories: {} linearizable, {} violations, {} excluded (a commit after its update window had expired), {} of those with \
+             {} stale reads, at most {:.0} ms stale; {} strong reads ({} from the store), {} failed; {} writes acknowledged, {} \
              refused, {} of unknown outcome; {} writers killed and {} paused inside a window",
             number("histories"),
             number("linearizable"),

@@ -1,5 +1,5 @@
-//! `cargo xtask verdicts`: a process is killed at each labelled point of a unit of work, on each database; the table says what
-//! became of its effects. Each verdict is a test of the library, which `cargo xtask test` runs, too.
+//! `cargo xtask verdicts`: kills a process at each labeled point of a unit of work, on each database, and prints a table of what happened
+//! to its effects. Each row is a test of the library, which `cargo xtask test` also runs.
 
 use crate::setup;
 use crate::shell;
@@ -9,17 +9,16 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// What `verdicts` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Where the servers of the matrix are (default: target/matrix); without them MySQL has no column
+    /// Folder of the unpacked servers (default: target/matrix); without them, the table has no column for MySQL
     #[arg(long, value_name = "DIR", env = "EVENKEEL_MATRIX")]
     matrix_dir: Option<PathBuf>,
 }
 
-/// A place to die at: in words, what must be true then, and the test that shows it.
+/// A point at which the process is killed, the expected outcome, and the test that checks it.
 struct Point {
-    words: &'static str,
+    description: &'static str,
     verdict: &'static str,
     /// `{}` is the database.
     test: &'static str,
@@ -30,54 +29,54 @@ const EVERYTHING: &str = "all happened";
 
 const POINTS: &[Point] = &[
     Point {
-        words: "before the commit",
+        description: "before the commit",
         verdict: NOTHING,
-        test: "sql::work::killed::{}::killed_before_the_commit_nothing_happened",
+        test: "sql::work::killed::{}::kill_before_the_commit_has_no_effect",
     },
     Point {
-        words: "before the commit, on a transaction of the caller's own",
+        description: "before the commit, on a transaction of the caller's own",
         verdict: NOTHING,
-        test: "sql::work::killed::{}::killed_before_the_commit_of_its_caller_nothing_happened",
+        test: "sql::work::killed::{}::kill_before_the_commit_of_the_caller_has_no_effect",
     },
     Point {
-        words: "between the commit and the fast path",
+        description: "between the commit and the fast path",
         verdict: EVERYTHING,
-        test: "sql::work::killed::{}::killed_between_commit_and_fast_path_everything_happens",
+        test: "sql::work::killed::{}::kill_after_the_commit_loses_no_effect",
     },
     Point {
-        words: "between the caller's own commit and the fast path",
+        description: "between the caller's own commit and the fast path",
         verdict: EVERYTHING,
-        test: "sql::work::killed::{}::killed_between_its_callers_commit_and_fast_path_everything_happens",
+        test: "sql::work::killed::{}::kill_after_the_commit_of_the_caller_loses_no_effect",
     },
     Point {
-        words: "inside the fast path, after the invalidations",
+        description: "inside the fast path, after the invalidations",
         verdict: EVERYTHING,
-        test: "sql::work::killed::{}::killed_inside_the_fast_path_everything_happens",
+        test: "sql::work::killed::{}::kill_during_the_fast_path_loses_no_effect",
     },
     Point {
-        words: "after the fast path, before the row is marked",
+        description: "after the fast path, before the row is marked",
         verdict: EVERYTHING,
-        test: "sql::work::killed::{}::killed_after_the_fast_path_everything_happens_once_more",
+        test: "sql::work::killed::{}::kill_after_the_fast_path_repeats_the_effects",
     },
     Point {
-        words: "inside the relay, works claimed",
+        description: "inside the relay, works claimed",
         verdict: EVERYTHING,
-        test: "sql::relay::{}::killed::a_relay_that_dies_inside_its_claim_loses_nothing",
+        test: "sql::relay::{}::killed::relay_killed_during_a_claim_loses_nothing",
     },
     Point {
-        words: "inside the relay, keys claimed",
+        description: "inside the relay, keys claimed",
         verdict: EVERYTHING,
-        test: "sql::relay::{}::killed::a_relay_that_dies_inside_its_claim_of_keys_loses_nothing",
+        test: "sql::relay::{}::killed::relay_killed_during_a_claim_of_keys_loses_nothing",
     },
     Point {
-        words: "after carrying out, before the acknowledgement",
+        description: "after carrying out, before the acknowledgement",
         verdict: EVERYTHING,
-        test: "sql::relay::{}::killed::a_relay_that_dies_after_carrying_out_loses_nothing",
+        test: "sql::relay::{}::killed::relay_killed_after_carrying_out_loses_nothing",
     },
     Point {
-        words: "after publishing in order, before the acknowledgement",
+        description: "after publishing in order, before the acknowledgement",
         verdict: "all happened, nothing twice",
-        test: "sql::relay::{}::killed::a_relay_that_dies_after_publishing_doubles_nothing_that_is_ordered",
+        test: "sql::relay::{}::killed::relay_killed_after_publishing_repeats_no_ordered_message",
     },
 ];
 
@@ -98,53 +97,53 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     drop(park);
     match test::mysql(&setup::matrix_folder(arguments.matrix_dir.clone())) {
         Ok(server) => columns.push(Column::fill("mariadb", &suites, &Park::start(&[server])?)?),
-        Err(missing) => println!("no column for MySQL: {missing:#}"),
+        Err(missing) => println!("MySQL skipped: {missing:#}"),
     }
     print!("{}", table(&columns));
     let wrong = columns.iter().flat_map(|column| &column.verdicts).filter(|holds| !**holds).count();
     if wrong > 0 {
-        bail!("{wrong} verdicts are not what was promised");
+        bail!("{wrong} outcomes violate the guarantees");
     }
     Ok(())
 }
 
 impl Column {
     fn fill(database: &str, suites: &[Suite], park: &Park) -> Result<Self> {
-        let (_, said) = play(suites, &format!("sql::verdicts::{database}"), park)?;
-        let rows = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let (_, output) = play(suites, &format!("sql::verdicts::{database}"), park)?;
+        let rows = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let server = rows.filter_map(|row| Some(row["server"].as_str()?.to_owned())).next();
-        let server = server.with_context(|| format!("{database} did not say its version"))?;
+        let server = server.with_context(|| format!("{database} did not report its version"))?;
         let mut verdicts = Vec::new();
         for point in POINTS {
             let (holds, _) = play(suites, &point.test.replace("{}", database), park)?;
-            println!("{server}, killed {}: {}", point.words, if holds { point.verdict } else { "FAILED" });
+            println!("{server}, killed {}: {}", point.description, if holds { point.verdict } else { "FAILED" });
             verdicts.push(holds);
         }
         Ok(Self { server, verdicts })
     }
 }
 
-/// Whether the test passes, and what it says.
+/// Runs the test. Returns whether it passed, and its output.
 fn play(suites: &[Suite], test: &str, park: &Park) -> Result<(bool, String)> {
     let with = suites.iter().find(|suite| suite.tests().any(|name| name == test));
     let mut command = with.with_context(|| format!("there is no test `{test}`"))?.command(test);
     command.envs(park.addresses()).stderr(Stdio::inherit());
     let output = command.output().with_context(|| format!("`{}` could not be started", shell::line(&command)))?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {
-        println!("{said}");
+        println!("{text}");
     }
-    Ok((output.status.success(), said))
+    Ok((output.status.success(), text))
 }
 
-/// As it stands in docs/guarantees.md.
+/// The table of docs/guarantees.md.
 fn table(columns: &[Column]) -> String {
     let servers: Vec<&str> = columns.iter().map(|column| column.server.as_str()).collect();
     let mut text = format!("\n| killed | {} |\n|---|{}\n", servers.join(" | "), "---|".repeat(columns.len()));
     for (row, point) in POINTS.iter().enumerate() {
         let verdict = |column: &Column| if column.verdicts[row] { point.verdict } else { "**FAILED**" };
         let verdicts: Vec<&str> = columns.iter().map(verdict).collect();
-        text.push_str(&format!("| {} | {} |\n", point.words, verdicts.join(" | ")));
+        text.push_str(&format!("| {} | {} |\n", point.description, verdicts.join(" | ")));
     }
     text
 }
@@ -154,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_that_does_not_hold_is_seen_in_the_table() {
+    fn failed_verdict_is_marked_in_the_table() {
         let mut verdicts = vec![true; POINTS.len()];
         verdicts[1] = false;
         let columns = [Column { server: "SQLite 3.51".to_owned(), verdicts }];

@@ -11,7 +11,7 @@ use crate::config::{Command, Config, Flags};
 use anyhow::Result;
 use clap::Parser;
 use std::process::ExitCode;
-use web::program::{WRONG, refused};
+use web::program::{EXIT_NOT_STARTED, usage_error};
 
 /// Exit code of an import that rejected lines, so that a script does not take it for a success.
 const REJECTED: u8 = 1;
@@ -21,13 +21,13 @@ const REJECTED: u8 = 1;
 pub fn main() -> ExitCode {
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
-        Err(error) => return refused("shortlink", &error),
+        Err(error) => return usage_error("shortlink", &error),
     };
     match run(flags) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("shortlink: {error:#}");
-            ExitCode::from(WRONG)
+            ExitCode::from(EXIT_NOT_STARTED)
         }
     }
 }

@@ -1,13 +1,14 @@
-//! Goods in, goods out, and one rule that must hold: stock is never below nothing and never above its cap.
+//! Receives goods and reserves them for orders. One rule holds under every locking strategy: a stock is never negative and never above
+//! its limit.
 //!
-//! * [`domain`] — products, days, changes of stock, and the strategies by name. No I/O.
+//! * [`domain`] — product names, days, changes of stock, and the names of the strategies. No I/O.
 //! * [`store`] — tables in SQLite, MySQL/MariaDB or PostgreSQL; the only folder with SQL.
-//! * [`strategy`] — the ways to change a stock while others do: one file each.
-//! * [`service`] — the use cases. What HTTP, the page and the load command call.
-//! * [`http`] and [`page`] — the service's face.
-//! * [`load`] — many changes at once by every strategy, with faults, and the table that is printed of it.
-//! * [`config`] — flags, environment and file become one checked configuration.
-//! * [`command`] — what the program `stockroom` does with its arguments.
+//! * [`strategy`] — the locking strategies, one file each.
+//! * [`service`] — the use cases of the API, the page and the load test.
+//! * [`http`] and [`page`] — the API and the page.
+//! * [`load`] — the load test: concurrent changes by every strategy with injected faults, and its report.
+//! * [`config`] — the settings.
+//! * [`command`] — the commands of the program `stockroom`.
 
 pub mod command;
 pub mod config;

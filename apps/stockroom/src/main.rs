@@ -1,4 +1,4 @@
-//! The program `stockroom`; everything is in the library beside it, where tests reach it.
+//! The program `stockroom`. Its code is in the library, where tests reach it.
 
 use std::process::ExitCode;
 

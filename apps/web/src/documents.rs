@@ -1,9 +1,9 @@
-//! What an application's documents say, beside what there is: for its tests, which compare the two.
+//! For tests that compare an application's documentation with the program.
 
 use clap::Command;
 use serde_json::Value;
 
-/// The settings of a command, as the table of settings shows them: key in the file, environment variable, flag; sorted.
+/// The settings of a command as the documentation lists them: key in the settings file, environment variable, flag; sorted.
 #[must_use]
 pub fn settings(command: &Command) -> Vec<[String; 3]> {
     let mut rows: Vec<_> = command
@@ -11,7 +11,7 @@ pub fn settings(command: &Command) -> Vec<[String; 3]> {
         .filter_map(|argument| {
             let environment = argument.get_env()?.to_string_lossy().into_owned();
             let flag = argument.get_long()?;
-            // The file cannot say where the file is.
+            // The settings file cannot name itself.
             let key = if flag == "config" { String::new() } else { flag.replace('-', "_") };
             Some([key, environment, format!("--{flag}")])
         })
@@ -20,9 +20,9 @@ pub fn settings(command: &Command) -> Vec<[String; 3]> {
     rows
 }
 
-/// The settings of a program that a page has rows for: `| program | key | environment variable | flag | ..`; sorted.
+/// The settings that a page documents for a program, from rows `| program | key | environment variable | flag | ..`; sorted.
 #[must_use]
-pub fn settings_on(page: &str, program: &str) -> Vec<[String; 3]> {
+pub fn documented_settings(page: &str, program: &str) -> Vec<[String; 3]> {
     let mut rows: Vec<_> = page
         .lines()
         .filter_map(|line| {
@@ -35,9 +35,9 @@ pub fn settings_on(page: &str, program: &str) -> Vec<[String; 3]> {
     rows
 }
 
-/// The references of an OpenAPI document that lead nowhere.
+/// The references of an OpenAPI document to schemas that do not exist.
 #[must_use]
-pub fn dangling(document: &Value) -> Vec<String> {
+pub fn dangling_references(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     collect(document, document, &mut found);
     found
@@ -58,12 +58,12 @@ fn collect(document: &Value, part: &Value, found: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{dangling, settings, settings_on};
+    use super::{dangling_references, documented_settings, settings};
     use clap::{Arg, Command};
     use serde_json::json;
 
     #[test]
-    fn settings_and_their_rows_have_one_shape() {
+    fn settings_are_read_from_commands_and_pages() {
         let flag = |name: &'static str| Arg::new(name).long(name);
         let command = Command::new("shop")
             .arg(flag("public-url").env("SHOP_PUBLIC_URL"))
@@ -73,15 +73,15 @@ mod tests {
                     | shop | | `SHOP_CONFIG` | `--config` | a file |\n| workshop | `a` | `A` | `--a` | another |\n";
         let expected = [["", "SHOP_CONFIG", "--config"], ["public_url", "SHOP_PUBLIC_URL", "--public-url"]];
         assert_eq!(settings(&command), expected.map(|row| row.map(str::to_owned)));
-        assert_eq!(settings_on(page, "shop"), settings(&command));
+        assert_eq!(documented_settings(page, "shop"), settings(&command));
     }
 
     #[test]
-    fn a_reference_that_leads_nowhere_is_found() {
+    fn dangling_reference_is_found() {
         let document = json!({
             "paths": { "/a": [{ "$ref": "#/shapes/there" }, { "$ref": "#/shapes/gone" }] },
             "shapes": { "there": {} },
         });
-        assert_eq!(dangling(&document), ["#/shapes/gone"]);
+        assert_eq!(dangling_references(&document), ["#/shapes/gone"]);
     }
 }

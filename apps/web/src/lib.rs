@@ -1,53 +1,33 @@
-//! What Evenkeel's applications share of being a service: nothing here knows links or goods.
+//! What every HTTP service of Evenkeel needs and that depends neither on links nor on stock.
 //!
-//! * [`Problem`] and [`Kind`] — every error is a problem document (RFC 9457); [`problems!`] puts them into the OpenAPI document.
-//! * [`JsonBody`], [`Query`], [`Form`] — extractors that refuse with a problem; [`Host`] — the host a request named.
-//! * [`wrap()`] — what goes around the routes; [`listen()`] — connections; [`starting()`], [`tell_missing`] — before the database is there; [`stop_requested`] — when to stop.
-//! * [`HttpMetrics`] and [`Family`] — what is counted; [`ShortId`] — what a request is called.
-//! * [`site`], [`asset`], [`docs`] — the parts of a page that do not tell what it is about; [`probes`] — what machinery asks.
-//! * [`settings`], [`DatabaseUrl`], [`Hold`], [`Opening`], [`program`] — how a program starts; [`documents`] — what is told of that.
+//! * [`problems`](mod@problems) — errors as problem documents (RFC 9457): [`Problem`], [`Kind`], and [`problems!`] for the OpenAPI document.
+//! * [`requests`] — extractors that reject with a problem ([`JsonBody`], [`Query`], [`Form`]), the [`Host`] header, request ids ([`ShortId`]).
+//! * [`layers`] — the middleware around every router: [`wrap()`].
+//! * [`listening`] — connections, their limits and timeouts: [`listen()`].
+//! * [`pages`] — the layout of HTML pages, embedded assets and the API documentation.
+//! * [`startup`] — settings, the lock on the database's file, and a [`Startup`] that answers while the database is unreachable.
+//! * [`sql`] — database URLs, connection pools, and statements that run on SQLite, MySQL, MariaDB and PostgreSQL.
+//! * [`HttpMetrics`] and [`probes`] — what operators see; [`documents`] — checks of an application's documentation, for its tests.
 
-pub mod asset;
-mod consistency;
-mod database_url;
-pub mod docs;
 pub mod documents;
-mod extract;
-mod hold;
-mod host;
-mod kind;
-mod listen;
+pub mod layers;
+pub mod listening;
 mod metrics;
-mod negotiate;
-mod observe;
-mod opening;
-mod patience;
+pub mod pages;
 pub mod probes;
-mod problem;
-pub mod program;
-pub mod responses;
-mod room;
-mod secure;
-pub mod settings;
-mod short_id;
-mod signals;
-pub mod site;
-mod starting;
-mod wrap;
+pub mod problems;
+pub mod requests;
+pub mod sql;
+pub mod startup;
 
-pub use consistency::Consistency;
-pub use database_url::{DatabaseUrl, DatabaseUrlRefused, is_away};
-pub use extract::{Form, JsonBody, Query, Refuses};
-pub use hold::Hold;
-pub use host::{Host, OwnAddress};
-pub use kind::Kind;
-pub use listen::listen;
-pub use metrics::{Family, HttpMetrics, install as install_metrics, keep_up as keep_metrics_up};
-pub use observe::{Changed, X_CONSISTENCY_STATE};
-pub use opening::{Begin, Meanwhile, Opened, Opening, Settings, Waiting};
-pub use problem::{FieldError, Problem};
-pub use secure::trust_the_type;
-pub use short_id::{ShortId, X_SHORT_ID};
-pub use signals::stop_requested;
-pub use starting::{Note, serve_while, starting, tell_missing};
-pub use wrap::{BODY_BYTES_MAX, Wrap, wrap};
+pub use layers::{BODY_BYTES_MAX, Changed, Consistency, Wrap, X_CONSISTENCY_STATE, set_nosniff, wrap};
+pub use listening::listen;
+pub use metrics::{HttpMetrics, RouteGroup, install as install_metrics, run_upkeep as run_metrics_upkeep};
+pub use pages::{asset, site};
+pub use problems::{FieldError, Kind, Problem};
+pub use requests::{Form, Host, InvalidInput, JsonBody, OwnAddress, Query, ShortId, X_SHORT_ID};
+pub use sql::{DatabaseUrl, DatabaseUrlError, is_unreachable};
+pub use startup::{
+    Fallback, FileLock, Outage, Settings, Started, Startup, StartupOptions, StatusNote, explain_unavailable, program,
+    serve_until, settings, stop_requested, unavailable_routes,
+};

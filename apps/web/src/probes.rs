@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz`, `/metrics`: what the machinery around a service asks.
+//! `/healthz`, `/readyz` and `/metrics`.
 
 use crate::{Kind, Problem};
 use axum::Json;
@@ -12,14 +12,14 @@ use std::future::Future;
 use std::time::Duration;
 use tracing::warn;
 
-/// A database that takes longer to say hello is not ready for visitors.
-const DATABASE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long `/readyz` waits for the database.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Liveness
 ///
-/// Asks nobody else, so a database that is away does not get the process restarted.
+/// Does not depend on other servers: an unreachable database must not cause a restart of this process.
 #[utoipa::path(get, path = "/healthz", tag = "operations",
-    responses((status = 200, description = "The process runs", body = str, content_type = "text/plain", example = "ok")))]
+    responses((status = 200, description = "The process is running", body = str, content_type = "text/plain", example = "ok")))]
 pub async fn healthz() -> Response {
     ([(header::CACHE_CONTROL, "no-store")], "ok\n").into_response()
 }
@@ -31,25 +31,25 @@ pub async fn metrics(State(prometheus): State<PrometheusHandle>) -> Response {
     crate::metrics::render(&prometheus)
 }
 
-/// What `/readyz` answers: `body`, if the database answers a `ping` in time. `redis` is said to those who hear that it does not.
+/// The response of `/readyz`: `body` if the `ping` of the database succeeds in time, else a problem that also states `redis`.
 ///
 /// # Errors
-/// The database does not answer.
+/// The database does not respond.
 pub async fn ready<E: Display>(
     ping: impl Future<Output = Result<(), E>>,
     redis: &str,
     body: impl Serialize,
 ) -> Result<Response, Problem> {
-    let refused = |why: &str| {
+    let not_ready = |why: &str| {
         warn!(why, "not ready");
         Problem::new(Kind::UNAVAILABLE, format!("Not ready: the database {why}; Redis: {redis}."))
     };
-    match tokio::time::timeout(DATABASE_PATIENCE, ping).await {
+    match tokio::time::timeout(PING_TIMEOUT, ping).await {
         Ok(Ok(())) => Ok(([(header::CACHE_CONTROL, "no-store")], Json(body)).into_response()),
         Ok(Err(error)) => {
-            warn!(%error, "the database does not answer");
-            Err(refused("does not answer"))
+            warn!(%error, "the database does not respond");
+            Err(not_ready("does not respond"))
         }
-        Err(_) => Err(refused("did not answer in time")),
+        Err(_) => Err(not_ready("did not respond in time")),
     }
 }

@@ -1,8 +1,8 @@
-//! A page at once: the rows of a page are read through the cache in one round trip, and those that are missing are loaded in one
-//! query; a key that fails takes no other along.
+//! A page at once: the rows of a page are read through the cache in one round trip, and missing rows are loaded in one
+//! query; a key that fails does not affect the others.
 //!
 //! `cargo run -p evenkeel --features cache --example batch`, or with `redis://HOST` as an argument.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::cache::Incomplete;
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         show(&ids, &books.get_many(&ids, |missing| find_titles(db.clone(), missing)).await?);
     }
 
-    // Two rows change in one transaction: commit, then tell the cache of both at once.
+    // Two rows change in one transaction: commit, then invalidate both at once.
     let mut transaction = db.begin().await?;
     sqlx::query("UPDATE books SET title = upper(title) WHERE id IN (2, 3)").execute(&mut *transaction).await?;
     transaction.commit().await?;

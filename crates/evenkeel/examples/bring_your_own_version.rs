@@ -1,8 +1,8 @@
-//! Bring your own version: the table counts the versions of its rows, and the cache refuses a row older than the newest it has
-//! heard of, wherever that row comes from.
+//! Bring your own version: the table counts the versions of its rows, and the cache rejects a row older than the newest
+//! version it has seen, wherever that row comes from.
 //!
 //! `cargo run -p evenkeel --features cache --example bring_your_own_version`
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ struct Price {
     version: u64,
 }
 
-/// Stands for a database: a primary, and a replica that has not heard of the last write yet.
+/// Stands in for a database: a primary, and a replica that does not have the last write yet.
 const REPLICA: Price = Price { cents: 990, version: 1 };
 const PRIMARY: Price = Price { cents: 1_290, version: 2 };
 

@@ -1,7 +1,7 @@
 //! Cache a query: the rows of a table are read through the cache, and a write invalidates the one row it changed.
 //!
 //! `cargo run -p evenkeel --features cache --example cache_a_query`, or with `redis://HOST` as an argument.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use serde::{Deserialize, Serialize};
@@ -36,17 +36,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     for _ in 0..2 {
         let user = users.get(&42, |id| find_user(db.clone(), *id)).await?;
-        println!("42 is {}", user.map_or("nobody".to_owned(), |user| user.name.clone()));
+        println!("42 is {}", user.map_or("not found".to_owned(), |user| user.name.clone()));
     }
 
     sqlx::query("UPDATE users SET name = 'Ada Lovelace' WHERE id = 42").execute(&db).await?;
     users.invalidate(&42).await?; // right after the commit
     let user = users.get(&42, |id| find_user(db.clone(), *id)).await?;
-    println!("42 is {}", user.map_or("nobody".to_owned(), |user| user.name.clone()));
+    println!("42 is {}", user.map_or("not found".to_owned(), |user| user.name.clone()));
 
     for _ in 0..2 {
-        let nobody = users.get(&7, |id| find_user(db.clone(), *id)).await?;
-        println!("7 is {}", nobody.map_or("nobody", |_| "somebody"));
+        let missing = users.get(&7, |id| find_user(db.clone(), *id)).await?;
+        println!("7 is {}", missing.map_or("not found", |_| "found"));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! An exactly-once effect: a job that runs twice charges once, because its handler asks the inbox in its own transaction.
 //!
 //! `cargo run -p evenkeel --features sqlite --example exactly_once_effect`
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, RetryDelay};
@@ -37,7 +37,7 @@ async fn charge(inbox: &Inbox<Sqlite>, db: &SqlitePool, charge: &Charge) -> Resu
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // One connection: each would be a database of its own.
+    // One connection: each connection would have its own database.
     let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
     sqlx::query("CREATE TABLE accounts (id INTEGER PRIMARY KEY, cents INTEGER NOT NULL)").execute(&db).await?;
     sqlx::query("INSERT INTO accounts (id, cents) VALUES (1, 100)").execute(&db).await?;

@@ -1,7 +1,7 @@
 //! Invalidate after the commit: why the order matters, and why a load that was already on its way does no harm.
 //!
 //! `cargo run -p evenkeel --features cache --example invalidate_after_commit`
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use sqlx::SqlitePool;
@@ -9,7 +9,8 @@ use sqlx::sqlite::SqlitePoolOptions;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// A reader that has read its row, and one who lets it go on: what a slow network does by chance, shown on purpose.
+/// A reader that has read its row and waits for permission to continue: what a slow network does by chance, shown on
+/// purpose.
 static HAS_READ: Notify = Notify::const_new();
 static GO_ON: Notify = Notify::const_new();
 
@@ -26,7 +27,7 @@ async fn slow_balance(db: SqlitePool, account: i64) -> Result<Option<i64>, sqlx:
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // One connection: each would be a database of its own.
+    // One connection: each connection would have its own database.
     let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
     sqlx::query("CREATE TABLE accounts (id INTEGER PRIMARY KEY, cents INTEGER NOT NULL)").execute(&db).await?;
     sqlx::query("INSERT INTO accounts (id, cents) VALUES (1, 100)").execute(&db).await?;
@@ -48,12 +49,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     transaction.commit().await?;
     match balances.invalidate(&1).await {
         Ok(done) => println!("committed, and the cache knows: {done:?}"),
-        // Answer your own caller all the same: the write has happened. This process tells the cache as soon as it can.
+        // Report success to the caller all the same: the write has happened. This process repeats the invalidation as soon
+        // as it can.
         Err(error) if error.is_retryable() => println!("committed; the cache will know: {error}"),
         Err(error) => return Err(error.into()),
     }
 
-    // The slow reader gets what it read, and nobody else does: its load began before the invalidation, so it is not stored.
+    // The slow reader gets what it read, and no other reader does: its load began before the invalidation, so it is not
+    // stored.
     GO_ON.notify_one();
     println!("the slow reader got {:?}", reader.await??);
     println!("readers now get {:?}", balances.get(&1, |id| balance(db.clone(), *id)).await?);

@@ -1,7 +1,7 @@
-//! A unit of work on a transaction that somebody else begins and commits: a framework, or a function that is handed one.
+//! A unit of work on a transaction that other code begins and commits: a framework, or a function that receives one.
 //!
 //! `cargo run -p evenkeel --features sqlite --example join_your_transaction`
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::cache::Cache;
@@ -18,7 +18,7 @@ async fn cents_of(balances: &Cache<i64, i64>, db: &SqlitePool) -> Result<i64, Fa
     Ok(balances.get(&1, |_| load).await?.map_or(0, |cents| *cents))
 }
 
-/// Takes money, and says what must follow. It commits nothing.
+/// Takes money, and returns the effects that must follow. It commits nothing.
 async fn withdraw(
     keel: &Keel,
     balances: &Cache<i64, i64>,
@@ -34,7 +34,7 @@ async fn withdraw(
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    // One connection: each would be a database of its own.
+    // One connection: each connection would have its own database.
     let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
     sqlx::query("CREATE TABLE accounts (id INTEGER PRIMARY KEY, cents INTEGER NOT NULL)").execute(&db).await?;
     sqlx::query("INSERT INTO accounts (id, cents) VALUES (1, 100)").execute(&db).await?;

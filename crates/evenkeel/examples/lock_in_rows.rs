@@ -1,7 +1,7 @@
 //! A lock without a Redis: a row in the database, with a lease, and a fence that the same database checks.
 //!
 //! `cargo run -p evenkeel --features lock,sqlite --example lock_in_rows`
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::lock::{LockTerms, Release};
@@ -29,9 +29,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     sqlx::query("UPDATE stock SET units = units - 1 WHERE id = 42").execute(work.tx()?).await?;
     work.commit().await?;
 
-    println!("given back: {}", guard.release().await? == Release::Released);
+    println!("released: {}", guard.release().await? == Release::Released);
 
-    // Code that is told at run time what keeps its locks.
+    // Code that chooses its lock backend at run time.
     let any: &dyn evenkeel::lock::ExclusiveLocks = &locks;
     let guard = any.acquire("stock/42", &LockTerms::default()).await?;
     let units: i64 = guard.run(sqlx::query_scalar("SELECT units FROM stock WHERE id = 42").fetch_one(&pool)).await??;

@@ -1,7 +1,8 @@
-//! A near cache: two processes keep what they read beside them, and a write in one ends what the other keeps.
+//! A near cache: two processes keep values in memory, and a write in one drops the value that the other keeps.
 //!
-//! `cargo run -p evenkeel --features cache --example near_cache -- redis://HOST`; without an argument one process stands for both.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+//! `cargo run -p evenkeel --features cache --example near_cache -- redis://HOST`; without an argument one process plays both
+//! roles.
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, Freshness, Tier};
@@ -10,7 +11,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Stands for the database.
+/// Stands in for the database.
 #[derive(Clone, Default)]
 struct Prices(Arc<Mutex<HashMap<u64, u64>>>);
 
@@ -56,17 +57,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let office = if keel.link().is_some() { open(&other)? } else { shop.clone() };
     shop.purge(&7).await?; // what an earlier run left on a Redis
 
-    println!("the first read loads, the second one brings it near, the third asks nobody:");
+    println!("the first read loads, the second reads Redis, the third is a near hit:");
     for _ in 0..3 {
         read("the shop", &shop, &db).await?;
     }
 
-    println!("the office writes, and says so after the commit:");
+    println!("the office writes, and invalidates after the commit:");
     db.set(7, 1499);
     office.invalidate(&7).await?;
     read("the office", &office, &db).await?;
 
-    println!("the shop was told:");
+    println!("the shop was notified:");
     while read("the shop", &shop, &db).await? != Tier::Near {}
     Ok(())
 }

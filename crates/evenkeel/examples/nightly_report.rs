@@ -1,7 +1,7 @@
 //! A report that several instances start every night, and one of them writes: the others find the lock taken and go home.
 //!
 //! `cargo run -p evenkeel --features lock --example nightly_report`, or with `redis://HOST` as an argument.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::lock::{LockBuilder, LockError};

@@ -1,10 +1,11 @@
-//! Orders that are cancelled when nobody pays in time: the payment revokes the time-out, and the answer says who came first.
+//! Orders that are canceled without a payment in time: the payment revokes the timeout, and the result says which came
+//! first.
 //!
 //! `cargo run -p evenkeel --features queue --example order_timeout`, or with `redis://HOST` as an argument.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
-use evenkeel::queue::steps::Revoked;
+use evenkeel::queue::Revoked;
 use evenkeel::queue::{Delivery, JobId, Queue};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tokio::sync::Notify;
 
 const TIME_TO_PAY: Duration = Duration::from_millis(100);
 
-/// Takes an order. A repeated request finds the time-out of the first.
+/// Takes an order. A repeated request finds the timeout of the first.
 async fn order(timeouts: &Queue<u32>, number: u32) -> Result<(), evenkeel::queue::QueueError> {
     let sent = timeouts.job(&number).id(name(number)).delay(TIME_TO_PAY).enqueue().await?;
     println!("order {number}: {:?}", sent.answer);
@@ -24,7 +25,7 @@ async fn order(timeouts: &Queue<u32>, number: u32) -> Result<(), evenkeel::queue
 async fn pay(timeouts: &Queue<u32>, number: u32) -> Result<(), evenkeel::queue::QueueError> {
     match timeouts.revoke(&JobId::named(name(number).as_bytes())).await? {
         Revoked::Revoked => println!("order {number} is paid"),
-        too_late => println!("order {number} was cancelled, the money goes back ({too_late:?})"),
+        too_late => println!("order {number} was canceled, the payment is refunded ({too_late:?})"),
     }
     Ok(())
 }
@@ -51,7 +52,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let consumer = timeouts.consume(move |job: Delivery<u32>| {
         let tell = Arc::clone(&tell);
         async move {
-            println!("order {} is cancelled, nobody has paid", job.body);
+            println!("order {} is canceled, not paid in time", job.body);
             tell.notify_one();
             Ok::<_, Infallible>(())
         }

@@ -1,14 +1,15 @@
 //! A nightly report in a time zone: two schedulers run it, the next report waits in the queue once, ahead of its time.
 //!
 //! `cargo run -p evenkeel --features queue --example periodic_job`.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Cron, Missed, Queue};
+use evenkeel::queue::{Found, State};
 use std::time::Duration;
 
 #[tokio::main(flavor = "current_thread")]
+#[expect(clippy::disallowed_methods, reason = "the schedulers run for a moment")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // In Berlin the night of 29 March 2026 has no half past two.
     let nightly: Cron = "30 2 * * *".parse::<Cron>()?.in_zone("Europe/Berlin")?;

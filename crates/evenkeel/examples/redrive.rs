@@ -1,7 +1,7 @@
-//! After a bug was fixed, the jobs that died of it are sent back: first counted, then sent, and only those.
+//! After a bug was fixed, its dead letters are redriven: first counted, then sent back, and only those.
 //!
 //! `cargo run -p evenkeel --features queue --example redrive`, or with `redis://HOST` as an argument.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::queue::topic::{Filter, Place};
@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let topic = orders.topic();
     println!("{} dead letters", topic.stats().await?.total.dead);
 
-    // A name of its own: the same name again goes on where this one stopped, and takes nothing twice.
+    // The redrive has a name: a call with the same name continues where this one stopped, and sends nothing back twice.
     let fixed = format!("thousands separators, {}", topic.now_ms());
     let separators = Filter { body_contains: Some(",".to_owned()), ..Filter::default() };
     let redrive = topic.redrive(&fixed).filter(separators);

@@ -1,7 +1,7 @@
 //! A reminder whose time changes: it is moved and edited while it waits, and runs once, at its last time.
 //!
 //! `cargo run -p evenkeel --features queue --example reminder`, or with `redis://HOST` as an argument.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, Queue};

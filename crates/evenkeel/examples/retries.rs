@@ -1,7 +1,7 @@
-//! A handler that fails: by the kind of its error a job is tried again, put off, or given up.
+//! A handler that fails: the kind of its error decides whether a job is retried, postponed, or given up.
 //!
 //! `cargo run -p evenkeel --features queue --example retries`, or with `redis://HOST` as an argument.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, Queue, Reaction, RetryDelay};
@@ -25,10 +25,10 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Stands for a mail server that is busy at first.
+/// Stands in for a mail server that is busy at first.
 fn send(to: &str, attempt: u32) -> Result<(), Refusal> {
     match (to, attempt) {
-        ("nobody", _) => Err(Refusal::NoSuchMailbox),
+        ("bob", _) => Err(Refusal::NoSuchMailbox),
         (_, 1 | 2) => Err(Refusal::Busy),
         _ => Ok(()),
     }
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mail: Queue<String> = keel.queue("example-retries").retries(3).retry_delay(delay).build().await?;
     mail.now(&"ada".to_owned()).await?;
 
-    // One permit for each attempt; there are three of ada's and one of nobody's.
+    // One permit for each attempt: three for ada, one for an unknown user.
     let attempts = Arc::new(Semaphore::new(0));
     let counted = Arc::clone(&attempts);
     let queue = mail.clone();
@@ -56,7 +56,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             println!("{}, attempt {}: {words}", job.body, job.attempt);
             if sent.is_ok() {
                 // The next one, so that the lines come in order.
-                queue.now(&"nobody".to_owned()).await.map_err(|_| Refusal::Busy)?;
+                queue.now(&"bob".to_owned()).await.map_err(|_| Refusal::Busy)?;
             }
             counted.add_permits(1);
             sent
@@ -70,6 +70,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let _ = attempts.acquire_many(4).await;
     };
     consumer.concurrency(1).run(all).await?;
-    println!("the letter to nobody is a dead letter now");
+    println!("bob's letter is a dead letter now");
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Optimistic work: read without a lock, compare the version when writing, and do it again when somebody was faster; after two conflicts
-//! the row is locked instead.
+//! Optimistic locking: read without a lock, compare the version when writing, and retry after a conflict; after two
+//! conflicts the row is locked instead.
 //!
 //! `cargo run -p evenkeel --features sqlite --example retry_on_conflict`
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::sql::{Approach, ConflictPolicy, ForUpdate, OptimisticError, Stale};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const READ: &str = "SELECT units, version FROM stock WHERE id = 42";
 
-/// Takes one unit. Somebody else changes the row after each optimistic read: a hot row.
+/// Takes one unit. Another writer changes the row after each optimistic read: a hot row.
 async fn take_one(keel: &Keel, db: &SqlitePool, approach: Approach) -> Result<i64, OptimisticError> {
     println!("{approach:?}");
     match approach {
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let left = keel.retry_adaptively(&policy, 2, |approach| take_one(&keel, &db, approach)).await?;
     println!("left: {left}");
 
-    // Without locking, work on a row that is always changed in between gives up, and says so.
+    // Without a lock, work on a row that always changes in between fails with the number of its attempts.
     let policy = ConflictPolicy::default().attempts(2);
     let given_up = keel.retry_on_conflict(&policy, || take_one(&keel, &db, Approach::Optimistic)).await;
     println!("{}", given_up.err().map_or_else(|| "done".to_owned(), |error| error.to_string()));

@@ -1,7 +1,7 @@
 //! A price list that many read and one writes, and a mail server that takes three letters at once.
 //!
 //! `cargo run -p evenkeel --features lock --example shared_locks`, or with `redis://HOST` as an argument.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use std::time::Duration;

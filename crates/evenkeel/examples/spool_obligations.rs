@@ -1,10 +1,10 @@
 //! Spool obligations: what cannot be carried out now is kept in a file, and carried out by the next process.
 //!
-//! A cache does this by itself (`Keel::builder().spool(..)`): an invalidation that Redis does not take answers `Deferred`. This
-//! program keeps obligations of its own, and is "restarted" in the middle.
+//! A cache does this by itself (`Keel::builder().spool(..)`): an invalidation that Redis does not accept returns `Deferred`.
+//! This program keeps its own pending notifications, and is "restarted" in the middle.
 //!
 //! `cargo run -p evenkeel --features spool --example spool_obligations`
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::spool::{Fsync, Kind, Obligation, Spool, SpoolError, SpoolOptions, WhenFull};
 use std::path::Path;
@@ -24,7 +24,7 @@ async fn open(folder: &Path) -> Result<Spool, SpoolError> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir().join(format!("evenkeel-example-{}", std::process::id()));
 
-    // The partner's service does not answer. Say so, and keep what it has to be told.
+    // The partner's service does not answer. Report it, and keep the notification for later.
     let spool = open(&folder).await?;
     spool.append(Obligation::write(PARTNER, "order/1", "confirmed")).await?;
     spool.append(Obligation::write(PARTNER, "order/2", "confirmed")).await?;

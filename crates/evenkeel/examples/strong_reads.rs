@@ -1,8 +1,8 @@
-//! Strong reads: a balance that nobody may see wrong. Writers open an update window, readers ask for the row as it is now, and
-//! those who can bear an older one say so.
+//! Strong reads: a balance that must never be read stale. Writers open an update window, readers ask for the current row,
+//! and readers that accept an older one say so.
 //!
 //! `cargo run -p evenkeel --features cache --example strong_reads`
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::cache::{CacheError, Freshness, WhileWriting};
@@ -18,7 +18,7 @@ async fn balance(db: SqlitePool, account: i64) -> Result<Option<i64>, sqlx::Erro
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Fallible<()> {
-    // One connection: each would be a database of its own.
+    // One connection: each connection would have its own database.
     let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
     sqlx::query("CREATE TABLE accounts (id INTEGER PRIMARY KEY, cents INTEGER NOT NULL)").execute(&db).await?;
     sqlx::query("INSERT INTO accounts (id, cents) VALUES (1, 100)").execute(&db).await?;
@@ -34,7 +34,7 @@ async fn main() -> Fallible<()> {
         .write_with(&1, |window| {
             let (balances, db) = (balances.clone(), db.clone());
             async move {
-                // Meanwhile nobody can be given the older balance, unless they ask for it.
+                // Meanwhile no reader gets the older balance, unless it asks for it.
                 let fresh = balances.get(&1, |id| balance(db.clone(), *id)).await;
                 println!("in the window, a fresh read: {}", if fresh.is_err() { "refused" } else { "served" });
                 let older = balances.get_with(&1, Freshness::Eventual, |id| balance(db.clone(), *id)).await?;
@@ -42,7 +42,7 @@ async fn main() -> Fallible<()> {
 
                 let mut transaction = db.begin().await?;
                 sqlx::query("UPDATE accounts SET cents = cents - 30 WHERE id = 1").execute(&mut *transaction).await?;
-                // The last look before the commit: it must be over before the time is up.
+                // The last check before the commit: the commit must end before the window does.
                 match window.check().await {
                     Ok(left) => println!("the window is open: {}", !left.is_zero()),
                     Err(CacheError::WindowLost) => {

@@ -1,7 +1,7 @@
 //! A transaction, an invalidation and a job that belong together: all of them happen, or none.
 //!
 //! `cargo run -p evenkeel --features sqlite --example unit_of_work`
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use evenkeel::Keel;
 use evenkeel::cache::Cache;
@@ -21,7 +21,7 @@ async fn name_of(users: &Cache<i64, String>, db: &SqlitePool) -> Result<String, 
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    // One connection: each would be a database of its own.
+    // One connection: each connection would have its own database.
     let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
     sqlx::query("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL)").execute(&db).await?;
     sqlx::query("INSERT INTO users (id, name) VALUES (42, 'Augusta')").execute(&db).await?;
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Failure> {
     let mail = keel.queue::<String>("mail").build().await?;
     println!("cached: {}", name_of(&users, &db).await?);
 
-    // First a work that is given up.
+    // First a unit of work that is rolled back.
     let mut work = keel.begin(&db).await?;
     sqlx::query("UPDATE users SET name = 'Nobody' WHERE id = 42").execute(work.tx()).await?;
     work.invalidate(&users, &42)?;

@@ -2,7 +2,7 @@
 //! instance of the fleet writes; a relay for what a crash left undone; and one signal that ends it all in order.
 //!
 //! `cargo run -p evenkeel --features lock,sqlite --example whole_service`, or with `redis://HOST` as an argument.
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -30,7 +30,7 @@ struct Service {
     names: Cache<i64, String>,
     welcome: Queue<i64>,
     report: Queue<String>,
-    /// What was written, for the one who waits for it below; a service has no such thing.
+    /// Notification of a written report for the wait below; a service has no such thing.
     written: mpsc::Sender<String>,
 }
 
@@ -76,7 +76,7 @@ impl Service {
         Ok(self.written.send(format!("Welcome, {name}! (attempt {})", job.attempt)).await?)
     }
 
-    /// Whoever has the lock writes it; should the lock be lost, it stops in the middle.
+    /// The holder of the lock writes it; if the lock is lost, it stops in the middle.
     async fn write_report(self, job: Delivery<String>) -> Result<(), Failure> {
         let guard = self.keel.lock("example-report").ttl(Duration::from_secs(30)).acquire().await?;
         let count: i64 = guard.run(sqlx::query_scalar("SELECT count(*) FROM users").fetch_one(&self.db)).await??;
@@ -84,7 +84,7 @@ impl Service {
         Ok(self.written.send(format!("{}: {count} user", job.body)).await?)
     }
 
-    /// Serves until `stop` says so; then each part ends what it has begun.
+    /// Serves until `stop` completes; then each part finishes what it has begun.
     async fn run(self, listener: TcpListener, stop: watch::Receiver<bool>) -> Result<(), Failure> {
         let stopped = || {
             let mut stop = stop.clone();
@@ -112,7 +112,7 @@ impl Service {
 
 async fn show(State(service): State<Service>, Path(id): Path<i64>) -> Result<String, Refusal> {
     let name = service.name(id).await.map_err(|error| (NOT_NOW, error.to_string()))?;
-    name.ok_or_else(|| (StatusCode::NOT_FOUND, "nobody".to_owned()))
+    name.ok_or_else(|| (StatusCode::NOT_FOUND, "unknown user".to_owned()))
 }
 
 async fn rename(State(service): State<Service>, Path(id): Path<i64>, name: String) -> Result<&'static str, Refusal> {
@@ -141,7 +141,7 @@ async fn main() -> Result<(), Failure> {
     visit(address, "PUT", "Ada").await?;
     println!("{}", written.recv().await.unwrap_or_default());
     visit(address, "GET", "").await?;
-    reports.now(&"report of today".to_owned()).await?; // nobody waits for the night here
+    reports.now(&"report of today".to_owned()).await?; // at once, not at night
     println!("{}", written.recv().await.unwrap_or_default());
     stop.send(true)?; // in a service: when `tokio::signal::ctrl_c()` is ready
     running.await??;

@@ -1,15 +1,15 @@
 //! [`Keel`]: the one handle a program opens.
 
 #[cfg(feature = "cache")]
-use crate::cache::Caches;
-use crate::clock::Clock;
-use crate::link::{Link, LinkError, LinkOptions, Script};
+use super::cache::Caches;
 #[cfg(feature = "lock")]
-use crate::lock::Locks;
+use super::lock::Locks;
 #[cfg(feature = "queue")]
-use crate::queue::{QueueStore, Queues};
+use super::queue::{QueueStore, Queues};
 #[cfg(feature = "spool")]
-use crate::spool::{Spool, SpoolError, SpoolOptions};
+use super::spool::{Spool, SpoolError, SpoolOptions};
+use evenkeel_link::clock::Clock;
+use evenkeel_link::{Link, LinkError, LinkOptions, Script};
 #[cfg(feature = "spool")]
 use std::path::Path;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ struct Inner {
     #[cfg(feature = "queue")]
     queues: Queues,
     #[cfg(feature = "sql")]
-    sql: crate::sql::Shared,
+    sql: super::sql::Shared,
     #[cfg(feature = "spool")]
     spool: Option<Spool>,
     #[cfg(feature = "lock")]
@@ -166,13 +166,13 @@ impl Keel {
 
     /// What the units of work of this keel share.
     #[cfg(feature = "sql")]
-    pub(crate) fn sql(&self) -> &crate::sql::Shared {
+    pub(crate) fn sql(&self) -> &super::sql::Shared {
         &self.0.sql
     }
 
     /// Waits until the rows of all works that this process has carried out are marked as done in the database of `pool`.
     #[cfg(all(feature = "testing", feature = "sql"))]
-    pub async fn until_marked<DB: crate::sql::Database>(&self, pool: &sqlx::Pool<DB>) {
+    pub async fn until_marked<DB: super::sql::Database>(&self, pool: &sqlx::Pool<DB>) {
         self.0.sql.until_marked(pool, self.clock()).await;
     }
 
@@ -202,7 +202,7 @@ impl Keel {
             #[cfg(feature = "queue")]
             queues: self.0.queues.another_process(),
             #[cfg(feature = "sql")]
-            sql: crate::sql::Shared::default(),
+            sql: super::sql::Shared::default(),
             #[cfg(feature = "spool")]
             spool: None,
             #[cfg(feature = "lock")]
@@ -213,7 +213,7 @@ impl Keel {
     /// The entries of a keel in memory, to be touched as the world touches those of a Redis.
     #[cfg(all(feature = "testing", feature = "cache"))]
     #[must_use]
-    pub fn entries(&self) -> &crate::cache::memory::EntryStore {
+    pub fn entries(&self) -> &evenkeel_protocol::cache::memory::store::EntryStore {
         &self.0.caches.entries
     }
 
@@ -236,7 +236,7 @@ impl Keel {
             #[cfg(feature = "queue")]
             queues,
             #[cfg(feature = "sql")]
-            sql: crate::sql::Shared::default(),
+            sql: super::sql::Shared::default(),
             #[cfg(feature = "spool")]
             spool: builder.spool,
             #[cfg(feature = "lock")]
@@ -254,7 +254,7 @@ pub struct KeelBuilder {
 }
 
 impl KeelBuilder {
-    /// Takes the time from a clock that a test moves ([`TestClock::clock`](crate::clock::TestClock::clock)).
+    /// Takes the time from a clock that a test moves ([`TestClock::clock`](evenkeel_link::clock::TestClock::clock)).
     #[cfg(feature = "testing")]
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
@@ -319,15 +319,15 @@ impl KeelBuilder {
 fn scripts() -> Vec<&'static Script> {
     let capabilities: &[&[&'static Script]] = &[
         #[cfg(feature = "cache")]
-        &crate::cache::redis::scripts(),
+        &evenkeel_protocol::cache::redis::scripts(),
         #[cfg(feature = "cache")]
-        &crate::cache::protocol_scripts(),
+        &super::cache::protocol_scripts(),
         #[cfg(feature = "queue")]
-        &crate::queue::SCRIPTS,
+        &evenkeel_protocol::queue::redis::SCRIPTS,
         #[cfg(feature = "sql")]
         &crate::sql::sink::stream::SCRIPTS,
         #[cfg(feature = "lock")]
-        &crate::lock::scripts(),
+        &evenkeel_protocol::lock::redis::scripts(),
     ];
     capabilities.concat()
 }
@@ -336,6 +336,6 @@ fn scripts() -> Vec<&'static Script> {
 fn tracked() -> Vec<&'static str> {
     vec![
         #[cfg(feature = "cache")]
-        crate::cache::keys::FRONT,
+        evenkeel_protocol::cache::keys::FRONT,
     ]
 }

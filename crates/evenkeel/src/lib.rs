@@ -15,30 +15,20 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
-mod background;
 #[cfg(feature = "cache")]
 pub mod cache;
 pub mod clock;
 pub mod codec;
-#[cfg_attr(not(any(feature = "sql", feature = "spool")), expect(dead_code, reason = "what these are killed at"))]
-mod crash;
-mod guard;
 mod keel;
-#[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "what only the cache asks of the link"))]
 pub mod link;
 #[cfg(feature = "lock")]
 pub mod lock;
 #[cfg(feature = "queue")]
 pub mod queue;
-mod retry;
 #[cfg(feature = "spool")]
 pub mod spool;
 #[cfg(feature = "sql")]
 pub mod sql;
-#[cfg(any(feature = "cache", feature = "queue"))]
-#[cfg_attr(not(feature = "cache"), expect(dead_code, reason = "groups of steps are the cache's"))]
-mod together;
-mod token;
 
+pub use evenkeel_link::Token;
 pub use keel::{Keel, KeelBuilder};
-pub use token::Token;

@@ -1,10 +1,14 @@
 //! The program `evenkeel`: checks servers, and operates queues, locks, outboxes and inboxes.
 
+mod address;
+mod connect;
 mod doctor;
 mod inbox;
 mod lock;
 mod outbox;
+mod output;
 mod queue;
+mod time;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

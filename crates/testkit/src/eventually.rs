@@ -25,6 +25,7 @@ where
 }
 
 /// [`eventually`] with another deadline than 60 s, for waits that are known to be longer.
+#[expect(clippy::disallowed_methods, reason = "an event of another process sends no notification, so this polls")]
 pub async fn eventually_within<T, F, Fut>(deadline: Duration, what: &str, mut probe: F) -> Result<T>
 where
     F: FnMut() -> Fut,

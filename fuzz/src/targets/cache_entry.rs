@@ -3,8 +3,8 @@
 use super::Target;
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::header::{Entry, Header, LeaseBlock, Value, Window};
-use evenkeel::cache::steps::Generation;
+use evenkeel_protocol::cache::header::{Entry, Header, LeaseBlock, Value, Window};
+use evenkeel_protocol::cache::steps::Generation;
 
 pub(crate) const TARGET: Target = Target { name: "cache_entry", valid, feed };
 

@@ -2,9 +2,9 @@
 
 use super::Target;
 use bytes::{BufMut, Bytes};
-use evenkeel::queue::job::{Job, JobSpec};
-use evenkeel::queue::record::encode_job;
 use evenkeel::sql::effects_again;
+use evenkeel_protocol::queue::job::{Job, JobSpec};
+use evenkeel_protocol::queue::record::encode_job;
 
 pub(crate) const TARGET: Target = Target { name: "effects", valid, feed };
 

@@ -3,8 +3,8 @@
 use super::Target;
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::queue::job::{Job, JobSpec, Keep, Note, Unique, UniqueKey};
-use evenkeel::queue::record::{Record, encode_job, encoded_len};
+use evenkeel_protocol::queue::job::{Job, JobSpec, Keep, Note, Unique, UniqueKey};
+use evenkeel_protocol::queue::record::{Record, encode_job, encoded_len};
 
 pub(crate) const TARGET: Target = Target { name: "queue_job", valid, feed };
 

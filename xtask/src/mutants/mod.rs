@@ -1,7 +1,7 @@
-//! `cargo xtask mutants`: removes each protocol guard in turn and wants the test the table names to fail.
+//! `cargo xtask mutants`: removes protocol guards one at a time; the test that the mutant table names must fail.
 //!
-//! The guards are switches compiled only for tests (`EVENKEEL_MUTANT`), so the test binaries that are already built are
-//! run again and nothing is compiled. A test must also pass with its guard in place: a test that always fails shows nothing.
+//! The guards are switches in test builds (`EVENKEEL_MUTANT`), so existing test binaries are reused and nothing is compiled. The test
+//! must also pass with its guard in place, because a test that always fails shows nothing.
 
 mod selection;
 
@@ -17,21 +17,20 @@ use std::time::{Duration, Instant};
 
 const VARIABLE: &str = "EVENKEEL_MUTANT";
 const WORKERS: usize = 3;
-/// A test that waits for ever without its guard has noticed, too. The longest test of the table starts a program again after each step of
-/// its migrations on MariaDB, which takes a minute.
+/// A test that hangs without its guard also counts as failed. The longest test of the table takes a minute: it restarts a program after
+/// each step of its migrations on MariaDB.
 const DEADLINE: Duration = Duration::from_secs(180);
 
-/// What `mutants` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only the guards whose name contains this
+    /// Only guards whose names contain this text
     filter: Option<String>,
-    /// Every guard; without it, those near a change and a fifth of the others, as the gate does
+    /// Every guard (default: those near a change and a fifth of the others, as CI does)
     #[arg(long, conflicts_with = "filter")]
     all: bool,
 }
 
-/// How much of the table to run.
+/// Which mutants to run.
 pub(crate) enum Share<'a> {
     All,
     Gate,
@@ -64,16 +63,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     run_on(&park, &share)
 }
 
-/// Runs the table on servers that are already there.
+/// Runs the mutants on servers that are already running.
 pub(crate) fn run_on(park: &Park, share: &Share<'_>) -> Result<()> {
     let mut table = table()?;
     match share {
         Share::All => {}
         Share::Named(filter) => table.retain(|mutant| mutant.name.contains(filter)),
         Share::Gate => {
-            let (chosen, sentence) = selection::for_the_gate(table)?;
+            let (chosen, summary) = selection::for_the_gate(table)?;
             table = chosen;
-            println!("{sentence}");
+            println!("{summary}");
         }
     }
     let suites = Suite::all()?;
@@ -83,7 +82,7 @@ pub(crate) fn run_on(park: &Park, share: &Share<'_>) -> Result<()> {
         for _ in 0..WORKERS {
             scope.spawn(|| {
                 while let Some((index, mutant)) = take(&next, &table) {
-                    let verdict = judge(mutant, &suites, park).unwrap_or_else(|error| Err(format!("{error:#}")));
+                    let verdict = examine(mutant, &suites, park).unwrap_or_else(|error| Err(format!("{error:#}")));
                     if let Ok(mut verdicts) = verdicts.lock() {
                         verdicts.insert(index, verdict);
                     }
@@ -105,14 +104,9 @@ pub(crate) fn run_on(park: &Park, share: &Share<'_>) -> Result<()> {
         .filter_map(|(index, verdict)| Some(format!("  {}: {}", table[*index].name, verdict.as_ref().err()?)))
         .collect();
     if !survivors.is_empty() || verdicts.len() != table.len() {
-        bail!(
-            "{} of {} guards can be removed without a test noticing:\n{}",
-            survivors.len(),
-            table.len(),
-            survivors.join("\n")
-        );
+        bail!("{} of {} mutants survived:\n{}", survivors.len(), table.len(), survivors.join("\n"));
     }
-    println!("all {} mutants are killed by the tests named for them", table.len());
+    println!("all {} mutants were killed by the tests named for them", table.len());
     Ok(())
 }
 
@@ -125,24 +119,24 @@ fn table() -> Result<Vec<Mutant>> {
     let output = Command::new(shell::target()?.join("debug/evenkeel-testkit")).arg("mutants").output();
     let output = output.context("the test kit's program could not be started")?;
     if !output.status.success() {
-        bail!("the test kit's program gave no mutant table: {}", String::from_utf8_lossy(&output.stderr));
+        bail!("the test kit's program did not print the mutant table: {}", String::from_utf8_lossy(&output.stderr));
     }
     serde_json::from_slice(&output.stdout).context("the test kit's mutant table")
 }
 
-/// The outer error: the row could not be judged. The inner one: the guard is not covered.
-fn judge(mutant: &Mutant, suites: &[Suite], park: &Park) -> Result<Result<(), String>> {
+/// The outer error means that the test could not run, the inner one that the mutant survived.
+fn examine(mutant: &Mutant, suites: &[Suite], park: &Park) -> Result<Result<(), String>> {
     let (suite, test) = place(mutant, suites)?;
     if attempt(suite, test, None, park)? != Outcome::Passed {
-        return Ok(Err(format!("`{test}` does not even pass with the guard in place")));
+        return Ok(Err(format!("`{test}` fails with the guard in place")));
     }
     Ok(match attempt(suite, test, Some(&mutant.name), park)? {
         Outcome::Failed | Outcome::Hung => Ok(()),
-        Outcome::Passed => Err(format!("`{test}` passes without it")),
+        Outcome::Passed => Err(format!("`{test}` passes without the guard")),
     })
 }
 
-/// The one test the row names: by its whole path, or by its end.
+/// The test that the row names, by its path or the end of its path.
 fn place<'a>(mutant: &'a Mutant, suites: &'a [Suite]) -> Result<(&'a Suite, &'a str)> {
     let end = format!("::{}", mutant.test);
     let found: Vec<(&Suite, &str)> = suites
@@ -153,10 +147,11 @@ fn place<'a>(mutant: &'a Mutant, suites: &'a [Suite]) -> Result<(&'a Suite, &'a 
     match found.as_slice() {
         [one] => Ok(*one),
         [] => bail!("there is no test `{}`", mutant.test),
-        many => bail!("{} tests are called `{}`: write more of the path", many.len(), mutant.test),
+        many => bail!("{} tests match `{}`: use a longer part of the path", many.len(), mutant.test),
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "waits for a child process with a deadline")]
 fn attempt(suite: &Suite, test: &str, removed: Option<&str>, park: &Park) -> Result<Outcome> {
     let mut command = suite.command(test);
     command.env_remove(VARIABLE).envs(park.addresses()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,8 +1,8 @@
-//! Which mutants the gate runs: those near a change, and a rotating fifth of the others.
+//! Selects the mutants that CI runs: those near a change, and a rotating fifth of the others.
 //!
-//! `mutants-killed-at.txt` beside this file names the commit at which `cargo xtask mutants --all` killed every one. A guard
-//! or a test in a file that has changed since then is run each time; of the others each commit runs a fifth, so that a rare
-//! loss is found within a few commits and the gate's time does not grow with the table.
+//! `mutants-killed-at.txt` in this folder names the commit at which `cargo xtask mutants --all` killed every mutant. If a file with the
+//! guard or the test has changed since then, the mutant runs each time. Each commit also runs a fifth of the others, so a regression is
+//! found within a few commits and the time does not grow with the table.
 
 use super::Mutant;
 use crate::shell;
@@ -12,24 +12,24 @@ use std::process::Command;
 const KILLED_AT: &str = include_str!("mutants-killed-at.txt");
 const SHARES: u32 = 5;
 
-/// What the gate runs of the table, and the sentence that says so.
+/// The selected mutants, and a summary of the selection.
 pub(crate) fn for_the_gate(table: Vec<Mutant>) -> Result<(Vec<Mutant>, String)> {
     let all = table.len();
     let Some(changed) = changed_since(KILLED_AT.trim())? else {
-        return Ok((table, format!("all {all}: this checkout does not reach the commit at which all were killed")));
+        return Ok((table, format!("all {all} mutants: this checkout lacks the commit at which all were killed")));
     };
     let turn = u32::from_str_radix(head()?.get(..6).unwrap_or("0"), 16).unwrap_or(0) % SHARES;
     let chosen: Vec<Mutant> =
         table.into_iter().filter(|mutant| is_near(mutant, &changed) || share(&mutant.name) == turn).collect();
-    let sentence = format!(
-        "{} of {all}: those in or tested by a file changed since {}, and a fifth of the others; `cargo xtask mutants --all` runs every one",
+    let summary = format!(
+        "{} of {all} mutants: those in or tested by a file changed since {}, and a fifth of the others (`cargo xtask mutants --all` runs all)",
         chosen.len(),
         KILLED_AT.get(..10).unwrap_or(KILLED_AT)
     );
-    Ok((chosen, sentence))
+    Ok((chosen, summary))
 }
 
-/// Whether a changed file holds its guard or its test.
+/// Whether a changed file contains its guard or its test.
 fn is_near(mutant: &Mutant, changed: &[String]) -> bool {
     let function = mutant.test.rsplit("::").next().unwrap_or(&mutant.test);
     let marks = [
@@ -41,12 +41,12 @@ fn is_near(mutant: &Mutant, changed: &[String]) -> bool {
     changed.iter().any(|text| marks.iter().any(|mark| text.contains(mark)))
 }
 
-/// A name keeps its share when rows are added or moved.
+/// The share depends on the name only, so adding or moving rows does not change it.
 fn share(name: &str) -> u32 {
     name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) % SHARES
 }
 
-/// The texts of the sources that differ from that commit; nothing if the checkout does not have it.
+/// The contents of the sources that differ from that commit; `None` if the checkout lacks it.
 fn changed_since(commit: &str) -> Result<Option<Vec<String>>> {
     let output = git(&["diff", "--name-only", "--diff-filter=d", commit, "--", "crates", "apps"])?;
     let Some(names) = output else { return Ok(None) };
@@ -59,7 +59,7 @@ fn head() -> Result<String> {
     Ok(git(&["rev-parse", "HEAD"])?.unwrap_or_default())
 }
 
-/// What git prints; nothing where it fails.
+/// The output of git; `None` if it fails.
 fn git(arguments: &[&str]) -> Result<Option<String>> {
     let output = Command::new("git").args(arguments).current_dir(shell::root()).output().context("git")?;
     Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_guard_script_or_test_selects_its_mutant() {
+    fn changed_guard_script_or_test_selects_its_mutant() {
         let row = mutant("fill_grant", "fences::a_slow_load_is_refused");
         for text in
             ["if guard(\"fill_grant\") {", "if x then -- guard: fill_grant\n", "async fn a_slow_load_is_refused() {"]
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_has_one_of_five_turns() {
+    fn names_are_spread_over_five_shares() {
         let turns: std::collections::BTreeSet<u32> = ["a", "b", "c", "d", "e"].iter().map(|name| share(name)).collect();
         assert_eq!(turns.len(), 5);
     }

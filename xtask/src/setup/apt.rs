@@ -1,4 +1,4 @@
-//! Installing with apt-get. Other package managers get told what to install.
+//! Installs packages with apt-get.
 
 use super::needs::Need;
 use crate::shell;
@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Command;
 
-/// Says no to every request to start a service: the tests start their own servers, on their own ports.
+/// Prevents packages from starting services: the tests start their own servers, on their own ports.
 const NO_SERVICES: &str = "/usr/sbin/policy-rc.d";
 
 /// The commands that install the packages of `missing`; none if no package is missing.
@@ -16,7 +16,7 @@ pub(crate) fn plan(missing: &[&Need]) -> Result<Vec<Command>> {
         return Ok(Vec::new());
     }
     if shell::find("apt-get").is_none() {
-        bail!("setup knows only apt-get, and this machine has none; install these by hand: {}", described(missing));
+        bail!("setup needs apt-get, which is not available; install these programs manually: {}", described(missing));
     }
     let mut install = vec!["apt-get", "install", "--yes", "--no-install-recommends"];
     install.extend(&packages);
@@ -28,7 +28,7 @@ pub(crate) fn plan(missing: &[&Need]) -> Result<Vec<Command>> {
         let quiet = format!("{deny} && {{ {}; result=$?; rm {NO_SERVICES}; exit $result; }}", install.join(" "));
         plan.push(as_root(&["sh", "-c", &quiet])?);
     }
-    // Where systemd runs, what was installed here must not start with the machine either.
+    // With systemd, the new services must not start at boot either.
     if Path::new("/run/systemd/system").exists() {
         let services = ["redis-server", "mariadb", "postgresql", "nats-server"];
         let new = services.into_iter().filter(|service| packages.iter().any(|package| package.starts_with(service)));
@@ -39,7 +39,7 @@ pub(crate) fn plan(missing: &[&Need]) -> Result<Vec<Command>> {
     Ok(plan)
 }
 
-/// The command as root: as it is for root, through sudo for others.
+/// The command as root, with sudo if necessary.
 pub(crate) fn as_root(words: &[&str]) -> Result<Command> {
     let mut words = words.to_vec();
     if !is_root() {

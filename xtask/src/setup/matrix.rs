@@ -1,7 +1,7 @@
-//! `setup --matrix`: folders of newer Debian releases, for the servers this release does not have.
+//! `setup --matrix`: unpacks newer Debian releases into folders, for server versions that this release does not have.
 //!
-//! trixie gives Redis 8.0 and Valkey 8.1; sid gives Valkey 9 and MySQL 9. The servers run inside their folder (`chroot`) and
-//! answer on the host's loopback. The mirror is the one this machine's own package sources name.
+//! trixie has Redis 8.0 and Valkey 8.1; sid has Valkey 9 and MySQL 9. The servers run inside their folder (`chroot`) and listen on the
+//! host's loopback interface. The mirror is the one in this machine's package sources.
 
 use super::apt::as_root;
 use crate::shell;
@@ -9,11 +9,11 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One release: what is unpacked with it, and the program that shows it is there.
+/// One Debian release.
 struct Release {
     name: &'static str,
     include: &'static str,
-    /// Installed afterwards, without letting a failing maintainer script end the setup: the program is there before it runs.
+    /// Installed afterwards; its maintainer script may fail, because the program is in place before the script runs.
     later: Option<&'static str>,
     programs: &'static [&'static str],
 }
@@ -33,12 +33,12 @@ const RELEASES: &[Release] = &[
     },
 ];
 
-/// Where the folders are: what was asked for, or `target/matrix`.
+/// The folder of the releases (default: `target/matrix`).
 pub(crate) fn folder(asked: Option<PathBuf>) -> PathBuf {
     asked.unwrap_or_else(|| shell::root().join("target/matrix"))
 }
 
-/// The commands that bring what is missing of the releases.
+/// The commands that unpack the missing releases.
 pub(crate) fn plan(asked: Option<PathBuf>) -> Result<Vec<Command>> {
     let folder = folder(asked);
     let missing: Vec<&Release> = RELEASES.iter().filter(|release| !is_there(&folder, release)).collect();
@@ -69,7 +69,7 @@ fn is_there(folder: &Path, release: &Release) -> bool {
     release.programs.iter().all(|program| folder.join(release.name).join(program).exists())
 }
 
-/// The mirror this machine's own package sources name for Debian.
+/// The Debian mirror in this machine's package sources.
 fn mirror() -> Result<String> {
     let format = "$(ORIGIN)|$(LABEL)|$(REPO_URI)";
     let output = Command::new("apt-get").args(["indextargets", "--format", format]).output();
@@ -77,7 +77,7 @@ fn mirror() -> Result<String> {
     match debian_mirror(&text) {
         Some(mirror) => Ok(mirror),
         None => bail!(
-            "setup --matrix unpacks Debian releases, and this machine's package sources name no Debian mirror (after `apt-get update`)"
+            "setup --matrix needs a Debian mirror, and the package sources of this machine have none (run `apt-get update`)"
         ),
     }
 }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mirror_is_debians_own_and_not_an_added_source() {
+    fn mirror_is_debians_and_not_another_source() {
         let targets =
             "Other|Other|http://other/\nDebian|Debian-Security|http://security/\nDebian|Debian|http://mirror/debian/\n";
         assert_eq!(debian_mirror(targets), Some("http://mirror/debian/".to_owned()));

@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: finds what the tests need and this machine lacks, says what it would run, asks, runs it.
+//! `cargo xtask setup`: finds missing programs, prints the commands that install them, asks, and runs the commands.
 
 mod apt;
 mod matrix;
@@ -12,21 +12,20 @@ use std::path::PathBuf;
 
 pub(crate) use matrix::folder as matrix_folder;
 
-/// What `setup` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Do not ask
+    /// Run the commands without asking
     #[arg(long)]
     yes: bool,
     /// Also unpack newer Redis, Valkey and MySQL, for `test --matrix`
     #[arg(long)]
     matrix: bool,
-    /// Where `--matrix` unpacks (default: target/matrix)
+    /// Folder of the unpacked servers (default: target/matrix)
     #[arg(long, value_name = "DIR", env = "EVENKEEL_MATRIX")]
     matrix_dir: Option<PathBuf>,
 }
 
-/// Fails with the line that installs what is missing; a test run does not skip what it cannot start.
+/// Fails if a program is missing; tests are never skipped for a missing program.
 pub(crate) fn expect_all(matrix: bool) -> Result<()> {
     let missing = missing(matrix);
     if missing.is_empty() {
@@ -34,7 +33,7 @@ pub(crate) fn expect_all(matrix: bool) -> Result<()> {
     }
     let names: Vec<&str> = missing.iter().map(|need| need.program).collect();
     let task = if matrix { "cargo xtask setup --matrix" } else { "cargo xtask setup" };
-    bail!("missing: {}; `{task}` installs what the tests need", names.join(", "))
+    bail!("missing programs: {}; to install them, run `{task}`", names.join(", "))
 }
 
 fn missing(matrix: bool) -> Vec<&'static Need> {
@@ -51,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         plan.extend(matrix::plan(arguments.matrix_dir.clone())?);
     }
     if plan.is_empty() {
-        println!("setup: nothing is missing");
+        println!("setup: nothing to install");
         return Ok(());
     }
     for need in &missing {
@@ -62,24 +61,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         println!("  {}", shell::line(command));
     }
     if !arguments.yes && !agreed()? {
-        bail!("setup: nothing was changed");
+        bail!("setup: canceled, nothing was installed");
     }
     for command in &mut plan {
         shell::run(command)?;
     }
     if let Some(need) = missing.iter().find(|need| !need.is_met()) {
-        bail!("setup ran, but `{}` is still not to be found ({})", need.program, need.purpose);
+        bail!("setup: `{}` is still missing after the installation ({})", need.program, need.purpose);
     }
     println!("setup: done");
     Ok(())
 }
 
-/// A machine without a terminal cannot be asked, so it has to say `--yes`.
 fn agreed() -> Result<bool> {
     if !std::io::stdin().is_terminal() {
-        bail!("setup cannot ask without a terminal: run `cargo xtask setup --yes`");
+        bail!("setup cannot ask for confirmation without a terminal: run `cargo xtask setup --yes`");
     }
-    print!("Go ahead? [y/N] ");
+    print!("Continue? [y/N] ");
     std::io::stdout().flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

@@ -1,15 +1,15 @@
-//! The programs the tests start, why, and which Debian package has each.
+//! The programs that the tests need, with their purposes and Debian packages.
 
 use crate::shell;
 
-/// The version the repository's `.config/nextest.toml` was written for.
+/// The version for which `.config/nextest.toml` was written.
 pub(crate) const NEXTEST: &str = "cargo-nextest@0.9.143";
 
-/// One program the tests cannot do without.
+/// A program that the tests need.
 pub(crate) struct Need {
     pub(crate) program: &'static str,
     pub(crate) purpose: &'static str,
-    /// Debian and Ubuntu package; `None` where the program does not come as a package.
+    /// Debian and Ubuntu package; `None` if there is none.
     pub(crate) package: Option<&'static str>,
     /// Only `setup --matrix` needs it.
     pub(crate) matrix_only: bool,
@@ -30,10 +30,10 @@ pub(crate) const NEEDS: &[Need] = &[
     need("mariadbd", Some("mariadb-server"), "the MariaDB that the tests start"),
     need("postgres", Some("postgresql"), "the PostgreSQL that the tests start"),
     need("nats-server", Some("nats-server"), "the NATS that the tests start"),
-    need("chromium", Some("chromium"), "the browser that the page's tests drive"),
-    need("chromedriver", Some("chromium-driver"), "how the tests reach the browser"),
-    need("openssl", Some("openssl"), "certificates for the tests of encrypted links"),
-    need("setpriv", Some("util-linux"), "ends the servers when their test is killed"),
-    need("cargo-nextest", None, "runs the tests, one process each"),
+    need("chromium", Some("chromium"), "the browser for tests of web pages"),
+    need("chromedriver", Some("chromium-driver"), "controls the browser"),
+    need("openssl", Some("openssl"), "creates certificates for tests with TLS"),
+    need("setpriv", Some("util-linux"), "ends servers whose test was killed"),
+    need("cargo-nextest", None, "runs each test in a process of its own"),
     Need { matrix_only: true, ..need("debootstrap", Some("debootstrap"), "unpacks newer Debian releases") },
 ];

@@ -1,4 +1,4 @@
-//! Runs every example and compares what it prints with the `.out` file beside it.
+//! Runs every example and compares its output with its `.out` file.
 
 use super::Park;
 use crate::shell::{self, cargo};
@@ -11,25 +11,25 @@ const FOLDER: &str = "crates/evenkeel/examples";
 pub(crate) fn run(park: &Park) -> Result<()> {
     let folder = shell::root().join(FOLDER);
     let examples = names(&folder)?;
-    // Together with everything else, so that they share what is built already.
+    // With the features of the whole workspace, so that existing builds are reused.
     shell::run(&mut cargo(&["build", "--workspace", "--examples"]))?;
     let built = shell::target()?.join("debug/examples");
     for name in &examples {
-        let wanted = folder.join(name).with_extension("out");
-        let wanted = std::fs::read_to_string(&wanted)
-            .with_context(|| format!("an example has its output beside it, and {FOLDER}/{name}.out is missing"))?;
+        let expected = folder.join(name).with_extension("out");
+        let expected = std::fs::read_to_string(&expected)
+            .with_context(|| format!("{FOLDER}/{name}.out, the expected output of the example, is missing"))?;
         let mut command = Command::new(built.join(name));
         println!("$ {}", shell::line(&command));
         let output = command.envs(park.addresses()).output()?;
         let printed = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() {
-            bail!("the example {name} ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+            bail!("the example {name} failed ({}): {}", output.status, String::from_utf8_lossy(&output.stderr));
         }
-        if printed != wanted {
-            bail!("the example {name} printed something else than {FOLDER}/{name}.out:\n{printed}");
+        if printed != expected {
+            bail!("the output of the example {name} differs from {FOLDER}/{name}.out:\n{printed}");
         }
     }
-    println!("{} examples print what they should", examples.len());
+    println!("{} examples printed the expected output", examples.len());
     Ok(())
 }
 

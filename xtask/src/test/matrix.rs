@@ -1,6 +1,6 @@
-//! `cargo xtask test --matrix`: what depends on a server, on every server version that `setup --matrix` unpacked.
+//! `cargo xtask test --matrix`: runs the tests that depend on a server on every server version that `setup --matrix` unpacked.
 //!
-//! What never talks to the server in question (models, the embedded store, the other databases) runs once, in `cargo xtask test`.
+//! Tests that do not use the server (models, the embedded store, the other databases) run only in `cargo xtask test`.
 
 use super::Park;
 use crate::setup;
@@ -10,21 +10,21 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Every test of the library that talks to a Redis: link, cache with its near cache and published protocols, queue with its crash
-/// points, locks, Redlock, rights; of the unit of work what SQLite suffices for.
+/// The library's tests that use Redis: link, cache with near cache and published protocols, queue with its crash points, locks, Redlock,
+/// permissions, and the unit of work on SQLite.
 const ON_REDIS: &str =
     "package(evenkeel) & binary(it) & !test(/^hermetic::|::memory::|_memory$|mariadb|postgres|nats/)";
-/// Every test whose name says that it is about this kind of database: the unit of work with its kills, relay, inbox, jobs that are kept
-/// in SQL, locks in rows and of the database, fences, contention; the stores of both applications.
+/// The tests that use MariaDB or MySQL, by their names: the unit of work with its kills, relay, inbox, SQL queues, row and database locks,
+/// fencing tokens, contention, and the stores of both applications.
 const ON_DATABASE: &str = "(package(evenkeel) & binary(it) & test(/mariadb|mysql/)) \
                            | ((package(shortlink) | package(stockroom)) & test(/(^|::|_)(mariadb|mysql)/))";
 
-/// One server to run a suite on.
+/// One server of the matrix.
 struct Server {
-    /// The release it was unpacked with; `None` is the one this machine has installed.
+    /// The Debian release that has it; `None` for the installed one.
     release: Option<&'static str>,
     program: &'static str,
-    /// The test kit's variable that names the program.
+    /// The environment variable with which the test kit selects the program.
     variable: &'static str,
     suite: &'static str,
 }
@@ -57,16 +57,15 @@ const SERVERS: &[Server] = &[
     },
 ];
 
-/// What a server's suite came to.
+/// The result of a server's suite.
 struct Tested {
     version: String,
-    /// nextest's own words.
+    /// The summary of nextest.
     summary: String,
     passed: bool,
 }
 
-/// Runs the suites of all servers, or of those whose version's line contains `only`; a failure on one keeps none of the others from
-/// being tested. `filters` are given to nextest as they are.
+/// Runs the suites of all servers, or of those whose version contains `only`, also after a failure. `filters` are passed to nextest.
 pub(crate) fn run(steps: &mut Steps, folder: Option<PathBuf>, only: Option<&str>, filters: &[&str]) -> Result<()> {
     let folder = setup::matrix_folder(folder);
     let mut all = Vec::new();
@@ -81,7 +80,7 @@ pub(crate) fn run(steps: &mut Steps, folder: Option<PathBuf>, only: Option<&str>
             let mut command = cargo(&["nextest", "run", "--workspace", "--filterset", server.suite]);
             command.args(filters).envs(park.addresses());
             if !filters.is_empty() {
-                // They may leave nothing of a server's suite; the line says so.
+                // The filters may select no test of a server's suite.
                 command.args(["--no-tests", "pass"]);
             }
             let (passed, summary) = suite(&mut command)?;
@@ -93,19 +92,19 @@ pub(crate) fn run(steps: &mut Steps, folder: Option<PathBuf>, only: Option<&str>
         println!("{} on {version}: {summary}", if *passed { "passed" } else { "FAILED" });
     }
     if all.is_empty() {
-        bail!("no server of the matrix is called like {:?}", only.unwrap_or_default());
+        bail!("no server of the matrix matches {:?}", only.unwrap_or_default());
     }
     if all.iter().any(|tested| !tested.passed) {
-        bail!("not all servers of the matrix passed");
+        bail!("tests failed on a server of the matrix");
     }
     Ok(())
 }
 
-/// Runs a suite and lets its words through; whether it passed, and the line in which nextest sums it up.
+/// Runs a suite and passes its output on. Returns whether it passed, and the summary of nextest.
 fn suite(command: &mut Command) -> Result<(bool, String)> {
     println!("$ {}", shell::line(command));
     let mut run = command.stderr(Stdio::piped()).spawn().context("cargo nextest could not be started")?;
-    let lines = BufReader::new(run.stderr.take().context("its words are piped")?).lines();
+    let lines = BufReader::new(run.stderr.take().context("its output is piped")?).lines();
     let mut summary = None;
     for line in lines {
         let line = line?;
@@ -113,16 +112,16 @@ fn suite(command: &mut Command) -> Result<(bool, String)> {
         summary = summed_up(&line).map(str::to_owned).or(summary);
     }
     let passed = run.wait()?.success();
-    Ok((passed, summary.unwrap_or_else(|| "no test ran to its end".to_owned())))
+    Ok((passed, summary.unwrap_or_else(|| "no test finished".to_owned())))
 }
 
-/// What stands behind the time in `Summary [  12.3s] 5 tests run: 5 passed, 0 skipped`.
+/// The counts in `Summary [  12.3s] 5 tests run: 5 passed, 0 skipped`.
 fn summed_up(line: &str) -> Option<&str> {
     let (_, summary) = line.trim_start().strip_prefix("Summary [")?.split_once(']')?;
     Some(summary.trim())
 }
 
-/// The newest MySQL of the matrix, as the test kit is told of it.
+/// The newest MySQL of the matrix, as an environment variable for the test kit.
 pub(crate) fn mysql(folder: &Path) -> Result<(String, String)> {
     let server = SERVERS.iter().find(|server| server.suite == ON_DATABASE).context("the matrix has no MySQL")?;
     Ok((server.variable.to_owned(), server.line(folder)?))
@@ -164,14 +163,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_is_found_among_other_lines() {
+    fn summary_is_found_among_other_lines() {
         let line = "     Summary [ 411.2s] 700 tests run: 699 passed (1 slow), 1 failed, 800 skipped";
         assert_eq!(summed_up(line), Some("700 tests run: 699 passed (1 slow), 1 failed, 800 skipped"));
         assert_eq!(summed_up("        PASS [   0.1s] evenkeel::it cache::summary"), None);
     }
 
     #[test]
-    fn servers_tell_their_versions_in_their_own_ways() {
+    fn versions_of_each_server_are_parsed() {
         assert_eq!(shortened("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64"), "Redis 7.0.15");
         assert_eq!(shortened("Valkey server v=8.1.1 sha=00000000:0"), "Valkey 8.1.1");
         assert_eq!(shortened("/usr/sbin/mysqld  Ver 9.7.4 for Linux on x86_64 ((Debian))"), "MySQL 9.7.4");

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything, against real servers that are started once for the whole run.
+//! `cargo xtask test`: runs everything against real servers, which are started once for the whole run.
 
 mod examples;
 mod matrix;
@@ -16,16 +16,15 @@ pub(crate) use matrix::mysql;
 pub(crate) use park::Park;
 pub(crate) use suite::Suite;
 
-/// What `test` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run what depends on a server on each one that `setup --matrix` unpacked
+    /// Run the tests that depend on a server on each server that `setup --matrix` unpacked
     #[arg(long)]
     matrix: bool,
-    /// Of the matrix, only the servers whose name and version contain this, such as `Valkey 9`
+    /// Only servers of the matrix whose name and version contain this text, for example "Valkey 9"
     #[arg(long, value_name = "TEXT", requires = "matrix")]
     server: Option<String>,
-    /// Where those servers are (default: target/matrix)
+    /// Folder of the unpacked servers (default: target/matrix)
     #[arg(long, value_name = "DIR", env = "EVENKEEL_MATRIX")]
     matrix_dir: Option<PathBuf>,
     /// Run only these tests: filters and options of `cargo nextest run`
@@ -55,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Builds every test once; the later steps find everything built.
+/// Builds every test, so that the times of later steps do not include it.
 pub(crate) fn build() -> Result<()> {
     shell::run(&mut cargo(&["nextest", "run", "--workspace", "--no-run"]))
 }

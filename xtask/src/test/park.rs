@@ -1,18 +1,18 @@
-//! One set of servers for a whole run: the test kit's program keeps them until its standard input ends.
+//! Shared servers for a whole run. The test kit's program runs them until its standard input ends.
 
 use crate::shell;
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// Running servers, and the environment that tells tests where they are.
+/// Running servers, and the environment variables with their addresses.
 pub(crate) struct Park {
     program: Child,
     addresses: Vec<(String, String)>,
 }
 
 impl Park {
-    /// Starts them; `servers` says in the test kit's variables which programs to use instead of the installed ones.
+    /// Starts the servers. `servers` are variables of the test kit that replace installed programs by others.
     pub(crate) fn start(servers: &[(String, String)]) -> Result<Self> {
         let mut command = Command::new(shell::target()?.join("debug/evenkeel-testkit"));
         command.arg("park").envs(servers.iter().cloned()).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -30,21 +30,21 @@ impl Park {
                 addresses.push((name.to_owned(), url.to_owned()));
             }
         }
-        bail!("the test kit started no servers; its own words are above")
+        bail!("the test kit could not start the servers; its error is above")
     }
 
-    /// What a test's environment has to say.
+    /// The environment variables for the tests.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = (&str, &str)> {
         self.addresses.iter().map(|(name, url)| (name.as_str(), url.as_str()))
     }
 }
 
 impl Drop for Park {
-    /// The end of its input tells the program to stop the servers.
+    /// The program stops the servers when its input ends.
     fn drop(&mut self) {
         drop(self.program.stdin.take());
         if let Err(error) = self.program.wait() {
-            eprintln!("the test kit's program could not be waited for: {error}");
+            eprintln!("could not wait for the test kit's program: {error}");
         }
     }
 }

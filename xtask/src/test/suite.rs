@@ -1,4 +1,4 @@
-//! Built test binaries, for tasks that run one test of them by itself.
+//! Test binaries, for tasks that run single tests.
 
 use crate::shell::{self, cargo};
 use anyhow::{Context, Result};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A built test binary, as `cargo nextest list` describes it.
+/// A test binary, as `cargo nextest list` describes it.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Suite {
@@ -23,12 +23,12 @@ struct Suites {
 }
 
 impl Suite {
-    /// All of the workspace.
+    /// All test binaries of the workspace.
     pub(crate) fn all() -> Result<Vec<Self>> {
         Self::list(&["--workspace"])
     }
 
-    /// The library's, built with optimizations if it is not yet.
+    /// The test binary of the library with this test, built with optimizations.
     pub(crate) fn optimized(test: &str) -> Result<Self> {
         let all = Self::list(&["--package", "evenkeel", "--all-features", "--release", "--test", "it"])?;
         Self::find(all, test)
@@ -41,7 +41,7 @@ impl Suite {
         Ok(suites.rust_suites.into_values().collect())
     }
 
-    /// The one that has the test of this whole path.
+    /// The test binary that has the test of this path.
     pub(crate) fn with(test: &str) -> Result<Self> {
         Self::find(Self::all()?, test)
     }
@@ -51,12 +51,12 @@ impl Suite {
         with.with_context(|| format!("there is no test `{test}`"))
     }
 
-    /// The whole paths of its tests.
+    /// The paths of its tests.
     pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
         self.testcases.keys().map(String::as_str)
     }
 
-    /// Runs one of them.
+    /// The command that runs one test.
     pub(crate) fn command(&self, test: &str) -> Command {
         let mut command = Command::new(&self.binary_path);
         command.args(["--exact", test, "--nocapture"]).current_dir(&self.cwd).env("CARGO_MANIFEST_DIR", &self.cwd);
@@ -64,7 +64,6 @@ impl Suite {
     }
 }
 
-/// The name of a binary, for those who read an error.
 impl std::fmt::Display for Suite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&shell::line(&Command::new(&self.binary_path)))

@@ -1,4 +1,4 @@
-//! CHANGELOG.md names every capability and every program, so that a user learns of each.
+//! CHANGELOG.md mentions every feature of the library and every application.
 
 use super::{Finding, Rule, Tree};
 use toml::{Table, Value};
@@ -10,7 +10,7 @@ const PLUMBING: &[&str] = &["default", "testing"];
 
 pub(crate) const RULE: Rule = Rule {
     name: "changelog",
-    wants: "CHANGELOG.md names (`in back-ticks`) every feature of the library and every application",
+    requires: "CHANGELOG.md mentions, in backticks, every feature of the library and every application",
     check,
 };
 
@@ -22,8 +22,8 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let applications =
         tree.files().iter().filter_map(|file| file.path.strip_prefix("apps/")?.strip_suffix("/Cargo.toml"));
     let names = features.filter(|name| !PLUMBING.contains(name)).chain(applications);
-    let silent = names.filter(|name| !text.contains(&format!("`{name}`")));
-    silent.map(|name| Finding::new(PAGE, 0, format!("`{name}` is not mentioned"))).collect()
+    let missing = names.filter(|name| !text.contains(&format!("`{name}`")));
+    missing.map(|name| Finding::new(PAGE, 0, format!("`{name}` is not mentioned"))).collect()
 }
 
 #[cfg(test)]
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_feature_nobody_hears_of_is_found() {
+    fn unmentioned_feature_is_found() {
         let tree = Tree::of([
             (LIBRARY, "[features]\ncache = []\nqueue = []\ntesting = []\n"),
             ("apps/shortlink/Cargo.toml", ""),

@@ -1,21 +1,22 @@
-//! Every public method that takes a span, a number, a text or bytes is called by a suite of extremes: a test, or a file of tests, that has
+//! Every public method that takes a duration, a number, text or bytes is called by a suite of extremes: a test, or a file of tests, with
 //! `extreme` in its name.
 
 use super::{Finding, Rule, Tree};
-use crate::tidy::source::Source;
 use crate::tidy::tree::File;
 
-const SOURCES: &str = "crates/evenkeel/src/";
+/// Where the steps are, which users do not reach, and the files there that they do.
+const STEPS: &str = "crates/protocol/src/";
+const EXPORTED: [&str; 3] = ["lock/name.rs", "queue/job.rs", "queue/retry_delay.rs"];
 const SUITES: &str = "crates/evenkeel/tests/it/";
 
 pub(crate) const RULE: Rule = Rule {
     name: "extremes",
-    wants: "each public method of the library that takes a span, a number, a text or bytes is called in a suite of extremes of its capability \
-            (a test or a file named so), at 0, 1, its bounds, just above them, and at its largest",
+    requires: "a suite of extremes (a test or a file with that name) of the capability calls each public method of the library that takes a \
+            duration, a number, text or bytes, with 0, 1, its bounds, the values just above them, and its largest value",
     check,
 };
 
-/// What a parameter with extremes is made of.
+/// The types of parameters with extremes.
 const TYPES: [&str; 22] = [
     "Duration",
     "UnixMs",
@@ -41,36 +42,34 @@ const TYPES: [&str; 22] = [
     "Protocol",
 ];
 
-/// Files, or methods of a file, that need no suite, and why.
-const EXCEPTIONS: [(&str, &str); 15] = [
-    ("cache/header.rs", "users do not reach it, and a fuzzer damages what it reads (fuzz/)"),
+/// Files, or methods of a file, that need no suite, and the reasons.
+const EXCEPTIONS: [(&str, &str); 11] = [
     ("cache/key.rs", "every key of the suite is written with it"),
-    ("cache/keys.rs", "users do not reach it"),
-    ("cache/memory/store.rs", "users do not reach it"),
     ("clock.rs", "each span that reaches it is one of another method's"),
-    ("link/blocking.rs", "as `command`, which the suite calls"),
-    ("link/epoch.rs", "commands as they are: what they say is for Redis to judge"),
-    ("link/mod.rs", "commands as they are: what they say is for Redis to judge"),
+    ("link/connection/blocking.rs", "as `command`, which the suite calls"),
+    ("link/epoch/mod.rs", "commands as they are: what they say is for Redis to judge"),
+    ("link/link.rs", "commands as they are: what they say is for Redis to judge"),
     ("link/options.rs::with_tracked", "parts of names that capabilities give, not users"),
     ("lock/redlock/mod.rs::connect_lazy", "takes what `connect` takes, which the suite calls"),
     ("queue/job.rs::shard", "the count is the topic's own"),
-    ("queue/room.rs", "users do not reach it"),
     ("queue/topic/grow.rs::grow_with", "as `grow`, which the suite calls"),
     ("queue/topic/page.rs::list", "`peek` lists, and the suite calls it"),
     ("sql/contention/locking.rs::of", "a statement that is known when the program is built"),
 ];
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let suites: Vec<(&str, String)> = tree
-        .rust()
-        .filter_map(|(file, source)| Some((area(file.path.strip_prefix(SUITES)?), suite(file, source))))
-        .collect();
+    let suites: Vec<(&str, String)> =
+        tree.rust().filter_map(|file| Some((area(file.path.strip_prefix(SUITES)?), suite(file)))).collect();
     let mut findings = Vec::new();
     let mut used = [false; EXCEPTIONS.len()];
-    for (file, inner) in tree.rust().filter_map(|(file, _)| Some((file, file.path.strip_prefix(SOURCES)?))) {
+    let is_reached = |file: &File, inner: &str| !file.is_under(&[STEPS]) || EXPORTED.contains(&inner);
+    for (file, inner) in tree.rust().filter_map(|file| Some((file, file.in_library()?))) {
+        if !is_reached(file, &inner) {
+            continue;
+        }
         let of_all = !inner.contains('/');
         for (line, name) in methods(file) {
-            let mut own = suites.iter().filter(|(suite, _)| of_all || *suite == area(inner));
+            let mut own = suites.iter().filter(|(suite, _)| of_all || *suite == area(&inner));
             if own.any(|(_, code)| calls(code, &name)) {
                 continue;
             }
@@ -81,26 +80,26 @@ fn check(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
-    // In the repository itself, an exception that excuses nothing is one too many.
+    // In the repository itself, unused exceptions are errors.
     let is_whole = tree.file("xtask/src/tidy/extremes.rs").is_some();
     for ((place, _), _) in EXCEPTIONS.iter().zip(used).filter(|(_, used)| is_whole && !used) {
-        findings.push(Finding::new(
-            "xtask/src/tidy/extremes.rs",
-            0,
-            format!("the exception `{place}` excuses nothing"),
-        ));
+        findings.push(Finding::new("xtask/src/tidy/extremes.rs", 0, format!("the exception `{place}` is not used")));
     }
     findings
 }
 
-/// The code of a test file that belongs to a suite of extremes.
-fn suite(file: &File, source: &Source) -> String {
+/// The code of a test file that belongs to a suite of extremes: the whole file, or its functions with `extreme` in their names.
+fn suite(file: &File) -> String {
     let is_whole = file.path.ends_with("extremes.rs");
-    let is_inside = |line: usize| {
-        source.functions().iter().any(|function| function.name.contains("extreme") && function.lines.contains(&line))
-    };
-    let lines = source.code().filter(|(line, _)| is_whole || is_inside(*line));
-    lines.map(|(_, code)| code).collect::<Vec<_>>().join("\n")
+    let mut is_inside = false;
+    let lines = file.code().map(|(_, code)| code).filter(|code| {
+        // Functions begin and end at the left margin.
+        is_inside |= code.contains("fn ") && code.contains("extreme") && !code.starts_with(' ');
+        let is_part = is_whole || is_inside;
+        is_inside &= *code != "}";
+        is_part
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The capability, by its folder.
@@ -108,16 +107,16 @@ fn area(inner: &str) -> &str {
     inner.split('/').next().unwrap_or(inner)
 }
 
-/// Whether the code has `.name`: a call, or a setting handed to a macro.
+/// Whether the code has `.name`: a call, or a setting passed to a macro.
 fn calls(code: &str, name: &str) -> bool {
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     code.split('.').skip(1).any(|rest| rest.strip_prefix(name).is_some_and(ends))
 }
 
-/// Public methods with a parameter of these types, outside of tests and of what only tests are given.
+/// Public methods with a parameter of these types, without those that only tests use.
 fn methods(file: &File) -> Vec<(usize, String)> {
     let mut methods = Vec::new();
-    // Whether the item, and the one at the left margin that it belongs to, are for tests.
+    // Whether the item, and the top-level item that contains it, are for tests.
     let (mut for_tests, mut owner_for_tests) = (false, false);
     let lines: Vec<&str> = file.text.lines().collect();
     for (index, line) in lines.iter().enumerate() {
@@ -144,7 +143,7 @@ fn methods(file: &File) -> Vec<(usize, String)> {
     methods
 }
 
-/// What stands between the parentheses of a function; its type parameters may have some, too.
+/// The text between the parentheses of a function. Its type parameters may contain parentheses, too.
 fn parameters(signature: &str) -> &str {
     let (mut angles, mut depth, mut start) = (0_i32, 0_i32, 0);
     for (at, c) in signature.char_indices() {
@@ -185,13 +184,13 @@ mod tests {
         pub fn other(self, ms: u64) {}\n}\n";
 
     fn found(suites: &[(&str, &str)]) -> Vec<String> {
-        let source = ("crates/evenkeel/src/cache/builder.rs", SOURCE);
+        let source = ("crates/evenkeel/src/cache/settings/builder.rs", SOURCE);
         let tree = Tree::of([source].into_iter().chain(suites.iter().copied()));
         check(&tree).into_iter().map(|finding| finding.what).collect()
     }
 
     #[test]
-    fn setting_without_extremes_is_found() {
+    fn method_outside_suites_is_found() {
         let both = ["no suite of extremes calls `ttl`", "no suite of extremes calls `near`"];
         assert_eq!(found(&[]), both);
         let suite = "crates/evenkeel/tests/it/cache/reads/extremes.rs";

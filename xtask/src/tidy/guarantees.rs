@@ -1,19 +1,20 @@
-//! docs/guarantees.md names, for each promise a specification claims, the tests that show it; and those tests exist.
+//! docs/guarantees.md names, for each guarantee of a specification, the tests that check it, and these tests exist.
 
 use super::{Finding, Rule, Tree, markdown};
+use crate::tidy::tree::File;
 use std::collections::{BTreeMap, BTreeSet};
 
 const PAGE: &str = "docs/guarantees.md";
 
 pub(crate) const RULE: Rule = Rule {
     name: "guarantees",
-    wants: "each promise claimed in docs/spec (bold: **C1**) has a row in docs/guarantees.md, whose tests exist",
+    requires: "each guarantee in docs/spec (in bold: **C1**) has a row in docs/guarantees.md, whose tests exist",
     check,
 };
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let claimed = claimed(tree);
+    let stated = stated(tree);
     let tests = tests(tree);
     let mut shown = BTreeSet::new();
     let rows = tree.file(PAGE).map(|page| markdown::rows(&page.text)).unwrap_or_default();
@@ -23,8 +24,8 @@ fn check(tree: &Tree) -> Vec<Finding> {
         if !shown.insert(id.to_owned()) {
             find(format!("{id} has two rows"));
         }
-        if !claimed.contains_key(id) {
-            find(format!("no specification claims {id}"));
+        if !stated.contains_key(id) {
+            find(format!("no specification states {id}"));
         }
         let named = cells.get(2).map(|cell| markdown::code(cell)).unwrap_or_default();
         if named.is_empty() {
@@ -34,26 +35,26 @@ fn check(tree: &Tree) -> Vec<Finding> {
             find(format!("{id}: there is no test `{name}`"));
         }
     }
-    for (id, (path, line)) in claimed.iter().filter(|(id, _)| !shown.contains(*id)) {
+    for (id, (path, line)) in stated.iter().filter(|(id, _)| !shown.contains(*id)) {
         findings.push(Finding::new(path, *line, format!("{id} has no row in {PAGE}")));
     }
     findings
 }
 
-/// Every promise, and where it is first claimed.
-fn claimed(tree: &Tree) -> BTreeMap<String, (String, usize)> {
-    let mut claimed = BTreeMap::new();
+/// Every guarantee, and where it is first stated.
+fn stated(tree: &Tree) -> BTreeMap<String, (String, usize)> {
+    let mut stated = BTreeMap::new();
     for file in tree.files().iter().filter(|file| file.is_under(&["docs/spec/"])) {
         for (line, text) in file.lines() {
             for part in text.split("**").skip(1).step_by(2) {
                 let id: String = part.chars().take_while(char::is_ascii_alphanumeric).collect();
                 if is_id(&id) {
-                    claimed.entry(id).or_insert_with(|| (file.path.clone(), line));
+                    stated.entry(id).or_insert_with(|| (file.path.clone(), line));
                 }
             }
         }
     }
-    claimed
+    stated
 }
 
 /// One or two capital letters and a number, as in `C1`.
@@ -63,13 +64,19 @@ fn is_id(word: &str) -> bool {
     (1..=2).contains(&letters) && !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
 }
 
-/// The names of all functions that are test code.
+/// The names of all functions in test code.
 pub(super) fn tests(tree: &Tree) -> BTreeSet<&str> {
-    let functions = tree.rust().flat_map(|(file, source)| {
-        let all = file.is_test() || file.is_under(&["crates/testkit/"]);
-        source.functions().iter().filter(move |function| all || source.is_test(*function.lines.start()))
-    });
-    functions.map(|function| function.name.as_str()).collect()
+    let of_kit = tree.rust().filter(|file| file.is_under(&["crates/testkit/"])).flat_map(File::lines);
+    let lines = of_kit.chain(tree.rust().flat_map(File::test_lines));
+    lines.filter_map(|(_, line)| function(line)).collect()
+}
+
+/// The name of the function that this line declares.
+fn function(line: &str) -> Option<&str> {
+    let (before, after) = line.split_once("fn ")?;
+    let is_declaration = before.is_empty() || before.ends_with(' ');
+    let end = after.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+    Some(&after[..end]).filter(|name| is_declaration && !name.is_empty())
 }
 
 #[cfg(test)]
@@ -83,12 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn claims_rows_and_tests_belong_together() {
+    fn guarantee_needs_row_and_existing_tests() {
         let row = "| **C1** | promise | `cache::a_stale_fill_is_refused` | nowhere |\n";
         assert_eq!(found("**C1** An invalidation wins.\n", row), Vec::<String>::new());
         assert_eq!(found("**C1. An invalidation wins.** And **bold** text.\n", row), Vec::<String>::new());
         assert_eq!(found("**C1** and **C2**\n", row), ["C2 has no row in docs/guarantees.md"]);
-        assert_eq!(found("Later: C1\n", row), ["no specification claims C1"]);
+        assert_eq!(found("Later: C1\n", row), ["no specification states C1"]);
         let other = "| C1 | promise | `another_test` | nowhere |\n";
         assert_eq!(found("**C1**\n", other), ["C1: there is no test `another_test`"]);
         assert_eq!(found("**C1**\n", "| C1 | promise | soon | nowhere |\n"), ["C1 names no test"]);

@@ -1,36 +1,27 @@
-//! Every protocol guard that can be removed has a row in the mutant table, so that some test must notice.
+//! Every removable protocol guard has a row in the mutant table, which names the test that must fail without it.
 
 use super::{Finding, Rule, Tree};
 use std::collections::BTreeSet;
 
-const SOURCES: &str = "crates/evenkeel/src/";
 const TABLE: &str = "crates/testkit/src/mutants";
 const LUA_MARK: &str = "-- guard: ";
 
 pub(crate) const RULE: Rule = Rule {
     name: "guards",
-    wants: "every guard in the sources and scripts has a row in the test kit's mutant table",
+    requires: "every guard in the sources and scripts has a row in the mutant table of the test kit",
     check,
 };
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let table = table(tree);
     let mut findings = Vec::new();
-    for file in tree.files().iter().filter(|file| file.is_under(&[SOURCES])) {
-        let guards: Vec<(usize, &str)> = match &file.rust {
-            // Comments talk about guards too; the scanned code knows which lines call one.
-            Some(source) => {
-                let lines: BTreeSet<usize> =
-                    source.code().filter(|(_, code)| code.contains("guard(\"\")")).map(|(line, _)| line).collect();
-                file.lines()
-                    .filter(|(line, _)| lines.contains(line))
-                    .flat_map(|(line, text)| called(line, text))
-                    .collect()
-            }
-            None if file.path.ends_with(".lua") => {
-                file.lines().filter_map(|(line, text)| Some((line, text.split_once(LUA_MARK)?.1.trim()))).collect()
-            }
-            None => Vec::new(),
+    for file in tree.files().iter().filter(|file| file.in_library().is_some()) {
+        let guards: Vec<(usize, &str)> = if file.is_rust() {
+            file.code().flat_map(|(line, text)| called(line, text)).collect()
+        } else if file.path.ends_with(".lua") {
+            file.lines().filter_map(|(line, text)| Some((line, text.split_once(LUA_MARK)?.1.trim()))).collect()
+        } else {
+            Vec::new()
         };
         for (line, name) in guards.into_iter().filter(|(_, name)| !table.contains(name)) {
             findings.push(Finding::new(&file.path, line, format!("the guard `{name}` has no row in {TABLE}.rs")));
@@ -39,10 +30,13 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Every text in the mutant table's sources, the names of the guards among them.
+/// Every quoted word in the sources of the mutant table, which includes the names of the guards.
 pub(super) fn table(tree: &Tree) -> BTreeSet<&str> {
-    let sources = tree.rust().filter(|(file, _)| file.path.starts_with(TABLE));
-    sources.flat_map(|(_, source)| source.strings().map(|(_, text)| text)).collect()
+    let sources = tree.rust().filter(|file| file.path.starts_with(TABLE));
+    let quoted = sources.flat_map(|file| file.text.split('"'));
+    quoted
+        .filter(|word| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_'))
+        .collect()
 }
 
 fn called(line: usize, text: &str) -> Vec<(usize, &str)> {
@@ -54,12 +48,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guard_without_a_row_is_found() {
+    fn guard_without_row_is_found() {
         let source = "//! `guard(\"example\")` is only a comment.\nif guard(\"known\") && guard(\"unknown\") {}\n";
         let script = "if a then return 0 end -- guard: script_only\n";
         let tree = Tree::of([
-            ("crates/evenkeel/src/cache/memory.rs", source),
-            ("crates/evenkeel/src/cache/scripts/fill-1.lua", script),
+            ("crates/protocol/src/cache/memory.rs", source),
+            ("crates/protocol/src/cache/scripts/fill-1.lua", script),
             ("crates/testkit/src/mutants.rs", "const ROWS: &[&str] = &[\"known\"];"),
         ]);
         let found: Vec<_> = check(&tree).into_iter().map(|finding| (finding.line, finding.what)).collect();

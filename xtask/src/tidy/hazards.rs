@@ -1,17 +1,17 @@
-//! docs/hazards.md names, for each hazard, the tests that play it and the guards against it; and those exist.
+//! docs/hazards.md names, for each hazard, its tests and its guards, and these exist.
 
 use super::{Finding, Rule, Tree, guarantees, guards, markdown};
 use std::collections::BTreeSet;
 
 const PAGE: &str = "docs/hazards.md";
 
-/// Columns of a row: id, hazard, what is done or where it was met, tests, guards.
+/// The columns of a row: id, hazard, countermeasure or origin, tests, guards.
 const TESTS: usize = 3;
 const GUARDS: usize = 4;
 
 pub(crate) const RULE: Rule = Rule {
     name: "hazards",
-    wants: "each row of docs/hazards.md names tests that exist (or says `later:` what, or `see` which row) and guards of the mutant table",
+    requires: "each row of docs/hazards.md names existing tests (or `later: ..`, or `see` another row) and guards of the mutant table",
     check,
 };
 
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_name_what_exists() {
+    fn rows_name_existing_tests_and_guards() {
         let good = "| H1 | bug | rule | `fences::a_stale_fill_is_refused` | `known` |\n";
         let (later, see) = ("| N1 | bug | rule | later: pushes | |\n", "| H2 | bug | rule | see H1 | |\n");
         assert_eq!(found(&[good, later, see]), Vec::<String>::new());

@@ -1,13 +1,12 @@
-//! Every Rust file says first what it is.
+//! Every Rust file begins with its documentation.
 
 use super::{Finding, Rule, Tree};
 
-pub(crate) const RULE: Rule =
-    Rule { name: "headers", wants: "every Rust file begins with a `//!` comment that says what it is", check };
+pub(crate) const RULE: Rule = Rule { name: "headers", requires: "a Rust file begins with a `//!` comment", check };
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let silent = tree.rust().filter(|(file, _)| !file.text.starts_with("//! "));
-    silent.map(|(file, _)| Finding::new(&file.path, 1, "the first line is no `//!` comment")).collect()
+    let undocumented = tree.rust().filter(|file| !file.text.starts_with("//! "));
+    undocumented.map(|file| Finding::new(&file.path, 1, "the first line is not a `//!` comment")).collect()
 }
 
 #[cfg(test)]
@@ -15,8 +14,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_a_first_comment_is_found() {
+    fn file_without_leading_comment_is_found() {
         let tree = Tree::of([("a.rs", "//! What it is.\n"), ("b.rs", "fn b() {}\n"), ("c.md", "text")]);
-        assert_eq!(check(&tree), [Finding::new("b.rs", 1, "the first line is no `//!` comment")]);
+        assert_eq!(check(&tree), [Finding::new("b.rs", 1, "the first line is not a `//!` comment")]);
     }
 }

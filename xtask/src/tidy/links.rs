@@ -1,9 +1,9 @@
-//! Links between the documents lead somewhere.
+//! Relative links in documents have a target.
 
 use super::{Finding, Rule, Tree, markdown};
 
 pub(crate) const RULE: Rule =
-    Rule { name: "links", wants: "a relative link in a document leads to a file or folder", check };
+    Rule { name: "links", requires: "the target of a relative link in a document exists", check };
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -13,7 +13,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
             let relative =
                 markdown::links(text).into_iter().filter(|target| !target.contains("://") && !target.starts_with('#'));
             for target in relative.filter(|target| !tree.has(&resolved(folder, target))) {
-                findings.push(Finding::new(&file.path, line, format!("`{target}` leads nowhere")));
+                findings.push(Finding::new(&file.path, line, format!("`{target}` does not exist")));
             }
         }
     }
@@ -38,10 +38,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_into_nothing_is_found() {
+    fn broken_link_is_found() {
         let page = "[a](b.md#part) [c](../README.md) [d](https://e) [f](#part) [g](spec/) [h](gone.md)\n";
         let tree =
             Tree::of([("docs/a.md", page), ("docs/b.md", "b\n"), ("README.md", "r\n"), ("docs/spec/c.md", "c\n")]);
-        assert_eq!(check(&tree), [Finding::new("docs/a.md", 1, "`gone.md` leads nowhere")]);
+        assert_eq!(check(&tree), [Finding::new("docs/a.md", 1, "`gone.md` does not exist")]);
     }
 }

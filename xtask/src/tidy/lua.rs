@@ -1,17 +1,17 @@
-//! Lua is source: each script says what it takes, answers and costs, and keeps the rules every script must keep.
+//! Each Lua script documents its keys, arguments, replies and cost, and keeps the rules for scripts.
 
 use super::{Finding, Rule, Tree};
 use crate::tidy::tree::File;
 
 const LINES_MAX: usize = 40;
-/// Commands that walk the whole keyspace or the whole server.
+/// Commands whose cost grows with the whole keyspace.
 const UNBOUNDED: &[&str] = &["'KEYS'", "'SCAN'", "'FLUSHALL'", "'FLUSHDB'", "'RANDOMKEY'"];
-/// Ways past the shared prelude's `now_ms()`.
+/// Clocks other than the prelude's `now_ms()`.
 const CLOCKS: &[&str] = &["'TIME'", "os.time", "os.clock"];
 
 pub(crate) const RULE: Rule = Rule {
     name: "lua",
-    wants: "a script is named after its number of keys, opens with KEYS, ARGV, Replies and Cost, has at most 40 lines, takes time from now_ms()",
+    requires: "the name of a script ends in its number of keys; its header documents KEYS, ARGV, Replies and Cost; it has at most 40 lines; it reads time with now_ms()",
     check,
 };
 
@@ -26,7 +26,7 @@ fn check_script(file: &File) -> Vec<Finding> {
     let header: String = file.text.lines().take_while(|line| line.starts_with("--")).collect::<Vec<_>>().join("\n");
     for part in ["KEYS", "ARGV", "Replies", "Cost"] {
         if !header.contains(part) {
-            find(1, format!("the header does not say `{part}`"));
+            find(1, format!("the header does not document `{part}`"));
         }
     }
     let code: Vec<(usize, &str)> = file.lines().map(|(line, text)| (line, without_comment(text))).collect();
@@ -35,11 +35,11 @@ fn check_script(file: &File) -> Vec<Finding> {
     match named {
         None => find(1, "the file name does not end in the number of keys (`name-1.lua`)".to_owned()),
         Some(named) => {
-            // A script whose shared part touches the keys names them in its header only.
+            // If only the shared part of a script uses the keys, the header lists them.
             let used = code.iter().filter_map(|(_, text)| highest(text, "KEYS[")).max();
             let used = used.or_else(|| highest(&header, "KEYS ")).unwrap_or(0);
             if used != named {
-                find(1, format!("the file name promises {named} keys, the script uses {used}"));
+                find(1, format!("the file name says {named} keys, the script uses {used}"));
             }
         }
     }
@@ -53,7 +53,7 @@ fn check_script(file: &File) -> Vec<Finding> {
             find(*line, format!("{name} is not bounded"));
         }
         for name in CLOCKS.iter().filter(|name| upper.contains(&name.to_uppercase())) {
-            find(*line, format!("{name}: take `now_ms()`"));
+            find(*line, format!("{name}: use `now_ms()`"));
         }
     }
     findings.extend(globals(file, &code));
@@ -109,7 +109,7 @@ mod tests {
     const GOOD: &str = "-- Gives it back.\n-- KEYS 1 lock   ARGV 1 owner\n-- Replies 1 released\n-- Cost O(1)\nlocal held = redis.call('GET', KEYS[1])\nheld = held or ''\nif held == ARGV[1] then return 1 end -- guard: owner\nreturn 0\n";
 
     fn found(name: &str, text: &str) -> Vec<String> {
-        let tree = Tree::of([(format!("crates/evenkeel/src/lock/scripts/{name}"), text)]);
+        let tree = Tree::of([(format!("crates/protocol/src/lock/scripts/{name}"), text)]);
         check(&tree).into_iter().map(|finding| finding.what).collect()
     }
 
@@ -120,18 +120,18 @@ mod tests {
 
     #[test]
     fn names_and_headers_are_checked() {
-        assert_eq!(found("release-2.lua", GOOD), ["the file name promises 2 keys, the script uses 1"]);
+        assert_eq!(found("release-2.lua", GOOD), ["the file name says 2 keys, the script uses 1"]);
         assert_eq!(found("release.lua", GOOD), ["the file name does not end in the number of keys (`name-1.lua`)"]);
-        assert_eq!(found("release-1.lua", &GOOD.replace("Cost", "")), ["the header does not say `Cost`"]);
+        assert_eq!(found("release-1.lua", &GOOD.replace("Cost", "")), ["the header does not document `Cost`"]);
         assert_eq!(found("release-1.lua", &GOOD.replace("KEYS[1]", "lock")), Vec::<String>::new());
         let two = found("release-2.lua", &GOOD.replace("KEYS[1]", "lock"));
-        assert_eq!(two, ["the file name promises 2 keys, the script uses 1"]);
+        assert_eq!(two, ["the file name says 2 keys, the script uses 1"]);
     }
 
     #[test]
     fn clocks_walks_globals_and_length_are_checked() {
         let with = |line: &str| found("release-1.lua", &format!("{GOOD}{line}\n"));
-        assert_eq!(with("local t = redis.call('TIME')"), ["'TIME': take `now_ms()`"]);
+        assert_eq!(with("local t = redis.call('TIME')"), ["'TIME': use `now_ms()`"]);
         assert_eq!(with("local all = redis.call(\"keys\", 'a')"), ["'KEYS' is not bounded"]);
         assert_eq!(with("found = 1"), ["`found` is a global"]);
         assert_eq!(with("function f() end"), ["a global function (write `local function`)"]);

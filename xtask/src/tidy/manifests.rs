@@ -1,11 +1,11 @@
-//! Every crate says its licence and what it is, and takes the workspace's lints.
+//! Every crate has a description, and inherits license, lints and dependencies from the workspace.
 
 use super::{Finding, Rule, Tree};
 use toml::{Table, Value};
 
 pub(crate) const RULE: Rule = Rule {
     name: "manifests",
-    wants: "every crate has a description, the workspace's licence, edition and lints, and dependencies from the workspace's list",
+    requires: "a crate has a description, and inherits license, edition, lints and dependencies from the workspace",
     check,
 };
 
@@ -41,7 +41,7 @@ fn missing(manifest: &Table) -> Vec<String> {
     for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
         let dependencies = manifest.get(table).and_then(Value::as_table).into_iter().flatten();
         let own = dependencies.filter(|(_, value)| !inherits(Some(value)));
-        missing.extend(own.map(|(name, _)| format!("`{name}` is not taken from the workspace's list")));
+        missing.extend(own.map(|(name, _)| format!("`{name}` is not inherited from the workspace")));
     }
     missing
 }
@@ -57,9 +57,9 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_on_its_own_is_found() {
+    fn manifest_that_does_not_inherit_is_found() {
         assert_eq!(found(GOOD), Vec::<String>::new());
         assert_eq!(found(&GOOD.replace("license.", "x.")), ["`license.workspace = true` is missing"]);
-        assert_eq!(found(&format!("{GOOD}d = \"1\"\n")), ["`d` is not taken from the workspace's list"]);
+        assert_eq!(found(&format!("{GOOD}d = \"1\"\n")), ["`d` is not inherited from the workspace"]);
     }
 }

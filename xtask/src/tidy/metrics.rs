@@ -1,4 +1,4 @@
-//! docs/metrics.md has a row for every metric in the sources, and for no other.
+//! docs/metrics.md has a row for every metric in the sources, and no other rows.
 
 use super::{Finding, Rule, Tree, markdown};
 use std::collections::BTreeMap;
@@ -6,33 +6,28 @@ use std::collections::BTreeMap;
 const PAGE: &str = "docs/metrics.md";
 const TABLES: &str = "docs/keyspace.md";
 const ADVICE: &str = "docs/operations.md";
-const INSIDE: &[&str] = &["crates/evenkeel/src/", "crates/server/src/", "apps/"];
+const INSIDE: &[&str] =
+    &["crates/link/src/", "crates/protocol/src/", "crates/evenkeel/src/", "crates/server/src/", "apps/"];
 const PREFIXES: &[&str] = &["evenkeel_", "shortlink_", "stockroom_", "web_"];
-const MACROS: &[&str] = &["counter!(\"\"", "gauge!(\"\"", "histogram!(\"\""];
+const MACROS: &[&str] = &["counter!(\"", "gauge!(\"", "histogram!(\""];
 
 pub(crate) const RULE: Rule = Rule {
     name: "metrics",
-    wants: "a metric's name begins with its program (evenkeel_, shortlink_, stockroom_; web_ where both services have it), and docs/metrics.md has a row for each and no other",
+    requires: "the name of a metric begins with evenkeel_, shortlink_, stockroom_, or web_ (both services), and docs/metrics.md has a row for each and no other",
     check,
 };
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut used: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
-    for (file, source) in tree.rust().filter(|(file, _)| file.is_under(INSIDE) && !file.is_test()) {
-        for (line, name) in source.strings().filter(|(line, _)| !source.is_test(*line)) {
-            if is_metric(name) && !is_table(tree, name) {
+    for file in tree.rust().filter(|file| file.is_under(INSIDE) && !file.is_test()) {
+        for (line, code) in file.code() {
+            for name in code.split('"').filter(|name| is_metric(name) && !is_table(tree, name)) {
                 used.entry(name).or_insert((&file.path, line));
             }
-        }
-        for (line, code) in source.code().filter(|(_, code)| MACROS.iter().any(|name| code.contains(name))) {
-            let named = source.strings().any(|(at, name)| at == line && is_metric(name));
-            if !named {
-                findings.push(Finding::new(
-                    &file.path,
-                    line,
-                    format!("a metric without a known prefix: `{}`", code.trim()),
-                ));
+            if MACROS.iter().any(|name| code.contains(name)) && !code.split('"').any(is_metric) {
+                let what = format!("a metric without a known prefix: `{}`", code.trim());
+                findings.push(Finding::new(&file.path, line, what));
             }
         }
     }
@@ -54,7 +49,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The metrics the operators' page speaks of, inside expressions too.
+/// The metrics in docs/operations.md, including those in expressions.
 fn advised(tree: &Tree) -> Vec<(usize, &str)> {
     let lines = tree.file(ADVICE).into_iter().flat_map(|page| page.lines());
     let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
@@ -63,7 +58,7 @@ fn advised(tree: &Tree) -> Vec<(usize, &str)> {
         .collect()
 }
 
-/// Tables share the library's prefix; the page of keys lists them.
+/// SQL tables have the same prefix; docs/keyspace.md lists them.
 fn is_table(tree: &Tree, name: &str) -> bool {
     tree.file(TABLES).is_some_and(|page| page.text.contains(&format!("`{name}`")))
 }
@@ -78,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_and_page_say_the_same() {
+    fn metrics_and_page_agree() {
         let source = "let a = counter!(\"evenkeel_cache_hits_total\", \"cache\" => name);\nlet b = gauge!(\"open\");\nconst C: &str = \"evenkeel_link_epoch\";\n";
         let page = "| name | kind |\n|---|---|\n| `evenkeel_link_epoch` | gauge |\n| `evenkeel_gone` | gauge |\n";
         let tree = Tree::of([
@@ -88,7 +83,7 @@ mod tests {
         ]);
         let found: Vec<_> = check(&tree).into_iter().map(|finding| finding.what).collect();
         let expected = [
-            "a metric without a known prefix: `let b = gauge!(\"\");`",
+            "a metric without a known prefix: `let b = gauge!(\"open\");`",
             "`evenkeel_cache_hits_total` has no row in docs/metrics.md",
             "there is no metric `evenkeel_nothing_total`",
             "no source mentions `evenkeel_gone`",

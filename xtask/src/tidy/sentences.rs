@@ -5,21 +5,19 @@ use crate::tidy::tree::File;
 use std::collections::BTreeSet;
 
 const PAGE: &str = "docs/sentences.md";
-const SOURCES: &str = "crates/evenkeel/src/";
 
-/// Columns of a row: the items, the sentence, the tests.
+/// The columns of a row: items, sentence, tests.
 const TESTS: usize = 2;
 
 pub(crate) const RULE: Rule = Rule {
     name: "sentences",
-    wants: "each public item whose docs guarantee something (or say what they do not) has a row in docs/sentences.md, whose tests exist",
+    requires: "each public item with a guarantee (or a stated limit of one) in its documentation has a row in docs/sentences.md, whose tests exist",
     check,
 };
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let items: Vec<_> =
-        tree.rust().filter(|(file, _)| file.is_under(&[SOURCES])).flat_map(|(file, _)| items(file)).collect();
+    let items: Vec<_> = tree.rust().filter(|file| file.in_library().is_some()).flat_map(items).collect();
     let known: BTreeSet<_> = items.iter().map(|item| item.name.as_str()).collect();
     let tests = guarantees::tests(tree);
     let mut listed = BTreeSet::new();
@@ -29,7 +27,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         for name in markdown::code(cells[0]) {
             listed.insert(name);
             if !known.contains(name) {
-                find(format!("the docs of `{name}` have no guarantee and no errors, or there is no such item"));
+                find(format!("`{name}` does not exist, or its documentation has neither a guarantee nor errors"));
             }
         }
         let cell = cells.get(TESTS).unwrap_or(&"");
@@ -49,7 +47,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
 
 /// A public item whose documentation has a guarantee or a section on errors.
 struct Item {
-    /// As in `cache::Cache::get`: the capability, the type and the item.
+    /// The capability, the type and the item, as in `cache::Cache::get`.
     name: String,
     path: String,
     line: usize,
@@ -57,8 +55,8 @@ struct Item {
 }
 
 fn items(file: &File) -> Vec<Item> {
-    let inner = file.path.strip_prefix(SOURCES).unwrap_or(&file.path);
-    let module = inner.split(['/', '.']).next().unwrap_or(inner);
+    let inner = file.in_library().unwrap_or_default();
+    let module = inner.split(['/', '.']).next().unwrap_or(&inner);
     let (mut items, mut owner, mut docs) = (Vec::new(), String::new(), String::new());
     let mut attribute = false;
     for (line, text) in file.lines() {
@@ -73,7 +71,7 @@ fn items(file: &File) -> Vec<Item> {
             attribute &= !code.ends_with(']');
             continue;
         }
-        // An item at the left margin owns those that follow it, until the next one.
+        // A top-level item contains the indented items that follow it.
         let name = name(code);
         if !text.starts_with(' ') && (text.starts_with("impl") || name.is_some()) {
             owner = name.clone().unwrap_or_else(|| implemented(text));
@@ -134,12 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn a_guarantee_has_a_row_and_its_tests_exist() {
+    fn guarantee_needs_row_and_existing_tests() {
         let row = "| `cache::Cache` | none is lost | `cache::nothing_is_lost` |\n";
         assert_eq!(found(&["| item | sentence | tests |\n|---|---|---|\n", row]), Vec::<String>::new());
         assert_eq!(found(&[row, "| `cache::Cache::get` | errors | none: it has none |\n"]), Vec::<String>::new());
         assert_eq!(found(&[]), ["`cache::Cache` has no row in docs/sentences.md"]);
-        let unknown = "the docs of `cache::Cache::put` have no guarantee and no errors, or there is no such item";
+        let unknown = "`cache::Cache::put` does not exist, or its documentation has neither a guarantee nor errors";
         assert_eq!(found(&[row, "| `cache::Cache::put` | it | `nothing_is_lost` |\n"]), [unknown]);
         assert_eq!(found(&[row, "| spec | it | `gone` |\n"]), ["spec: there is no test `gone`"]);
         assert_eq!(found(&[row, "| spec | it | soon |\n"]), ["spec names no test"]);

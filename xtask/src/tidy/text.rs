@@ -1,26 +1,26 @@
-//! What no text of the repository contains: left-over notes, places on one person's machine, stray white space.
+//! No text contains leftover notes, paths of one machine, or stray whitespace.
 
 use super::{Finding, Rule, Tree};
 use crate::tidy::tree::File;
 
 pub(crate) const RULE: Rule = Rule {
     name: "text",
-    wants: "no notes to self, no debugging left over, no folder of one machine, no tabs, no trailing white space",
+    requires: "no leftover notes or debugging, no paths of one machine, no tabs, no trailing whitespace",
     check,
 };
 
-/// Put together from halves, so that this file does not break its own rule.
+/// Split in two, so that this file does not violate its own rule.
 const BANNED: &[(&str, &str)] = &[
     (concat!("TO", "DO"), "open an issue instead"),
     (concat!("FIX", "ME"), "fix it, or open an issue"),
     (concat!("XX", "X:"), "say what it is"),
     (concat!("dbg", "!("), "left over from debugging"),
-    (concat!("<<<<", "<<< "), "a merge that was not resolved"),
-    (concat!(">>>>", ">>> "), "a merge that was not resolved"),
-    (concat!("/ho", "me/"), "a folder of one machine"),
-    (concat!("/ro", "ot/"), "a folder of one machine"),
-    (concat!("/Use", "rs/"), "a folder of one machine"),
-    (concat!("/wo", "rk/"), "a folder of one machine"),
+    (concat!("<<<<", "<<< "), "an unresolved merge"),
+    (concat!(">>>>", ">>> "), "an unresolved merge"),
+    (concat!("/ho", "me/"), "a path of one machine"),
+    (concat!("/ro", "ot/"), "a path of one machine"),
+    (concat!("/Use", "rs/"), "a path of one machine"),
+    (concat!("/wo", "rk/"), "a path of one machine"),
 ];
 
 fn check(tree: &Tree) -> Vec<Finding> {
@@ -38,7 +38,7 @@ fn check_file(file: &File) -> Vec<Finding> {
             find("a tab".to_owned());
         }
         if text.ends_with(' ') || text.ends_with('\r') {
-            find("white space at the end of the line".to_owned());
+            find("trailing whitespace".to_owned());
         }
     }
     if !file.text.is_empty() && (!file.text.ends_with('\n') || file.text.ends_with("\n\n")) {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_is_found_once() {
+    fn each_kind_is_found() {
         let note = concat!("// TO", "DO later\n");
         let place = concat!("see /ho", "me/someone/file\n");
         let tree = Tree::of([

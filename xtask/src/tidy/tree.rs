@@ -1,26 +1,37 @@
-//! The repository as the rules see it: the text files git knows or would add.
+//! The text files of the repository, as git lists them.
 
-use super::source::Source;
 use crate::shell;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Endings of the files the rules read; data files are no text of ours.
+/// Extensions of the files that the rules read.
 const TEXTS: &[&str] = &["rs", "lua", "md", "toml", "sql", "css", "js", "html", "json", "yml", "yaml", "sh"];
+
+/// How the unit tests of a file begin: a module, or a test at the left margin.
+const UNIT_TESTS: [&str; 2] = ["mod tests {", "#[test]"];
 
 /// One text file.
 pub(crate) struct File {
     /// From the root, with `/`.
     pub(crate) path: String,
     pub(crate) text: String,
-    /// Only for Rust.
-    pub(crate) rust: Option<Source>,
 }
 
 impl File {
     pub(crate) fn is_under(&self, folders: &[&str]) -> bool {
         folders.iter().any(|folder| self.path.starts_with(folder))
+    }
+
+    /// The path of a source of the library within it, whichever of its crates it is in: `cache/cache.rs`, `link/options.rs`.
+    pub(crate) fn in_library(&self) -> Option<String> {
+        if let Some(inner) = self.path.strip_prefix("crates/link/src/") {
+            let is_shared = ["clock.rs", "token.rs"].contains(&inner);
+            return Some(if is_shared { inner.to_owned() } else { format!("link/{inner}") });
+        }
+        ["crates/evenkeel/src/", "crates/protocol/src/"]
+            .iter()
+            .find_map(|crate_| Some(self.path.strip_prefix(crate_)?.to_owned()))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -32,7 +43,7 @@ impl File {
         self.path.contains("/tests/") || self.name() == "tests.rs"
     }
 
-    /// Whether it is a script of a capability (the preludes stand before every script and are none themselves).
+    /// Whether it is a script of a capability. Preludes are prepended to scripts and do not count.
     pub(crate) fn is_script(&self) -> bool {
         self.path.ends_with(".lua") && self.path.contains("/scripts/") && !self.name().starts_with("prelude")
     }
@@ -40,33 +51,53 @@ impl File {
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
+
+    pub(crate) fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    /// Lines of Rust code: without comments, and outside of `tests/` without the unit tests, which end their file.
+    pub(crate) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let is_test = self.is_test();
+        let code = self.lines().take_while(move |(_, line)| is_test || !UNIT_TESTS.contains(line));
+        code.filter(|(_, line)| !line.trim_start().starts_with("//")).map(|(number, line)| {
+            let end = line.find(" // ").unwrap_or(line.len());
+            (number, &line[..end])
+        })
+    }
+
+    /// Lines of test code: the whole file under `tests/`, otherwise the unit tests.
+    pub(crate) fn test_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        let is_test = self.is_test();
+        self.lines().skip_while(move |(_, line)| !is_test && !UNIT_TESTS.contains(line))
+    }
 }
 
-/// All files.
+/// All files of the repository.
 pub(crate) struct Tree {
     files: Vec<File>,
-    /// Of all files, also those that are no text.
+    /// The paths of all files, including binary ones.
     paths: BTreeSet<String>,
 }
 
 impl Tree {
-    /// What git tracks, and what it would take if asked to add everything.
+    /// The files that git tracks, and those that `git add --all` would add.
     pub(crate) fn of_repository() -> Result<Self> {
         let root = shell::root();
         let mut git = Command::new("git");
         git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(&root);
-        let output = git.output().context("tidy asks git which files there are, and git could not be started")?;
+        let output = git.output().context("tidy could not start git")?;
         if !output.status.success() {
-            bail!("tidy asks git which files there are: {}", String::from_utf8_lossy(&output.stderr).trim());
+            bail!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
         let mut files = Vec::new();
         let mut paths = BTreeSet::new();
-        // A file that is deleted but not yet committed is still listed.
+        // Git also lists deleted files until the deletion is committed.
         for path in String::from_utf8(output.stdout)?.lines().filter(|path| root.join(path).exists()) {
             paths.insert(path.to_owned());
             if is_text(path) {
                 let text =
-                    std::fs::read_to_string(root.join(path)).with_context(|| format!("tidy cannot read {path}"))?;
+                    std::fs::read_to_string(root.join(path)).with_context(|| format!("could not read {path}"))?;
                 files.push((path.to_owned(), text));
             }
         }
@@ -76,12 +107,8 @@ impl Tree {
     }
 
     pub(crate) fn of(files: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        let file = |(path, text): (_, _)| {
-            let (path, text): (String, String) = (path, text);
-            let rust = path.ends_with(".rs").then(|| Source::of(&text));
-            File { path, text, rust }
-        };
-        let files: Vec<File> = files.into_iter().map(|(path, text)| file((path.into(), text.into()))).collect();
+        let files: Vec<File> =
+            files.into_iter().map(|(path, text)| File { path: path.into(), text: text.into() }).collect();
         let paths = files.iter().map(|file| file.path.clone()).collect();
         Self { files, paths }
     }
@@ -90,12 +117,11 @@ impl Tree {
         &self.files
     }
 
-    /// The Rust files, with their parsed form.
-    pub(crate) fn rust(&self) -> impl Iterator<Item = (&File, &Source)> {
-        self.files.iter().filter_map(|file| Some((file, file.rust.as_ref()?)))
+    pub(crate) fn rust(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| file.is_rust())
     }
 
-    /// Whether there is such a file, or a folder with files in it.
+    /// Whether there is a file or a non-empty folder of this path.
     pub(crate) fn has(&self, path: &str) -> bool {
         let inside = format!("{path}/");
         self.paths.contains(path) || self.paths.iter().any(|file| file.starts_with(&inside))

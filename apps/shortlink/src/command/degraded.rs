@@ -12,7 +12,7 @@ use evenkeel::clock::Clock;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::warn;
-use web::{Meanwhile, Note, Waiting};
+use web::{Fallback, Outage, StatusNote};
 
 /// How long writes in progress may take to reach the disk once the database is found.
 const WRITES_PATIENCE: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const WRITES_PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// Redis refuses, or the spool cannot be opened.
-pub(super) async fn degraded(config: &Config, waiting: Waiting<'_>) -> Result<Meanwhile> {
+pub(super) async fn degraded(config: &Config, outage: Outage<'_>) -> Result<Fallback> {
     let lookup = lookup(config).await?;
     let known = match &lookup {
         Some(lookup) => lookup.known().await,
@@ -35,23 +35,23 @@ pub(super) async fn degraded(config: &Config, waiting: Waiting<'_>) -> Result<Me
     let settings = Settings {
         near: NearCache::Off,
         is_strong: config.consistency == CacheMode::Strong,
-        rules: rules(config, Some(waiting.address.to_string())),
+        rules: rules(config, Some(outage.address.to_string())),
         spool: spool.clone(),
     };
     let service = Service::without_database(keel.clone(), settings, Clock::system()).await?;
     let note = note(config, known.as_ref(), lookup.as_ref());
-    warn!(missing = *waiting.missing.borrow(), "{}", note());
-    let router = http::without_database(service.clone(), &waiting, note)?;
+    warn!(missing = *outage.cause.borrow(), "{}", note());
+    let router = http::without_database(service.clone(), &outage, note)?;
     let opened = Opened { service: service.clone(), store: service.store().clone(), keel, spool };
-    let meanwhile = Meanwhile::answers(router).closing(async move {
+    let fallback = Fallback::new(router).on_close(async move {
         // A write that takes longer is refused by the closed spool.
         let _ = tokio::time::timeout(WRITES_PATIENCE, service.writes_ended()).await;
         drop(service);
         opened.close().await;
     });
     Ok(match lookup {
-        Some(lookup) if known.is_none() => meanwhile.until(lookup.until_known()),
-        _ => meanwhile,
+        Some(lookup) if known.is_none() => fallback.until(lookup.until_known()),
+        _ => fallback,
     })
 }
 
@@ -63,7 +63,7 @@ async fn lookup(config: &Config) -> Result<Option<Lookup>> {
 }
 
 /// Which requests are served without the database, and why not more, for `/readyz`, the log and every refusal.
-fn note(config: &Config, known: Option<&KnownPrefix>, lookup: Option<&Lookup>) -> Note {
+fn note(config: &Config, known: Option<&KnownPrefix>, lookup: Option<&Lookup>) -> StatusNote {
     let writes = match config.write_mode {
         WriteMode::Through => "",
         WriteMode::Behind => " Writes are accepted and stored on this instance's disk.",

@@ -5,7 +5,7 @@ use crate::config::{Config, ImportFlags, ServeFlags, StorageFlags};
 use crate::transfer::{Counts, Format, ImportDestination, ImportSource, Remote, Report, import};
 use anyhow::Result;
 use evenkeel::clock::Clock;
-use web::Hold;
+use web::FileLock;
 
 /// Imports a file into the configured database or into a running service. Returns the counts of its rows.
 ///
@@ -23,7 +23,7 @@ pub(super) async fn run(flags: ImportFlags, storage: &StorageFlags) -> Result<Co
     let config = Config::resolve(storage, &ServeFlags::default())?;
     let file = source.file.display();
     let instead = |address: &str| format!("shortlink import {file} --server {address} imports into it while it runs");
-    let _hold = Hold::take(&config.database, &config.data, "shortlink", "import into it", instead)?;
+    let _hold = FileLock::acquire(&config.database, &config.data, "shortlink", "import into it", instead)?;
     check_redis(&config).await?;
     let opened = open(&config, connect(&config).await?, None).await?;
     let mut destination = ImportDestination::Service(opened.service.clone());

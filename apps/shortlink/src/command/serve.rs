@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::http;
 use anyhow::{Context, Result};
 use std::time::Duration;
-use web::{Begin, Opening, Waiting};
+use web::{Outage, Startup, StartupOptions};
 
 /// How long the background tasks may take to stop.
 const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
 /// # Errors
 /// A setting is wrong, the address cannot be bound, or a server refuses the connection.
 pub(super) async fn serve(config: Config) -> Result<()> {
-    let opening = Opening::begin(Begin {
+    let startup = Startup::begin(StartupOptions {
         program: "shortlink",
         database: &config.database,
         data: &config.data,
@@ -25,12 +25,12 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     })
     .await?;
     check_redis(&config).await?;
-    let address = opening.address().to_string();
+    let address = startup.address().to_string();
     let connect = async || connect(&config).await;
     let open = async |store| open(&config, store, Some(address.clone())).await;
-    let meanwhile = async |waiting: Waiting<'_>| degraded(&config, waiting).await;
-    let Some(web::Opened { service: opened, listener, settings, stop, hold }) =
-        Box::pin(opening.open(connect, open, is_unreachable, meanwhile)).await?
+    let fallback = async |outage: Outage<'_>| degraded(&config, outage).await;
+    let Some(web::Started { service: opened, listener, settings, stop, file_lock }) =
+        Box::pin(startup.open(connect, open, is_unreachable, fallback)).await?
     else {
         return Ok(());
     };
@@ -47,6 +47,6 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     drop(prefix_record);
     served.context("the service ended")?;
     opened.close().await;
-    drop(hold);
+    drop(file_lock);
     Ok(())
 }

@@ -45,8 +45,8 @@ fn wrong_settings_are_one_sentence() {
         assert!(why.contains(expected) && !why.contains('\n'), "{why}");
     };
     let database = |url: &str| StorageFlags { database: Some(url.to_owned()), ..StorageFlags::default() };
-    check(&database("oracle://x"), &ServeFlags::default(), "a database is given as mysql://");
-    check(&database("sqlite::memory:"), &ServeFlags::default(), "needs the path of a file");
+    check(&database("oracle://x"), &ServeFlags::default(), "expected mysql://");
+    check(&database("sqlite::memory:"), &ServeFlags::default(), "the path of the file is missing");
     let public = ServeFlags { public_url: Some("s.example.com".to_owned()), ..ServeFlags::default() };
     check(&StorageFlags::default(), &public, "\"public_url\" is wrong");
     let near = ServeFlags { near: Some(usize::MAX), ..ServeFlags::default() };

@@ -4,7 +4,7 @@ use crate::service::Service;
 use axum::extract::FromRef;
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::time::Duration;
-use web::{Kind, OwnAddress, Refuses};
+use web::{InvalidInput, Kind, OwnAddress};
 
 /// The state of the handlers. Cheap to clone.
 #[derive(Clone)]
@@ -25,6 +25,6 @@ impl FromRef<App> for PrometheusHandle {
     }
 }
 
-impl Refuses for App {
-    const INVALID: Kind = Kind::INVALID_INPUT;
+impl InvalidInput for App {
+    const KIND: Kind = Kind::INVALID_INPUT;
 }

@@ -44,7 +44,7 @@ impl FastPath {
         let consistency = Consistency::Consistent;
         let mut response = redirect::response(&self.app, &cached, consistency)?;
         let headers = response.headers_mut();
-        web::trust_the_type(headers);
+        web::set_nosniff(headers);
         headers.insert(&X_SHORT_ID, ShortId::of(request.headers()).header());
         headers.insert(&X_CONSISTENCY_STATE, HeaderValue::from_static(consistency.as_str()));
         self.metrics.count(Route::Redirect, response.status(), started.elapsed());

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use url::Url;
-use web::{HttpMetrics, Note, OwnAddress, Settings, Waiting, Wrap, site};
+use web::{HttpMetrics, Outage, OwnAddress, Settings, StatusNote, Wrap, site};
 
 /// The largest `max-age` of a redirect: bounds how long a browser misses an edit, and spares repeated requests of one page.
 const REDIRECT_AGE_MAX: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<()> {
     let own = OwnAddress::new(listener.local_addr()?, settings.public_url.clone());
-    let upkeep = tokio::spawn(web::keep_metrics_up(settings.prometheus.clone()));
+    let upkeep = tokio::spawn(web::run_metrics_upkeep(settings.prometheus.clone()));
     let app = app(service.clone(), own, &settings);
     let metrics = Arc::new(HttpMetrics::<Route>::register());
     let router = router(app.clone(), settings.public_url.as_ref(), Arc::clone(&metrics), |routes| routes)?;
@@ -58,12 +58,12 @@ pub async fn serve(
 ///
 /// # Errors
 /// The public URL cannot be used.
-pub(crate) fn without_database(service: Service, waiting: &Waiting<'_>, note: Note) -> anyhow::Result<Router> {
-    let Waiting { address, settings, missing } = waiting;
+pub(crate) fn without_database(service: Service, outage: &Outage<'_>, note: StatusNote) -> anyhow::Result<Router> {
+    let Outage { address, settings, cause } = outage;
     let own = OwnAddress::new(*address, settings.public_url.clone());
     let app = app(service, own, settings);
     let metrics = Arc::new(HttpMetrics::<Route>::register());
-    let explain = |routes| web::tell_missing(routes, missing.clone(), note);
+    let explain = |routes| web::explain_unavailable(routes, cause.clone(), note);
     router(app, settings.public_url.as_ref(), metrics, explain)
 }
 

@@ -1,6 +1,6 @@
 //! [`Route`]: the groups of paths that metrics count together.
 
-use web::Family;
+use web::RouteGroup;
 
 /// A group of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum Route {
     Unknown,
 }
 
-impl Family for Route {
+impl RouteGroup for Route {
     const ALL: &'static [Self] = &[Route::Redirect, Route::Api, Route::Page, Route::Probe, Route::Unknown];
     const REQUESTS: &'static str = "shortlink_http_requests_total";
     const SECONDS: &'static str = "shortlink_http_request_seconds";
@@ -32,7 +32,7 @@ impl Family for Route {
         }
     }
 
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         self as usize
     }
 

@@ -10,7 +10,7 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use web::site::{Place, frame};
+use web::site::{NavItem, layout};
 use web::{Changed, Form, Host, Problem};
 
 /// `GET /links/{code}`
@@ -91,7 +91,7 @@ fn render(app: &App, host: &Host, link: &Link, input: &FormInput, problem: Optio
             }
         }
     };
-    frame::<Assets>(&format!("Edit {}", link.code), Place::Elsewhere, &body)
+    layout::<Assets>(&format!("Edit {}", link.code), NavItem::Other, &body)
 }
 
 impl From<&Link> for FormInput {

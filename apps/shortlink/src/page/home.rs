@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 use url::form_urlencoded;
-use web::site::{Place, frame};
+use web::site::{NavItem, layout};
 use web::{Changed, Form, Host, Problem, Query};
 
 /// Rows on one page.
@@ -79,7 +79,7 @@ async fn render(
         (form(app, host, input, problem))
         (list(app, host, view, &request, &page))
     };
-    Ok(frame::<Assets>("Links", Place::Home, &body))
+    Ok(layout::<Assets>("Links", NavItem::Home, &body))
 }
 
 /// Notices about the write that redirected here.

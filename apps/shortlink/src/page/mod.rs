@@ -38,5 +38,5 @@ pub(crate) fn routes() -> Router<App> {
         .route("/links/{code}/delete", get(remove::ask).post(remove::delete))
         .route("/links/{code}/ban", post(ban::set))
         .route("/conflicts/{number}", post(conflicts::dismiss))
-        .route("/assets/{file}", get(web::asset::give::<Assets>))
+        .route("/assets/{file}", get(web::asset::serve::<Assets>))
 }

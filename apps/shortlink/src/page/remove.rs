@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use web::site::{Place, frame};
+use web::site::{NavItem, layout};
 use web::{Changed, Host, Problem};
 
 /// `GET /links/{code}/delete`
@@ -27,7 +27,7 @@ pub(super) async fn ask(State(app): State<App>, host: Host, Path(code): Path<Str
             }
         }
     };
-    Ok(frame::<Assets>(&format!("Delete {}", link.code), Place::Elsewhere, &body))
+    Ok(layout::<Assets>(&format!("Delete {}", link.code), NavItem::Other, &body))
 }
 
 /// `POST /links/{code}/delete`. Succeeds if the link was already deleted.

@@ -1,11 +1,12 @@
 //! [`RecordedConflict`]: accepted writes that could not be applied, recorded until they are dismissed.
 
 use super::apply::SpooledWrite;
-use super::database::{Dialect, Pools, Statement};
+use super::database::{Dialect, Pools};
 use super::{Connection, Store, StoreError, with_database};
 use crate::domain::Conflict;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use web::sql::Statement;
 
 /// A recorded conflict.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +69,8 @@ pub(super) async fn record<DB: Dialect>(
     };
     // A struct of text and numbers always serializes.
     let details = serde_json::to_string(&details).unwrap_or_default();
-    DB::send(connection, Statement::new("INSERT INTO link_conflicts (told) VALUES ").list([details])).await?;
+    DB::execute_statement(connection, Statement::new("INSERT INTO link_conflicts (told) VALUES ").list([details]))
+        .await?;
     Ok(())
 }
 
@@ -82,11 +84,12 @@ impl RecordedConflict {
 impl<DB: Dialect> Pools<DB> {
     async fn conflicts(&self, limit: u32) -> Result<Vec<(i64, String)>, StoreError> {
         let select = Statement::new("SELECT id, told FROM link_conflicts ORDER BY id DESC LIMIT ");
-        Ok(DB::fetch_numbered(&mut *self.reader().await?, select.bind(i64::from(limit))).await?)
+        let rows = DB::fetch_rows(&mut *self.reader().await?, select.bind(i64::from(limit))).await?;
+        rows.iter().map(|row| Ok((DB::int_at(row, 0)?, DB::text_at(row, 1)?))).collect()
     }
 
     async fn dismiss_conflict(&self, number: i64) -> Result<bool, StoreError> {
         let delete = Statement::new("DELETE FROM link_conflicts WHERE id = ").bind(number);
-        Ok(DB::send(&mut *self.writer().await?, delete).await? > 0)
+        Ok(DB::execute_statement(&mut *self.writer().await?, delete).await? > 0)
     }
 }

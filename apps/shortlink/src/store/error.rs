@@ -79,7 +79,7 @@ impl StoreError {
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         let Self::Unavailable(error) = self else { return false };
-        web::is_away(error)
+        web::is_unreachable(error)
     }
 
     /// Whether the write may have been committed although the call failed.

@@ -21,7 +21,7 @@ pub use conflicts::{ConflictDetails, RecordedConflict};
 pub use error::StoreError;
 pub use hook::{Change, ChangeHook};
 pub use import::{Checkpoint, ImportLog, ImportRow, RowOutcome};
-pub use web::{DatabaseUrl, DatabaseUrlRefused};
+pub use web::{DatabaseUrl, DatabaseUrlError};
 pub use writer::{Committed, ExpiryOutcome, Writer};
 
 use crate::codes::{CODES, CodeGenerator, Key};
@@ -209,8 +209,8 @@ impl Store {
     async fn open_with(url: &DatabaseUrl, clock: Clock, schema: Schema) -> Result<Self, StoreError> {
         let connection = match url {
             DatabaseUrl::Sqlite(path) => Connection::Sqlite(sqlite::open(path, schema).await?),
-            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::open(url, &clock, schema).await?),
-            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::open(url, &clock, schema).await?),
+            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::open(url, schema).await?),
+            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::open(url, schema).await?),
         };
         let key = match &connection {
             Connection::Sqlite(pools) => prepared(pools, schema).await?,

@@ -5,9 +5,9 @@ use crate::domain::{Code, Link, Target};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use std::ops::Range;
+use web::sql::{Driver, Statement};
 
 /// A row of `links`.
-#[derive(sqlx::FromRow)]
 pub(super) struct LinkRow {
     pub(super) id: i64,
     code: String,
@@ -20,7 +20,32 @@ pub(super) struct LinkRow {
     version: i64,
 }
 
+/// The columns of a [`LinkRow`], in the order in which it is read.
+pub(super) const COLUMNS: &str = "id, code, target, alias, created_at, updated_at, expires_at, banned, version";
+
+/// Executes a query for [`COLUMNS`].
+pub(super) async fn fetch_links<DB: Driver>(
+    connection: &mut DB::Connection,
+    select: Statement,
+) -> Result<Vec<LinkRow>, sqlx::Error> {
+    DB::fetch_rows(connection, select).await?.iter().map(LinkRow::read::<DB>).collect()
+}
+
 impl LinkRow {
+    fn read<DB: Driver>(row: &DB::Row) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            id: DB::int_at(row, 0)?,
+            code: DB::text_at(row, 1)?,
+            target: DB::text_at(row, 2)?,
+            alias: DB::bool_at(row, 3)?,
+            created_at: DB::int_at(row, 4)?,
+            updated_at: DB::int_at(row, 5)?,
+            expires_at: DB::optional_int_at(row, 6)?,
+            banned: DB::bool_at(row, 7)?,
+            version: DB::int_at(row, 8)?,
+        })
+    }
+
     pub(super) fn into_link(self) -> Result<Link, StoreError> {
         let code = Code::parse(&self.code).map_err(|why| StoreError::Corrupt(format!("row {}: {why}", self.id)))?;
         Ok(Link {

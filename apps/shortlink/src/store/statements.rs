@@ -1,10 +1,11 @@
 //! The SQL that all databases share.
 
 use super::StoreError;
-use super::database::{Dialect, Statement};
-use super::rows::{self, like_pattern, numbers_before, target_hash};
+use super::database::Dialect;
+use super::rows::{self, COLUMNS, fetch_links, like_pattern, numbers_before, target_hash};
 use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
 use std::ops::Range;
+use web::sql::Statement;
 
 /// Whether a read locks its rows until the end of the transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,9 +15,7 @@ pub(super) enum RowLock {
 }
 
 fn select() -> Statement {
-    Statement::new(
-        "SELECT id, code, target, alias, created_at, updated_at, expires_at, banned, version FROM links WHERE ",
-    )
+    Statement::new(format!("SELECT {COLUMNS} FROM links WHERE "))
 }
 
 pub(super) async fn find_many<DB: Dialect>(
@@ -31,7 +30,7 @@ pub(super) async fn find_many<DB: Dialect>(
     if lock == RowLock::ForUpdate {
         select = select.text(DB::FOR_UPDATE);
     }
-    rows::links(DB::fetch_links(connection, select).await?)
+    rows::links(fetch_links::<DB>(connection, select).await?)
 }
 
 /// [`StoreError::Duplicate`] if a code is taken; the transaction must be rolled back then.
@@ -53,7 +52,7 @@ pub(super) async fn insert<DB: Dialect>(connection: &mut DB::Connection, links: 
         insert = insert.text(", ").bind(link.banned);
         insert = insert.text(", ").bind(link.version);
     }
-    DB::send(connection, insert.text(")")).await?;
+    DB::execute_statement(connection, insert.text(")")).await?;
     Ok(())
 }
 
@@ -72,12 +71,12 @@ pub(super) async fn update<DB: Dialect>(
         update = update.text(", ended_at = NULL");
     }
     let update = update.text(", version = ").bind(link.version).text(" WHERE code = ").bind(link.code.as_str());
-    DB::send(connection, update).await?;
+    DB::execute_statement(connection, update).await?;
     Ok(())
 }
 
 pub(super) async fn delete<DB: Dialect>(connection: &mut DB::Connection, code: &Code) -> Result<(), StoreError> {
-    DB::send(connection, Statement::new("DELETE FROM links WHERE code = ").bind(code.as_str())).await?;
+    DB::execute_statement(connection, Statement::new("DELETE FROM links WHERE code = ").bind(code.as_str())).await?;
     Ok(())
 }
 
@@ -89,7 +88,7 @@ pub(super) async fn mark_ended<DB: Dialect>(
 ) -> Result<bool, StoreError> {
     let update = Statement::new("UPDATE links SET ended_at = ").bind(now_ms);
     let update = update.text(" WHERE ended_at IS NULL AND code = ").bind(code.as_str());
-    Ok(DB::send(connection, update).await? > 0)
+    Ok(DB::execute_statement(connection, update).await? > 0)
 }
 
 pub(super) async fn page<DB: Dialect>(
@@ -102,12 +101,12 @@ pub(super) async fn page<DB: Dialect>(
     };
     let rows = searched(select()).text(" ORDER BY id DESC LIMIT ").bind(i64::from(request.size()));
     let rows = rows.text(" OFFSET ").bind(i64::try_from(request.skipped()).unwrap_or(i64::MAX));
-    let found = rows::links(DB::fetch_links(connection, rows).await?)?;
+    let found = rows::links(fetch_links::<DB>(connection, rows).await?)?;
 
     let most = i64::try_from(ROWS_REACHED_MAX).unwrap_or(i64::MAX) + 1;
     let count = searched(Statement::new("SELECT COUNT(*) FROM (SELECT 1 FROM links WHERE "));
     let count = count.text(" LIMIT ").bind(most).text(") AS counted");
-    let total = DB::fetch_numbers(connection, count).await?.first().copied().unwrap_or(0);
+    let total = DB::fetch_ints(connection, count).await?.first().copied().unwrap_or(0);
     Ok(Page::counted(found, total))
 }
 
@@ -123,7 +122,7 @@ pub(super) async fn rows_after<DB: Dialect>(
         select = select.text(" AND expires_at > ").bind(now_ms);
     }
     let select = select.text(" ORDER BY id LIMIT ").bind(i64::from(limit));
-    rows::numbered(DB::fetch_links(connection, select).await?)
+    rows::numbered(fetch_links::<DB>(connection, select).await?)
 }
 
 /// The `targets` that links already have, without duplicates.
@@ -153,7 +152,7 @@ pub(super) async fn lock_imports<DB: Dialect>(connection: &mut DB::Connection) -
     // A database without row locks has one writer at a time.
     if !DB::FOR_UPDATE.is_empty() {
         let lock = Statement::new("SELECT next_value FROM link_sequences WHERE name = 'imports'").text(DB::FOR_UPDATE);
-        DB::fetch_numbers(connection, lock).await?;
+        DB::fetch_ints(connection, lock).await?;
     }
     Ok(())
 }
@@ -175,7 +174,7 @@ pub(super) async fn setting_or_insert<DB: Dialect>(
 ) -> Result<String, StoreError> {
     let (before, after) = DB::INSERT_IGNORE;
     let insert = Statement::new(before).text("link_settings (name, value) VALUES ").list([name, value]).text(after);
-    DB::send(connection, insert).await?;
+    DB::execute_statement(connection, insert).await?;
     let missing = || StoreError::Corrupt(format!("the setting {name:?} was not stored"));
     setting::<DB>(connection, name).await?.ok_or_else(missing)
 }
@@ -196,7 +195,7 @@ pub(super) async fn store_checkpoint<DB: Dialect>(
 ) -> Result<(), StoreError> {
     let (before, after) = DB::UPSERT;
     let insert = Statement::new(before).text("link_imports (source, state) VALUES ").list([source, state]).text(after);
-    DB::send(connection, insert).await?;
+    DB::execute_statement(connection, insert).await?;
     Ok(())
 }
 
@@ -204,7 +203,7 @@ pub(super) async fn delete_checkpoint<DB: Dialect>(
     connection: &mut DB::Connection,
     source: &str,
 ) -> Result<(), StoreError> {
-    DB::send(connection, Statement::new("DELETE FROM link_imports WHERE source = ").bind(source)).await?;
+    DB::execute_statement(connection, Statement::new("DELETE FROM link_imports WHERE source = ").bind(source)).await?;
     Ok(())
 }
 
@@ -214,7 +213,7 @@ pub(super) async fn applied_sequence<DB: Dialect>(
     source: &str,
 ) -> Result<u64, StoreError> {
     let select = Statement::new("SELECT state FROM link_spools WHERE source = ").bind(source);
-    let last = DB::fetch_numbers(connection, select).await?.pop();
+    let last = DB::fetch_ints(connection, select).await?.pop();
     Ok(last.and_then(|last| u64::try_from(last).ok()).unwrap_or(0))
 }
 
@@ -226,11 +225,11 @@ pub(super) async fn store_applied_sequence<DB: Dialect>(
     let (before, after) = DB::UPSERT;
     let insert = Statement::new(before).text("link_spools (source, state) VALUES (").bind(source).text(", ");
     let insert = insert.bind(i64::try_from(sequence).unwrap_or(i64::MAX)).text(")").text(after);
-    DB::send(connection, insert).await?;
+    DB::execute_statement(connection, insert).await?;
     Ok(())
 }
 
 pub(super) async fn ping<DB: Dialect>(connection: &mut DB::Connection) -> Result<(), StoreError> {
-    DB::fetch_numbers(connection, Statement::new("SELECT next_value FROM link_sequences WHERE name = 'codes'")).await?;
+    DB::fetch_ints(connection, Statement::new("SELECT next_value FROM link_sequences WHERE name = 'codes'")).await?;
     Ok(())
 }

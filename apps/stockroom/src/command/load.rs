@@ -1,25 +1,25 @@
 //! `stockroom load`.
 
-use crate::config::{Load as Flags, Place};
+use crate::config::{LoadFlags, ServerFlags};
 use crate::domain::Strategy;
-use crate::load::{Addresses, Ground, Here, Load, Row, Servers, Slice, table, work};
+use crate::load::{Environment, InProcess, Load, Processes, Row, Share, Urls, table, work};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Runs the load by each strategy, tells what became of it, and answers whether all that promise something kept it.
+/// Runs the load by each strategy, prints the report, and returns whether every strategy kept its guarantee.
 ///
 /// # Errors
-/// One sentence on what is in the way.
-pub(super) async fn run(flags: Flags, place: &Place) -> Result<bool> {
+/// A flag is invalid, or a server is unreachable.
+pub(super) async fn run(flags: LoadFlags, servers: &ServerFlags) -> Result<bool> {
     if let Some(part) = &flags.part {
-        let slice: Slice = serde_json::from_str(part).context("a part of a load cannot be read")?;
-        work(&slice, &addresses(place).context("a part of a load needs a database and a Redis")?).await?;
+        let share: Share = serde_json::from_str(part).context("--part is not valid")?;
+        work(&share, &urls(servers).context("--part needs --database and --redis")?).await?;
         return Ok(true);
     }
     if flags.operations == 0 || flags.in_flight == 0 || flags.cap < 1 {
-        bail!("a load has at least one operation, one at once, and a cap of at least 1");
+        bail!("--operations, --in-flight and --cap must be at least 1");
     }
-    let ground = ground(place, flags.cap).await?;
+    let environment = environment(servers, flags.cap).await?;
     let load = Load {
         operations: flags.operations,
         in_flight: flags.in_flight,
@@ -29,9 +29,9 @@ pub(super) async fn run(flags: Flags, place: &Place) -> Result<bool> {
         seed: flags.seed,
     };
     let mut rows = Vec::new();
-    for strategy in strategies(&flags, &ground)? {
+    for strategy in strategies(&flags, &environment)? {
         let bar = bar(&load, strategy, flags.json);
-        let row = ground.run(&load, strategy, &mut |count| bar.inc(count)).await;
+        let row = environment.run(&load, strategy, &mut |count| bar.inc(count)).await;
         bar.finish_and_clear();
         let row = row?;
         if flags.json {
@@ -39,39 +39,41 @@ pub(super) async fn run(flags: Flags, place: &Place) -> Result<bool> {
         }
         rows.push(row);
     }
-    ground.close().await;
+    environment.close().await;
     if !flags.json {
         print!("{}", table(&rows));
-        tell(&rows);
+        print_violations(&rows);
     }
     Ok(rows.iter().all(Row::is_sound))
 }
 
-/// Servers if both are named, this process if none is.
-async fn ground(place: &Place, cap: i64) -> Result<Ground> {
-    match addresses(place) {
-        None if place.database.is_none() && place.redis.is_none() => Ok(Ground::Here(Here::new(cap).await?)),
-        Some(addresses) if !addresses.database.starts_with("sqlite:") => {
-            Ok(Ground::Servers(Servers::new(addresses, cap).await?))
+/// Worker processes on both servers, or this process without servers.
+async fn environment(servers: &ServerFlags, cap: i64) -> Result<Environment> {
+    match urls(servers) {
+        None if servers.database.is_none() && servers.redis.is_none() => {
+            Ok(Environment::InProcess(InProcess::new(cap).await?))
         }
-        _ => bail!("a load runs on a Redis and a database server (--redis and --database), or on neither"),
+        Some(urls) if !urls.database.starts_with("sqlite:") => {
+            Ok(Environment::Processes(Processes::new(urls, cap).await?))
+        }
+        _ => bail!("a load needs both --redis and --database (a database server), or neither"),
     }
 }
 
-fn addresses(place: &Place) -> Option<Addresses> {
-    let (database, redis) = (place.database.clone()?, place.redis.clone()?);
-    Some(Addresses { database, redis, redlock: place.redlock.clone() })
+fn urls(servers: &ServerFlags) -> Option<Urls> {
+    let (database, redis) = (servers.database.clone()?, servers.redis.clone()?);
+    Some(Urls { database, redis, redlock: servers.redlock.clone() })
 }
 
-/// Those that were named, or all that this ground has what it takes for.
-fn strategies(flags: &Flags, ground: &Ground) -> Result<Vec<Strategy>> {
+/// The strategies of the flags, or all that the environment supports.
+fn strategies(flags: &LoadFlags, environment: &Environment) -> Result<Vec<Strategy>> {
     if flags.strategy.is_empty() {
-        return Ok(Strategy::ALL.into_iter().filter(|strategy| ground.offers(*strategy)).collect());
+        return Ok(Strategy::ALL.into_iter().filter(|strategy| environment.offers(*strategy)).collect());
     }
     flags.strategy.iter().map(|name| Ok(name.parse()?)).collect()
 }
 
-fn tell(rows: &[Row]) {
+fn print_violations(rows: &[Row]) {
     for row in rows {
         if let Some(violation) = &row.first_violation {
             println!("{}: {violation}", row.strategy);

@@ -1,23 +1,23 @@
-//! The service as the settings describe it: its database, its locks, its rules.
+//! Opens the database, Redis and the service according to the settings.
 
 use crate::config::Config;
-use crate::service::{Rules, Service, ServiceError};
+use crate::service::{Service, ServiceError, ServiceOptions};
 use crate::store::{Store, StoreError};
-use crate::strategy::Tools;
+use crate::strategy::StrategyContext;
 use anyhow::{Context, Result};
 use evenkeel::Keel;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
 use evenkeel::lock::Redlock;
 
-/// Models of a server that a Redlock in the process is made of.
-const SERVERS: usize = 5;
+/// Number of embedded stores that replace the servers for `redlock`.
+const EMBEDDED_STORES: usize = 5;
 
-/// Asks every Redis that is named whether it lets this program in: a wrong password or a server that cannot work is told before
-/// anything is made in the database. A Redis that is away is no error.
+/// Checks the password and the version of every configured Redis server, before the database is changed. An unreachable server is not
+/// an error.
 ///
 /// # Errors
-/// One sentence on what is in the way.
+/// A server rejects the connection, or a URL is invalid.
 pub(super) async fn check_redis(config: &Config) -> Result<()> {
     if let Some(url) = &config.redis {
         let options = LinkOptions::from_url(url).context("the setting \"redis\" is wrong")?;
@@ -33,57 +33,65 @@ pub(super) async fn check_redis(config: &Config) -> Result<()> {
 /// Opens the database.
 ///
 /// # Errors
-/// One sentence on what is in the way.
+/// The database is unreachable or rejects the connection.
 pub(super) async fn connect(config: &Config) -> Result<Store> {
     let store = Store::open(&config.database, Clock::system()).await;
     store.with_context(|| format!("cannot open the database {}", config.database))
 }
 
-/// Connects to Redis, if there is one. Only some strategies need it, so its absence keeps nobody from starting.
+/// Connects to Redis, if configured. Only some strategies need Redis, so the service starts while it is unreachable.
 ///
 /// # Errors
-/// One sentence on what is in the way.
+/// Redis rejects the connection.
 pub(super) async fn open_keel(config: &Config) -> Result<Keel> {
     let Some(url) = &config.redis else { return Ok(Keel::memory()) };
     let keel = Keel::connect_lazy(url).await.context("cannot use Redis")?;
     if let Some(link) = keel.link() {
-        let prefix = link.prefix();
-        tracing::info!(prefix, "all keys in Redis begin with this; evenkeel takes it as ?prefix= of the address");
+        tracing::info!(
+            prefix = link.prefix(),
+            "prefix of all keys in Redis; pass it to evenkeel as ?prefix= of the URL"
+        );
     }
     Ok(keel)
 }
 
-/// Opens the locks and the rest.
+/// Opens the service.
 ///
 /// # Errors
-/// One sentence on what is in the way.
+/// A setting is invalid, or a server rejects the connection.
 pub(super) async fn open(config: &Config, store: Store, keel: Keel) -> Result<Service> {
-    let mut tools = Tools::new(keel.clone(), config.stripes).context("the setting \"stripes\" is wrong")?;
-    tools.cap = config.cap;
-    tools.segments = i64::from(config.segments);
-    tools.redlock = redlock(config).await?;
-    let rules = Rules { strategy: config.strategy, allow_unfenced: config.allow_unfenced, days: config.days.clone() };
-    Ok(Service::open(store, keel, tools, rules).await?)
+    let context = StrategyContext::new(keel.clone(), config.stripes);
+    let mut context = context.context("the setting \"stripes\" is wrong")?;
+    context.cap = config.cap;
+    context.segments = i64::from(config.segments);
+    context.redlock = redlock(config).await?;
+    let options = ServiceOptions {
+        strategy: config.strategy,
+        allow_unfenced: config.allow_unfenced,
+        calendar: config.calendar.clone(),
+    };
+    Ok(Service::open(store, keel, context, options).await?)
 }
 
-/// Whether the service could not be opened only because its database is away.
-pub(super) fn is_away(error: &anyhow::Error) -> bool {
+/// Whether the service could not be opened because its database is unreachable.
+pub(super) fn is_unreachable(error: &anyhow::Error) -> bool {
     let of_service = error.downcast_ref::<ServiceError>().and_then(|error| match error {
         ServiceError::Store(error) => Some(error),
         _ => None,
     });
-    error.downcast_ref::<StoreError>().or(of_service).is_some_and(StoreError::is_away)
+    error.downcast_ref::<StoreError>().or(of_service).is_some_and(StoreError::is_unreachable)
 }
 
-/// The independent servers that were named; in a process on its own, some models of them.
+/// The configured servers for `redlock`; without Redis, embedded stores.
 async fn redlock(config: &Config) -> Result<Option<Redlock>> {
     let urls: Vec<&str> = config.redlock.iter().map(String::as_str).collect();
-    match &config.redis {
-        // Only one strategy needs them, so their absence keeps nobody from starting.
-        _ if !urls.is_empty() => {
-            Ok(Some(Redlock::connect_lazy(&urls).await.context("cannot use the servers for redlock")?))
-        }
-        None => Ok(Some(Redlock::memory(SERVERS)?)),
-        Some(_) => Ok(None),
+    if !urls.is_empty() {
+        // Only one strategy needs them, so the service starts while they are unreachable.
+        let redlock = Redlock::connect_lazy(&urls).await.context("cannot use the servers for redlock")?;
+        return Ok(Some(redlock));
     }
+    if config.redis.is_some() {
+        return Ok(None);
+    }
+    Ok(Some(Redlock::memory(EMBEDDED_STORES)?))
 }

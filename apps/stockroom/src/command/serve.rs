@@ -1,19 +1,19 @@
 //! `stockroom serve`.
 
-use super::open::{check_redis, connect, is_away, open, open_keel};
+use super::open::{check_redis, connect, is_unreachable, open, open_keel};
 use crate::config::Config;
 use crate::http;
 use crate::service::redis_state;
 use anyhow::{Context, Result};
 use std::sync::Arc;
-use web::{Begin, Meanwhile, Opening, Waiting};
+use web::{Fallback, Outage, Startup, StartupOptions};
 
-/// Serves until a signal asks to stop.
+/// Serves until a shutdown is requested.
 ///
 /// # Errors
-/// One sentence on what is in the way.
+/// The service cannot start.
 pub(super) async fn serve(config: Config) -> Result<()> {
-    let opening = Opening::begin(Begin {
+    let startup = Startup::begin(StartupOptions {
         program: "stockroom",
         database: &config.database,
         data: &config.data,
@@ -25,17 +25,17 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     let connect = async || connect(&config).await;
     let keel = open_keel(&config).await?;
     let open = async |store| open(&config, store, keel.clone()).await;
-    // Every use case needs the database, so there is nothing to serve without it.
-    let refuse = async |waiting: Waiting<'_>| {
+    // Every use case needs the database, so the fallback only reports the outage.
+    let fallback = async |outage: Outage<'_>| {
         let keel = keel.clone();
         let note = Arc::new(move || format!("Redis: {}.", redis_state(&keel)));
-        Ok(Meanwhile::answers(http::starting(&waiting, note)?))
+        Ok(Fallback::new(http::unavailable(&outage, note)?))
     };
-    let opened = Box::pin(opening.open(connect, open, is_away, refuse)).await?;
-    let Some(opened) = opened else { return Ok(()) };
-    let served = http::serve(opened.service.clone(), opened.listener, opened.settings, opened.stop).await;
-    served.context("the service ended")?;
-    opened.service.close().await;
-    drop(opened.hold);
+    let started = Box::pin(startup.open(connect, open, is_unreachable, fallback)).await?;
+    let Some(started) = started else { return Ok(()) };
+    let served = http::serve(started.service.clone(), started.listener, started.settings, started.stop).await;
+    served.context("the service failed")?;
+    started.service.close().await;
+    drop(started.file_lock);
     Ok(())
 }

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// What a settings file may say. The names are those of the flags.
+/// The settings file. Its keys are the names of the flags.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct File {
+pub(super) struct SettingsFile {
     pub(super) listen: Option<String>,
     pub(super) data: Option<PathBuf>,
     pub(super) database: Option<String>,

@@ -1,67 +1,67 @@
-//! [`Change`]: what is to become of a stock, and the rule.
+//! [`StockChange`] and the rule: a stock is never negative and never above its cap.
 
 use super::Day;
 
-/// A change of one product's stock, and why.
+/// A change of one product's stock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct StockChange {
     /// The product.
     pub commodity: i64,
-    /// How many come (above 0) or go (below 0); never 0.
+    /// Positive for goods that arrive, negative for goods that leave; never 0.
     pub delta: i64,
-    /// Why.
+    /// Its cause.
     pub cause: Cause,
 }
 
-/// Why a stock changes.
+/// The cause of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Goods arrived on this day.
     Arrival(Day),
-    /// An order of this id takes goods aside.
+    /// An order with this id reserves goods.
     Reserve(String),
-    /// The order of this id gives back what it took.
+    /// The order with this id is released.
     Release(String),
 }
 
-/// The rule forbids the change.
+/// Why the rule forbids a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RefusedChange {
-    /// There would be more than the cap.
+pub enum ChangeRejected {
+    /// The stock would exceed its cap.
     #[error("{quantity} in stock; the limit is {cap}")]
     CapExceeded {
         /// Quantity in stock.
         quantity: i64,
-        /// How many there may be.
+        /// The cap.
         cap: i64,
     },
-    /// There would be fewer than none.
-    #[error("there are only {quantity}")]
+    /// The stock would be negative.
+    #[error("only {quantity} in stock")]
     Insufficient {
         /// Quantity in stock.
         quantity: i64,
     },
 }
 
-impl Change {
-    /// How many there are afterwards, where there are `quantity` of at most `cap` now.
+impl StockChange {
+    /// The quantity after the change.
     ///
     /// # Errors
-    /// The rule forbids it. (A stock above a cap that was lowered may still shrink.)
-    pub fn of(&self, quantity: i64, cap: i64) -> Result<i64, RefusedChange> {
+    /// The rule forbids it. (A stock above a lowered cap may still decrease.)
+    pub fn apply(&self, quantity: i64, cap: i64) -> Result<i64, ChangeRejected> {
         let after = quantity.saturating_add(self.delta);
         if self.delta > 0 && after > cap {
-            return Err(RefusedChange::CapExceeded { quantity, cap });
+            return Err(ChangeRejected::CapExceeded { quantity, cap });
         }
         if after < 0 {
-            return Err(RefusedChange::Insufficient { quantity });
+            return Err(ChangeRejected::Insufficient { quantity });
         }
         Ok(after)
     }
 }
 
 impl Cause {
-    /// The kind of movement it becomes in the ledger.
+    /// The kind of its movements in the ledger.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Cause {
         }
     }
 
-    /// What the ledger refers to: the day, or the order.
+    /// The reference of its movements in the ledger: the day or the order.
     #[must_use]
     pub fn reference(&self) -> String {
         match self {
@@ -83,19 +83,19 @@ impl Cause {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cause, Change, RefusedChange};
+    use super::{Cause, ChangeRejected, StockChange};
 
-    fn of(delta: i64, quantity: i64) -> Result<i64, RefusedChange> {
-        Change { commodity: 1, delta, cause: Cause::Reserve(String::new()) }.of(quantity, 10)
+    fn apply(delta: i64, quantity: i64) -> Result<i64, ChangeRejected> {
+        StockChange { commodity: 1, delta, cause: Cause::Reserve(String::new()) }.apply(quantity, 10)
     }
 
     #[test]
-    fn the_rule_has_two_ends() {
-        assert_eq!(of(3, 7), Ok(10));
-        assert_eq!(of(4, 7), Err(RefusedChange::CapExceeded { quantity: 7, cap: 10 }));
-        assert_eq!(of(-7, 7), Ok(0));
-        assert_eq!(of(-8, 7), Err(RefusedChange::Insufficient { quantity: 7 }));
-        assert_eq!(of(-1, 20), Ok(19), "above a cap that was lowered");
-        assert_eq!(of(i64::MAX, 7), Err(RefusedChange::CapExceeded { quantity: 7, cap: 10 }));
+    fn change_is_rejected_outside_of_the_limits() {
+        assert_eq!(apply(3, 7), Ok(10));
+        assert_eq!(apply(4, 7), Err(ChangeRejected::CapExceeded { quantity: 7, cap: 10 }));
+        assert_eq!(apply(-7, 7), Ok(0));
+        assert_eq!(apply(-8, 7), Err(ChangeRejected::Insufficient { quantity: 7 }));
+        assert_eq!(apply(-1, 20), Ok(19), "above a lowered cap");
+        assert_eq!(apply(i64::MAX, 7), Err(ChangeRejected::CapExceeded { quantity: 7, cap: 10 }));
     }
 }

@@ -1,55 +1,55 @@
-//! [`Day`]: a day of the calendar, in the time zone of the stockroom.
+//! [`Day`]: a date, and [`Calendar`]: the date of a time in the stockroom's time zone.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::fmt;
 
-/// The first and the last year that are taken: days sort as text only while a year has four digits.
+/// Accepted years: days sort as text only if every year has four digits.
 const YEARS: std::ops::RangeInclusive<i16> = 1900..=9999;
 
-/// A day of the calendar. Written as 2026-11-21, so that days sort as text does.
+/// A date, formatted as 2026-11-21, so that days sort as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Day(Date);
 
-/// Why a text is no day.
+/// The text is not a valid day.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a valid date (YYYY-MM-DD)")]
-pub struct DayRefused(String);
+pub struct InvalidDay(String);
 
-/// Tells which day a moment belongs to.
+/// Converts times to days in one time zone.
 #[derive(Clone, Debug)]
-pub struct Days(TimeZone);
+pub struct Calendar(TimeZone);
 
 impl Day {
-    /// Reads a day.
+    /// Parses a day.
     ///
     /// # Errors
-    /// It is not written as 2026-11-21, or there is no such day.
-    pub fn parse(text: &str) -> Result<Self, DayRefused> {
-        let refused = || DayRefused(text.chars().take(40).collect());
-        let date: Date = text.parse().map_err(|_| refused())?;
-        // jiff also reads 20261121 and whole moments; one way of writing a day is enough.
+    /// It is not formatted as 2026-11-21, or the date does not exist.
+    pub fn parse(text: &str) -> Result<Self, InvalidDay> {
+        let invalid = || InvalidDay(text.chars().take(40).collect());
+        let date: Date = text.parse().map_err(|_| invalid())?;
+        // jiff also accepts 20261121 and timestamps.
         if date.to_string() != text || !YEARS.contains(&date.year()) {
-            return Err(refused());
+            return Err(invalid());
         }
         Ok(Self(date))
     }
 }
 
-impl Days {
-    /// By the clocks of a time zone of the IANA database, as in `Europe/Berlin`; `None` if there is none of that name.
+impl Calendar {
+    /// A calendar in a time zone of the IANA database, such as `Europe/Berlin`; `None` if it does not exist.
     #[must_use]
-    pub fn of_zone(name: &str) -> Option<Self> {
+    pub fn in_zone(name: &str) -> Option<Self> {
         TimeZone::get(name).ok().map(Self)
     }
 
-    /// The day of a moment in milliseconds since 1970.
+    /// The day of a time in milliseconds since 1970.
     #[must_use]
     pub fn day(&self, unix_ms: u64) -> Day {
         let ms = i64::try_from(unix_ms).unwrap_or(i64::MAX);
-        let moment = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
-        Day(moment.to_zoned(self.0.clone()).date())
+        let time = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
+        Day(time.to_zoned(self.0.clone()).date())
     }
 }
 
@@ -62,25 +62,25 @@ impl fmt::Display for Day {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
-    use super::{Day, Days};
+    use super::{Calendar, Day};
 
     #[test]
-    fn a_day_is_written_in_one_way() {
+    fn day_accepts_one_format() {
         assert_eq!(Day::parse("2026-11-21").unwrap().to_string(), "2026-11-21");
-        for refused in
+        for invalid in
             ["", "21.11.2026", "2026-11-31", "20261121", "2026-11-21T10:00:00", "-000044-03-15", "0044-03-15"]
         {
-            assert!(Day::parse(refused).is_err(), "{refused}");
+            assert!(Day::parse(invalid).is_err(), "{invalid}");
         }
         assert!(Day::parse("2026-11-21").unwrap() < Day::parse("2026-12-01").unwrap());
     }
 
     #[test]
-    fn a_moment_belongs_to_the_day_of_the_place() {
-        // 2026-11-21 23:30 UTC is half past midnight in Berlin.
-        let moment = 1_795_303_800_000;
-        assert_eq!(Days::of_zone("UTC").unwrap().day(moment).to_string(), "2026-11-21");
-        assert_eq!(Days::of_zone("Europe/Berlin").unwrap().day(moment).to_string(), "2026-11-22");
-        assert!(Days::of_zone("Nowhere/AtAll").is_none());
+    fn day_depends_on_the_time_zone() {
+        // 2026-11-21 23:30 UTC is 00:30 in Berlin.
+        let time = 1_795_303_800_000;
+        assert_eq!(Calendar::in_zone("UTC").unwrap().day(time).to_string(), "2026-11-21");
+        assert_eq!(Calendar::in_zone("Europe/Berlin").unwrap().day(time).to_string(), "2026-11-22");
+        assert!(Calendar::in_zone("Nowhere/AtAll").is_none());
     }
 }

@@ -1,13 +1,15 @@
-//! Products, days, changes of stock, and the strategies by name. No I/O.
+//! Product names, days, changes of stock, and the names of the strategies. No I/O.
 
 mod change;
 mod day;
+mod grouped;
 mod name;
 mod page;
 mod strategy;
 
-pub use change::{Cause, Change, RefusedChange};
-pub use day::{Day, DayRefused, Days};
-pub use name::{Name, NameRefused};
-pub use page::{PageRefused, PageRequest, ROWS};
-pub use strategy::{Strategy, StrategyRefused};
+pub use change::{Cause, ChangeRejected, StockChange};
+pub use day::{Calendar, Day, InvalidDay};
+pub use grouped::grouped;
+pub use name::{InvalidName, ProductName};
+pub use page::{InvalidPage, PageRequest, ROWS};
+pub use strategy::{Strategy, UnknownStrategy};

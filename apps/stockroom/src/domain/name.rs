@@ -1,51 +1,50 @@
-//! [`Name`]: what a product is called.
+//! [`ProductName`].
 
 use std::fmt;
 
-/// The most characters of a name.
+/// Maximum length of a name, in characters.
 const CHARACTERS_MAX: usize = 100;
 
-/// What a product is called: 1 to 100 characters without control characters and without blanks at its ends. Names are compared
-/// byte for byte.
+/// The name of a product: 1 to 100 characters, no control characters, no leading or trailing spaces. Compared byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(String);
+pub struct ProductName(String);
 
-/// Why a text is no name.
+/// Why a text is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NameRefused {
-    /// Nothing, or blanks only.
-    #[error("a product needs a name")]
+pub enum InvalidName {
+    /// Empty or only spaces.
+    #[error("a product must have a name")]
     Empty,
     /// More than 100 characters.
-    #[error("the name has {0} characters, at most {CHARACTERS_MAX} are taken")]
-    Long(usize),
-    /// A control character, such as the end of a line.
-    #[error("the name has a control character in it")]
-    Control,
-    /// A blank at its beginning or end.
-    #[error("the name begins or ends with a blank")]
-    Blank,
+    #[error("the name has {0} characters; the limit is {CHARACTERS_MAX}")]
+    TooLong(usize),
+    /// A control character, such as a line break.
+    #[error("the name contains a control character")]
+    ControlCharacter,
+    /// A leading or trailing space.
+    #[error("the name begins or ends with a space")]
+    OuterSpace,
 }
 
-impl Name {
-    /// Checks a text.
+impl ProductName {
+    /// Parses a name.
     ///
     /// # Errors
-    /// It is no name; the error says why.
-    pub fn parse(text: &str) -> Result<Self, NameRefused> {
+    /// It is not valid; the error says why.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let characters = text.chars().count();
         if text.trim().is_empty() {
-            return Err(NameRefused::Empty);
+            return Err(InvalidName::Empty);
         }
         if characters > CHARACTERS_MAX {
-            return Err(NameRefused::Long(characters));
+            return Err(InvalidName::TooLong(characters));
         }
         if text.chars().any(char::is_control) {
-            return Err(NameRefused::Control);
+            return Err(InvalidName::ControlCharacter);
         }
         if text.trim() != text {
-            return Err(NameRefused::Blank);
+            return Err(InvalidName::OuterSpace);
         }
         Ok(Self(text.to_owned()))
     }
@@ -57,7 +56,7 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for ProductName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -65,16 +64,16 @@ impl fmt::Display for Name {
 
 #[cfg(test)]
 mod tests {
-    use super::{Name, NameRefused};
+    use super::{InvalidName, ProductName};
 
     #[test]
-    fn a_name_is_something_a_person_can_read() {
+    fn name_is_validated() {
         for good in ["apples", "Äpfel, groß", "1", &"x".repeat(100)] {
-            assert!(Name::parse(good).is_ok(), "{good}");
+            assert!(ProductName::parse(good).is_ok(), "{good}");
         }
-        assert_eq!(Name::parse("  "), Err(NameRefused::Empty));
-        assert_eq!(Name::parse(&"ä".repeat(101)), Err(NameRefused::Long(101)));
-        assert_eq!(Name::parse("a\nb"), Err(NameRefused::Control));
-        assert_eq!(Name::parse(" apples"), Err(NameRefused::Blank));
+        assert_eq!(ProductName::parse("  "), Err(InvalidName::Empty));
+        assert_eq!(ProductName::parse(&"ä".repeat(101)), Err(InvalidName::TooLong(101)));
+        assert_eq!(ProductName::parse("a\nb"), Err(InvalidName::ControlCharacter));
+        assert_eq!(ProductName::parse(" apples"), Err(InvalidName::OuterSpace));
     }
 }

@@ -1,44 +1,44 @@
-//! [`PageRequest`]: which part of a list is wanted.
+//! [`PageRequest`]: a page of a list.
 
-/// Rows on one page when nobody says otherwise.
+/// Default page size.
 pub const ROWS: u32 = 20;
 
-/// The most rows on one page.
+/// Maximum page size.
 const ROWS_MAX: u32 = 200;
 
-/// No row beyond this one is shown: each page costs as much as all before it.
-const ROWS_REACHED_MAX: u64 = 100_000;
+/// The last row that a page may show: the database reads all rows before a page.
+const LAST_ROW_MAX: u64 = 100_000;
 
-/// Which part of a list is wanted.
+/// A page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
     number: u32,
     size: u32,
 }
 
-/// There is no such page.
+/// The page does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PageRefused {
-    /// Pages begin with 1, and end somewhere.
-    #[error("pages are numbered from 1, and no row beyond {ROWS_REACHED_MAX} is shown")]
+pub enum InvalidPage {
+    /// The number is 0 or too large.
+    #[error("pages are numbered from 1, and the last row shown is {LAST_ROW_MAX}")]
     Number,
-    /// Too few or too many rows.
-    #[error("a page has 1 to {ROWS_MAX} rows")]
+    /// The size is out of range.
+    #[error("the page size must be 1 to {ROWS_MAX}")]
     Size,
 }
 
 impl PageRequest {
-    /// The page `number` (from 1) of `size` rows.
+    /// The page `number` (from 1) with `size` rows.
     ///
     /// # Errors
-    /// There is no such page.
-    pub fn new(number: u32, size: u32) -> Result<Self, PageRefused> {
+    /// The number or the size is out of range.
+    pub fn new(number: u32, size: u32) -> Result<Self, InvalidPage> {
         if size == 0 || size > ROWS_MAX {
-            return Err(PageRefused::Size);
+            return Err(InvalidPage::Size);
         }
-        if number == 0 || u64::from(number) * u64::from(size) > ROWS_REACHED_MAX {
-            return Err(PageRefused::Number);
+        if number == 0 || u64::from(number) * u64::from(size) > LAST_ROW_MAX {
+            return Err(InvalidPage::Number);
         }
         Ok(Self { number, size })
     }
@@ -49,13 +49,13 @@ impl PageRequest {
         self.number
     }
 
-    /// How many rows a full page has.
+    /// Page size.
     #[must_use]
     pub fn size(self) -> u32 {
         self.size
     }
 
-    /// How many rows stand before it.
+    /// Number of rows before the page.
     #[must_use]
     pub fn skipped(self) -> i64 {
         i64::from(self.number - 1) * i64::from(self.size)
@@ -64,14 +64,14 @@ impl PageRequest {
 
 #[cfg(test)]
 mod tests {
-    use super::{PageRefused, PageRequest};
+    use super::{InvalidPage, PageRequest};
 
     #[test]
-    fn pages_begin_with_one_and_end_somewhere() {
+    fn page_number_and_size_are_bounded() {
         assert_eq!(PageRequest::new(3, 20).map(PageRequest::skipped), Ok(40));
-        assert_eq!(PageRequest::new(0, 20), Err(PageRefused::Number));
-        assert_eq!(PageRequest::new(5_001, 20), Err(PageRefused::Number));
-        assert_eq!(PageRequest::new(1, 0), Err(PageRefused::Size));
-        assert_eq!(PageRequest::new(1, 201), Err(PageRefused::Size));
+        assert_eq!(PageRequest::new(0, 20), Err(InvalidPage::Number));
+        assert_eq!(PageRequest::new(5_001, 20), Err(InvalidPage::Number));
+        assert_eq!(PageRequest::new(1, 0), Err(InvalidPage::Size));
+        assert_eq!(PageRequest::new(1, 201), Err(InvalidPage::Size));
     }
 }

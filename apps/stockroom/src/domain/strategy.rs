@@ -1,37 +1,37 @@
-//! [`Strategy`]: the ways to change a stock while others do, by name.
+//! [`Strategy`]: the names of the locking strategies.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A way to change a stock while others do. All but the last keep the rule, whatever happens to those that use them, and may be
-/// used side by side on one product.
+/// A strategy for concurrent changes of a stock. All but the last keep the rule even if processes are paused or killed, and requests may
+/// use different ones for the same product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strategy {
-    /// Read, decide, write if nobody wrote in between; else again.
+    /// Read, compute, and write if the version is unchanged; otherwise retry.
     Optimistic,
-    /// Lock the row in the database, read, decide, write.
+    /// Lock the row in the database, compute, write.
     Pessimistic,
-    /// A lock on Redis (or in the process), its fence first in the transaction.
+    /// A lock on Redis (or in the process) with a fencing token that the transaction checks first.
     RedisLock,
-    /// As `redis-lock`, with a few locks that all products share.
+    /// Like `redis-lock`, with a fixed number of locks that all products share.
     Striped,
-    /// As `redis-lock`, with a lock on a majority of independent servers.
+    /// Like `redis-lock`, with a lock on a majority of independent servers.
     Redlock,
-    /// One statement that changes the row only where the rule holds.
+    /// One `UPDATE` whose condition is the rule.
     ConditionalUpdate,
-    /// The stock is split over several rows, so that changes of one product need not wait for each other.
+    /// The stock is split over several rows, so that changes of one product do not wait for each other.
     Segmented,
-    /// A demonstration: a lock whose fence nobody checks. Loses changes as soon as a holder is paused.
+    /// A demonstration: a lock whose fencing token is not checked. Loses changes when a holder is paused.
     Unfenced,
 }
 
-/// There is no strategy of this name.
+/// The strategy does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no strategy {0:?}; there are {names}", names = Strategy::names())]
-pub struct StrategyRefused(String);
+#[error("unknown strategy {0:?}; available: {names}", names = Strategy::names())]
+pub struct UnknownStrategy(String);
 
 impl Strategy {
-    /// All of them; the demonstration comes last.
+    /// All strategies; the demonstration is the last.
     pub const ALL: [Self; 8] = [
         Self::Optimistic,
         Self::Pessimistic,
@@ -64,9 +64,9 @@ impl Strategy {
         !matches!(self, Self::Unfenced)
     }
 
-    /// Whether it takes a lock outside of the database.
+    /// Whether it acquires a lock outside of the database.
     #[must_use]
-    pub const fn takes_a_lock(self) -> bool {
+    pub const fn uses_lock(self) -> bool {
         matches!(self, Self::RedisLock | Self::Striped | Self::Redlock | Self::Unfenced)
     }
 
@@ -82,11 +82,11 @@ impl fmt::Display for Strategy {
 }
 
 impl FromStr for Strategy {
-    type Err = StrategyRefused;
+    type Err = UnknownStrategy;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let named = Self::ALL.into_iter().find(|strategy| strategy.name() == text);
-        named.ok_or_else(|| StrategyRefused(text.chars().take(40).collect()))
+        named.ok_or_else(|| UnknownStrategy(text.chars().take(40).collect()))
     }
 }
 
@@ -95,14 +95,11 @@ mod tests {
     use super::Strategy;
 
     #[test]
-    fn every_name_is_read_back() {
+    fn strategy_name_round_trips() {
         for strategy in Strategy::ALL {
             assert_eq!(strategy.name().parse(), Ok(strategy));
         }
-        let why = "luck".parse::<Strategy>().map_err(|why| why.to_string());
-        assert_eq!(
-            why.err().as_deref().map(|why| why.starts_with("there is no strategy \"luck\"; there are optimistic, ")),
-            Some(true)
-        );
+        let error = "luck".parse::<Strategy>().map_err(|error| error.to_string());
+        assert!(error.is_err_and(|error| error.starts_with("unknown strategy \"luck\"; available: optimistic, ")));
     }
 }

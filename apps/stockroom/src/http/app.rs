@@ -1,17 +1,17 @@
-//! [`App`]: what every handler can reach.
+//! [`App`]: the state of all handlers.
 
 use super::kind::INVALID_INPUT;
 use crate::service::Service;
 use axum::extract::FromRef;
 use metrics_exporter_prometheus::PrometheusHandle;
-use web::{Kind, Refuses};
+use web::{InvalidInput, Kind};
 
-/// What every handler can reach; cheap to clone.
+/// The state of all handlers; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct App {
     /// The use cases.
     pub(crate) service: Service,
-    /// What `/metrics` shows.
+    /// Renders `/metrics`.
     pub(crate) prometheus: PrometheusHandle,
 }
 
@@ -21,6 +21,6 @@ impl FromRef<App> for PrometheusHandle {
     }
 }
 
-impl Refuses for App {
-    const INVALID: Kind = INVALID_INPUT;
+impl InvalidInput for App {
+    const KIND: Kind = INVALID_INPUT;
 }

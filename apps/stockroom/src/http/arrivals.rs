@@ -1,9 +1,9 @@
 //! `/api/arrivals`.
 
 use super::app::App;
-use super::body::{ArrivalPage, ArrivalsQuery, ArrivedBody, CreateArrival, StrategyQuery, day, page};
+use super::body::{ArrivalPage, ArrivalsQuery, CreateArrival, ReceivedBody, StrategyQuery, day, page};
 use super::openapi::{ArrivalProblems, ListProblems, ProductProblems, WriteProblems};
-use super::products::fresh;
+use super::products::uncached;
 use crate::service::NewArrival;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,13 +13,13 @@ use web::{Changed, JsonBody, Problem, Query};
 
 /// Receive goods
 ///
-/// What arrived of a product on one day is one row: the first arrival makes it (201), later ones of the same day add to it (200). The
-/// stock grows in the same transaction, and never above its cap.
+/// Deliveries of a product on the same day are merged: the first one of a day creates an arrival (201), later ones add to it (200).
+/// The stock changes in the same transaction and never exceeds its limit.
 #[utoipa::path(
     post, path = "/api/arrivals", tag = "arrivals", params(StrategyQuery), request_body = CreateArrival,
     responses(
-        (status = 201, description = "The first arrival of its day", body = ArrivedBody),
-        (status = 200, description = "Added to the arrivals of its day", body = ArrivedBody),
+        (status = 201, description = "The first delivery of the day", body = ReceivedBody),
+        (status = 200, description = "Added to the arrival of the day", body = ReceivedBody),
         ArrivalProblems,
         ProductProblems,
         WriteProblems,
@@ -32,14 +32,14 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let day = day("day", body.day.as_deref())?;
     let new = NewArrival { commodity_name: body.commodity_name, quantity: body.quantity, day };
-    let arrived = app.service.arrive(&new, query.wanted()?).await?;
-    let status = if arrived.deliveries == 1 { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Extension(Changed), Json(ArrivedBody::new(arrived))).into_response())
+    let received = app.service.receive(&new, query.parsed()?).await?;
+    let status = if received.deliveries == 1 { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Extension(Changed), Json(ReceivedBody::new(received))).into_response())
 }
 
 /// List arrivals
 ///
-/// Newest first, in numbered pages; by days and by product.
+/// Newest first, in pages; optionally by days and by product.
 #[utoipa::path(
     get, path = "/api/arrivals", tag = "arrivals", params(ArrivalsQuery),
     responses((status = 200, description = "A page of arrivals", body = ArrivalPage), ProductProblems, ListProblems)
@@ -49,5 +49,5 @@ pub(super) async fn list(State(app): State<App>, Query(query): Query<ArrivalsQue
     let start = day("startDate", query.start_date.as_deref())?;
     let end = day("endDate", query.end_date.as_deref())?;
     let listed = app.service.arrivals(start, end, query.commodity_name.as_deref(), request).await?;
-    Ok(fresh(ArrivalPage::new(listed, request)))
+    Ok(uncached(ArrivalPage::new(listed, request)))
 }

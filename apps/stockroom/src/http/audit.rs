@@ -1,9 +1,9 @@
-//! `/api/audit`: the auditor, for whoever would rather not take our word.
+//! `/api/audit`.
 
 use super::app::App;
 use super::body::AuditQuery;
 use super::openapi::ProductProblems;
-use super::products::fresh;
+use super::products::uncached;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
@@ -26,14 +26,14 @@ pub(super) struct AuditBody {
 
 /// Audit a product
 ///
-/// Compares the stock with the ledger, with what arrived and what orders hold, and each movement with the one before it.
+/// Compares the stock with the ledger and with arrivals minus reserved orders, and each movement with the previous one.
 #[utoipa::path(
     get, path = "/api/audit", tag = "operations", params(AuditQuery),
     responses((status = 200, description = "Result of the audit", body = AuditBody), ProductProblems)
 )]
 pub(super) async fn audit(State(app): State<App>, Query(query): Query<AuditQuery>) -> Result<Response, Problem> {
     let audit = app.service.audit(&query.commodity_name).await?;
-    Ok(fresh(AuditBody {
+    Ok(uncached(AuditBody {
         quantity: audit.quantity,
         movements: audit.movements,
         violations: audit.violations.iter().map(ToString::to_string).collect(),

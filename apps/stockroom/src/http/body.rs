@@ -1,21 +1,21 @@
-//! The JSON shapes of the API, and what its parameters mean.
+//! The JSON bodies and the parameters of the API.
 
 use super::kind::INVALID_INPUT;
-use crate::domain::{Day, PageRefused, PageRequest, Strategy};
-use crate::service::{Arrived, Ordered};
-use crate::store::{Arrival, Listed, Order, Product};
+use crate::domain::{Day, InvalidPage, PageRequest, Strategy, UnknownStrategy};
+use crate::service::{OrderChange, Received, sentence};
+use crate::store::{Arrival, Order, Page, Product};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use web::Problem;
 
-/// How the stock shall be changed.
+/// The locking strategy of a request.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct StrategyQuery {
-    /// `optimistic`, `pessimistic`, `redis-lock`, `striped`, `redlock`, `conditional-update` or `segmented`; left out, the one the
-    /// service is configured with. All keep the rule, also side by side.
+    /// `optimistic`, `pessimistic`, `redis-lock`, `striped`, `redlock`, `conditional-update` or `segmented`; the default is a setting of
+    /// the service. Requests may use different strategies at the same time.
     pub(super) strategy: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct ProductBody {
     /// Limit of the stock.
     #[schema(example = 1000)]
     cap: i64,
-    /// Number of segments of the stock; 0: not segmented.
+    /// Number of segments of the stock; 0 if it is not segmented.
     #[schema(example = 0)]
     segments: i64,
 }
@@ -69,7 +69,7 @@ pub(super) struct ProductPage {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CreateArrival {
-    /// The product.
+    /// Name of the product.
     #[schema(example = "apples")]
     pub(super) commodity_name: String,
     /// Quantity, 1 to 1,000,000.
@@ -80,11 +80,11 @@ pub(super) struct CreateArrival {
     pub(super) day: Option<String>,
 }
 
-/// What arrived of a product on one day.
+/// The arrivals of a product on one day.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ArrivalBody {
-    /// The product.
+    /// Name of the product.
     #[schema(example = "apples")]
     commodity_name: String,
     /// The day.
@@ -93,7 +93,7 @@ pub(super) struct ArrivalBody {
     /// Quantity of that day.
     #[schema(example = 120)]
     quantity: i64,
-    /// Number of deliveries.
+    /// Number of deliveries on that day.
     #[schema(example = 1)]
     deliveries: i64,
     /// Time of the last delivery.
@@ -101,11 +101,11 @@ pub(super) struct ArrivalBody {
     updated_at: Timestamp,
 }
 
-/// Result of an arrival.
+/// A received delivery.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ArrivedBody {
-    /// The product.
+pub(super) struct ReceivedBody {
+    /// Name of the product.
     #[schema(example = "apples")]
     commodity_name: String,
     /// Day of the arrival.
@@ -114,10 +114,10 @@ pub(super) struct ArrivedBody {
     /// Quantity of that day so far.
     #[schema(example = 120)]
     quantity: i64,
-    /// Number of deliveries.
+    /// Number of deliveries on that day so far.
     #[schema(example = 1)]
     deliveries: i64,
-    /// Stock now.
+    /// Quantity in stock after the change.
     #[schema(example = 240)]
     stock: i64,
     /// Locking strategy that was used.
@@ -145,7 +145,7 @@ pub(super) struct ArrivalPage {
     total: i64,
 }
 
-/// Which arrivals are wanted.
+/// Which arrivals to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -154,7 +154,7 @@ pub(super) struct ArrivalsQuery {
     pub(super) start_date: Option<String>,
     /// Last day, inclusive (YYYY-MM-DD).
     pub(super) end_date: Option<String>,
-    /// Only of this product.
+    /// Only arrivals of this product.
     pub(super) commodity_name: Option<String>,
     /// Page number, from 1.
     #[param(default = 1, minimum = 1)]
@@ -164,16 +164,16 @@ pub(super) struct ArrivalsQuery {
     pub(super) per_page: Option<u32>,
 }
 
-/// Which product is audited.
+/// Which product to audit.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct AuditQuery {
-    /// The product.
+    /// Name of the product.
     pub(super) commodity_name: String,
 }
 
-/// Which page is wanted.
+/// Which page to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -190,7 +190,7 @@ pub(super) struct PageQuery {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CreateOrder {
-    /// The product.
+    /// Name of the product.
     #[schema(example = "apples")]
     pub(super) commodity_name: String,
     /// Quantity, 1 to 1,000,000.
@@ -205,13 +205,13 @@ pub(super) struct OrderBody {
     /// Id.
     #[schema(example = "019a8f0e-7c1b-7d3a-9c55-0f6a2b1c4d5e")]
     id: String,
-    /// The product.
+    /// Name of the product.
     #[schema(example = "apples")]
     commodity_name: String,
     /// Reserved quantity.
     #[schema(example = 3)]
     quantity: i64,
-    /// `reserved`: the goods are set aside; `released`: they were returned.
+    /// `reserved`, or `released` after its goods returned to the stock.
     #[schema(example = "reserved")]
     state: &'static str,
     /// Time of creation.
@@ -222,14 +222,14 @@ pub(super) struct OrderBody {
     updated_at: Timestamp,
 }
 
-/// Result of an order.
+/// An order that was created or released.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct OrderedBody {
+pub(super) struct OrderChangeBody {
     /// The order.
     #[serde(flatten)]
     order: OrderBody,
-    /// Stock now; omitted if nothing had to change.
+    /// Quantity in stock after the change; omitted if the order was already released.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 237)]
     stock: Option<i64>,
@@ -242,7 +242,7 @@ pub(super) struct OrderedBody {
 }
 
 impl StrategyQuery {
-    pub(super) fn wanted(&self) -> Result<Option<Strategy>, Problem> {
+    pub(super) fn parsed(&self) -> Result<Option<Strategy>, Problem> {
         self.strategy.as_deref().map(strategy).transpose()
     }
 }
@@ -255,7 +255,7 @@ impl ProductBody {
 }
 
 impl ProductPage {
-    pub(super) fn new(listed: Listed<Product>, request: PageRequest, cap: i64) -> Self {
+    pub(super) fn new(listed: Page<Product>, request: PageRequest, cap: i64) -> Self {
         Self {
             products: listed.rows.into_iter().map(|product| ProductBody::new(product, cap)).collect(),
             page: request.number(),
@@ -266,13 +266,13 @@ impl ProductPage {
 }
 
 impl ArrivalPage {
-    pub(super) fn new(listed: Listed<Arrival>, request: PageRequest) -> Self {
+    pub(super) fn new(listed: Page<Arrival>, request: PageRequest) -> Self {
         let body = |arrival: Arrival| ArrivalBody {
             commodity_name: arrival.commodity_name,
             day: arrival.day,
             quantity: arrival.quantity,
             deliveries: arrival.deliveries,
-            updated_at: moment(arrival.updated_at),
+            updated_at: timestamp(arrival.updated_at),
         };
         Self {
             arrivals: listed.rows.into_iter().map(body).collect(),
@@ -283,16 +283,16 @@ impl ArrivalPage {
     }
 }
 
-impl ArrivedBody {
-    pub(super) fn new(arrived: Arrived) -> Self {
+impl ReceivedBody {
+    pub(super) fn new(received: Received) -> Self {
         Self {
-            commodity_name: arrived.commodity_name,
-            day: arrived.day.to_string(),
-            quantity: arrived.quantity,
-            deliveries: arrived.deliveries,
-            stock: arrived.changed.quantity,
-            strategy: arrived.strategy.name(),
-            conflicts: arrived.changed.conflicts,
+            commodity_name: received.commodity_name,
+            day: received.day.to_string(),
+            quantity: received.quantity,
+            deliveries: received.deliveries,
+            stock: received.applied.quantity,
+            strategy: received.strategy.name(),
+            conflicts: received.applied.conflicts,
         }
     }
 }
@@ -304,47 +304,44 @@ impl OrderBody {
             commodity_name: order.commodity_name,
             quantity: order.quantity,
             state: order.state.as_str(),
-            created_at: moment(order.created_at),
-            updated_at: moment(order.updated_at),
+            created_at: timestamp(order.created_at),
+            updated_at: timestamp(order.updated_at),
         }
     }
 }
 
-impl OrderedBody {
-    pub(super) fn new(ordered: Ordered) -> Self {
+impl OrderChangeBody {
+    pub(super) fn new(change: OrderChange) -> Self {
         Self {
-            order: OrderBody::new(ordered.order),
-            stock: ordered.changed.map(|changed| changed.quantity),
-            strategy: ordered.strategy.name(),
-            conflicts: ordered.changed.map_or(0, |changed| changed.conflicts),
+            order: OrderBody::new(change.order),
+            stock: change.applied.map(|applied| applied.quantity),
+            strategy: change.strategy.name(),
+            conflicts: change.applied.map_or(0, |applied| applied.conflicts),
         }
     }
 }
 
-/// The strategy of this name.
+/// Parses the name of a strategy.
 pub(crate) fn strategy(name: &str) -> Result<Strategy, Problem> {
-    name.parse().map_err(|why: crate::domain::StrategyRefused| refused("strategy", &why))
+    name.parse().map_err(|error: UnknownStrategy| invalid("strategy", &error))
 }
 
-/// The day that a field names; an empty one names none.
+/// Parses a day; an empty text is `None`.
 pub(crate) fn day(field: &str, text: Option<&str>) -> Result<Option<Day>, Problem> {
     let parsed = text.filter(|text| !text.is_empty()).map(Day::parse).transpose();
-    parsed.map_err(|why| refused(field, &why))
+    parsed.map_err(|error| invalid(field, &error))
 }
 
-/// The page that is meant.
+/// A page with the defaults for omitted parameters.
 pub(crate) fn page(number: Option<u32>, size: Option<u32>) -> Result<PageRequest, Problem> {
     let request = PageRequest::new(number.unwrap_or(1), size.unwrap_or(crate::domain::ROWS));
-    request.map_err(|why| refused(if why == PageRefused::Size { "perPage" } else { "page" }, &why))
+    request.map_err(|error| invalid(if error == InvalidPage::Size { "perPage" } else { "page" }, &error))
 }
 
-fn refused(field: &str, why: &impl std::fmt::Display) -> Problem {
-    let why = why.to_string();
-    let mut characters = why.chars();
-    let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
-    Problem::of_field(INVALID_INPUT, field, format!("{first}{}.", characters.as_str()))
+fn invalid(field: &str, error: &impl std::fmt::Display) -> Problem {
+    Problem::of_field(INVALID_INPUT, field, sentence(error))
 }
 
-fn moment(unix_ms: i64) -> Timestamp {
+fn timestamp(unix_ms: i64) -> Timestamp {
     Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX)
 }

@@ -1,14 +1,14 @@
-//! The kinds of problem that only this service has. Those that every service has are [`Kind`]'s own.
+//! The problem types of this service; [`Kind`] has the common ones.
 
 use axum::http::StatusCode;
 use web::Kind;
 
-/// A parameter or a field of the body is refused.
+/// A parameter or a field of the body is invalid.
 pub(crate) const INVALID_INPUT: Kind = Kind::new(
     StatusCode::BAD_REQUEST,
     "invalid-input",
     "Invalid input",
-    "The request was understood, but a field is unknown, missing or not acceptable. `errors` names each field and why.",
+    "A field or parameter is unknown, missing or invalid. `errors` lists each with the reason.",
 );
 
 /// No product has this name or number.
@@ -16,45 +16,45 @@ pub(crate) const UNKNOWN_PRODUCT: Kind = Kind::new(
     StatusCode::NOT_FOUND,
     "unknown_product",
     "Unknown product",
-    "There is no such product. Names are compared letter by letter.",
+    "The product does not exist. Names are case-sensitive.",
 );
 
 /// No order has this id.
 pub(crate) const UNKNOWN_ORDER: Kind =
-    Kind::new(StatusCode::NOT_FOUND, "unknown_order", "Unknown order", "There is no order of this id.");
+    Kind::new(StatusCode::NOT_FOUND, "unknown_order", "Unknown order", "No order has this id.");
 
-/// The name belongs to another product.
+/// Another product has this name.
 pub(crate) const NAME_TAKEN: Kind = Kind::new(
     StatusCode::CONFLICT,
     "name_taken",
     "Name taken",
-    "There is a product of this name already. Use it, or choose another name.",
+    "A product with this name already exists. Choose another name.",
 );
 
-/// There would be more than the cap.
+/// The stock would exceed its limit.
 pub(crate) const CAP_EXCEEDED: Kind = Kind::new(
     StatusCode::CONFLICT,
     "cap_exceeded",
-    "No room",
-    "There would be more of the product than the stockroom takes. Nothing was changed.",
+    "Limit exceeded",
+    "The stock of the product would exceed its limit. Nothing was changed. Send a smaller quantity.",
 );
 
-/// There would be fewer than none.
+/// The stock would be negative.
 pub(crate) const INSUFFICIENT_STOCK: Kind = Kind::new(
     StatusCode::CONFLICT,
     "insufficient_stock",
-    "Not enough",
-    "There are fewer of the product than the order wants. Nothing was changed.",
+    "Insufficient stock",
+    "The stock is smaller than the ordered quantity. Nothing was changed. Order a smaller quantity.",
 );
 
-/// Others were faster.
+/// Every attempt conflicted with another change.
 pub(crate) const CONFLICT: Kind = Kind::new(
     StatusCode::CONFLICT,
     "conflict",
-    "Others were faster",
-    "Others changed the same product again and again meanwhile. Nothing was changed; try again.",
+    "Conflict",
+    "Every attempt conflicted with another change of the same product. Nothing was changed; try again.",
 );
 
-/// All that the documentation page has to explain beside the common ones.
+/// All of them, for the documentation.
 pub(crate) const OWN: &[Kind] =
     &[INVALID_INPUT, UNKNOWN_PRODUCT, UNKNOWN_ORDER, NAME_TAKEN, CAP_EXCEEDED, INSUFFICIENT_STOCK, CONFLICT];

@@ -1,15 +1,15 @@
-//! The service over HTTP: routes, and what is told when something cannot be done.
+//! The HTTP API: routes, bodies and problems.
 
 mod app;
 mod arrivals;
 mod audit;
 mod body;
+mod errors;
 mod kind;
 mod openapi;
 mod orders;
 mod probes;
 mod products;
-mod refusal;
 mod route;
 
 pub(crate) use app::App;
@@ -25,15 +25,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use url::Url;
-use web::{HttpMetrics, Note, OwnAddress, Settings, Waiting, Wrap, site};
+use web::{HttpMetrics, Outage, OwnAddress, Settings, StatusNote, Wrap, site};
 
-/// How long requests under way may take to finish once the service is asked to stop.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a shutdown waits for requests in flight.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Answers requests until `stop` is ready, then finishes those that are under way.
+/// Serves requests until `stop` completes, then waits for those in flight.
 ///
 /// # Errors
-/// The listener has no address, or the settings cannot be used.
+/// The listener has no address, or the public URL has no origin.
 pub async fn serve(
     service: Service,
     listener: TcpListener,
@@ -41,26 +41,26 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<()> {
     let own = OwnAddress::new(listener.local_addr()?, settings.public_url.clone());
-    let upkeep = tokio::spawn(web::keep_metrics_up(settings.prometheus.clone()));
+    let upkeep = tokio::spawn(web::run_metrics_upkeep(settings.prometheus.clone()));
     let app = App { service, prometheus: settings.prometheus };
     let router = router(app, own, settings.public_url.as_ref())?;
-    web::listen(listener, TowerToHyperService::new(router), stop, STOP_PATIENCE).await;
+    web::listen(listener, TowerToHyperService::new(router), stop, SHUTDOWN_TIMEOUT).await;
     upkeep.abort();
     Ok(())
 }
 
-/// The routes of a service that is not open yet; see [`web::starting()`].
+/// The routes while the database is unreachable; see [`web::unavailable_routes()`].
 ///
 /// # Errors
-/// The public address cannot be used.
-pub(crate) fn starting(waiting: &Waiting<'_>, note: Note) -> anyhow::Result<Router> {
-    let Waiting { address, settings, missing } = waiting;
+/// The public URL has no origin.
+pub(crate) fn unavailable(outage: &Outage<'_>, note: StatusNote) -> anyhow::Result<Router> {
+    let Outage { address, settings, cause } = outage;
     let public_url = settings.public_url.as_ref();
     let (own, metrics) = (OwnAddress::new(*address, public_url.cloned()), Arc::new(HttpMetrics::<Route>::register()));
-    // Nothing that its pages link to is there yet.
+    // The pages that an ordinary error page links to are unavailable.
     let problem_page = site::problem_for_visitors::<Assets>;
     let wrap = Wrap { problem_page, ..Wrap::site::<Assets>(own, public_url, metrics) };
-    web::starting::<Assets, Route>(missing.clone(), note, settings.prometheus.clone(), wrap)
+    web::unavailable_routes::<Assets, Route>(cause.clone(), note, settings.prometheus.clone(), wrap)
 }
 
 fn router(app: App, own: OwnAddress, public_url: Option<&Url>) -> anyhow::Result<Router> {

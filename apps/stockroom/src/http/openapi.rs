@@ -1,4 +1,4 @@
-//! The OpenAPI document: made from the handlers themselves, so it cannot tell of routes that are not there.
+//! The OpenAPI document, generated from the handlers.
 
 use super::app::App;
 use super::kind::{
@@ -10,20 +10,20 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use web::{FieldError, Kind, Problem, problems};
 
-/// What the document says beside the routes.
+/// The document without its routes.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "stockroom",
-        description = "Goods in, goods out, and one rule: stock is never below nothing and never above its cap. Every error is a \
-                       problem document (RFC 9457). Every answer carries `X-Short-ID`, the name of the request in the log; a request \
-                       may choose it (eight letters or digits)."
+        description = "Receives goods and reserves them for orders. One rule holds under every locking strategy: a stock is never \
+                       negative and never above its limit. Every error is a problem document (RFC 9457). Every response has the \
+                       header `X-Short-ID`, the request id in the log; a request may send its own (eight letters or digits)."
     ),
     tags(
         (name = "arrivals", description = "Arrivals"),
         (name = "products", description = "Products and their stock"),
-        (name = "orders", description = "Reserve goods and release them"),
-        (name = "operations", description = "Health, metrics and the auditor"),
+        (name = "orders", description = "Orders"),
+        (name = "operations", description = "Health, metrics and audits"),
     ),
     components(schemas(Problem, FieldError))
 )]
@@ -45,23 +45,23 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 }
 
 problems! {
-    /// What can go wrong while a product is looked up.
+    /// Problems of looking up a product.
     ProductProblems: UNKNOWN_PRODUCT, Kind::UNAVAILABLE;
-    /// What can go wrong while a list is made.
+    /// Problems of lists.
     ListProblems: INVALID_INPUT, Kind::UNAVAILABLE;
-    /// What can go wrong with the name of a product.
+    /// Problems of adding a product.
     NameProblems: NAME_TAKEN;
-    /// What can go wrong with an arrival.
+    /// Problems of receiving goods.
     ArrivalProblems: CAP_EXCEEDED, CONFLICT;
-    /// What can go wrong with an order that is made.
+    /// Problems of creating an order.
     ReserveProblems: UNKNOWN_PRODUCT, INSUFFICIENT_STOCK, CONFLICT;
-    /// What can go wrong with an order that is released.
+    /// Problems of releasing an order.
     ReleaseProblems: INVALID_INPUT, UNKNOWN_ORDER, CAP_EXCEEDED, CONFLICT, Kind::UNAVAILABLE, Kind::OUTCOME_UNKNOWN;
-    /// What can go wrong while an order is looked up.
+    /// Problems of looking up an order.
     OrderProblems: UNKNOWN_ORDER, Kind::UNAVAILABLE;
-    /// What can go wrong while something is written.
+    /// Problems of all writes.
     WriteProblems: Kind::BAD_REQUEST, INVALID_INPUT, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::UNAVAILABLE,
         Kind::OUTCOME_UNKNOWN;
-    /// What can go wrong wherever the database is asked.
+    /// Problems of all reads.
     DatabaseProblems: Kind::UNAVAILABLE;
 }

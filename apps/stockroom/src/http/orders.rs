@@ -1,9 +1,9 @@
-//! `/api/orders` and what is below it.
+//! `/api/orders` and `/api/orders/{id}`.
 
 use super::app::App;
-use super::body::{CreateOrder, OrderBody, OrderedBody, StrategyQuery};
+use super::body::{CreateOrder, OrderBody, OrderChangeBody, StrategyQuery};
 use super::openapi::{OrderProblems, ReleaseProblems, ReserveProblems, WriteProblems};
-use super::products::fresh;
+use super::products::uncached;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,12 +12,12 @@ use web::{Changed, JsonBody, Problem, Query};
 
 /// Create an order
 ///
-/// Reserves the goods: they leave the stock.
+/// Reserves the goods, which leave the stock.
 #[utoipa::path(
     post, path = "/api/orders", tag = "orders", params(StrategyQuery), request_body = CreateOrder,
     responses(
-        (status = 201, description = "The goods are reserved", body = OrderedBody, headers(
-            ("location" = String, description = "Address of the new order"))),
+        (status = 201, description = "The goods are reserved", body = OrderChangeBody, headers(
+            ("location" = String, description = "URL of the new order"))),
         ReserveProblems,
         WriteProblems,
     )
@@ -27,10 +27,10 @@ pub(super) async fn create(
     Query(query): Query<StrategyQuery>,
     JsonBody(body): JsonBody<CreateOrder>,
 ) -> Result<Response, Problem> {
-    let ordered = app.service.reserve(&body.commodity_name, body.quantity, query.wanted()?).await?;
-    let location = HeaderValue::try_from(format!("/api/orders/{}", ordered.order.id)).ok();
+    let created = app.service.reserve(&body.commodity_name, body.quantity, query.parsed()?).await?;
+    let location = HeaderValue::try_from(format!("/api/orders/{}", created.order.id)).ok();
     let headers = location.map(|location| [(header::LOCATION, location)]);
-    Ok((StatusCode::CREATED, headers, Extension(Changed), Json(OrderedBody::new(ordered))).into_response())
+    Ok((StatusCode::CREATED, headers, Extension(Changed), Json(OrderChangeBody::new(created))).into_response())
 }
 
 /// Read an order
@@ -39,22 +39,22 @@ pub(super) async fn create(
     responses((status = 200, description = "The order", body = OrderBody), OrderProblems)
 )]
 pub(super) async fn read(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
-    Ok(fresh(OrderBody::new(app.service.order(&id).await?)))
+    Ok(uncached(OrderBody::new(app.service.order(&id).await?)))
 }
 
 /// Release an order
 ///
-/// Returns its goods to the stock, if there is room. Releasing it again changes nothing.
+/// Returns its goods to the stock, unless that would exceed the limit. Succeeds without a change if the order is already released.
 #[utoipa::path(
     post, path = "/api/orders/{id}/release", tag = "orders",
     params(("id" = String, Path, description = "Id of the order"), StrategyQuery),
-    responses((status = 200, description = "The goods are in stock again", body = OrderedBody), ReleaseProblems)
+    responses((status = 200, description = "The goods are back in stock", body = OrderChangeBody), ReleaseProblems)
 )]
 pub(super) async fn release(
     State(app): State<App>,
     Path(id): Path<String>,
     Query(query): Query<StrategyQuery>,
 ) -> Result<Response, Problem> {
-    let ordered = app.service.release(&id, query.wanted()?).await?;
-    Ok((Extension(Changed), Json(OrderedBody::new(ordered))).into_response())
+    let released = app.service.release(&id, query.parsed()?).await?;
+    Ok((Extension(Changed), Json(OrderChangeBody::new(released))).into_response())
 }

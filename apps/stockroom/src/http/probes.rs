@@ -1,4 +1,4 @@
-//! `/readyz`: what this service says of itself there. The other probes are those of [`web::probes`].
+//! `/readyz`; [`web::probes`] has the other probes.
 
 use super::app::App;
 use super::openapi::DatabaseProblems;
@@ -11,17 +11,17 @@ use web::Problem;
 /// State of a service that is ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Readiness {
-    /// `up`: a database that does not answer makes this a problem instead (503).
+    /// `up`; if the database does not respond, the response is a problem (503).
     #[schema(example = "up")]
     pub(super) database: &'static str,
-    /// `up`, `down`, or `embedded` where there is no Redis. Without its Redis only the strategies that need no lock work.
+    /// `up`, `down`, or `embedded` without Redis. While it is down, only the strategies without Redis locks work.
     #[schema(example = "embedded")]
     pub(super) redis: &'static str,
 }
 
 /// Readiness
 #[utoipa::path(get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "Ready: the database answers", body = Readiness), DatabaseProblems))]
+    responses((status = 200, description = "The database responds", body = Readiness), DatabaseProblems))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> {
     let redis = app.service.redis_state();
     let body = Readiness { database: "up", redis };

@@ -12,12 +12,12 @@ use web::{Changed, JsonBody, Problem, Query};
 
 /// Add a product
 ///
-/// Without stock; goods come with arrivals.
+/// Its stock is empty until goods are received.
 #[utoipa::path(
     post, path = "/api/products", tag = "products", request_body = NewProduct,
     responses(
         (status = 201, description = "The product was added", body = ProductBody, headers(
-            ("location" = String, description = "Address of the new product"))),
+            ("location" = String, description = "URL of the new product"))),
         NameProblems,
         WriteProblems,
     )
@@ -32,7 +32,7 @@ pub(super) async fn add(State(app): State<App>, JsonBody(body): JsonBody<NewProd
 
 /// List products and their stock
 ///
-/// By name, in numbered pages.
+/// By name, in pages.
 #[utoipa::path(
     get, path = "/api/products", tag = "products", params(PageQuery),
     responses((status = 200, description = "A page of products", body = ProductPage), ListProblems)
@@ -40,7 +40,7 @@ pub(super) async fn add(State(app): State<App>, JsonBody(body): JsonBody<NewProd
 pub(super) async fn list(State(app): State<App>, Query(query): Query<PageQuery>) -> Result<Response, Problem> {
     let request = page(query.page, query.per_page)?;
     let listed = app.service.products(request).await?;
-    Ok(fresh(ProductPage::new(listed, request, app.service.cap())))
+    Ok(uncached(ProductPage::new(listed, request, app.service.cap())))
 }
 
 /// Read a product and its stock
@@ -53,10 +53,10 @@ pub(super) async fn read(State(app): State<App>, Path(id): Path<String>) -> Resu
     let unknown = || Problem::new(UNKNOWN_PRODUCT, "No product has this number.");
     let id = id.parse().map_err(|_| unknown())?;
     let product = app.service.product(id).await?.ok_or_else(unknown)?;
-    Ok(fresh(ProductBody::new(product, app.service.cap())))
+    Ok(uncached(ProductBody::new(product, app.service.cap())))
 }
 
-/// What the API tells of stock is about this moment: nobody keeps it.
-pub(super) fn fresh(body: impl serde::Serialize) -> Response {
+/// A response that clients must not cache, because stock changes at any time.
+pub(super) fn uncached(body: impl serde::Serialize) -> Response {
     ([(header::CACHE_CONTROL, "no-store")], Json(body)).into_response()
 }

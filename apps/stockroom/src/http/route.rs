@@ -1,21 +1,21 @@
-//! [`Route`]: the families of addresses that are counted together.
+//! [`Route`]: the route groups of the metrics.
 
-use web::Family;
+use web::RouteGroup;
 
-/// A family of addresses.
+/// A route group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// `/api/...`
     Api,
-    /// The page and its assets.
+    /// The page, its assets and the documentation.
     Page,
     /// Health, readiness, metrics.
     Probe,
-    /// Addresses that do not exist.
+    /// No route matched.
     Unknown,
 }
 
-impl Family for Route {
+impl RouteGroup for Route {
     const ALL: &'static [Self] = &[Route::Api, Route::Page, Route::Probe, Route::Unknown];
     const REQUESTS: &'static str = "stockroom_http_requests_total";
     const SECONDS: &'static str = "stockroom_http_request_seconds";
@@ -29,7 +29,7 @@ impl Family for Route {
         }
     }
 
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         self as usize
     }
 

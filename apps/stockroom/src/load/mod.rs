@@ -1,23 +1,23 @@
-//! Many changes at once by every strategy, with faults, and what became of the rule.
+//! The load test: concurrent changes by every strategy with injected faults, and an audit of the result.
 //!
-//! [`slice`](mod@slice) says which changes, [`drive`] makes them from many tasks, [`here`] does so in this process and [`workers`] in several
-//! which it pauses and kills: [`worker`] is one of them from outside, [`work()`] what it does. [`Row`] is what is told of one strategy.
+//! [`share`](mod@share) generates the operations, [`run`](mod@run) executes them concurrently, [`in_process`] does so in this process and
+//! [`processes`] in several, which it pauses and kills: [`worker`] is the handle of such a process, [`work()`] its main function.
 
-mod drive;
 mod faults;
-mod here;
-mod row;
-mod slice;
+mod in_process;
+mod processes;
+mod report;
+mod run;
+mod share;
 mod tally;
 mod work;
 mod worker;
-mod workers;
 
-pub use here::Here;
-pub use row::{Row, table};
-pub use slice::{Load, Slice};
+pub use in_process::InProcess;
+pub use processes::{Processes, Urls};
+pub use report::{Row, table};
+pub use share::{Load, Share};
 pub use work::work;
-pub use workers::{Addresses, Servers};
 
 use crate::domain::Strategy;
 use crate::service::Service;
@@ -25,24 +25,24 @@ use anyhow::Result;
 use std::time::Instant;
 use tally::Tally;
 
-/// What a load runs on.
-pub enum Ground {
-    /// This process and a file.
-    Here(Here),
-    /// Servers, and processes that share them.
-    Servers(Servers),
+/// Where a load runs.
+pub enum Environment {
+    /// In this process, on a file.
+    InProcess(InProcess),
+    /// In several processes, on servers.
+    Processes(Processes),
 }
 
-impl Ground {
-    /// Runs one strategy's share and audits what became of its products. `done` is told how many operations have ended since.
+impl Environment {
+    /// Runs one strategy and audits its products. `progress` receives the number of operations that ended.
     ///
     /// # Errors
-    /// One sentence: a server cannot be reached, or a worker ended by itself.
-    pub async fn run(&self, load: &Load, strategy: Strategy, done: &mut (dyn FnMut(u64) + Send)) -> Result<Row> {
+    /// A server is unreachable, or a worker process failed.
+    pub async fn run(&self, load: &Load, strategy: Strategy, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Row> {
         let began = Instant::now();
         let (tally, products) = match self {
-            Self::Here(here) => here.run(load, strategy, done).await?,
-            Self::Servers(servers) => servers.run(load, strategy, done).await?,
+            Self::InProcess(process) => process.run(load, strategy, progress).await?,
+            Self::Processes(processes) => processes.run(load, strategy, progress).await?,
         };
         let took = began.elapsed();
         let mut row = Row::new(strategy, &tally, took);
@@ -52,15 +52,12 @@ impl Ground {
         Ok(row)
     }
 
-    /// Closes what is open.
+    /// Closes all connections.
     pub async fn close(self) {
-        match self {
-            Self::Here(here) => here.close().await,
-            Self::Servers(servers) => servers.close().await,
-        }
+        self.service().close().await;
     }
 
-    /// Whether there is what a strategy needs.
+    /// Whether a strategy can run.
     #[must_use]
     pub fn offers(&self, strategy: Strategy) -> bool {
         self.service().offers(strategy)
@@ -68,31 +65,31 @@ impl Ground {
 
     fn service(&self) -> &Service {
         match self {
-            Self::Here(here) => here.service(),
-            Self::Servers(servers) => servers.service(),
+            Self::InProcess(process) => process.service(),
+            Self::Processes(processes) => processes.service(),
         }
     }
 }
 
-/// What one operation came to.
+/// The result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) enum Outcome {
+pub(crate) enum OperationResult {
     /// The stock was changed.
     Done,
-    /// The rule forbade it, as it should.
+    /// The rule forbade the change.
     Refused,
-    /// Others were faster again and again, or the lock was not given.
+    /// Every attempt conflicted, or the lock was not acquired in time.
     GaveUp,
-    /// The task was cancelled; what had happened by then, nobody asked.
+    /// The task was cancelled; the change may have been committed.
     Cancelled,
-    /// The database or Redis did not do it.
+    /// The database or Redis failed.
     Failed,
 }
 
-/// One operation that ended.
+/// An operation that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Ended {
-    pub(crate) outcome: Outcome,
+    pub(crate) result: OperationResult,
     pub(crate) micros: u64,
     pub(crate) conflicts: u32,
     pub(crate) interferences: u32,

@@ -1,13 +1,13 @@
-//! [`Tally`]: what all operations came to.
+//! [`Tally`]: the results of all operations.
 
-use super::{Ended, Outcome};
+use super::{Ended, OperationResult};
 use anyhow::Result;
 use hdrhistogram::Histogram;
 
-/// What takes longer counts as this: ten minutes.
+/// Longer times are recorded as ten minutes.
 const MICROS_MAX: u64 = 600_000_000;
 
-/// What all operations came to.
+/// The results of all operations.
 pub(super) struct Tally {
     pub(super) done: u64,
     pub(super) refused: u64,
@@ -16,7 +16,7 @@ pub(super) struct Tally {
     pub(super) failed: u64,
     pub(super) conflicts: u64,
     pub(super) interferences: u64,
-    /// Workers that were stopped for longer than their locks last, and that were killed.
+    /// Workers that were paused for longer than their lease, and workers that were killed.
     pub(super) paused: u64,
     pub(super) killed: u64,
     micros: Histogram<u64>,
@@ -40,27 +40,27 @@ impl Tally {
     }
 
     pub(super) fn add(&mut self, ended: Ended) {
-        match ended.outcome {
-            Outcome::Done => self.done += 1,
-            Outcome::Refused => self.refused += 1,
-            Outcome::GaveUp => self.gave_up += 1,
-            Outcome::Cancelled => self.cancelled += 1,
-            Outcome::Failed => self.failed += 1,
+        match ended.result {
+            OperationResult::Done => self.done += 1,
+            OperationResult::Refused => self.refused += 1,
+            OperationResult::GaveUp => self.gave_up += 1,
+            OperationResult::Cancelled => self.cancelled += 1,
+            OperationResult::Failed => self.failed += 1,
         }
         self.conflicts += u64::from(ended.conflicts);
         self.interferences += u64::from(ended.interferences);
-        // What was cut off says nothing about how long it would have taken.
-        if ended.outcome != Outcome::Cancelled {
+        // The time of a cancelled operation is not its latency.
+        if ended.result != OperationResult::Cancelled {
             self.micros.saturating_record(ended.micros);
         }
     }
 
-    /// How many were answered, with whatever answer.
-    pub(super) fn answered(&self) -> u64 {
+    /// Number of operations that completed.
+    pub(super) fn completed(&self) -> u64 {
         self.done + self.refused + self.gave_up
     }
 
-    /// The time within which this share of the answers came, in milliseconds.
+    /// A quantile of the latency, in milliseconds.
     pub(super) fn quantile_ms(&self, quantile: f64) -> f64 {
         let micros = self.micros.value_at_quantile(quantile);
         f64::from(u32::try_from(micros).unwrap_or(u32::MAX)) / 1_000.0

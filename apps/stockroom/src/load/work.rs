@@ -1,11 +1,11 @@
-//! [`work()`]: what a worker process does.
+//! [`work()`]: the main function of a worker process.
 
 use super::Ended;
-use super::drive::drive;
-use super::slice::Slice;
-use super::worker::PAUSE_ORDER;
-use super::workers::{Addresses, open};
-use crate::strategy::{Stall, Stalls};
+use super::processes::{Urls, open};
+use super::run::run;
+use super::share::Share;
+use super::worker::PAUSE_COMMAND;
+use crate::strategy::{PausePoint, Pauses};
 use anyhow::Result;
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::Write;
@@ -13,65 +13,66 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What a worker tells at once.
+/// Results per line of output.
 const BATCH: usize = 50;
 
-/// A program that trusts its lock takes its time between reading and writing.
-const THOUGHT: Duration = Duration::from_millis(2);
+/// The time that the demonstration computes between reading and writing.
+const COMPUTATION: Duration = Duration::from_millis(2);
 
-/// Makes the changes of a slice, and tells batch by batch on standard output what became of them.
+/// Executes the operations of a share and writes their results to standard output in batches.
 ///
 /// # Errors
-/// One sentence on what is in the way.
-pub async fn work(slice: &Slice, addresses: &Addresses) -> Result<()> {
-    let is_to_pause = Arc::new(AtomicBool::new(false));
-    listen(Arc::clone(&is_to_pause));
-    let service = open(addresses, slice.cap, stalls(is_to_pause)).await?;
+/// A server is unreachable.
+pub async fn work(share: &Share, urls: &Urls) -> Result<()> {
+    let pause_requested = Arc::new(AtomicBool::new(false));
+    listen(Arc::clone(&pause_requested));
+    let service = open(urls, share.cap, pauses(pause_requested)).await?;
     let mut batch = Vec::new();
-    drive(&service, slice, false, &mut |ended| {
+    run(&service, share, false, &mut |ended| {
         batch.push(ended);
         if batch.len() >= BATCH {
-            tell(&mut batch);
+            write(&mut batch);
         }
     })
     .await?;
-    tell(&mut batch);
+    write(&mut batch);
     service.close().await;
     Ok(())
 }
 
-/// Listens to orders, and ends this process when the one that started it does, however that ends.
-fn listen(is_to_pause: Arc<AtomicBool>) {
+/// Receives commands on standard input, and ends this process when the parent process ends.
+fn listen(pause_requested: Arc<AtomicBool>) {
     std::thread::spawn(move || {
-        for order in std::io::stdin().lines().map_while(Result::ok) {
-            if order == PAUSE_ORDER {
-                is_to_pause.store(true, Ordering::SeqCst);
+        for command in std::io::stdin().lines().map_while(Result::ok) {
+            if command == PAUSE_COMMAND {
+                pause_requested.store(true, Ordering::SeqCst);
             }
         }
         std::process::exit(1);
     });
 }
 
-/// Stands still where it is told to: a lock is held there, and nothing is written.
-fn stalls(is_to_pause: Arc<AtomicBool>) -> Stalls {
-    Stalls::new(move |stall| {
-        if is_to_pause.swap(false, Ordering::SeqCst)
+/// Stops this process at the next pause point after a command: a lock is held, and nothing is written.
+#[expect(clippy::disallowed_methods, reason = "the fault is a delay")]
+fn pauses(pause_requested: Arc<AtomicBool>) -> Pauses {
+    Pauses::new(move |point| {
+        if pause_requested.swap(false, Ordering::SeqCst)
             && let Err(error) = kill_process(getpid(), Signal::STOP)
         {
-            tracing::debug!(%error, "this process cannot be stopped");
+            tracing::debug!(%error, "cannot stop this process");
         }
         async move {
-            if stall == Stall::Read {
-                tokio::time::sleep(THOUGHT).await;
+            if point == PausePoint::StockRead {
+                tokio::time::sleep(COMPUTATION).await;
             }
         }
     })
 }
 
-fn tell(batch: &mut Vec<Ended>) {
+fn write(batch: &mut Vec<Ended>) {
     if let Ok(line) = serde_json::to_string(batch) {
         let mut out = std::io::stdout().lock();
-        // Whoever does not listen any more has ended.
+        // A write fails if the parent process has ended.
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
     batch.clear();

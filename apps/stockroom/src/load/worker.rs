@@ -1,8 +1,8 @@
-//! [`Worker`]: a process that makes a part of a load's changes, as the one sees it that started it.
+//! [`Worker`]: the handle of a worker process.
 
 use super::Ended;
-use super::slice::Slice;
-use super::workers::Addresses;
+use super::processes::Urls;
+use super::share::Share;
 use crate::domain::Strategy;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
@@ -14,117 +14,117 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 
-/// How long a worker stands still: longer than its locks last.
+/// How long a worker is paused: longer than its lease.
 const PAUSE: Duration = Duration::from_millis(1_500);
 
-/// How often a worker that was told to stand still is looked at.
-const LOOK: Duration = Duration::from_millis(2);
+/// Interval of the checks whether a worker has stopped.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What a worker is told on its standard input: stand still with the next lock.
-pub(super) const PAUSE_ORDER: &str = "pause";
+/// The command on a worker's standard input: stop at the next pause point.
+pub(super) const PAUSE_COMMAND: &str = "pause";
 
-/// What was heard of a worker.
-pub(super) enum Heard {
+/// An event of a worker.
+pub(super) enum Event {
     Ended(u64, Vec<Ended>),
-    Stopped,
-    Gone(u64),
+    Paused,
+    Exited(u64),
 }
 
-/// A process that makes a part of a load's changes. Killed when it is dropped.
+/// A worker process; killed on drop.
 pub(super) struct Worker {
     pub(super) id: u64,
-    pub(super) slice: Slice,
-    /// How many of its changes have ended.
-    pub(super) told: u64,
+    pub(super) share: Share,
+    /// Number of its operations that ended.
+    pub(super) ended: u64,
     pub(super) is_killed: bool,
     child: Child,
-    orders: ChildStdin,
-    /// Ended with the worker: its number may be another process's by and by.
+    commands: ChildStdin,
+    /// Aborted with the worker: its process id may be reused.
     pauses: JoinSet<()>,
 }
 
 impl Worker {
-    /// Starts one. What is heard of it is said to `say`; the last is that it is gone.
-    pub(super) fn start(addresses: &Addresses, id: u64, slice: Slice, say: &UnboundedSender<Heard>) -> Result<Self> {
-        let program = std::env::current_exe().context("this program does not know where it is")?;
-        let part = serde_json::to_string(&slice)?;
+    /// Starts a worker that sends `events`; the last one is [`Event::Exited`].
+    pub(super) fn start(urls: &Urls, id: u64, share: Share, events: &UnboundedSender<Event>) -> Result<Self> {
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
+        let part = serde_json::to_string(&share)?;
         let mut child = Command::new(program)
             .args(["load", "--part", &part])
-            // Not as arguments: there may be passwords in them, and everybody can read those.
-            .env("STOCKROOM_DATABASE", &addresses.database)
-            .env("STOCKROOM_REDIS", &addresses.redis)
-            .envs((!addresses.redlock.is_empty()).then(|| ("STOCKROOM_REDLOCK", addresses.redlock.join(","))))
+            // Not as arguments, which every user can read: the URLs may contain passwords.
+            .env("STOCKROOM_DATABASE", &urls.database)
+            .env("STOCKROOM_REDIS", &urls.redis)
+            .envs((!urls.redlock.is_empty()).then(|| ("STOCKROOM_REDLOCK", urls.redlock.join(","))))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
             .context("cannot start a worker")?;
-        let out = child.stdout.take().context("a worker's output is piped")?;
-        let orders = child.stdin.take().context("a worker's input is piped")?;
-        tokio::spawn(listen(id, out, say.clone()));
-        Ok(Self { id, slice, told: 0, is_killed: false, child, orders, pauses: JoinSet::new() })
+        let out = child.stdout.take().context("the worker has no standard output")?;
+        let commands = child.stdin.take().context("the worker has no standard input")?;
+        tokio::spawn(read_events(id, out, events.clone()));
+        Ok(Self { id, share, ended: 0, is_killed: false, child, commands, pauses: JoinSet::new() })
     }
 
-    /// Kills it, wherever it is.
+    /// Kills it.
     pub(super) fn kill(&mut self) -> Result<()> {
         self.is_killed = true;
-        self.child.start_kill().context("a worker cannot be killed")
+        self.child.start_kill().context("cannot kill a worker")
     }
 
-    /// Stops it for longer than its locks last: at the worst moment, which is while it holds a lock, where its strategy takes one;
-    /// else anywhere.
-    pub(super) async fn pause(&mut self, say: &UnboundedSender<Heard>) -> Result<()> {
+    /// Pauses it for longer than its lease: while it holds a lock, if its strategy uses one; otherwise at once.
+    pub(super) async fn pause(&mut self, events: &UnboundedSender<Event>) -> Result<()> {
         let pid = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        // One that has ended needs no pause.
+        // It may have exited.
         let Some(pid) = pid else { return Ok(()) };
-        let strategy: Strategy = self.slice.strategy.parse()?;
-        let told = if strategy.takes_a_lock() {
-            self.orders.write_all(format!("{PAUSE_ORDER}\n").as_bytes()).await
+        let strategy: Strategy = self.share.strategy.parse()?;
+        let requested = if strategy.uses_lock() {
+            self.commands.write_all(format!("{PAUSE_COMMAND}\n").as_bytes()).await
         } else {
             kill_process(pid, Signal::STOP).map_err(Into::into)
         };
-        if told.is_ok() {
-            self.pauses.spawn(wake(pid, say.clone()));
+        if requested.is_ok() {
+            self.pauses.spawn(resume(pid, events.clone()));
         }
         Ok(())
     }
 
-    /// How it ended, and whether it was killed.
-    pub(super) async fn end(&mut self) -> Result<(ExitStatus, bool)> {
+    /// Waits for its exit; returns the status and whether it was killed.
+    pub(super) async fn wait(&mut self) -> Result<(ExitStatus, bool)> {
         let status = self.child.wait().await?;
         Ok((status, status.signal() == Some(Signal::KILL.as_raw())))
     }
 
-    /// How many changes it did not come to.
-    pub(super) fn left(&self) -> u64 {
-        self.slice.operations.saturating_sub(self.told)
+    /// Number of its operations that did not end.
+    pub(super) fn remaining(&self) -> u64 {
+        self.share.operations.saturating_sub(self.ended)
     }
 }
 
-/// Waits until the process has stopped, and lets it go on after a while.
-async fn wake(pid: Pid, say: UnboundedSender<Heard>) {
+/// Waits until the process has stopped, and continues it after the pause.
+#[expect(clippy::disallowed_methods, reason = "the fault is a pause, and a stopped process sends no notification")]
+async fn resume(pid: Pid, events: UnboundedSender<Event>) {
     loop {
         match waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG) {
             Ok(Some(_)) => break,
-            Ok(None) => tokio::time::sleep(LOOK).await,
-            // It came to its end before it came to a lock.
+            Ok(None) => tokio::time::sleep(POLL_INTERVAL).await,
+            // It exited before a pause point.
             Err(_) => return,
         }
     }
-    let _ = say.send(Heard::Stopped);
+    let _ = events.send(Event::Paused);
     tokio::time::sleep(PAUSE).await;
     if let Err(error) = kill_process(pid, Signal::CONT) {
-        tracing::debug!(%error, "a worker was gone when it was to go on");
+        tracing::debug!(%error, "cannot continue a worker");
     }
 }
 
-async fn listen(id: u64, out: ChildStdout, say: UnboundedSender<Heard>) {
+async fn read_events(id: u64, out: ChildStdout, events: UnboundedSender<Event>) {
     let mut lines = BufReader::new(out).lines();
-    // A line that was cut off by a kill is not one.
+    // A kill may truncate the last line, which then does not parse.
     while let Ok(Some(line)) = lines.next_line().await {
         if let Ok(batch) = serde_json::from_str(&line) {
-            let _ = say.send(Heard::Ended(id, batch));
+            let _ = events.send(Event::Ended(id, batch));
         }
     }
-    let _ = say.send(Heard::Gone(id));
+    let _ = events.send(Event::Exited(id));
 }

@@ -1,8 +1,9 @@
-//! Orders on the page: goods that are reserved, and given back.
+//! Orders on the page.
 
+use super::forms::{FormId, OrderInput, Rejected, general, number, product_field, quantity_field};
 use super::home::{address, render};
-use super::lists::View;
-use super::typed::{About, Reservation, Said, general, number, products, quantity, wrong};
+use super::lists::PageQuery;
+use crate::domain::grouped;
 use crate::http::App;
 use crate::store::{Order, OrderState, Product};
 use axum::Extension;
@@ -11,73 +12,75 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use web::{Changed, Form, Problem};
 
-/// Orders on the page; the API reads any of them by its id.
+/// Maximum number of orders on the page; the API returns every order by its id.
 pub(super) const ORDERS: u32 = 20;
 
 /// `POST /orders`
-pub(super) async fn reserve(State(app): State<App>, Form(order): Form<Reservation>) -> Result<Response, Problem> {
+pub(super) async fn reserve(State(app): State<App>, Form(order): Form<OrderInput>) -> Result<Response, Problem> {
     match app.service.reserve(order.commodity_name.trim(), number(&order.quantity), None).await {
-        Ok(ordered) => Ok((Extension(Changed), Redirect::to(&address("reserved", &ordered.order.id))).into_response()),
+        Ok(created) => Ok((Extension(Changed), Redirect::to(&address("reserved", &created.order.id))).into_response()),
         Err(error) => {
             let problem = Problem::from(error);
-            let said = Said { order, problem: Some((About::Order, &problem)), ..Said::default() };
-            Ok((problem.status(), render(&app, &View::default(), &said).await?).into_response())
+            let rejected = Rejected { order, problem: Some((FormId::Order, &problem)), ..Rejected::default() };
+            Ok((problem.status(), render(&app, &PageQuery::default(), &rejected).await?).into_response())
         }
     }
 }
 
-/// `POST /orders/{id}/release`. One that gave its goods back already is what was wanted.
+/// `POST /orders/{id}/release`. Succeeds if the order is already released.
 pub(super) async fn release(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
     match app.service.release(&id, None).await {
-        Ok(ordered) => Ok((Extension(Changed), Redirect::to(&address("released", &ordered.order.id))).into_response()),
+        Ok(released) => {
+            Ok((Extension(Changed), Redirect::to(&address("released", &released.order.id))).into_response())
+        }
         Err(error) => {
             let problem = Problem::from(error);
-            let said = Said { problem: Some((About::Order, &problem)), ..Said::default() };
-            Ok((problem.status(), render(&app, &View::default(), &said).await?).into_response())
+            let rejected = Rejected { problem: Some((FormId::Order, &problem)), ..Rejected::default() };
+            Ok((problem.status(), render(&app, &PageQuery::default(), &rejected).await?).into_response())
         }
     }
 }
 
-/// What just happened to an order, if it is so: the address of the page is anybody's to write.
-pub(super) async fn told(app: &App, view: &View) -> Markup {
-    let mut said = Vec::new();
-    for (id, state) in [(&view.reserved, OrderState::Reserved), (&view.released, OrderState::Released)] {
+/// The result of the last form, if the order has that state: anyone can write the URL.
+pub(super) async fn notices(app: &App, query: &PageQuery) -> Markup {
+    let mut orders = Vec::new();
+    for (id, state) in [(&query.reserved, OrderState::Reserved), (&query.released, OrderState::Released)] {
         if let Some(id) = id
             && let Ok(order) = app.service.order(id).await
             && order.state == state
         {
-            said.push(order);
+            orders.push(order);
         }
     }
     html! {
-        @for order in &said {
+        @for order in &orders {
             section.notice.good role="status" {
                 @match order.state {
-                    OrderState::Reserved => p { (order.quantity) " " strong { (order.commodity_name) } " are reserved." },
-                    OrderState::Released => p { (order.quantity) " " strong { (order.commodity_name) } " are in stock again." },
+                    OrderState::Reserved => p { "Reserved " (grouped(order.quantity)) " " strong { (order.commodity_name) } "." },
+                    OrderState::Released => p { "Released " (grouped(order.quantity)) " " strong { (order.commodity_name) } ": back in stock." },
                 }
             }
         }
     }
 }
 
-/// The form, and the newest orders.
-pub(super) fn card(app: &App, goods: &[Product], orders: &[Order], said: &Said<'_>) -> Markup {
-    let problem = said.problem(About::Order);
-    let typed = &said.order;
+/// The form and the newest orders.
+pub(super) fn card(app: &App, products: &[Product], orders: &[Order], rejected: &Rejected<'_>) -> Markup {
+    let problem = rejected.problem(FormId::Order);
+    let input = &rejected.order;
     html! {
         section.card aria-labelledby="orders" {
             h2 id="orders" { "Orders" }
             (general(problem))
             form method="post" action="/orders" {
                 div.fields.four {
-                    (products("orderCommodity", goods, &typed.commodity_name, wrong("commodityName", problem)))
-                    (quantity("orderQuantity", "Quantity", &typed.quantity, wrong("quantity", problem)))
+                    (product_field("orderCommodity", products, &input.commodity_name, problem))
+                    (quantity_field("orderQuantity", &input.quantity, problem))
                     div.actions { button.primary type="submit" { "Reserve" } }
                 }
             }
             @if orders.is_empty() {
-                div.empty { h3 { "No orders yet" } p { "An order reserves goods: they leave the stock until the order is released." } }
+                div.empty { h3 { "No orders yet" } p { "An order reserves goods, which leave the stock until the order is released." } }
             } @else { (table(app, orders)) }
         }
     }
@@ -94,11 +97,11 @@ fn table(app: &App, orders: &[Order]) -> Markup {
                 th scope="col" { span hidden { "Action" } }
             } }
             tbody { @for order in orders {
-                @let day = app.service.rules().days.day(u64::try_from(order.created_at).unwrap_or_default());
+                @let day = app.service.options().calendar.day(u64::try_from(order.created_at).unwrap_or_default());
                 tr {
                     td { time datetime=(day) { (day) } }
                     td { (order.commodity_name) }
-                    td.number data-label="Quantity" { (order.quantity) }
+                    td.number data-label="Quantity" { (grouped(order.quantity)) }
                     @match order.state {
                         OrderState::Reserved => {
                             td { "Reserved" }

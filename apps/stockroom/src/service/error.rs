@@ -1,23 +1,23 @@
-//! [`ServiceError`]: what a use case cannot do.
+//! [`ServiceError`]: why a use case failed.
 
 use crate::store::StoreError;
 use crate::strategy::ChangeError;
 use std::fmt;
 
-/// What a use case cannot do.
+/// Why a use case failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError {
-    /// A field cannot be what it is.
-    #[error("{why}")]
+    /// A field is invalid.
+    #[error("{reason}")]
     Invalid {
-        /// The field, as requests spell it.
+        /// The field, as in requests.
         field: &'static str,
-        /// Why, in a sentence.
-        why: String,
+        /// The reason, as a sentence.
+        reason: String,
     },
     /// No product has this name.
-    #[error("no product is called {0:?}")]
+    #[error("no product is named {0:?}")]
     UnknownProduct(String),
     /// No order has this id.
     #[error("no order has the id {0:?}")]
@@ -25,17 +25,22 @@ pub enum ServiceError {
     /// The stock was not changed.
     #[error(transparent)]
     Change(#[from] ChangeError),
-    /// The database cannot be used, or refused something.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl ServiceError {
-    /// A field that was refused, with the reason as a sentence.
-    pub(crate) fn invalid(field: &'static str, why: &impl fmt::Display) -> Self {
-        let why = why.to_string();
-        let mut characters = why.chars();
-        let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
-        Self::Invalid { field, why: format!("{first}{}.", characters.as_str()) }
+    /// An invalid field.
+    pub(crate) fn invalid(field: &'static str, reason: &impl fmt::Display) -> Self {
+        Self::Invalid { field, reason: sentence(reason) }
     }
+}
+
+/// An error message as a sentence.
+pub(crate) fn sentence(message: &impl fmt::Display) -> String {
+    let message = message.to_string();
+    let mut characters = message.chars();
+    let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    format!("{first}{}.", characters.as_str())
 }

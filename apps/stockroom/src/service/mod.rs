@@ -1,36 +1,38 @@
-//! The use cases: what HTTP, the page and the load command call.
+//! The use cases of the API, the page and the load test.
 
 mod error;
+mod metrics;
 
 pub use error::ServiceError;
+pub(crate) use error::sentence;
 
-use crate::domain::{Cause, Change, Day, Days, Name, PageRequest, Strategy};
-use crate::store::{Arrival, ArrivalsWanted, Audit, Listed, Order, OrderState, Product, Store, StoreError, with_pools};
-use crate::strategy::{self, Changed, Tools};
+use self::metrics::Counters;
+use crate::domain::{Calendar, Cause, Day, PageRequest, ProductName, StockChange, Strategy};
+use crate::store::{Arrival, ArrivalFilter, Audit, Order, OrderState, Page, Product, Store, StoreError, with_pools};
+use crate::strategy::{self, Applied, ChangeError, StrategyContext};
 use evenkeel::Keel;
-use metrics::{Counter, counter, describe_counter};
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// The most of anything in one request: no sum of a million of them overflows.
+/// Maximum quantity of one request: a million of them do not overflow a sum.
 pub const QUANTITY_MAX: i64 = 1_000_000;
 
-/// What [`Service::add_samples`] adds.
+/// The products that [`Service::add_samples`] adds.
 const SAMPLES: [(&str, i64); 3] = [("apples", 120), ("coffee", 40), ("paper", 600)];
 
-/// What is on its way to Redis at the end may take this long.
-const KEEL_PATIENCE: Duration = Duration::from_secs(1);
+/// How long [`Service::close`] waits for pending Redis commands.
+const REDIS_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the service is told beside its store.
+/// Options of a [`Service`].
 #[derive(Clone)]
-pub struct Rules {
-    /// The strategy of requests that name none.
+pub struct ServiceOptions {
+    /// The strategy of requests that do not choose one.
     pub strategy: Strategy,
-    /// Whether requests may ask for the demonstration of what goes wrong.
+    /// Whether requests may choose [`Strategy::Unfenced`].
     pub allow_unfenced: bool,
-    /// Which day a moment belongs to.
-    pub days: Days,
+    /// The calendar of arrivals.
+    pub calendar: Calendar,
 }
 
 /// The stockroom. Cheap to clone.
@@ -40,66 +42,71 @@ pub struct Service(Arc<Inner>);
 struct Inner {
     store: Store,
     keel: Keel,
-    tools: Tools,
-    rules: Rules,
+    context: StrategyContext,
+    options: ServiceOptions,
     counters: Counters,
 }
 
-/// Goods that arrive, as a client tells it.
+/// A delivery to receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewArrival {
-    /// The product.
+    /// Name of the product.
     pub commodity_name: String,
-    /// How many.
+    /// Quantity.
     pub quantity: i64,
-    /// The day; today unless it is named.
+    /// The day; `None` for today.
     pub day: Option<Day>,
 }
 
-/// What became of an arrival.
+/// A received delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrived {
-    /// The product.
+pub struct Received {
+    /// Name of the product.
     pub commodity_name: String,
     /// Day of the arrival.
     pub day: Day,
-    /// How many arrived that day so far.
+    /// Quantity of that day so far.
     pub quantity: i64,
-    /// Number of deliveries.
+    /// Number of deliveries of that day so far.
     pub deliveries: i64,
     /// Locking strategy that was used.
     pub strategy: Strategy,
     /// The change of the stock.
-    pub changed: Changed,
+    pub applied: Applied,
 }
 
-/// What became of an order.
+/// An order that was created or released.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ordered {
+pub struct OrderChange {
     /// The order.
     pub order: Order,
     /// Locking strategy that was used.
     pub strategy: Strategy,
-    /// The change of the stock; `None` if there was nothing left to do.
-    pub changed: Option<Changed>,
+    /// The change of the stock; `None` if the order was already released.
+    pub applied: Option<Applied>,
 }
 
 impl Service {
-    /// A stockroom over `store`, with what the strategies work with.
+    /// Opens a stockroom on `store`.
     ///
     /// # Errors
-    /// [`ServiceError::Store`]: stocks that are split by another cap than this one could not be made whole.
-    pub async fn open(store: Store, keel: Keel, tools: Tools, rules: Rules) -> Result<Self, ServiceError> {
+    /// [`ServiceError::Store`]: stocks that are split for another cap could not be joined.
+    pub async fn open(
+        store: Store,
+        keel: Keel,
+        context: StrategyContext,
+        options: ServiceOptions,
+    ) -> Result<Self, ServiceError> {
         let now_ms = signed(store.now_ms());
-        with_pools!(store, pools => strategy::join_other_caps(pools, tools.cap, now_ms).await)?;
-        Ok(Self(Arc::new(Inner { store, keel, tools, rules, counters: Counters::register() })))
+        with_pools!(store, pools => strategy::join_other_caps(pools, context.cap, now_ms).await)?;
+        Ok(Self(Arc::new(Inner { store, keel, context, options, counters: Counters::register() })))
     }
 
-    /// Lets what is on its way to Redis arrive, and closes all connections.
+    /// Waits for pending Redis commands and closes all connections.
     pub async fn close(&self) {
-        self.0.keel.shutdown(KEEL_PATIENCE).await;
-        if let Some(redlock) = &self.0.tools.redlock {
-            redlock.shutdown(KEEL_PATIENCE).await;
+        self.0.keel.shutdown(REDIS_SHUTDOWN_TIMEOUT).await;
+        if let Some(redlock) = &self.0.context.redlock {
+            redlock.shutdown(REDIS_SHUTDOWN_TIMEOUT).await;
         }
         self.0.store.close().await;
     }
@@ -107,16 +114,16 @@ impl Service {
     /// Adds a product without stock.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] for a name that is none; [`StoreError::NameTaken`].
+    /// [`ServiceError::Invalid`] if the name is invalid; [`StoreError::NameTaken`].
     pub async fn add_product(&self, name: &str) -> Result<Product, ServiceError> {
-        let name = Name::parse(name).map_err(|why| ServiceError::invalid("name", &why))?;
+        let name = ProductName::parse(name).map_err(|error| ServiceError::invalid("name", &error))?;
         Ok(self.0.store.add_product(&name).await?)
     }
 
-    /// Adds some products with stock, to try things out. Those that are there already stay as they are.
+    /// Adds sample products with stock. Does not change products that exist.
     ///
     /// # Errors
-    /// As [`add_product`](Self::add_product) and [`arrive`](Self::arrive).
+    /// As [`add_product`](Self::add_product) and [`receive`](Self::receive).
     pub async fn add_samples(&self) -> Result<(), ServiceError> {
         for (name, quantity) in SAMPLES {
             match self.add_product(name).await {
@@ -124,12 +131,12 @@ impl Service {
                 added => added?,
             };
             let quantity = quantity.min(self.cap());
-            self.arrive(&NewArrival { commodity_name: name.to_owned(), quantity, day: None }, None).await?;
+            self.receive(&NewArrival { commodity_name: name.to_owned(), quantity, day: None }, None).await?;
         }
         Ok(())
     }
 
-    /// The product of this number.
+    /// The product with this number.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
@@ -141,65 +148,64 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::Store`].
-    pub async fn products(&self, page: PageRequest) -> Result<Listed<Product>, ServiceError> {
+    pub async fn products(&self, page: PageRequest) -> Result<Page<Product>, ServiceError> {
         Ok(self.0.store.products(page).await?)
     }
 
-    /// Takes goods in: what arrived of a product on one day is one row, which the first makes and the others add to; the stock
-    /// grows in the same transaction.
+    /// Receives a delivery. The deliveries of a product on one day are one row; the stock changes in the same transaction.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`], [`ServiceError::UnknownProduct`], [`ServiceError::Change`].
-    pub async fn arrive(&self, new: &NewArrival, wanted: Option<Strategy>) -> Result<Arrived, ServiceError> {
-        let quantity = checked(new.quantity)?;
-        let strategy = self.strategy(wanted)?;
-        let product = self.named(&new.commodity_name).await?;
+    pub async fn receive(&self, new: &NewArrival, requested: Option<Strategy>) -> Result<Received, ServiceError> {
+        let quantity = validated(new.quantity)?;
+        let strategy = self.strategy(requested)?;
+        let product = self.product_named(&new.commodity_name).await?;
         let day = new.day.unwrap_or_else(|| self.today());
-        let changed = self.change(product.id, quantity, Cause::Arrival(day), strategy, self.now_ms()).await?;
-        let (quantity, deliveries) = changed.arrived.unwrap_or((quantity, 1));
-        Ok(Arrived { commodity_name: product.name, day, quantity, deliveries, strategy, changed })
+        let applied = self.change(product.id, quantity, Cause::Arrival(day), strategy, self.now_ms()).await?;
+        let (quantity, deliveries) = applied.arrived.unwrap_or((quantity, 1));
+        Ok(Received { commodity_name: product.name, day, quantity, deliveries, strategy, applied })
     }
 
-    /// One page of what arrived, newest first. `commodity_name` must be a product's if it is given.
+    /// One page of the arrivals, newest first; with `commodity_name`, those of one product.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] for an end before the start; [`ServiceError::UnknownProduct`]; [`ServiceError::Store`].
+    /// [`ServiceError::Invalid`] if the end is before the start; [`ServiceError::UnknownProduct`]; [`ServiceError::Store`].
     pub async fn arrivals(
         &self,
         start: Option<Day>,
         end: Option<Day>,
         commodity_name: Option<&str>,
         page: PageRequest,
-    ) -> Result<Listed<Arrival>, ServiceError> {
+    ) -> Result<Page<Arrival>, ServiceError> {
         if let (Some(start), Some(end)) = (start, end)
             && end < start
         {
-            let why = format!("The end, {end}, is before the start, {start}.");
-            return Err(ServiceError::Invalid { field: "endDate", why });
+            let reason = format!("The end, {end}, is before the start, {start}.");
+            return Err(ServiceError::Invalid { field: "endDate", reason });
         }
         let commodity = match commodity_name {
-            Some(name) => Some(self.named(name).await?.id),
+            Some(name) => Some(self.product_named(name).await?.id),
             None => None,
         };
-        Ok(self.0.store.arrivals(&ArrivalsWanted { start, end, commodity }, page).await?)
+        Ok(self.0.store.arrivals(&ArrivalFilter { start, end, commodity }, page).await?)
     }
 
-    /// Takes goods aside for an order.
+    /// Creates an order, which reserves its goods.
     ///
     /// # Errors
-    /// As [`arrive`](Self::arrive).
+    /// As [`receive`](Self::receive).
     pub async fn reserve(
         &self,
         commodity_name: &str,
         quantity: i64,
-        wanted: Option<Strategy>,
-    ) -> Result<Ordered, ServiceError> {
-        let quantity = checked(quantity)?;
-        let strategy = self.strategy(wanted)?;
-        let product = self.named(commodity_name).await?;
+        requested: Option<Strategy>,
+    ) -> Result<OrderChange, ServiceError> {
+        let quantity = validated(quantity)?;
+        let strategy = self.strategy(requested)?;
+        let product = self.product_named(commodity_name).await?;
         let (id, now_ms) = (Uuid::now_v7().to_string(), self.now_ms());
-        let changed = self.change(product.id, -quantity, Cause::Reserve(id.clone()), strategy, now_ms).await?;
-        // Not read back: an error of that would tell the client that nothing was changed.
+        let applied = self.change(product.id, -quantity, Cause::Reserve(id.clone()), strategy, now_ms).await?;
+        // Not read from the database: a failed read would report an error although the order is committed.
         let order = Order {
             id,
             commodity: product.id,
@@ -209,40 +215,40 @@ impl Service {
             created_at: now_ms,
             updated_at: now_ms,
         };
-        Ok(Ordered { order, strategy, changed: Some(changed) })
+        Ok(OrderChange { order, strategy, applied: Some(applied) })
     }
 
-    /// Gives back what an order took aside. One that has given it back already stays as it is.
+    /// Releases an order: its goods return to the stock. Does nothing if the order is already released.
     ///
     /// # Errors
-    /// [`ServiceError::UnknownOrder`]; as [`arrive`](Self::arrive).
-    pub async fn release(&self, id: &str, wanted: Option<Strategy>) -> Result<Ordered, ServiceError> {
-        let strategy = self.strategy(wanted)?;
+    /// [`ServiceError::UnknownOrder`]; as [`receive`](Self::receive).
+    pub async fn release(&self, id: &str, requested: Option<Strategy>) -> Result<OrderChange, ServiceError> {
+        let strategy = self.strategy(requested)?;
         let order = self.order(id).await?;
         if order.state == OrderState::Released {
-            return Ok(Ordered { order, strategy, changed: None });
+            return Ok(OrderChange { order, strategy, applied: None });
         }
         let (cause, now_ms) = (Cause::Release(order.id.clone()), self.now_ms());
         match self.change(order.commodity, order.quantity, cause, strategy, now_ms).await {
-            Ok(changed) => {
+            Ok(applied) => {
                 let order = Order { state: OrderState::Released, updated_at: now_ms, ..order };
-                Ok(Ordered { order, strategy, changed: Some(changed) })
+                Ok(OrderChange { order, strategy, applied: Some(applied) })
             }
-            // Somebody else was faster with the same.
-            Err(ServiceError::Change(strategy::ChangeError::NothingToRelease)) => {
-                Ok(Ordered { order: self.order(id).await?, strategy, changed: None })
+            // A concurrent request has released it.
+            Err(ServiceError::Change(ChangeError::NothingToRelease)) => {
+                Ok(OrderChange { order: self.order(id).await?, strategy, applied: None })
             }
             Err(error) => Err(error),
         }
     }
 
-    /// The order of this id.
+    /// The order with this id.
     ///
     /// # Errors
     /// [`ServiceError::UnknownOrder`]; [`ServiceError::Store`].
     pub async fn order(&self, id: &str) -> Result<Order, ServiceError> {
         let unknown = || ServiceError::UnknownOrder(id.chars().take(80).collect());
-        // What can be no id is the id of no order; some of it (a zero byte) a database would refuse with an error.
+        // A database would reject some malformed ids with an error, for example a zero byte.
         Uuid::try_parse(id).map_err(|_| unknown())?;
         self.0.store.order(id).await?.ok_or_else(unknown)
     }
@@ -255,46 +261,46 @@ impl Service {
         Ok(self.0.store.orders(limit).await?)
     }
 
-    /// What the auditor finds of a product.
+    /// Audits a product.
     ///
     /// # Errors
     /// [`ServiceError::UnknownProduct`]; [`ServiceError::Store`].
     pub async fn audit(&self, commodity_name: &str) -> Result<Audit, ServiceError> {
-        let product = self.named(commodity_name).await?;
-        Ok(self.0.store.audit(product.id, self.0.tools.cap).await?)
+        let product = self.product_named(commodity_name).await?;
+        Ok(self.0.store.audit(product.id, self.0.context.cap).await?)
     }
 
-    /// The tables.
+    /// The database.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.0.store
     }
 
-    /// The most there may be of a product.
+    /// Limit of a product's stock.
     #[must_use]
     pub fn cap(&self) -> i64 {
-        self.0.tools.cap
+        self.0.context.cap
     }
 
     /// Whether requests may choose this strategy.
     #[must_use]
     pub fn offers(&self, strategy: Strategy) -> bool {
-        (strategy.is_safe() || self.0.rules.allow_unfenced) && self.0.tools.can(strategy)
+        (strategy.is_safe() || self.0.options.allow_unfenced) && self.0.context.supports(strategy)
     }
 
-    /// What the service was told.
+    /// The options.
     #[must_use]
-    pub fn rules(&self) -> &Rules {
-        &self.0.rules
+    pub fn options(&self) -> &ServiceOptions {
+        &self.0.options
     }
 
-    /// Today, by the clock and in the time zone of the stockroom.
+    /// Today, in the time zone of the stockroom.
     #[must_use]
     pub fn today(&self) -> Day {
-        self.0.rules.days.day(self.0.store.now_ms())
+        self.0.options.calendar.day(self.0.store.now_ms())
     }
 
-    /// `up`, `down`, or `embedded` where there is no Redis.
+    /// `up`, `down`, or `embedded` without Redis.
     #[must_use]
     pub fn redis_state(&self) -> &'static str {
         redis_state(&self.0.keel)
@@ -307,42 +313,39 @@ impl Service {
         cause: Cause,
         strategy: Strategy,
         now_ms: i64,
-    ) -> Result<Changed, ServiceError> {
-        let change = Change { commodity, delta, cause };
-        let Inner { store, tools, counters, .. } = &*self.0;
-        let changed = with_pools!(store, pools => strategy::change(pools, tools, strategy, &change, now_ms).await);
-        counters.count(strategy, &changed);
-        Ok(changed?)
+    ) -> Result<Applied, ServiceError> {
+        let change = StockChange { commodity, delta, cause };
+        let Inner { store, context, counters, .. } = &*self.0;
+        let result = with_pools!(store, pools => strategy::change(pools, context, strategy, &change, now_ms).await);
+        counters.count(strategy, &result);
+        Ok(result?)
     }
 
     fn now_ms(&self) -> i64 {
         signed(self.0.store.now_ms())
     }
 
-    async fn named(&self, name: &str) -> Result<Product, ServiceError> {
-        let shown = || ServiceError::UnknownProduct(name.chars().take(80).collect());
-        // What can be no name is the name of no product.
-        let name = Name::parse(name).map_err(|_| shown())?;
-        self.0.store.product_named(&name).await?.ok_or_else(shown)
+    async fn product_named(&self, name: &str) -> Result<Product, ServiceError> {
+        let unknown = || ServiceError::UnknownProduct(name.chars().take(80).collect());
+        let name = ProductName::parse(name).map_err(|_| unknown())?;
+        self.0.store.product_named(&name).await?.ok_or_else(unknown)
     }
 
-    fn strategy(&self, wanted: Option<Strategy>) -> Result<Strategy, ServiceError> {
-        let strategy = wanted.unwrap_or(self.0.rules.strategy);
+    fn strategy(&self, requested: Option<Strategy>) -> Result<Strategy, ServiceError> {
+        let strategy = requested.unwrap_or(self.0.options.strategy);
         if self.offers(strategy) {
             return Ok(strategy);
         }
-        let why = if strategy.is_safe() {
-            format!("The strategy {strategy} needs several Redis servers, and this service knows none.")
+        let reason = if strategy.is_safe() {
+            format!("The strategy {strategy} needs several Redis servers. Start the service with --redlock.")
         } else {
-            format!(
-                "The strategy {strategy} loses changes; it is only there if the service was started with --allow-unfenced."
-            )
+            format!("The strategy {strategy} loses changes. Start the service with --allow-unfenced to try it.")
         };
-        Err(ServiceError::Invalid { field: "strategy", why })
+        Err(ServiceError::Invalid { field: "strategy", reason })
     }
 }
 
-/// `up`, `down`, or `embedded` where there is no Redis.
+/// `up`, `down`, or `embedded` without Redis.
 pub(crate) fn redis_state(keel: &Keel) -> &'static str {
     match keel.link().map(|link| link.state().borrow().is_up()) {
         None => "embedded",
@@ -351,59 +354,14 @@ pub(crate) fn redis_state(keel: &Keel) -> &'static str {
     }
 }
 
-fn checked(quantity: i64) -> Result<i64, ServiceError> {
+fn validated(quantity: i64) -> Result<i64, ServiceError> {
     if (1..=QUANTITY_MAX).contains(&quantity) {
         return Ok(quantity);
     }
-    let why = format!("The quantity must be a whole number from 1 to {QUANTITY_MAX}, this is {quantity}.");
-    Err(ServiceError::Invalid { field: "quantity", why })
+    let reason = "The quantity must be a whole number from 1 to 1,000,000.".to_owned();
+    Err(ServiceError::Invalid { field: "quantity", reason })
 }
 
 fn signed(unix_ms: u64) -> i64 {
     i64::try_from(unix_ms).unwrap_or(i64::MAX)
-}
-
-/// Handles on the counters, by strategy.
-struct Counters(Vec<ByStrategy>);
-
-struct ByStrategy {
-    done: Counter,
-    refused: Counter,
-    failed: Counter,
-    conflicts: Counter,
-}
-
-impl Counters {
-    fn register() -> Self {
-        describe_counter!("stockroom_changes_total", "Changes of stock, by strategy and outcome");
-        describe_counter!("stockroom_conflicts_total", "Changes that had to begin again because another was faster");
-        let by_strategy = |strategy: Strategy| {
-            let outcome = |outcome: &'static str| counter!("stockroom_changes_total", "strategy" => strategy.name(), "outcome" => outcome);
-            ByStrategy {
-                done: outcome("done"),
-                refused: outcome("refused"),
-                failed: outcome("failed"),
-                conflicts: counter!("stockroom_conflicts_total", "strategy" => strategy.name()),
-            }
-        };
-        Self(Strategy::ALL.map(by_strategy).into())
-    }
-
-    fn count(&self, strategy: Strategy, changed: &Result<Changed, strategy::ChangeError>) {
-        let Some(counters) = self.0.get(strategy as usize) else { return };
-        match changed {
-            Ok(changed) => {
-                counters.done.increment(1);
-                counters.conflicts.increment(u64::from(changed.conflicts + changed.interferences));
-            }
-            Err(strategy::ChangeError::Refused(_) | strategy::ChangeError::NothingToRelease) => {
-                counters.refused.increment(1);
-            }
-            Err(strategy::ChangeError::Conflict { conflicts }) => {
-                counters.failed.increment(1);
-                counters.conflicts.increment(u64::from(*conflicts));
-            }
-            Err(_) => counters.failed.increment(1),
-        }
-    }
 }

@@ -1,64 +1,67 @@
-//! The auditor: compares what the tables say of a product's stock with each other and with the rule.
+//! The auditor: checks that the tables of a product are consistent with each other and with the rule.
 
-use super::words::{Pools, Words};
-use super::{StoreError, reader, stocks};
+use super::database::{Dialect, Pools};
+use super::tables::stocks;
+use super::{StoreError, reader};
 use sqlx::{Connection, SqlSafeStr};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What the auditor found of one product.
+/// The result of an audit of one product.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// Quantity in stock.
     pub quantity: i64,
-    /// How many movements there were.
+    /// Number of movements.
     pub movements: i64,
-    /// How many deliveries were written into how many rows of days.
-    pub deliveries: (i64, i64),
-    /// What does not fit.
+    /// Number of deliveries.
+    pub deliveries: i64,
+    /// Number of days with deliveries.
+    pub days: i64,
+    /// Inconsistencies.
     pub violations: Vec<Violation>,
 }
 
-/// Something that cannot be if the rule was kept and no change was lost.
+/// An inconsistency: the rule was broken or a change was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Violation {
-    /// There are fewer than none, or more than the cap.
+    /// The stock is below 0 or above the cap.
     Rule {
         /// Quantity in stock.
         quantity: i64,
     },
-    /// The stock is not the sum of the ledger.
+    /// The stock differs from the sum of the ledger.
     Ledger {
-        /// The stock.
+        /// Quantity in stock.
         stock: i64,
-        /// The sum.
+        /// Sum of the ledger.
         ledger: i64,
     },
-    /// The stock is not what arrived without what orders hold.
+    /// The stock differs from the arrivals minus the reserved orders.
     Goods {
-        /// The stock.
+        /// Quantity in stock.
         stock: i64,
-        /// What arrived without what orders hold.
+        /// Arrivals minus reserved orders.
         goods: i64,
     },
-    /// What arrived on a day is not what the ledger says of it.
+    /// The arrivals of a day differ from the ledger.
     Day {
         /// The day.
         day: String,
     },
-    /// A movement did not begin where the one before it ended: two changes read the same state, and one of them is lost.
+    /// A movement does not start at the result of the previous one: two changes read the same state, and one is lost.
     Lost {
-        /// The slot: 0 is the stock as a whole.
+        /// The slot: 0 is the row in `stocks`, others are segments.
         slot: i64,
-        /// The version it ended at.
+        /// Its version after the movement.
         version: i64,
     },
-    /// A movement left fewer than none, or more than the cap.
+    /// A movement left a quantity below 0 or above the cap.
     Passed {
         /// The slot.
         slot: i64,
-        /// How many it left.
+        /// Its quantity after the movement.
         quantity: i64,
     },
 }
@@ -66,24 +69,26 @@ pub enum Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rule { quantity } => write!(f, "there are {quantity}, which the rule forbids"),
-            Self::Ledger { stock, ledger } => write!(f, "there are {stock}, and the ledger comes to {ledger}"),
+            Self::Rule { quantity } => write!(f, "{quantity} in stock, outside of the limits"),
+            Self::Ledger { stock, ledger } => write!(f, "{stock} in stock, but the ledger adds up to {ledger}"),
             Self::Goods { stock, goods } => {
-                write!(f, "there are {stock}, and arrivals without orders come to {goods}")
+                write!(f, "{stock} in stock, but arrivals minus reserved orders are {goods}")
             }
-            Self::Day { day } => write!(f, "what arrived on {day} is not what the ledger says"),
+            Self::Day { day } => write!(f, "the arrivals of {day} differ from the ledger"),
             Self::Lost { slot, version } => {
-                write!(f, "version {version} of slot {slot} did not begin where the one before it ended")
+                write!(f, "version {version} of slot {slot} does not continue the previous one: a change was lost")
             }
-            Self::Passed { slot, quantity } => write!(f, "a movement left {quantity} in slot {slot}"),
+            Self::Passed { slot, quantity } => {
+                write!(f, "a movement left {quantity} in slot {slot}, outside of the limits")
+            }
         }
     }
 }
 
-pub(super) async fn audit<DB: Words>(pools: &Pools<DB>, commodity: i64, cap: i64) -> Result<Audit, StoreError> {
+pub(super) async fn audit<DB: Dialect>(pools: &Pools<DB>, commodity: i64, cap: i64) -> Result<Audit, StoreError> {
     let mut connection = reader(pools).await?;
     DB::before_snapshot(&mut connection).await?;
-    let mut snapshot = connection.begin_with(DB::SNAPSHOT.into_sql_str()).await?;
+    let mut snapshot = connection.begin_with(DB::BEGIN_SNAPSHOT.into_sql_str()).await?;
     let whole = stocks::present(stocks::read::<DB>(&mut snapshot, commodity).await?, commodity)?;
     let split = sum::<DB>(&mut snapshot, "SUM(quantity)", "segments", commodity).await?;
     let ledger = sum::<DB>(&mut snapshot, "SUM(delta)", "movements", commodity).await?;
@@ -108,11 +113,11 @@ pub(super) async fn audit<DB: Words>(pools: &Pools<DB>, commodity: i64, cap: i64
     violations.extend(days_that_differ::<DB>(&mut snapshot, commodity).await?);
     violations.extend(broken_chains::<DB>(&mut snapshot, commodity, cap).await?);
     snapshot.rollback().await?;
-    Ok(Audit { quantity, movements, deliveries: (deliveries, days), violations })
+    Ok(Audit { quantity, movements, deliveries, days, violations })
 }
 
 /// A sum over the rows of one product.
-async fn sum<DB: Words>(
+async fn sum<DB: Dialect>(
     connection: &mut DB::Connection,
     what: &str,
     table: &str,
@@ -120,11 +125,11 @@ async fn sum<DB: Words>(
 ) -> Result<i64, StoreError> {
     let sql = format!("SELECT CAST(COALESCE({what}, 0) AS {{int}}) FROM {table} WHERE commodity_id = ?");
     let row = DB::fetch_first(connection, &sql, &[commodity.into()]).await?;
-    Ok(row.map_or(Ok(0), |row| DB::number(&row, 0))?)
+    Ok(row.map_or(Ok(0), |row| DB::int_at(&row, 0))?)
 }
 
-/// Days whose row and whose movements differ.
-async fn days_that_differ<DB: Words>(
+/// The days whose arrivals differ from the ledger.
+async fn days_that_differ<DB: Dialect>(
     connection: &mut DB::Connection,
     commodity: i64,
 ) -> Result<Vec<Violation>, StoreError> {
@@ -133,18 +138,17 @@ async fn days_that_differ<DB: Words>(
          WHERE commodity_id = ? AND kind = 'arrival' GROUP BY reference";
     let mut days: BTreeMap<String, i64> = BTreeMap::new();
     for row in DB::fetch(connection, rows, &[commodity.into()]).await? {
-        *days.entry(DB::string(&row, 0)?).or_default() += DB::number(&row, 1)?;
+        *days.entry(DB::text_at(&row, 0)?).or_default() += DB::int_at(&row, 1)?;
     }
     for row in DB::fetch(connection, moved, &[commodity.into()]).await? {
-        *days.entry(DB::string(&row, 0)?).or_default() -= DB::number(&row, 1)?;
+        *days.entry(DB::text_at(&row, 0)?).or_default() -= DB::int_at(&row, 1)?;
     }
     let differ = days.into_iter().filter(|(_, difference)| *difference != 0);
     Ok(differ.map(|(day, _)| Violation::Day { day }).collect())
 }
 
-/// Walks over the movements of each slot in the order of versions: each must begin where the one before it ended. So every state
-/// in between is looked at, not only the last.
-async fn broken_chains<DB: Words>(
+/// Checks every intermediate state: each movement of a slot must start at the result of the previous version.
+async fn broken_chains<DB: Dialect>(
     connection: &mut DB::Connection,
     commodity: i64,
     cap: i64,
@@ -153,8 +157,8 @@ async fn broken_chains<DB: Words>(
     let mut violations = Vec::new();
     let mut before = (-1, 0, 0);
     for row in DB::fetch(connection, sql, &[commodity.into()]).await? {
-        let (slot, version) = (DB::number(&row, 0)?, DB::number(&row, 1)?);
-        let (delta, quantity) = (DB::number(&row, 2)?, DB::number(&row, 3)?);
+        let (slot, version) = (DB::int_at(&row, 0)?, DB::int_at(&row, 1)?);
+        let (delta, quantity) = (DB::int_at(&row, 2)?, DB::int_at(&row, 3)?);
         let (last_version, last_quantity) = if before.0 == slot { (before.1, before.2) } else { (0, 0) };
         if version != last_version + 1 || quantity != last_quantity + delta {
             violations.push(Violation::Lost { slot, version });

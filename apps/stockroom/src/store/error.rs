@@ -1,59 +1,81 @@
-//! [`StoreError`]: what can go wrong between the service and its database.
+//! [`StoreError`]: errors of the database.
 
 use evenkeel::sql::SqlError;
 
-/// What can go wrong between the service and its database.
+/// An error of the database.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is a product of this name already.
-    #[error("there is a product called {0:?} already")]
+    /// A product with this name exists.
+    #[error("a product named {0:?} already exists")]
     NameTaken(String),
-    /// A newer version of the program has changed the database's tables. Run that version, or restore a backup.
-    #[error("the database has schema version {found}, made by a newer stockroom; this one knows up to version {known}")]
+    /// A newer version of the program has upgraded the schema. Run that version, or restore a backup.
+    #[error(
+        "the database schema (version {found}) was made by a newer stockroom; this one knows version {known}. Update this program."
+    )]
     NewerSchema {
-        /// What the database has.
+        /// The version of the schema.
         found: i64,
-        /// What this program has.
+        /// The newest version that this program knows.
         known: i64,
     },
-    /// The tables, this program's or the library's own, could not be made or brought up to date.
+    /// The schema of this program or of the library could not be created or upgraded.
     #[error(transparent)]
     Library(SqlError),
-    /// The database holds something this program never wrote.
-    #[error("the database holds something unreadable: {0}")]
+    /// The database contains a value that this program never writes.
+    #[error("the database contains an invalid value: {0}")]
     Corrupt(String),
-    /// The database cannot be used, or refused a statement.
-    #[error("the database cannot be used: {0}")]
+    /// The database is unreachable or rejected a statement.
+    #[error("the database reported an error: {0}")]
     Unavailable(#[from] sqlx::Error),
-    /// The commit was sent and not answered: it may have happened or not.
-    #[error("the commit was not answered: {0}")]
+    /// The commit was sent, and the database did not confirm it.
+    #[error("the commit was not confirmed: {0}")]
     CommitUnknown(String),
 }
 
 impl StoreError {
-    /// Whether the database could not be reached, or is about to start or stop. One that refuses (a password, a name) is there.
+    /// Whether the database is unreachable, starting or shutting down. False if it refuses the connection, for example because of a
+    /// wrong password.
     #[must_use]
-    pub fn is_away(&self) -> bool {
-        let error = match self {
-            Self::Unavailable(error) => error,
-            Self::Library(SqlError::Database { error, .. }) => error,
-            _ => return false,
-        };
-        web::is_away(error)
+    pub fn is_unreachable(&self) -> bool {
+        self.driver_error().is_some_and(web::is_unreachable)
     }
 
-    /// Whether a change that failed so may have happened all the same.
+    /// Whether too many requests waited for a connection.
+    #[must_use]
+    pub fn is_pool_timeout(&self) -> bool {
+        matches!(self.driver_error(), Some(sqlx::Error::PoolTimedOut))
+    }
+
+    fn driver_error(&self) -> Option<&sqlx::Error> {
+        match self {
+            Self::Unavailable(error) => Some(error),
+            Self::Library(SqlError::Database { error, .. }) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Whether the change may have been committed despite this error.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
         matches!(self, Self::CommitUnknown(_))
     }
 
-    /// What an error of a commit means: only an answer of the database says that it did not happen.
+    /// The meaning of a failed commit: only an error reported by the database proves that it did not happen.
     pub(crate) fn of_commit(error: sqlx::Error) -> Self {
         match error {
             error @ sqlx::Error::Database(_) => Self::Unavailable(error),
             error => Self::CommitUnknown(error.to_string()),
+        }
+    }
+}
+
+impl From<SqlError> for StoreError {
+    fn from(error: SqlError) -> Self {
+        match error {
+            SqlError::NewerSchema { found, known } => Self::NewerSchema { found, known },
+            SqlError::CommitUnknown(error) => Self::CommitUnknown(error.to_string()),
+            error => Self::Library(error),
         }
     }
 }

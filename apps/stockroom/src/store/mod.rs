@@ -1,32 +1,26 @@
 //! Tables in SQLite, MySQL/MariaDB or PostgreSQL: the only folder with SQL.
 //!
-//! Statements are written once, in what all three understand; [`words`] has the few words in which they differ. What the
-//! strategies do within a transaction is in [`stocks`], [`segments`] and [`ledger`]; the rest is read and written by [`Store`].
+//! Statements are written once, in the SQL that all three share; [`database`] has the differences. The statements of the strategies,
+//! which run within their transactions, are in [`tables`]; [`Store`] has the others.
 
 mod audit;
+pub(crate) mod database;
 mod error;
-mod goods;
-pub(crate) mod ledger;
-mod mysql;
-mod open;
-mod postgres;
-mod read;
-pub(crate) mod segments;
-mod sqlite;
-pub(crate) mod stocks;
-pub(crate) mod words;
+mod queries;
+mod records;
+pub(crate) mod tables;
 
 pub use audit::{Audit, Violation};
 pub use error::StoreError;
-pub use goods::{Arrival, ArrivalsWanted, Listed, Order, OrderState, Product};
+pub use records::{Arrival, ArrivalFilter, Order, OrderState, Page, Product};
 
-use crate::domain::{Name, PageRequest};
+use crate::domain::{PageRequest, ProductName};
+use database::{Dialect, Pools, mysql, postgres, sqlite};
 use evenkeel::clock::Clock;
 use std::sync::Arc;
 use web::DatabaseUrl;
-use words::{Pools, Words};
 
-/// The tables of one database. Cheap to clone; any number of instances may share a database server.
+/// The tables of one database. Cheap to clone; several instances may share a database server.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -42,7 +36,7 @@ pub(crate) enum Connection {
     Postgres(Pools<sqlx::Postgres>),
 }
 
-/// Calls one generic piece of code with the pools of whichever database this store has.
+/// Evaluates a generic expression with the pools of the store's database.
 macro_rules! with_pools {
     ($store:expr, $pools:ident => $body:expr) => {
         match $store.connection() {
@@ -55,19 +49,19 @@ macro_rules! with_pools {
 pub(crate) use with_pools;
 
 impl Store {
-    /// Connects and brings the tables up to date: this program's own, and those of the library (fences).
+    /// Connects, and upgrades the schema of this program and of the library (fencing tokens).
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database cannot be reached, [`StoreError::NewerSchema`] if a newer version of this
-    /// program has changed it.
+    /// [`StoreError::Unavailable`] if the database is unreachable, [`StoreError::NewerSchema`] if a newer version of this program has
+    /// upgraded the schema.
     pub async fn open(url: &DatabaseUrl, clock: Clock) -> Result<Self, StoreError> {
         let connection = match url {
             DatabaseUrl::Sqlite(path) => Connection::Sqlite(sqlite::open(path).await?),
-            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::open(url, &clock).await?),
-            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::open(url, &clock).await?),
+            DatabaseUrl::Mysql(url) => Connection::Mysql(mysql::open(url).await?),
+            DatabaseUrl::Postgres(url) => Connection::Postgres(postgres::open(url).await?),
         };
         let store = Self(Arc::new(Inner { connection, clock }));
-        with_pools!(store, pools => evenkeel::sql::migrate(&pools.writer).await).map_err(StoreError::Library)?;
+        with_pools!(store, pools => evenkeel::sql::migrate(&pools.writer).await)?;
         Ok(store)
     }
 
@@ -75,48 +69,48 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NameTaken`]; [`StoreError::Unavailable`].
-    pub async fn add_product(&self, name: &Name) -> Result<Product, StoreError> {
-        with_pools!(self, pools => goods::add(pools, name).await)
+    pub async fn add_product(&self, name: &ProductName) -> Result<Product, StoreError> {
+        with_pools!(self, pools => records::insert_product(pools, name).await)
     }
 
-    /// The product of this name.
+    /// The product with this name.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
-    pub async fn product_named(&self, name: &Name) -> Result<Option<Product>, StoreError> {
-        with_pools!(self, pools => read::product_named(pools, name).await)
+    pub async fn product_named(&self, name: &ProductName) -> Result<Option<Product>, StoreError> {
+        with_pools!(self, pools => queries::product_named(pools, name).await)
     }
 
-    /// The product of this number.
+    /// The product with this number.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn product(&self, id: i64) -> Result<Option<Product>, StoreError> {
-        with_pools!(self, pools => read::product(pools, id).await)
+        with_pools!(self, pools => queries::product(pools, id).await)
     }
 
     /// One page of the products with their stock, by name.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
-    pub async fn products(&self, page: PageRequest) -> Result<Listed<Product>, StoreError> {
-        with_pools!(self, pools => read::products(pools, page).await)
+    pub async fn products(&self, page: PageRequest) -> Result<Page<Product>, StoreError> {
+        with_pools!(self, pools => queries::products(pools, page).await)
     }
 
     /// A page of arrivals, newest first.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
-    pub async fn arrivals(&self, wanted: &ArrivalsWanted, page: PageRequest) -> Result<Listed<Arrival>, StoreError> {
-        with_pools!(self, pools => read::arrivals(pools, wanted, page).await)
+    pub async fn arrivals(&self, filter: &ArrivalFilter, page: PageRequest) -> Result<Page<Arrival>, StoreError> {
+        with_pools!(self, pools => queries::arrivals(pools, filter, page).await)
     }
 
-    /// The order of this id.
+    /// The order with this id.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn order(&self, id: &str) -> Result<Option<Order>, StoreError> {
-        with_pools!(self, pools => read::order(pools, id).await)
+        with_pools!(self, pools => queries::order(pools, id).await)
     }
 
     /// The newest orders, at most `limit`.
@@ -124,13 +118,10 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn orders(&self, limit: u32) -> Result<Vec<Order>, StoreError> {
-        with_pools!(self, pools => read::orders(pools, limit).await)
+        with_pools!(self, pools => queries::orders(pools, limit).await)
     }
 
-    /// Compares what the tables say of a product's stock with each other and with the rule; see [`Audit`].
-    ///
-    /// Exact while nothing changes the product; a change under way is taken whole or not at all where the database gives a
-    /// snapshot (all of them do).
+    /// Audits a product in one snapshot of the database; see [`Audit`].
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -138,15 +129,15 @@ impl Store {
         with_pools!(self, pools => audit::audit(pools, commodity, cap).await)
     }
 
-    /// Asks the database for a sign of life.
+    /// Checks that the database responds.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn ping(&self) -> Result<(), StoreError> {
-        with_pools!(self, pools => read::ping(pools).await)
+        with_pools!(self, pools => queries::ping(pools).await)
     }
 
-    /// Closes the connections; for SQLite also folds the write-ahead log into the file.
+    /// Closes the connections. On SQLite, this also checkpoints the write-ahead log.
     pub async fn close(&self) {
         with_pools!(self, pools => pools.close().await);
     }
@@ -156,14 +147,14 @@ impl Store {
         &self.0.connection
     }
 
-    /// Now, in milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.0.clock.unix_ms()
     }
 }
 
-/// A connection for reading.
-pub(crate) async fn reader<DB: Words>(pools: &Pools<DB>) -> Result<sqlx::pool::PoolConnection<DB>, StoreError> {
+/// A connection for queries.
+pub(crate) async fn reader<DB: Dialect>(pools: &Pools<DB>) -> Result<sqlx::pool::PoolConnection<DB>, StoreError> {
     Ok(pools.reader.acquire().await?)
 }

@@ -1,32 +1,32 @@
-//! One statement that changes the row only where the rule holds. The database does the arithmetic, so nothing that was read can be
-//! out of date; it only works where the rule can be said in one statement.
+//! `conditional-update`: one `UPDATE` whose `WHERE` clause contains the rule. The database computes the new quantity, so nothing that
+//! was read can be stale. Works only if one statement can express the rule.
 
-use super::attempt::{Done, Stop};
-use super::tools::Tools;
-use super::whole;
-use crate::domain::Change;
-use crate::store::stocks;
-use crate::store::words::{Pools, Words};
+use super::context::StrategyContext;
+use super::retry::{AttemptError, Committed};
+use super::single_row;
+use crate::domain::StockChange;
+use crate::store::database::{Dialect, Pools};
+use crate::store::tables::stocks;
 
-pub(super) async fn once<DB: Words>(
+pub(super) async fn attempt<DB: Dialect>(
     pools: &Pools<DB>,
-    tools: &Tools,
-    change: &Change,
+    context: &StrategyContext,
+    change: &StockChange,
     now_ms: i64,
-) -> Result<Done, Stop> {
-    let mut transaction = pools.begin().await.map_err(Stop::of::<DB>)?;
-    let is_changed = stocks::change::<DB>(&mut transaction, change, tools.cap).await.map_err(Stop::of::<DB>)?;
-    let read = stocks::read::<DB>(&mut transaction, change.commodity).await.map_err(Stop::of::<DB>)?;
+) -> Result<Committed, AttemptError> {
+    let mut transaction = pools.begin().await?;
+    let is_changed = stocks::change::<DB>(&mut transaction, change, context.cap).await?;
+    let read = stocks::read::<DB>(&mut transaction, change.commodity).await?;
     let stock = stocks::present(read, change.commodity)?;
     if !is_changed {
         if stock.is_split {
-            return Err(Stop::IsSplit);
+            return Err(AttemptError::IsSplit);
         }
-        whole::decided(stock, tools, change)?;
-        // It would have done by now.
-        return Err(Stop::stale());
+        // Returns the rejection, unless another change has made room since the UPDATE.
+        single_row::changed(stock, context, change)?;
+        return Err(AttemptError::stale());
     }
-    let done = whole::note::<DB>(&mut transaction, stock, change, now_ms).await?;
-    transaction.commit().await.map_err(Stop::of_commit::<DB>)?;
-    Ok(done)
+    let committed = single_row::record::<DB>(&mut transaction, stock, change, now_ms).await?;
+    transaction.commit().await.map_err(AttemptError::of_commit)?;
+    Ok(committed)
 }

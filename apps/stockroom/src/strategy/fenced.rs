@@ -1,51 +1,51 @@
-//! A lock outside of the database whose fence the database checks: `redis-lock`, `striped` and `redlock`.
+//! `redis-lock`, `striped` and `redlock`: a lock outside of the database with a fencing token that the database checks.
 //!
-//! The lock keeps the queue in order and away from the database; the fence, stored by the first statement of the transaction,
-//! keeps whoever was paused and lost the lock from overwriting what a later holder has built on.
+//! The lock keeps waiters out of the database. The fencing token, stored by the first statement of the transaction, rejects a holder
+//! that was paused and lost the lock, so that it cannot overwrite the changes of a later holder.
 
-use super::attempt::{ChangeError, Done, Stop};
-use super::stalls::Stall;
-use super::tools::Tools;
-use super::whole;
-use crate::domain::Change;
-use crate::store::stocks;
-use crate::store::words::{Pools, Words};
+use super::context::StrategyContext;
+use super::pauses::PausePoint;
+use super::retry::{AttemptError, ChangeError, Committed};
+use super::single_row;
+use crate::domain::StockChange;
+use crate::store::database::{Dialect, Pools};
+use crate::store::tables::stocks;
 use evenkeel::lock::{Guard, LockBuilder};
 
-pub(super) async fn once<DB: Words>(
+pub(super) async fn attempt<DB: Dialect>(
     pools: &Pools<DB>,
-    tools: &Tools,
+    context: &StrategyContext,
     lock: LockBuilder,
-    change: &Change,
+    change: &StockChange,
     now_ms: i64,
-) -> Result<Done, Stop> {
-    let guard = lock.acquire().await.map_err(|error| Stop::Error(ChangeError::Lock(error)))?;
-    tools.stalls.at(Stall::Acquired).await;
-    let done = held(pools, tools, &guard, change, now_ms).await;
-    // Given back at once, so that the next need not wait for the lease; if that fails, it ends with its lease.
+) -> Result<Committed, AttemptError> {
+    let guard = lock.acquire().await.map_err(|error| AttemptError::Final(ChangeError::Lock(error)))?;
+    context.pauses.at(PausePoint::LockAcquired).await;
+    let result = under_lock(pools, context, &guard, change, now_ms).await;
+    // If the release fails, the lock expires with its lease.
     if let Err(error) = guard.release().await {
-        tracing::debug!(%error, "a lock was not given back");
+        tracing::debug!(%error, "a lock was not released");
     }
-    done
+    result
 }
 
-async fn held<DB: Words>(
+async fn under_lock<DB: Dialect>(
     pools: &Pools<DB>,
-    tools: &Tools,
+    context: &StrategyContext,
     guard: &Guard,
-    change: &Change,
+    change: &StockChange,
     now_ms: i64,
-) -> Result<Done, Stop> {
-    let mut transaction = guard.begin(&pools.writer).await.map_err(Stop::of_fence)?;
-    let connection = transaction.tx().map_err(Stop::of_fence)?;
-    let read = stocks::read::<DB>(connection, change.commodity).await.map_err(Stop::of::<DB>)?;
+) -> Result<Committed, AttemptError> {
+    let mut transaction = guard.begin(&pools.writer).await?;
+    let connection = transaction.tx()?;
+    let read = stocks::read::<DB>(connection, change.commodity).await?;
     let stock = stocks::present(read, change.commodity)?;
     if stock.is_split {
-        return Err(Stop::IsSplit);
+        return Err(AttemptError::IsSplit);
     }
-    let Some(done) = whole::write::<DB>(connection, tools, stock, change, now_ms).await? else {
-        return Err(Stop::Interference);
+    let Some(committed) = single_row::write::<DB>(connection, context, stock, change, now_ms).await? else {
+        return Err(AttemptError::Interference);
     };
-    transaction.commit().await.map_err(Stop::of_fence)?;
-    Ok(done)
+    transaction.commit().await?;
+    Ok(committed)
 }

@@ -1,24 +1,24 @@
-//! The ways to change a stock while others do: one file each.
+//! The locking strategies: one file each.
 //!
-//! Every strategy writes the stock, its cause and its movement in one transaction, and every safe one looks at the row's version
-//! when it writes: so requests may choose different ones for the same product. Where a lock promises that nobody else is there,
-//! a version that has moved all the same is counted as interference.
+//! Every strategy writes the stock, the cause and the movements in one transaction. Every safe one also compares the row's version when
+//! it writes, so requests may use different strategies for the same product. A version conflict under a lock that should exclude all
+//! others is counted as an interference.
 
-mod attempt;
 mod conditional;
+mod context;
 mod fenced;
 mod optimistic;
+mod pauses;
 mod pessimistic;
+mod retry;
 mod segmented;
+mod single_row;
 mod split;
-mod stalls;
-mod tools;
 mod unfenced;
-mod whole;
 
-pub use attempt::{ChangeError, Changed};
-pub use stalls::{Stall, Stalls};
-pub use tools::{LockTerms, Tools};
+pub use context::StrategyContext;
+pub use pauses::{PausePoint, Pauses};
+pub use retry::{Applied, ChangeError};
 
-pub(crate) use attempt::change;
+pub(crate) use retry::change;
 pub(crate) use split::join_other_caps;

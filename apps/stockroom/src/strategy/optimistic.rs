@@ -1,29 +1,31 @@
-//! Read, decide, write if nobody wrote in between. Costs nothing while nobody disturbs, and an attempt each time somebody does.
+//! `optimistic`: read, compute, and write if the version is unchanged (compare-and-set). Costs nothing without contention, and an
+//! attempt for every conflict.
 
-use super::attempt::{Done, Stop};
-use super::tools::Tools;
-use super::whole;
-use crate::domain::Change;
-use crate::store::words::{Pools, Words};
-use crate::store::{StoreError, reader, stocks};
+use super::context::StrategyContext;
+use super::retry::{AttemptError, Committed};
+use super::single_row;
+use crate::domain::StockChange;
+use crate::store::database::{Dialect, Pools};
+use crate::store::reader;
+use crate::store::tables::stocks;
 
-pub(super) async fn once<DB: Words>(
+pub(super) async fn attempt<DB: Dialect>(
     pools: &Pools<DB>,
-    tools: &Tools,
-    change: &Change,
+    context: &StrategyContext,
+    change: &StockChange,
     now_ms: i64,
-) -> Result<Done, Stop> {
-    // Read outside: what a transaction would cost is only paid by those who get to write.
-    let read = stocks::read::<DB>(&mut *reader(pools).await?, change.commodity).await;
-    let stock = stocks::present(read.map_err(StoreError::from)?, change.commodity)?;
+) -> Result<Committed, AttemptError> {
+    // Reads outside of a transaction, so that a rejected change needs none.
+    let read = stocks::read::<DB>(&mut *reader(pools).await?, change.commodity).await?;
+    let stock = stocks::present(read, change.commodity)?;
     if stock.is_split {
-        return Err(Stop::IsSplit);
+        return Err(AttemptError::IsSplit);
     }
-    whole::decided(stock, tools, change)?;
-    let mut transaction = pools.begin().await.map_err(Stop::of::<DB>)?;
-    let Some(done) = whole::write::<DB>(&mut transaction, tools, stock, change, now_ms).await? else {
-        return Err(Stop::stale());
+    single_row::changed(stock, context, change)?;
+    let mut transaction = pools.begin().await?;
+    let Some(committed) = single_row::write::<DB>(&mut transaction, context, stock, change, now_ms).await? else {
+        return Err(AttemptError::stale());
     };
-    transaction.commit().await.map_err(Stop::of_commit::<DB>)?;
-    Ok(done)
+    transaction.commit().await.map_err(AttemptError::of_commit)?;
+    Ok(committed)
 }

@@ -1,27 +1,29 @@
-//! Lock the row in the database, read, decide, write. Everybody waits in the database, each with a connection of its own.
+//! `pessimistic`: lock the row (`SELECT .. FOR UPDATE`), compute, write. Waiters wait in the database, each with a connection.
 
-use super::attempt::{Done, Stop};
-use super::tools::Tools;
-use super::whole;
-use crate::domain::Change;
-use crate::store::stocks;
-use crate::store::words::{Pools, Words};
+use super::context::StrategyContext;
+use super::retry::{AttemptError, Committed};
+use super::single_row;
+use crate::domain::StockChange;
+use crate::store::database::{Dialect, Pools};
+use crate::store::tables::stocks;
 
-pub(super) async fn once<DB: Words>(
+pub(super) async fn attempt<DB: Dialect>(
     pools: &Pools<DB>,
-    tools: &Tools,
-    change: &Change,
+    context: &StrategyContext,
+    change: &StockChange,
     now_ms: i64,
-) -> Result<Done, Stop> {
-    let mut transaction = pools.begin().await.map_err(Stop::of::<DB>)?;
-    let locked = stocks::lock::<DB>(&mut transaction, change.commodity).await.map_err(Stop::of::<DB>)?;
+) -> Result<Committed, AttemptError> {
+    // `None`: the server's own limit of lock waits.
+    let mut transaction = context.keel().begin_locking(&pools.writer, None).await?;
+    let connection = transaction.tx()?;
+    let locked = stocks::lock::<DB>(connection, change.commodity).await?;
     let stock = stocks::present(locked, change.commodity)?;
     if stock.is_split {
-        return Err(Stop::IsSplit);
+        return Err(AttemptError::IsSplit);
     }
-    let Some(done) = whole::write::<DB>(&mut transaction, tools, stock, change, now_ms).await? else {
-        return Err(Stop::Interference);
+    let Some(committed) = single_row::write::<DB>(connection, context, stock, change, now_ms).await? else {
+        return Err(AttemptError::Interference);
     };
-    transaction.commit().await.map_err(Stop::of_commit::<DB>)?;
-    Ok(done)
+    transaction.commit().await?;
+    Ok(committed)
 }

@@ -1,10 +1,10 @@
-//! `/api`: what a client can do, and what it is told when it cannot.
+//! The API: its operations and its problems.
 
 use super::server::Server;
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn the_first_arrival_of_a_day_makes_it_and_others_add_to_it() {
+async fn deliveries_of_one_day_are_merged() {
     let server = Server::start().with_products(&["apples"]).await;
     let client = &server.client;
     let body = json!({ "commodityName": "apples", "quantity": 120, "day": "2026-11-21" });
@@ -21,13 +21,13 @@ async fn the_first_arrival_of_a_day_makes_it_and_others_add_to_it() {
     assert_eq!(client.post("/api/arrivals", &next).await.is(201)["stock"], 250);
 
     let listed = client.get("/api/arrivals").await.is(200);
-    assert_eq!(days(&listed), [("2026-11-22", 10), ("2026-11-21", 240)], "newest first, one row a day");
+    assert_eq!(days(&listed), [("2026-11-22", 10), ("2026-11-21", 240)], "newest first, one row per day");
     let product = client.get("/api/products/1").await.is(200);
     assert_eq!(product, json!({ "id": 1, "name": "apples", "quantity": 250, "cap": 1000, "segments": 0 }));
 }
 
 #[tokio::test]
-async fn an_arrival_without_a_day_counts_for_today() {
+async fn arrival_without_day_counts_for_today() {
     let server = Server::start_with(&["--time-zone", "Pacific/Kiritimati"]).with_products(&["apples"]).await;
     let body = json!({ "commodityName": "apples", "quantity": 1 });
     let before = jiff::Zoned::now().in_tz("Pacific/Kiritimati").unwrap().date().to_string();
@@ -37,18 +37,18 @@ async fn an_arrival_without_a_day_counts_for_today() {
 }
 
 #[tokio::test]
-async fn stock_never_passes_its_cap_by_any_strategy() {
+async fn no_strategy_exceeds_the_cap() {
     let server = Server::start_with(&["--cap", "100"]).with_products(&["apples"]).await;
     let client = &server.client;
-    assert_eq!(server.arrive("apples", 90, "2026-11-21").await, 90);
+    assert_eq!(server.receive("apples", 90, "2026-11-21").await, 90);
     for strategy in ["optimistic", "pessimistic", "redis-lock", "striped", "redlock", "conditional-update", "segmented"]
     {
         let arrivals = format!("/api/arrivals?strategy={strategy}");
         let body = |quantity: i64| json!({ "commodityName": "apples", "quantity": quantity, "day": "2026-11-22" });
         let detail = client.post(&arrivals, &body(11)).await.problem(409, "cap_exceeded");
         assert_eq!(detail, "90 in stock; the limit is 100. Nothing was changed.", "{strategy}");
-        let answer = client.post(&arrivals, &body(10)).await;
-        assert_eq!(answer.value()["stock"], 100, "{strategy}: {}", answer.text);
+        let response = client.post(&arrivals, &body(10)).await;
+        assert_eq!(response.value()["stock"], 100, "{strategy}: {}", response.text);
 
         let orders = format!("/api/orders?strategy={strategy}");
         let order = |quantity: i64| json!({ "commodityName": "apples", "quantity": quantity });
@@ -61,33 +61,33 @@ async fn stock_never_passes_its_cap_by_any_strategy() {
 }
 
 #[tokio::test]
-async fn an_order_takes_goods_aside_and_gives_them_back_once() {
+async fn order_reserves_goods_and_is_released_once() {
     let server = Server::start().with_products(&["apples"]).await;
     let client = &server.client;
-    server.arrive("apples", 10, "2026-11-21").await;
-    let answer = client.post("/api/orders", &json!({ "commodityName": "apples", "quantity": 4 })).await;
-    let order = answer.is(201);
+    server.receive("apples", 10, "2026-11-21").await;
+    let response = client.post("/api/orders", &json!({ "commodityName": "apples", "quantity": 4 })).await;
+    let order = response.is(201);
     assert_eq!((&order["state"], &order["stock"]), (&json!("reserved"), &json!(6)));
     let path = format!("/api/orders/{}", order["id"].as_str().unwrap());
-    assert_eq!(answer.header("location"), Some(path.as_str()));
+    assert_eq!(response.header("location"), Some(path.as_str()));
     assert_eq!(client.get(&path).await.is(200)["quantity"], 4);
 
     let release = format!("{path}/release");
     let released = client.post(&format!("{release}?strategy=redis-lock"), &json!({})).await.is(200);
     assert_eq!((&released["state"], &released["stock"]), (&json!("released"), &json!(10)));
     let again = client.post(&release, &json!({})).await.is(200);
-    assert_eq!((&again["state"], again.get("stock")), (&json!("released"), None), "nothing was left to do");
+    assert_eq!((&again["state"], again.get("stock")), (&json!("released"), None), "the order was already released");
     assert_eq!(client.get("/api/products/1").await.is(200)["quantity"], 10);
 }
 
 #[tokio::test]
-async fn arrivals_are_found_by_day_and_product_in_pages() {
+async fn arrivals_are_filtered_and_paged() {
     let server = Server::start().with_products(&["apples", "pears"]).await;
     let client = &server.client;
     for day in 1..=9 {
-        server.arrive("apples", day, &format!("2026-11-{day:02}")).await;
+        server.receive("apples", day, &format!("2026-11-{day:02}")).await;
     }
-    server.arrive("pears", 50, "2026-11-05").await;
+    server.receive("pears", 50, "2026-11-05").await;
     let list = async |query: &str| client.get(&format!("/api/arrivals?{query}")).await.is(200);
     let some = list("startDate=2026-11-04&endDate=2026-11-06&commodityName=apples").await;
     assert_eq!(days(&some), [("2026-11-06", 6), ("2026-11-05", 5), ("2026-11-04", 4)], "both ends are included");
@@ -99,12 +99,12 @@ async fn arrivals_are_found_by_day_and_product_in_pages() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_with_its_field() {
+async fn problem_names_the_invalid_field() {
     let server = Server::start().with_products(&["apples"]).await;
     let client = &server.client;
-    let arrive = async |body: Value| client.post("/api/arrivals", &body).await;
-    let none = arrive(json!({ "commodityName": "plums", "quantity": 1 })).await;
-    assert_eq!(none.problem(404, "unknown_product"), "No product is called \"plums\".");
+    let post = async |body: Value| client.post("/api/arrivals", &body).await;
+    let unknown = post(json!({ "commodityName": "plums", "quantity": 1 })).await;
+    assert_eq!(unknown.problem(404, "unknown_product"), "No product is named \"plums\".");
     for (body, field) in [
         (json!({ "commodityName": "apples", "quantity": 0 }), "quantity"),
         (json!({ "commodityName": "apples", "quantity": -3 }), "quantity"),
@@ -114,17 +114,17 @@ async fn what_is_wrong_is_told_with_its_field() {
         (json!({ "commodityName": "apples" }), "quantity"),
         (json!({ "quantity": 1 }), "commodityName"),
         (json!({ "commodityName": "apples", "quantity": 1, "day": "tomorrow" }), "day"),
-        (json!({ "commodityName": "apples", "quantity": 1, "colour": "red" }), "colour"),
+        (json!({ "commodityName": "apples", "quantity": 1, "color": "red" }), "color"),
     ] {
-        let answer = arrive(body.clone()).await;
-        answer.problem(400, "invalid-input");
-        assert_eq!(answer.value()["errors"][0]["field"], field, "{body}: {}", answer.text);
+        let response = post(body.clone()).await;
+        response.problem(400, "invalid-input");
+        assert_eq!(response.value()["errors"][0]["field"], field, "{body}: {}", response.text);
     }
     let body = json!({ "commodityName": "apples", "quantity": 1 });
     for strategy in ["luck", "unfenced"] {
-        let answer = client.post(&format!("/api/arrivals?strategy={strategy}"), &body).await;
-        answer.problem(400, "invalid-input");
-        assert_eq!(answer.value()["errors"][0]["field"], "strategy");
+        let response = client.post(&format!("/api/arrivals?strategy={strategy}"), &body).await;
+        response.problem(400, "invalid-input");
+        assert_eq!(response.value()["errors"][0]["field"], "strategy");
     }
     let json = "content-type: application/json\r\n";
     client.send("POST", "/api/arrivals", json, "{").await.problem(400, "bad-request");
@@ -136,31 +136,31 @@ async fn what_is_wrong_is_told_with_its_field() {
     client.get("/api/arrivals?commodityName=plums").await.problem(404, "unknown_product");
     client.get("/api/products/7").await.problem(404, "unknown_product");
     client.get("/api/products/x").await.problem(404, "unknown_product");
-    for none in ["none", "%00", "%C3%A4", "019a8f0e-7c1b-7d3a-9c55-0f6a2b1c4d5e"] {
-        client.get(&format!("/api/orders/{none}")).await.problem(404, "unknown_order");
+    for id in ["none", "%00", "%C3%A4", "019a8f0e-7c1b-7d3a-9c55-0f6a2b1c4d5e"] {
+        client.get(&format!("/api/orders/{id}")).await.problem(404, "unknown_order");
     }
     client.post("/api/orders/none/release", &json!({})).await.problem(404, "unknown_order");
     client.post("/api/products", &json!({ "name": "apples" })).await.problem(409, "name_taken");
     client.post("/api/products", &json!({ "name": " " })).await.problem(400, "invalid-input");
     client.send("PATCH", "/api/arrivals", "", "").await.problem(405, "method-not-allowed");
     client.get("/nowhere").await.problem(404, "not-found");
-    assert_eq!(client.get("/api/products/1").await.is(200)["quantity"], 0, "nothing of it changed anything");
+    assert_eq!(client.get("/api/products/1").await.is(200)["quantity"], 0, "the stock is unchanged");
 }
 
 #[tokio::test]
-async fn the_demonstration_is_there_only_if_somebody_asked_for_it() {
+async fn unfenced_strategy_needs_its_flag() {
     let server = Server::start_with(&["--allow-unfenced"]).with_products(&["apples"]).await;
     let body = json!({ "commodityName": "apples", "quantity": 5 });
-    let arrived = server.client.post("/api/arrivals?strategy=unfenced", &body).await.is(201);
-    assert_eq!((&arrived["stock"], &arrived["strategy"]), (&json!(5), &json!("unfenced")));
+    let received = server.client.post("/api/arrivals?strategy=unfenced", &body).await.is(201);
+    assert_eq!((&received["stock"], &received["strategy"]), (&json!(5), &json!("unfenced")));
 }
 
 #[tokio::test]
-async fn a_service_tells_how_it_is_and_stops_when_asked() {
+async fn service_reports_its_state_and_stops_on_sigterm() {
     let mut server = Server::start().with_products(&["apples"]).await;
     assert_eq!(server.client.get("/healthz").await.text, "ok\n");
     assert_eq!(server.client.get("/readyz").await.is(200), json!({ "database": "up", "redis": "embedded" }));
-    server.arrive("apples", 5, "2026-11-21").await;
+    server.receive("apples", 5, "2026-11-21").await;
     let metrics = server.client.get("/metrics").await.text;
     let changes = "stockroom_changes_total{strategy=\"conditional-update\",outcome=\"done\"} 1";
     assert!(metrics.contains(changes), "{metrics}");

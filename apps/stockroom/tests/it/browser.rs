@@ -1,4 +1,4 @@
-//! The page in a real browser, as somebody uses it.
+//! The page in a real browser.
 
 use super::server::Server;
 use serde_json::json;
@@ -12,13 +12,13 @@ async fn open() -> (Server, Browser) {
 }
 
 #[tokio::test]
-async fn goods_are_taken_in_and_found_again() {
+async fn received_goods_are_listed_and_filtered() {
     let (server, browser) = open().await;
     assert_eq!(browser.title().await.unwrap(), "Stock · stockroom");
     browser.wait_for_text(".empty", "No products yet").await.unwrap();
     browser.fill("#name", "apples").await.unwrap();
     browser.click("form[action='/products'] button").await.unwrap();
-    browser.wait_for_text(".notice.good", "apples can be received now.").await.unwrap();
+    browser.wait_for_text(".notice.good", "Added apples.").await.unwrap();
     assert_eq!(browser.texts(".stock tbody td").await.unwrap(), ["apples", "", "0", "100"]);
 
     for (quantity, stock) in [("40", "40"), ("2", "42")] {
@@ -26,21 +26,21 @@ async fn goods_are_taken_in_and_found_again() {
         browser.click("form[action='/arrivals'] button").await.unwrap();
         browser.wait_for_text(".stock tbody tr td:nth-child(3)", stock).await.unwrap();
     }
-    browser.wait_for_text(".notice.good", "The goods are in stock: apples.").await.unwrap();
-    assert_eq!(browser.count(".arrivals tbody tr").await.unwrap(), 1, "two deliveries of one day");
+    browser.wait_for_text(".notice.good", "Received apples.").await.unwrap();
+    assert_eq!(browser.count(".arrivals tbody tr").await.unwrap(), 1, "two deliveries on one day are one arrival");
     assert_eq!(browser.texts(".arrivals tbody td:nth-child(n+2)").await.unwrap(), ["apples", "42", "2"]);
-    // A reload shows the same page again and takes nothing in.
+    // A reload does not repeat the form.
     browser.reload().await.unwrap();
     browser.wait_for_text(".stock tbody tr td:nth-child(3)", "42").await.unwrap();
 
-    server.arrive("apples", 5, "2026-01-31").await;
+    server.receive("apples", 5, "2026-01-31").await;
     server.client.post("/api/products", &json!({ "name": "pears" })).await.is(201);
-    server.arrive("pears", 7, "2026-01-31").await;
+    server.receive("pears", 7, "2026-01-31").await;
     let filtered = "?startDate=2026-01-01&endDate=2026-01-31&commodityName=apples";
     browser.goto(&format!("http://{}/{filtered}", server.client.address)).await.unwrap();
     browser.wait_for_text(".arrivals tbody", "2026-01-31").await.unwrap();
     assert_eq!(browser.texts(".arrivals tbody td").await.unwrap(), ["2026-01-31", "apples", "5", "1"]);
-    assert_eq!(browser.property("#product", "value").await.unwrap(), "apples", "the filter is still there");
+    assert_eq!(browser.property("#product", "value").await.unwrap(), "apples", "the filter is kept");
     assert_eq!(browser.property("#startDate", "value").await.unwrap(), "2026-01-01");
     browser.eval("document.querySelector('#product').value = 'pears'").await.unwrap();
     browser.click("form[role=search] button").await.unwrap();
@@ -49,7 +49,7 @@ async fn goods_are_taken_in_and_found_again() {
 }
 
 #[tokio::test]
-async fn mistakes_are_shown_beside_their_fields_and_can_be_mended() {
+async fn form_errors_are_shown_at_their_fields() {
     let (server, browser) = open().await;
     server.client.post("/api/products", &json!({ "name": "apples" })).await.is(201);
     browser.reload().await.unwrap();
@@ -72,26 +72,34 @@ async fn mistakes_are_shown_beside_their_fields_and_can_be_mended() {
 
     browser.fill("#name", "apples").await.unwrap();
     browser.click("form[action='/products'] button").await.unwrap();
-    browser.wait_for_text("#name-error", "There is a product called \"apples\" already.").await.unwrap();
+    browser.wait_for_text("#name-error", "A product named \"apples\" already exists.").await.unwrap();
 }
 
 #[tokio::test]
 async fn first_screen_offers_samples_and_orders_follow() {
     let (_server, browser) = open().await;
     browser.wait_for_text(".empty", "No products yet").await.unwrap();
-    assert_eq!(browser.count("form[action='/arrivals'], form[action='/orders']").await.unwrap(), 0, "of no use yet");
+    assert_eq!(
+        browser.count("form[action='/arrivals'], form[action='/orders']").await.unwrap(),
+        0,
+        "there is no product yet"
+    );
     browser.click("form[action='/samples'] button").await.unwrap();
     browser.wait_for_text(".stock tbody", "coffee").await.unwrap();
-    assert_eq!(browser.texts(".stock tbody td:nth-child(3)").await.unwrap(), ["100", "40", "100"], "within the cap");
+    assert_eq!(
+        browser.texts(".stock tbody td:nth-child(3)").await.unwrap(),
+        ["100", "40", "100"],
+        "limited by the cap"
+    );
 
     browser.eval("document.querySelector('#orderCommodity').value = 'coffee'").await.unwrap();
     browser.fill("#orderQuantity", "41").await.unwrap();
     browser.click("form[action='/orders'] button").await.unwrap();
     browser.wait_for_text("#orderQuantity-error", "Only 40 in stock").await.unwrap();
-    assert_eq!(browser.count("#quantity-error").await.unwrap(), 0, "the other form is not at fault");
+    assert_eq!(browser.count("#quantity-error").await.unwrap(), 0, "the other form shows no error");
     browser.fill("#orderQuantity", "15").await.unwrap();
     browser.click("form[action='/orders'] button").await.unwrap();
-    browser.wait_for_text(".notice.good", "15 coffee are reserved.").await.unwrap();
+    browser.wait_for_text(".notice.good", "Reserved 15 coffee.").await.unwrap();
     assert_eq!(browser.texts(".stock tbody td:nth-child(3)").await.unwrap(), ["100", "25", "100"]);
     assert_eq!(
         browser.texts(".orders tbody td:nth-child(n+2)").await.unwrap(),
@@ -99,7 +107,7 @@ async fn first_screen_offers_samples_and_orders_follow() {
     );
 
     browser.click(".orders button").await.unwrap();
-    browser.wait_for_text(".notice.good", "15 coffee are in stock again.").await.unwrap();
+    browser.wait_for_text(".notice.good", "Released 15 coffee: back in stock.").await.unwrap();
     assert_eq!(browser.texts(".stock tbody td:nth-child(3)").await.unwrap(), ["100", "40", "100"]);
     assert_eq!(browser.texts(".orders tbody td:nth-child(4)").await.unwrap(), ["Released"]);
     assert_eq!(browser.console().await.unwrap().iter().filter(|line| !line.contains("409")).count(), 0);
@@ -113,10 +121,10 @@ async fn pages_fit_every_width_in_light_and_dark() {
     let empty = [Shot::new("empty", &home)];
     fits(&browser, &empty).await.unwrap();
     for name in
-        ["apples", &"w".repeat(100), "a name of several words that goes on and on until it takes more than one line"]
+        ["apples", &"w".repeat(100), "a long name of several words that wraps to more than one line on a narrow screen"]
     {
         server.client.post("/api/products", &json!({ "name": name })).await.is(201);
-        server.arrive(name, 900_000, "2026-11-21").await;
+        server.receive(name, 900_000, "2026-11-21").await;
         let order = json!({ "commodityName": name, "quantity": 100_000 });
         server.client.post("/api/orders", &order).await.is(201);
     }
@@ -130,11 +138,11 @@ async fn pages_fit_every_width_in_light_and_dark() {
 }
 
 #[tokio::test]
-async fn the_documentation_explains_every_problem() {
+async fn documentation_explains_every_problem() {
     let (server, browser) = open().await;
     browser.goto(&format!("http://{}/docs#cap_exceeded", server.client.address)).await.unwrap();
-    browser.wait_for_text("#cap_exceeded", "There would be more of the product").await.unwrap();
-    browser.wait_for_text("#conflict", "Others changed the same product").await.unwrap();
+    browser.wait_for_text("#cap_exceeded", "would exceed its limit").await.unwrap();
+    browser.wait_for_text("#conflict", "Every attempt conflicted").await.unwrap();
     browser.goto(&format!("http://{}/nowhere", server.client.address)).await.unwrap();
-    browser.wait_for_text("h1", "Nothing here").await.unwrap();
+    browser.wait_for_text("h1", "Not found").await.unwrap();
 }

@@ -1,60 +1,60 @@
-//! Requests with JSON, each on a connection of its own.
+//! An HTTP client for JSON. Each request opens a connection.
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Sends requests to one server.
+/// A client of one server.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     /// `HOST:PORT`
     pub(super) address: String,
 }
 
-/// What a server answered.
+/// A response.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) status: u16,
     head: String,
     pub(super) text: String,
 }
 
 impl Client {
-    pub(super) async fn get(&self, path: &str) -> Answer {
+    pub(super) async fn get(&self, path: &str) -> Response {
         self.send("GET", path, "", "").await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Response {
         self.send("POST", path, "content-type: application/json\r\n", &body.to_string()).await
     }
 
-    /// Sends one request with these header lines.
-    pub(super) async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+    /// Sends a request with these header lines.
+    pub(super) async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Response {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n{body}",
             self.address,
             body.len()
         );
-        self.answer(&request).await.unwrap()
+        self.response(&request).await.unwrap()
     }
 
-    /// `None` if the connection ended without an answer, as one may that is idle while the service opens.
-    pub(super) async fn try_get(&self, path: &str) -> Option<Answer> {
+    /// `None` if the connection closes without a response, as it may while the service restarts its listener.
+    pub(super) async fn try_get(&self, path: &str) -> Option<Response> {
         let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.address);
-        self.answer(&request).await
+        self.response(&request).await
     }
 
-    async fn answer(&self, request: &str) -> Option<Answer> {
+    async fn response(&self, request: &str) -> Option<Response> {
         let mut stream = TcpStream::connect(&self.address).await.ok()?;
         stream.write_all(request.as_bytes()).await.ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.ok()?;
-        let (head, text) = answer.split_once("\r\n\r\n")?;
-        Some(Answer { status: head[9..12].parse().unwrap(), head: head.to_lowercase(), text: text.to_owned() })
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.ok()?;
+        let (head, text) = response.split_once("\r\n\r\n")?;
+        Some(Response { status: head[9..12].parse().unwrap(), head: head.to_lowercase(), text: text.to_owned() })
     }
 }
 
-impl Answer {
+impl Response {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
@@ -63,7 +63,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|why| panic!("{why}: {}", self.text))
     }
 
-    /// Checks that this is a problem document of the kind named last in `type`, and answers its detail.
+    /// Checks that this is a problem document whose `type` ends with `slug`, and returns its detail.
     #[track_caller]
     pub(super) fn problem(&self, status: u16, slug: &str) -> String {
         assert_eq!(self.status, status, "{}", self.text);
@@ -75,7 +75,7 @@ impl Answer {
         problem["detail"].as_str().unwrap().to_owned()
     }
 
-    /// Checks the status and answers the body.
+    /// Checks the status and returns the body.
     #[track_caller]
     pub(super) fn is(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);

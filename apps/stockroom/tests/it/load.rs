@@ -1,4 +1,4 @@
-//! `stockroom load`, in small.
+//! `stockroom load` with few operations.
 
 use serde_json::Value;
 use std::process::{Command, Output};
@@ -13,16 +13,16 @@ fn rows(output: &Output) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"))).collect()
 }
 
-/// Nothing was lost, and each row of a day took several deliveries.
+/// No change was lost, and deliveries of one day were merged.
 #[track_caller]
 fn assert_sound(row: &Value) {
     assert_eq!(row["violations"], 0, "{row}");
     assert!(row["p99_ms"].as_f64() >= row["p50_ms"].as_f64() && row["p50_ms"].as_f64() > Some(0.0), "{row}");
-    assert!(row["deliveries"].as_i64() > row["days"].as_i64(), "same-day arrivals are merged: {row}");
+    assert!(row["deliveries"].as_i64() > row["days"].as_i64(), "deliveries of one day are merged: {row}");
 }
 
 #[test]
-fn in_one_process_no_strategy_breaks_the_rule() {
+fn no_strategy_breaks_the_rule_in_one_process() {
     let output = load(&["--operations", "300", "--in-flight", "60", "--products", "2", "--cap", "200", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let rows = rows(&output);
@@ -38,10 +38,9 @@ fn in_one_process_no_strategy_breaks_the_rule() {
     }
 }
 
-/// Workers used to be stopped at any moment: most of the time none of their locks was between reading and writing, and the
-/// demonstration of what goes wrong without a fence often showed nothing.
+/// Regression: workers were paused at random times, so that a pause rarely hit a held lock and `unfenced` often lost nothing.
 #[tokio::test]
-async fn workers_are_paused_and_killed_and_only_the_demonstration_loses_changes() {
+async fn only_unfenced_loses_changes_of_paused_workers() {
     let (redis, database) = (redis().await.unwrap(), mariadb_database().await.unwrap());
     let small = ["--operations", "400", "--in-flight", "40", "--workers", "2", "--cap", "200", "--json"];
     let on = ["--redis", &redis.url, "--database", &database.url];
@@ -54,21 +53,21 @@ async fn workers_are_paused_and_killed_and_only_the_demonstration_loses_changes(
         assert!(row["paused"].as_u64() > Some(0) && row["killed"].as_u64() > Some(0), "{row}");
     }
     let (demonstration, sound) = rows.split_last().unwrap();
-    // A worker that was paused finds some of its connections ended by the server: those changes fail, and are not lost.
+    // The server closes connections of paused workers: their changes fail, which is not a lost update.
     sound.iter().for_each(assert_sound);
     assert!(demonstration["violations"].as_u64() > Some(0), "{demonstration}");
 }
 
 #[test]
-fn what_a_load_needs_is_one_sentence() {
-    for (arguments, why) in [
-        (&["--redis", "redis://127.0.0.1:1"][..], "a load runs on a Redis and a database server"),
-        (&["--strategy", "luck"], "there is no strategy \"luck\""),
-        (&["--operations", "0"], "at least one operation"),
+fn invalid_load_flags_are_reported_in_one_line() {
+    for (arguments, expected) in [
+        (&["--redis", "redis://127.0.0.1:1"][..], "a load needs both --redis and --database"),
+        (&["--strategy", "luck"], "unknown strategy \"luck\""),
+        (&["--operations", "0"], "must be at least 1"),
     ] {
         let output = load(arguments);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{told}");
-        assert!(told.contains(why), "{told}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }

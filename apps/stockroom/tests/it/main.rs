@@ -1,4 +1,4 @@
-//! Tests of the stockroom: over HTTP, in a browser, and from within where faults are to hit at one place.
+//! Tests of the stockroom: over HTTP, in a browser, and in this process where a fault must occur at one point.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by panicking")]
 
 mod api;
@@ -6,10 +6,10 @@ mod browser;
 mod client;
 mod documents;
 mod fleet;
+mod in_process;
 mod load;
 mod outage;
 mod paused;
-mod room;
 mod server;
 mod start;
 mod strategies;

@@ -1,4 +1,4 @@
-//! The service starts while its servers are away, says what is missing, and recovers by itself.
+//! The service starts while its servers are down, reports what is missing, and recovers without a restart.
 
 use super::client::Client;
 use super::server::Server;
@@ -8,18 +8,18 @@ use testkit::{Door, eventually, park};
 
 async fn becomes_ready(client: &Client, redis: &str) {
     let ready = eventually("the service is ready", || async {
-        let answer = client.try_get("/readyz").await?;
-        (answer.status == 200 && answer.value()["redis"] == redis).then_some(())
+        let response = client.try_get("/readyz").await?;
+        (response.status == 200 && response.value()["redis"] == redis).then_some(())
     });
     ready.await.unwrap();
 }
 
-/// The database and the Redis are away at the start, or the database alone.
-async fn starts_without(url: &str, is_redis_away: bool) {
+/// The database is down at the start, with or without Redis.
+async fn starts_while_down(url: &str, is_redis_down: bool) {
     let redis = park::redis().await.unwrap();
     let (door, redis_door) = (Door::closed(url).unwrap(), Door::closed(&redis.url).unwrap());
-    let state = if is_redis_away { "down" } else { "up" };
-    if !is_redis_away {
+    let state = if is_redis_down { "down" } else { "up" };
+    if !is_redis_down {
         redis_door.open();
     }
     let arguments = ["--database", &door.url(url).unwrap(), "--redis", &redis_door.url(&redis.url).unwrap()];
@@ -35,32 +35,32 @@ async fn starts_without(url: &str, is_redis_away: bool) {
     let page = server.client.send("GET", "/", "accept: text/html\r\n", "").await;
     assert!(page.status == 503 && page.text.contains("cannot open the database"), "{}", page.text);
     assert!(server.log().contains("cannot open the database"), "{}", server.log());
-    assert_eq!(server.log().contains("Redis is away"), is_redis_away, "{}", server.log());
+    assert_eq!(server.log().contains("Redis is away"), is_redis_down, "{}", server.log());
     door.open();
     becomes_ready(&server.client, state).await;
     let server = server.with_products(&["tea"]).await;
     redis_door.open();
     becomes_ready(&server.client, "up").await;
-    assert_eq!(server.arrive("tea", 5, "2026-11-21").await, 5);
+    assert_eq!(server.receive("tea", 5, "2026-11-21").await, 5);
 }
 
 #[tokio::test]
-async fn service_starts_while_mariadb_or_redis_too_is_away() {
-    for is_redis_away in [false, true] {
-        starts_without(&park::mariadb_database().await.unwrap().url, is_redis_away).await;
+async fn service_starts_while_mariadb_is_down_with_or_without_redis() {
+    for is_redis_down in [false, true] {
+        starts_while_down(&park::mariadb_database().await.unwrap().url, is_redis_down).await;
     }
 }
 
 #[tokio::test]
-async fn service_starts_while_postgres_or_redis_too_is_away() {
-    for is_redis_away in [false, true] {
-        starts_without(&park::postgres_database().await.unwrap().url, is_redis_away).await;
+async fn service_starts_while_postgres_is_down_with_or_without_redis() {
+    for is_redis_down in [false, true] {
+        starts_while_down(&park::postgres_database().await.unwrap().url, is_redis_down).await;
     }
 }
 
-/// Only the strategy that needs the servers waits for them.
+/// Only `redlock` fails until its servers are up.
 #[tokio::test]
-async fn service_starts_while_the_servers_of_its_redlock_are_away() {
+async fn service_starts_while_redlock_servers_are_down() {
     let servers = tokio::join!(
         Redis::start(RedisOptions::new()),
         Redis::start(RedisOptions::new()),
@@ -78,13 +78,13 @@ async fn service_starts_while_the_servers_of_its_redlock_are_away() {
     arguments.extend(["--redis".to_owned(), redis.url.clone()]);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let server = Server::start_with(&arguments).with_products(&["tea"]).await;
-    assert_eq!(server.arrive("tea", 5, "2026-11-21").await, 5);
+    assert_eq!(server.receive("tea", 5, "2026-11-21").await, 5);
     let body = json!({ "commodityName": "tea", "quantity": 1 });
-    let refused = server.client.post("/api/arrivals?strategy=redlock", &body).await;
-    assert_eq!(refused.status, 503, "{}", refused.text);
+    let rejected = server.client.post("/api/arrivals?strategy=redlock", &body).await;
+    assert_eq!(rejected.status, 503, "{}", rejected.text);
     doors.iter().for_each(Door::open);
-    let taken = eventually("the redlock is there", || async {
+    let received = eventually("redlock is available", || async {
         (server.client.post("/api/arrivals?strategy=redlock", &body).await.status / 100 == 2).then_some(())
     });
-    taken.await.unwrap();
+    received.await.unwrap();
 }

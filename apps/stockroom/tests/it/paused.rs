@@ -1,22 +1,25 @@
-//! The classical accident: a holder stands still for longer than its lease, and wakes up in the middle of its work.
+//! A lock holder is paused for longer than its lease and resumes in the middle of its change.
 
-use super::room::{arrive, is_sound, room};
+use super::in_process::{assert_sound, open, receive};
 use evenkeel::Keel;
+use evenkeel::lock::LockTerms;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use stockroom::domain::Strategy;
 use stockroom::service::Service;
 use stockroom::store::Violation;
-use stockroom::strategy::{LockTerms, Stalls};
+use stockroom::strategy::Pauses;
 use testkit::park::{mariadb_database, postgres_database, sqlite_database};
 use tokio::sync::Notify;
 
-/// Nobody holds a lock for longer; who waits for it gets it then, while the first one still stands where it was held up.
-const TERMS: LockTerms =
-    LockTerms { ttl: Duration::from_millis(500), max_hold: Duration::from_millis(500), wait: Duration::from_secs(30) };
+/// The maximum hold time makes the paused holder lose its lock: within one process, renewals would continue during the pause.
+fn lock_terms() -> LockTerms {
+    let lease = Duration::from_millis(500);
+    LockTerms::default().ttl(lease).max_hold(lease).wait(Duration::from_secs(30))
+}
 
-/// Holds up the first that comes.
+/// Pauses the first change.
 #[derive(Clone, Default)]
 struct Gate(Arc<Inner>);
 
@@ -28,9 +31,9 @@ struct Inner {
 }
 
 impl Gate {
-    fn stalls(&self) -> Stalls {
+    fn pauses(&self) -> Pauses {
         let gate = self.clone();
-        Stalls::new(move |_| {
+        Pauses::new(move |_| {
             let gate = gate.clone();
             async move {
                 if !gate.0.is_used.swap(true, Ordering::SeqCst) {
@@ -42,71 +45,71 @@ impl Gate {
     }
 }
 
-/// One holder takes 7 in and is held up with its lock; its lease ends; another takes 5 in; the first wakes up.
-async fn accident(url: &str, strategy: Strategy) -> Service {
+/// One holder receives 7 and is paused; its lease expires; another receives 5; the first resumes.
+async fn pause_a_holder(url: &str, strategy: Strategy) -> Service {
     let keel = Keel::memory();
     let gate = Gate::default();
-    let service = room(url, &keel, |tools| {
-        tools.terms = TERMS;
-        tools.stalls = gate.stalls();
+    let service = open(url, &keel, |context| {
+        context.lock_terms = lock_terms();
+        context.pauses = gate.pauses();
     })
     .await;
     service.add_product("apples").await.unwrap();
     let paused = tokio::spawn({
         let service = service.clone();
-        async move { arrive(&service, "apples", 7, strategy).await }
+        async move { receive(&service, "apples", 7, strategy).await }
     });
     gate.0.entered.notified().await;
-    assert_eq!(arrive(&service, "apples", 5, strategy).await.unwrap().changed.quantity, 5);
+    assert_eq!(receive(&service, "apples", 5, strategy).await.unwrap().applied.quantity, 5);
     gate.0.opened.notify_one();
     paused.await.unwrap().unwrap();
     service
 }
 
-/// Without the fence the paused holder writes what it worked out from the state before the other one.
+/// Without a fencing token, the paused holder overwrites the other change.
 async fn loses(url: &str) {
-    let service = accident(url, Strategy::Unfenced).await;
+    let service = pause_a_holder(url, Strategy::Unfenced).await;
     let audit = service.audit("apples").await.unwrap();
-    assert_eq!(audit.quantity, 7, "5 of 12 are gone");
+    assert_eq!(audit.quantity, 7, "5 of 12 are lost");
     assert!(audit.violations.contains(&Violation::Ledger { stock: 7, ledger: 12 }), "{audit:?}");
     assert!(audit.violations.contains(&Violation::Lost { slot: 0, version: 1 }), "{audit:?}");
 }
 
-/// With it, the paused holder is refused, takes the lock again, and works it out anew.
+/// With a fencing token, the paused holder is rejected and retries.
 async fn keeps(url: &str, strategy: Strategy) {
-    let service = accident(url, strategy).await;
-    is_sound(&service, "apples", 12).await;
+    let service = pause_a_holder(url, strategy).await;
+    assert_sound(&service, "apples", 12).await;
 }
 
 #[tokio::test]
-async fn a_lock_that_nobody_checks_loses_a_change_on_sqlite() {
+async fn unfenced_lock_loses_a_change_on_sqlite() {
     loses(&sqlite_database().unwrap().url).await;
 }
 
 #[tokio::test]
-async fn a_lock_that_nobody_checks_loses_a_change_on_mariadb() {
+async fn unfenced_lock_loses_a_change_on_mariadb() {
     loses(&mariadb_database().await.unwrap().url).await;
 }
 
 #[tokio::test]
-async fn a_lock_that_nobody_checks_loses_a_change_on_postgres() {
+async fn unfenced_lock_loses_a_change_on_postgres() {
     loses(&postgres_database().await.unwrap().url).await;
 }
 
 #[tokio::test]
-async fn a_fence_keeps_both_changes_on_sqlite() {
+async fn fencing_token_prevents_a_lost_update_on_sqlite() {
     keeps(&sqlite_database().unwrap().url, Strategy::RedisLock).await;
     keeps(&sqlite_database().unwrap().url, Strategy::Striped).await;
 }
 
 #[tokio::test]
-async fn a_fence_keeps_both_changes_on_mariadb() {
+async fn fencing_token_prevents_a_lost_update_on_mariadb() {
     keeps(&mariadb_database().await.unwrap().url, Strategy::RedisLock).await;
     keeps(&mariadb_database().await.unwrap().url, Strategy::Striped).await;
 }
 
 #[tokio::test]
-async fn a_fence_keeps_both_changes_on_postgres() {
+async fn fencing_token_prevents_a_lost_update_on_postgres() {
     keeps(&postgres_database().await.unwrap().url, Strategy::RedisLock).await;
     keeps(&postgres_database().await.unwrap().url, Strategy::Striped).await;
 }

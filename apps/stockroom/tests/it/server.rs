@@ -1,4 +1,4 @@
-//! The real program, listening on a free port.
+//! The program, listening on a free port.
 
 use super::client::Client;
 use serde_json::json;
@@ -15,12 +15,12 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// With nothing but a folder: SQLite and the embedded store.
+    /// Starts on SQLite and embedded locks.
     pub(super) fn start() -> Server {
         Server::start_with(&[])
     }
 
-    /// With more arguments.
+    /// Starts with arguments.
     pub(super) fn start_with(arguments: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let launch = Launch::new(env!("CARGO_BIN_EXE_stockroom"), folder.path().join("log"))
@@ -36,12 +36,12 @@ impl Server {
         Server { child, client: Client { address }, folder }
     }
 
-    /// What it logged.
+    /// The log.
     pub(super) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Where its data is.
+    /// The folder of the log and the data.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -54,11 +54,11 @@ impl Server {
         self
     }
 
-    /// Takes goods in, and answers what the stock is then.
-    pub(super) async fn arrive(&self, name: &str, quantity: i64, day: &str) -> i64 {
+    /// Receives goods and returns the stock.
+    pub(super) async fn receive(&self, name: &str, quantity: i64, day: &str) -> i64 {
         let body = json!({ "commodityName": name, "quantity": quantity, "day": day });
-        let answer = self.client.post("/api/arrivals", &body).await;
-        assert!(matches!(answer.status, 200 | 201), "{}", answer.text);
-        answer.value()["stock"].as_i64().unwrap()
+        let response = self.client.post("/api/arrivals", &body).await;
+        assert!(matches!(response.status, 200 | 201), "{}", response.text);
+        response.value()["stock"].as_i64().unwrap()
     }
 }

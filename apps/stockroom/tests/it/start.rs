@@ -1,4 +1,4 @@
-//! How the program starts, and what keeps it from starting.
+//! Help, and errors at the start.
 
 use super::server::Server;
 use sqlx::{Connection, PgConnection};
@@ -12,23 +12,23 @@ fn run(folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, String, St
 }
 
 #[test]
-fn help_tells_what_there_is() {
+fn help_matches_its_snapshots() {
     let folder = tempfile::tempdir().unwrap();
-    let told = |arguments: &[&str]| {
+    let help = |arguments: &[&str]| {
         let (code, out, err) = run(folder.path(), arguments);
         assert_eq!(code, Some(0), "{err}");
         out
     };
-    insta::assert_snapshot!("help", told(&["--help"]));
-    insta::assert_snapshot!("help_load", told(&["load", "--help"]));
-    assert_eq!(told(&["--version"]), format!("stockroom {}\n", env!("CARGO_PKG_VERSION")));
+    insta::assert_snapshot!("help", help(&["--help"]));
+    insta::assert_snapshot!("help_load", help(&["load", "--help"]));
+    assert_eq!(help(&["--version"]), format!("stockroom {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
-fn what_is_wrong_at_the_start_is_one_sentence() {
+fn startup_error_is_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("wrong.toml"), "listen = \"127.0.0.1:0\"\nlissen = 1\n").unwrap();
-    for (arguments, why) in [
+    for (arguments, expected) in [
         (&["--frobnicate"][..], "unexpected argument '--frobnicate' found"),
         (&["--listen", "nonsense"], "cannot listen on nonsense: "),
         (
@@ -37,31 +37,31 @@ fn what_is_wrong_at_the_start_is_one_sentence() {
         ),
         (&["--config", "gone.toml"], "cannot read the settings file gone.toml: "),
         (&["--config", "wrong.toml"], "wrong.toml, line 2: unknown field `lissen`"),
-        (&["--database", "oracle:x"], "the setting \"database\" is wrong: a database is given as mysql://"),
+        (&["--database", "oracle:x"], "the setting \"database\" is wrong: expected mysql://"),
         (&["--strategy", "unfenced"], "the setting \"strategy\" is wrong: unfenced loses changes"),
         (&["--stripes", "0"], "the setting \"stripes\" is wrong"),
     ] {
         let listen = if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };
         let (code, out, err) = run(folder.path(), &[listen, arguments].concat());
         assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1), "{arguments:?}: {err}");
-        assert!(err.starts_with("stockroom: ") && err.contains(why) && !err.contains("secret"), "{err}");
+        assert!(err.starts_with("stockroom: ") && err.contains(expected) && !err.contains("secret"), "{err}");
     }
 }
 
-/// The tables were made first, and the refusal stood below what the log said of them.
+/// Regression: the tables were created first, and the error was hidden below the log of the migrations.
 #[tokio::test]
-async fn server_that_refuses_is_told_before_anything_is_made() {
+async fn redis_error_is_reported_before_tables_are_created() {
     let (postgres, redis) = (postgres_database().await.unwrap(), redis().await.unwrap());
     let wrong = redis.url.replace("redis://", "redis://nobody:wrong@");
     let folder = tempfile::tempdir().unwrap();
-    for (setting, why) in [
+    for (setting, expected) in [
         ("--redis", "cannot use Redis: Redis refused: WRONGPASS"),
         ("--redlock", "cannot use the servers for redlock: Redis refused: WRONGPASS"),
     ] {
         let arguments = ["--listen", "127.0.0.1:0", "--database", &postgres.url, setting, &wrong];
         let (code, out, err) = run(folder.path(), &arguments);
         assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1), "{err}");
-        assert!(err.starts_with("stockroom: ") && err.contains(why), "{err}");
+        assert!(err.starts_with("stockroom: ") && err.contains(expected), "{err}");
     }
     let mut connection = PgConnection::connect(&postgres.url).await.unwrap();
     let tables = sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()");
@@ -69,7 +69,7 @@ async fn server_that_refuses_is_told_before_anything_is_made() {
 }
 
 #[tokio::test]
-async fn a_data_folder_in_use_is_refused() {
+async fn data_folder_in_use_is_rejected() {
     let server = Server::start();
     let data = server.folder().join("data");
     let (code, _, err) = run(server.folder(), &["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);

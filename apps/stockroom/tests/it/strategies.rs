@@ -1,24 +1,24 @@
-//! Every strategy on every database: alone, and all of them side by side on one product.
+//! Every strategy on every database: alone, and all of them on the same product.
 
-use super::room::{arrive, is_sound, room};
+use super::in_process::{assert_sound, open, receive};
 use evenkeel::Keel;
 use evenkeel::lock::Redlock;
 use std::sync::Arc;
-use stockroom::domain::{RefusedChange, Strategy};
+use stockroom::domain::{ChangeRejected, Strategy};
 use stockroom::service::{Service, ServiceError};
 use stockroom::strategy::ChangeError;
 use testkit::park::{SharedRedis, mariadb_database, postgres_database, redis, sqlite_database};
 use tokio::task::JoinSet;
 
-/// Changes by each strategy, and how many of them are made at once.
+/// Number of concurrent changes.
 const CHANGES: i64 = 24;
 
 const CAP: i64 = 50;
 
-async fn suite(url: &str, keel: &Keel) {
-    let service = room(url, keel, |tools| {
-        tools.cap = CAP;
-        tools.redlock = Some(Redlock::memory(5).unwrap());
+async fn all_strategies(url: &str, keel: &Keel) {
+    let service = open(url, keel, |context| {
+        context.cap = CAP;
+        context.redlock = Some(Redlock::memory(5).unwrap());
     })
     .await;
     let offered: Vec<Strategy> =
@@ -26,33 +26,33 @@ async fn suite(url: &str, keel: &Keel) {
     for strategy in &offered {
         let name = format!("only {strategy}");
         service.add_product(&name).await.unwrap();
-        crowd(&service, &name, &[*strategy]).await;
+        fill_and_empty(&service, &name, &[*strategy]).await;
     }
     service.add_product("all").await.unwrap();
-    crowd(&service, "all", &offered).await;
-    crowd(&service, "all", &offered).await;
-    an_order_is_released_once(&service, &offered).await;
+    fill_and_empty(&service, "all", &offered).await;
+    fill_and_empty(&service, "all", &offered).await;
+    release_concurrently(&service, &offered).await;
     service.store().close().await;
 }
 
-/// Many take in three each, until there is no more room; then many take two each, until there is nothing left.
-async fn crowd(service: &Service, name: &str, strategies: &[Strategy]) {
-    let arrived = at_once(service, name, strategies, |service, name, strategy| async move {
-        arrive(&service, &name, 3, strategy).await.map(|arrived| arrived.changed.quantity)
+/// Concurrent deliveries of 3 reach the cap; then concurrent orders of 2 empty the stock.
+async fn fill_and_empty(service: &Service, name: &str, strategies: &[Strategy]) {
+    let received = concurrently(service, name, strategies, |service, name, strategy| async move {
+        receive(&service, &name, 3, strategy).await.map(|received| received.applied.quantity)
     })
     .await;
-    assert_eq!(arrived, CAP / 3, "{name}: as many as there is room for, not one more");
-    is_sound(service, name, CAP / 3 * 3).await;
-    let ordered = at_once(service, name, strategies, |service, name, strategy| async move {
-        service.reserve(&name, 2, Some(strategy)).await.map(|ordered| ordered.order.quantity)
+    assert_eq!(received, CAP / 3, "{name}: the cap allows exactly these");
+    assert_sound(service, name, CAP / 3 * 3).await;
+    let ordered = concurrently(service, name, strategies, |service, name, strategy| async move {
+        service.reserve(&name, 2, Some(strategy)).await.map(|created| created.order.quantity)
     })
     .await;
-    assert_eq!(ordered, CAP / 3 * 3 / 2, "{name}: as many as there are goods for, not one more");
-    is_sound(service, name, 0).await;
+    assert_eq!(ordered, CAP / 3 * 3 / 2, "{name}: the stock suffices for exactly these");
+    assert_sound(service, name, 0).await;
 }
 
-/// Makes [`CHANGES`] changes at once; answers how many happened. The others must be refused by the rule.
-async fn at_once<F>(
+/// Executes [`CHANGES`] concurrent changes and returns how many were committed. The rule must reject the others.
+async fn concurrently<F>(
     service: &Service,
     name: &str,
     strategies: &[Strategy],
@@ -66,73 +66,73 @@ where
     for (_, strategy) in (0..CHANGES).zip(strategies.iter().cycle()) {
         tasks.spawn(change(service.clone(), Arc::clone(&name), *strategy));
     }
-    let mut happened = 0;
+    let mut committed = 0;
     for changed in tasks.join_all().await {
         match changed {
-            Ok(_) => happened += 1,
-            Err(ServiceError::Change(ChangeError::Refused(
-                RefusedChange::CapExceeded { .. } | RefusedChange::Insufficient { .. },
+            Ok(_) => committed += 1,
+            Err(ServiceError::Change(ChangeError::Rejected(
+                ChangeRejected::CapExceeded { .. } | ChangeRejected::Insufficient { .. },
             ))) => {}
             Err(error) => panic!("{name}: {error}"),
         }
     }
-    happened
+    committed
 }
 
-async fn an_order_is_released_once(service: &Service, strategies: &[Strategy]) {
+async fn release_concurrently(service: &Service, strategies: &[Strategy]) {
     service.add_product("pears").await.unwrap();
-    arrive(service, "pears", 9, Strategy::Optimistic).await.unwrap();
+    receive(service, "pears", 9, Strategy::Optimistic).await.unwrap();
     let order = service.reserve("pears", 4, None).await.unwrap().order;
     let mut tasks = JoinSet::new();
     for strategy in strategies.iter().cycle().take(12).copied() {
         let (service, id) = (service.clone(), order.id.clone());
-        tasks.spawn(async move { service.release(&id, Some(strategy)).await.unwrap().changed.is_some() });
+        tasks.spawn(async move { service.release(&id, Some(strategy)).await.unwrap().applied.is_some() });
     }
     let released = tasks.join_all().await.into_iter().filter(|is_released| *is_released).count();
-    assert_eq!(released, 1, "twelve ask, and it happens once");
-    is_sound(service, "pears", 9).await;
+    assert_eq!(released, 1, "one of twelve concurrent releases changes the stock");
+    assert_sound(service, "pears", 9).await;
 }
 
 #[tokio::test]
-async fn sqlite_keeps_the_rule_by_every_strategy() {
-    suite(&sqlite_database().unwrap().url, &Keel::memory()).await;
+async fn every_strategy_keeps_the_rule_on_sqlite() {
+    all_strategies(&sqlite_database().unwrap().url, &Keel::memory()).await;
 }
 
 #[tokio::test]
-async fn mariadb_keeps_the_rule_by_every_strategy() {
+async fn every_strategy_keeps_the_rule_on_mariadb() {
     let (_server, keel) = on_redis().await;
-    suite(&mariadb_database().await.unwrap().url, &keel).await;
+    all_strategies(&mariadb_database().await.unwrap().url, &keel).await;
 }
 
 #[tokio::test]
-async fn postgres_keeps_the_rule_by_every_strategy() {
+async fn every_strategy_keeps_the_rule_on_postgres() {
     let (_server, keel) = on_redis().await;
-    suite(&postgres_database().await.unwrap().url, &keel).await;
+    all_strategies(&postgres_database().await.unwrap().url, &keel).await;
 }
 
-/// A service that is started with another cap makes stocks whole that were split for the former one.
+/// A service with another cap joins stocks that were split for the previous one.
 #[tokio::test]
-async fn a_cap_that_was_lowered_holds_for_a_split_stock() {
+async fn lowered_cap_applies_to_a_split_stock() {
     let database = sqlite_database().unwrap();
     let keel = Keel::memory();
-    let service = room(&database.url, &keel, |tools| tools.cap = 100).await;
+    let service = open(&database.url, &keel, |context| context.cap = 100).await;
     service.add_product("apples").await.unwrap();
-    arrive(&service, "apples", 40, Strategy::Segmented).await.unwrap();
+    receive(&service, "apples", 40, Strategy::Segmented).await.unwrap();
     service.store().close().await;
-    let service = room(&database.url, &keel, |tools| tools.cap = 50).await;
-    let refused = arrive(&service, "apples", 11, Strategy::Segmented).await;
+    let service = open(&database.url, &keel, |context| context.cap = 50).await;
+    let rejected = receive(&service, "apples", 11, Strategy::Segmented).await;
     assert!(
         matches!(
-            refused,
-            Err(ServiceError::Change(ChangeError::Refused(RefusedChange::CapExceeded { quantity: 40, cap: 50 })))
+            rejected,
+            Err(ServiceError::Change(ChangeError::Rejected(ChangeRejected::CapExceeded { quantity: 40, cap: 50 })))
         ),
-        "{refused:?}"
+        "{rejected:?}"
     );
-    arrive(&service, "apples", 10, Strategy::Segmented).await.unwrap();
-    is_sound(&service, "apples", 50).await;
+    receive(&service, "apples", 10, Strategy::Segmented).await.unwrap();
+    assert_sound(&service, "apples", 50).await;
 }
 
-/// A keel on a Redis, and what keeps that alive.
+/// A handle on a Redis with its own prefix, and the server's guard.
 async fn on_redis() -> (SharedRedis, Keel) {
     let server = redis().await.unwrap();
     let mut options = evenkeel::link::LinkOptions::from_url(&server.url).unwrap();

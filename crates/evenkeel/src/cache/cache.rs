@@ -1,18 +1,18 @@
 //! [`Cache`]: the handle that reads and invalidates.
 
 use super::core::Core;
-use super::error::CacheError;
-use super::found::Found;
-use super::freshness::{Freshness, Source};
 use super::key::{CacheKey, KeyBytes};
-use super::ledger::Demand;
-use super::loader::{Loader, loader, loader_from};
-use super::look::Look;
 use super::near::{Hit, Number, SlotRef};
-use super::registry::Handles;
-use super::steps::Mode;
-use super::want::Want;
-use crate::guard::guard;
+use crate::cache::loading::loader::{Loader, loader, loader_from};
+use crate::cache::reading::demand::Want;
+use crate::cache::reading::found::Found;
+use crate::cache::reading::look::Look;
+use crate::cache::settings::freshness::{Freshness, Source};
+use crate::cache::store::registry::Handles;
+use crate::cache::writing::ledger::Demand;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::steps::Mode;
 use std::borrow::Borrow;
 use std::error::Error;
 use std::fmt;

@@ -1,20 +1,20 @@
 //! What all handles of one cache share.
 
-use super::admission::Admission;
-use super::error::CacheError;
-use super::flight::Flights;
-use super::freshness::Freshness;
-use super::log_limit::LogLimit;
 use super::metrics::CacheMetrics;
-use super::payload::Payloads;
-use super::redrive::Redrive;
 use super::settings::Settings;
 use super::store::Store;
-use super::switches::Switches;
-use super::tracker::Tracker;
-use super::waiters::Waiters;
-use super::want::Want;
-use crate::clock::Clock;
+use crate::cache::loading::admission::Admission;
+use crate::cache::loading::flight::Flights;
+use crate::cache::loading::payload::Payloads;
+use crate::cache::near::tracker::Tracker;
+use crate::cache::reading::demand::Want;
+use crate::cache::reading::waiters::Waiters;
+use crate::cache::settings::freshness::Freshness;
+use crate::cache::settings::log_limit::LogLimit;
+use crate::cache::settings::switches::Switches;
+use crate::cache::writing::replay::Redrive;
+use evenkeel_link::clock::Clock;
+use evenkeel_protocol::cache::error::CacheError;
 use std::sync::Arc;
 
 /// Finds a row's version in its value.

@@ -3,18 +3,18 @@
 
 use super::cache::Cache;
 use super::core::Core;
-use super::error::CacheError;
-use super::freshness::Freshness;
 use super::key::{CacheKey, KeyBytes};
-use super::keys::CacheKeys;
-use super::ledger::Demand;
-use super::memory::MemoryCache;
-use super::redis::RedisCache;
-use super::steps::{CacheSteps, Mode};
-use super::window::WriteWindow;
+use crate::cache::settings::freshness::Freshness;
+use crate::cache::writing::ledger::Demand;
+use crate::cache::writing::window::WriteWindow;
 use crate::keel::{Backend, Keel};
-use crate::token::Token;
 use bytes::Bytes;
+use evenkeel_link::Token;
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::keys::CacheKeys;
+use evenkeel_protocol::cache::memory::MemoryCache;
+use evenkeel_protocol::cache::redis::RedisCache;
+use evenkeel_protocol::cache::steps::{CacheSteps, Mode};
 use std::borrow::Borrow;
 use std::future::Future;
 use std::pin::Pin;

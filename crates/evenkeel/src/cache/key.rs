@@ -1,5 +1,5 @@
 //! What may be the key of a cache. Text stays readable in Redis; what would blur two keys into one is escaped here, what would
-//! move the hash slot in [`keys`](super::keys).
+//! move the hash slot in [`keys`](evenkeel_protocol::cache::keys).
 
 use std::io::Write;
 use std::rc::Rc;

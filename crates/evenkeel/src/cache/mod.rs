@@ -47,79 +47,48 @@
 //! # }
 //! ```
 //!
-//! What happens in between is the protocol of [`steps`]; docs/spec/cache.md tells it in words. In this folder, from the
-//! outside in: `cache` and `builder` are the surface; `look` and `want` decide about what a read found; `load`, `flight`, `loader`,
-//! `fill` and `admission` are a load from its beginning to its end; `ledger`, `redrive` and `deferral` see to it that
-//! invalidations happen; `hub` is what the caches of a keel share (one listener, one hook, one loop, the `driver`); `tracker` hears what the
-//! store tells, `near` keeps what is right by it, and `news` waits for it; `store` is the seam to `redis` and `memory`.
+//! docs/spec/cache.md is the protocol in words; its atomic steps, their model and their scripts are the crate `evenkeel-protocol`. The
+//! rooms of this folder, in the order in which a read passes them:
+//!
+//! * `cache.rs` and `settings/` are the surface: the handle, its builder, and what may be set.
+//! * `near/` has decoded values in this process, in front of the store.
+//! * `reading/` decides whether what was found may answer, and waits for loads of other processes.
+//! * `loading/` is a single-flight load, from its lease to the fill of its entry.
+//! * `writing/` has invalidations and update windows, and replays those that failed.
+//! * `store/` is the seam to the steps: the circuit breaker, notifications of changes, and what the caches of one keel share.
+//! * `protocol/` has the published protocols that can be chosen instead.
 
-mod admission;
-mod batch;
-mod breaker;
-mod builder;
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]
 mod cache;
 mod core;
-mod deferral;
-mod driver;
-mod error;
-mod fill;
-mod flight;
 #[cfg(feature = "sql")]
 mod for_work;
-mod found;
-mod freshness;
-#[cfg(feature = "testing")]
-mod gate;
-pub mod header;
-mod hub;
-mod interests;
 mod key;
-pub mod keys;
-mod ledger;
-mod load;
-mod loader;
-mod log_limit;
-mod look;
-mod many;
-pub mod memory;
+mod loading;
 mod metrics;
 mod near;
-mod news;
-mod on_replicas;
-mod payload;
 mod protocol;
-pub mod redis;
-mod redrive;
-mod registry;
+mod reading;
 mod settings;
-pub mod steps;
 mod store;
-mod switches;
-mod tracker;
-mod unreadable;
-mod user_code;
-mod waiters;
-mod want;
-mod window;
-mod write;
+mod writing;
 
-pub use builder::CacheBuilder;
 pub use cache::{Cache, Invalidated};
-pub use error::CacheError;
+pub use evenkeel_protocol::cache::error::CacheError;
 #[cfg(feature = "sql")]
 pub(crate) use for_work::CacheOfWork;
-pub use found::{Found, Stale, Tier};
-pub use freshness::{Freshness, Source, WhileWriting};
-#[cfg(feature = "testing")]
-pub use gate::{Held, Side, Step, StepGate};
 pub use key::{CacheKey, KeyWriter, key_text};
-#[cfg(feature = "sql")]
-pub(crate) use ledger::Demand;
-pub use many::Incomplete;
 pub use protocol::Protocol;
 pub(crate) use protocol::scripts as protocol_scripts;
-pub(crate) use registry::Caches;
+pub use reading::found::{Found, Stale, Tier};
+pub use reading::many::Incomplete;
 pub use settings::AfterWait;
-pub use window::{OpenWindow, WindowEnd, WriteWindow};
-pub use write::{WriteError, Written};
+pub use settings::builder::CacheBuilder;
+pub use settings::freshness::{Freshness, Source, WhileWriting};
+#[cfg(feature = "testing")]
+pub use store::gate::{Held, Side, Step, StepGate};
+pub(crate) use store::registry::Caches;
+#[cfg(feature = "sql")]
+pub(crate) use writing::ledger::Demand;
+pub use writing::window::{OpenWindow, WindowEnd, WriteWindow};
+pub use writing::write::{WriteError, Written};

@@ -1,12 +1,12 @@
 //! [`ExclusiveLocks`]: one trait over every way to lock exclusively, for programs that choose one at run time and for suites that run
 //! on all of them.
 
-use super::builder::LockBuilder;
-use super::error::{LockError, Lost};
-use super::guard::{Guard, Release, run_until};
-use super::steps::Fence;
-use super::terms::LockTerms;
 use crate::keel::Keel;
+use crate::lock::acquire::builder::LockBuilder;
+use crate::lock::acquire::terms::LockTerms;
+use crate::lock::hold::guard::{Guard, Release, run_until};
+use evenkeel_protocol::lock::error::{LockError, Lost};
+use evenkeel_protocol::lock::steps::Fence;
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;

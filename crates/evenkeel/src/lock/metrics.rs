@@ -1,8 +1,8 @@
 //! What locks tell about themselves; docs/metrics.md lists the names. Handles are registered once, when the keel is opened, so
 //! install the recorder before that. There is no label for the name of a lock: there can be millions.
 
-use super::error::LossReason;
-use super::steps::{Released, Renewed};
+use evenkeel_protocol::lock::error::LossReason;
+use evenkeel_protocol::lock::steps::{Released, Renewed};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 /// The handles of one keel.

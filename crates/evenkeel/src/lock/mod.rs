@@ -25,77 +25,47 @@
 //! # }
 //! ```
 //!
-//! In this folder, from the outside in: `builder` and `guard` are the surface; `attempt` waits for a lock, with `gate` as the local
-//! queue; `mode` says what is asked for; `lease`, `latch` and `renewal` keep one; `reaper` gives back what was dropped; `store` is the
-//! seam to `redis` and `memory`; `fence/` is what the database checks (`Guard::begin`, with the feature `sql`); `sql/` keeps locks in a
-//! database instead of Redis, through `other`; `redlock/` is a lock over several servers; `pool/` is what several hold at once.
-//!
 //! * [`LockBuilder`] — what [`Keel::lock`](crate::Keel::lock) begins; [`Guard`] — the lock is held while it lives.
 //! * [`ExclusiveLocks`] — one trait over all kinds of exclusive locks, for programs that choose at run time.
 //! * [`RwLock`] — many readers or one writer; [`Semaphore`] — permits with leases; [`StripedLock`] — many keys, few locks.
-//! * [`pool`] — what the first two stand on: permits that several hold at once.
-//! * [`steps`] — the atomic steps, as a trait; docs/spec/lock.md is their specification.
-//! * [`MemoryLock`] — the steps as a model in this process; [`RedisLock`] — as scripts on one Redis.
+//!
+//! docs/spec/lock.md is the protocol in words; its atomic steps, their model and their scripts are the crate `evenkeel-protocol`. The
+//! rooms of this folder, in the order in which an acquisition passes them:
+//!
+//! * `acquire/` leads from the builder through the local queue to a guard.
+//! * `hold/` has the guard, the lease behind it, its renewal, and the release of what was dropped.
+//! * `shared/` has the locks that several hold at once, or that many keys share.
+//! * `fence/` is what the database checks (`Guard::begin`, with the feature `sql`).
+//! * `store/` is the seam to the steps; `redlock/` implements them over several servers, `sql/` in a database.
 
-mod attempt;
-mod builder;
-mod error;
+mod acquire;
 mod exclusive;
 #[cfg(feature = "sql")]
 mod fence;
-mod gate;
-mod guard;
-mod latch;
-#[cfg(test)]
-mod latch_orders;
-mod lease;
-mod locks;
-mod many;
-mod memory;
+mod hold;
 mod metrics;
-mod mode;
-mod name;
-#[cfg(feature = "sql")]
-mod other;
-pub mod pool;
-mod reaper;
-mod redis;
 mod redlock;
-mod renewal;
-mod rw;
-mod semaphore;
-mod setters;
+mod shared;
 #[cfg(feature = "sql")]
 mod sql;
-pub mod steps;
 mod store;
-mod striped;
-mod stripes;
-mod terms;
 
-/// What the latch is made of; loom puts its own in their place.
-mod atomics {
-    pub(super) use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-}
-
-pub use attempt::Wait;
-pub use builder::LockBuilder;
-pub use error::{LockError, LossReason, Lost, Unreached};
+pub use acquire::attempt::Wait;
+pub use acquire::builder::LockBuilder;
+pub use acquire::many::Guards;
+pub use acquire::terms::LockTerms;
+pub use evenkeel_protocol::lock::error::{LockError, LossReason, Lost, Unreached};
+pub use evenkeel_protocol::lock::name::LockName;
+pub use evenkeel_protocol::lock::pool::steps::{PERMITS_MAX, PoolHolder, PoolState};
+pub use evenkeel_protocol::lock::steps::{Fence, Holder};
 pub use exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
 #[cfg(feature = "sql")]
 pub use fence::{FenceError, FencedTransaction};
-pub use guard::{Guard, Release};
-pub(crate) use locks::Locks;
-pub use many::Guards;
-pub use memory::MemoryLock;
-pub use name::LockName;
-pub use redis::RedisLock;
-pub(crate) use redis::scripts;
+pub use hold::guard::{Guard, Release};
 pub use redlock::{Redlock, RedlockBuilder};
-pub use rw::{RwBuilder, RwLock};
-pub use semaphore::{Permits, PermitsBuilder, Semaphore};
+pub use shared::rw::{RwBuilder, RwLock};
+pub use shared::semaphore::{Permits, PermitsBuilder, Semaphore};
+pub use shared::striped::StripedLock;
 #[cfg(feature = "sql")]
 pub use sql::{AdvisoryDatabase, AdvisoryGuard, AdvisoryLocks, RowLock, RowLocks};
-pub use steps::Fence;
-pub use striped::StripedLock;
-pub use terms::LockTerms;
+pub(crate) use store::locks::Locks;

@@ -1,8 +1,8 @@
 //! What a queue tells about itself; docs/metrics.md lists the names. Handles are registered once, when the queue is opened, so
 //! install the recorder before that.
 
-use super::error::QueueError;
-use super::steps::{Enqueued, Fate, Outcome, Verdict};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::steps::{Enqueued, Fate, Outcome, Verdict};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use std::sync::Arc;
 

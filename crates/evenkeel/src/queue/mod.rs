@@ -34,72 +34,52 @@
 //! # }
 //! ```
 //!
-//! In this folder, from the outside in: `queue`, `builder` and `order` are the surface; `send` and `durable` the way in; `consume/`
-//! runs jobs; `periodic` and `cron` are schedules; `store` is the seam to `redis` and `memory`, `sql/` the
-//! rows that judge jobs under `Durability::Sql`, `shards` decides who keeps a
-//! job, `router` finds it there also while the topic `grow`s, `register` knows which topics there are, and `registration` keeps them there.
-//!
 //! * [`Queue`] — what a program holds: it sends jobs, and [runs](Queue::consume) them.
 //! * [`topic::Topic`] — the same for those who operate it, whatever the type of its jobs.
-//! * [`steps`] — the atomic steps, as a trait; docs/spec/queue.md is their specification.
-//! * [`job`] — what a job is; [`record`] — how one is written down.
-//! * [`MemoryQueue`] — the steps as a model in this process; [`RedisQueue`] — as scripts on Redis.
+//! * [`Periodic`] and [`Cron`] — jobs that come again and again.
+//!
+//! docs/spec/queue.md is the protocol in words; its atomic steps, their model and their scripts are the crate `evenkeel-protocol`. The
+//! rooms of this folder, in the order in which a job passes them:
+//!
+//! * `queue.rs` and `settings/` are the surface: the handle, its builder, and what may be set.
+//! * `sending/` takes jobs in; `schedule/` sends those that come again and again.
+//! * `sharding/` knows which shard keeps a job, also while the topic grows.
+//! * `consume/` runs them: per shard the loops that claim, extend leases and take lapsed ones back, and per job its attempts.
+//! * `topic/` is for operators; `sql/` has the rows that decide about jobs under `Durability::Sql`.
+//! * `store/` is the seam to the steps and to the register of topics.
 
-mod builder;
-mod check;
 mod consume;
-mod cron;
-mod durable;
-mod error;
-mod figures;
-#[cfg(feature = "sql")]
-mod for_work;
-pub mod grow;
-mod head;
-pub mod job;
-mod memory;
 mod metrics;
-mod order;
-mod periodic;
 #[expect(clippy::module_inception, reason = "the file holds the type that the folder is named after")]
 mod queue;
-mod queues;
-pub mod record;
-mod redis;
-mod register;
-mod registration;
-mod retry_delay;
-mod room;
-mod router;
-mod send;
-mod server;
+mod schedule;
+mod sending;
 mod settings;
-mod shards;
+mod sharding;
 #[cfg(feature = "sql")]
 mod sql;
-pub mod steps;
 mod store;
 pub mod topic;
-mod topology;
-mod versioned;
 
-pub use builder::QueueBuilder;
 #[cfg(feature = "tower")]
 pub use consume::HandlerService;
 pub use consume::{Batch, BatchHandled, Cancellation, Consumer, Delivery, Handled, Reaction};
-pub use cron::{Cron, NotCron};
-pub use error::QueueError;
-#[cfg(feature = "sql")]
-pub(crate) use for_work::{JobPut, JobWish, job_record};
-pub use job::{End, JobId, Priority, Retries};
-pub use memory::MemoryQueue;
-pub use order::{Order, Sent};
-pub use periodic::{Missed, Periodic};
+pub use evenkeel_protocol::queue::error::QueueError;
+pub use evenkeel_protocol::queue::job::{
+    End, ErrorClass, ErrorNote, Job, JobId, JobSpec, Keep, NotAnId, Note, Priority, Retries, Stamp, Unique, UniqueKey,
+};
+pub use evenkeel_protocol::queue::record::Unreadable;
+pub use evenkeel_protocol::queue::retry_delay::RetryDelay;
+pub use evenkeel_protocol::queue::steps::{
+    Enqueued, Found, Limits, Listed, Reschedule, Rescheduled, Revoked, State, When,
+};
 pub use queue::Queue;
-pub(crate) use queues::Queues;
-pub use redis::RedisQueue;
-pub(crate) use redis::SCRIPTS;
-pub use retry_delay::RetryDelay;
+pub use schedule::cron::{Cron, NotCron};
+pub use schedule::periodic::{Missed, Periodic};
+pub use sending::builder::{Order, Sent};
+#[cfg(feature = "sql")]
+pub(crate) use sending::for_work::{JobPut, JobWish, job_record};
+pub use settings::builder::QueueBuilder;
 pub use settings::{Durability, WhenFull};
 #[cfg(feature = "sql")]
 pub use sql::Swept;
@@ -107,5 +87,5 @@ pub use sql::Swept;
 pub use sql::page_by_due;
 #[cfg(feature = "sql")]
 pub(crate) use sql::upsert_jobs;
-pub use steps::{Enqueued, Found, Rescheduled, Revoked, State};
 pub(crate) use store::QueueStore;
+pub(crate) use store::queues::Queues;

@@ -1,26 +1,26 @@
 //! [`Queue`]: what a program holds.
 
-use super::error::QueueError;
-#[cfg(feature = "testing")]
-use super::grow::GrowSteps;
-use super::job::JobId;
 use super::metrics::QueueMetrics;
-use super::order::{Order, Sent};
-use super::register::TopicRecord;
-use super::registration::Registration;
-use super::retry_delay::ms;
-use super::router::Router;
-use super::send;
 use super::settings::{Durability, Settings};
-use super::steps::{Found, QueueSteps, Reschedule, Rescheduled, Revoked, Shard, When};
 use super::store::QueueStore;
 use super::topic::Topic;
-use crate::clock::{Clock, UnixMs};
-use crate::codec::Codec;
-#[cfg(feature = "sql")]
-use crate::guard::guard;
 use crate::keel::Keel;
+use crate::queue::sending::builder::{Order, Sent};
+use crate::queue::sending::send;
+use crate::queue::settings::registration::Registration;
+use crate::queue::sharding::router::Router;
 use bytes::Bytes;
+use evenkeel_link::clock::{Clock, UnixMs};
+#[cfg(feature = "sql")]
+use evenkeel_link::support::guard;
+use evenkeel_protocol::codec::Codec;
+use evenkeel_protocol::queue::error::QueueError;
+#[cfg(feature = "testing")]
+use evenkeel_protocol::queue::grow::GrowSteps;
+use evenkeel_protocol::queue::job::JobId;
+use evenkeel_protocol::queue::register::TopicRecord;
+use evenkeel_protocol::queue::retry_delay::ms;
+use evenkeel_protocol::queue::steps::{Found, Reschedule, Rescheduled, Revoked, Shard, When};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub(crate) struct Core<T> {
     #[cfg(feature = "sql")]
     pub(super) judge: Option<Arc<super::sql::Judge>>,
     #[cfg(feature = "sql")]
-    pub(super) _sweeper: Option<crate::background::Background>,
+    pub(super) _sweeper: Option<evenkeel_link::support::Background>,
 }
 
 impl<T> Clone for Queue<T> {
@@ -132,7 +132,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
             let reason = "`Durability::Sql` needs a database; open the queue with `sql(&pool)`".to_owned();
             return Err(QueueError::Settings { queue: self.core.name.to_string(), reason });
         }
-        super::server::check(&self.core.store, &self.core.name, &settings).await?;
+        crate::queue::settings::server::check(&self.core.store, &self.core.name, &settings).await?;
         Ok(Self { core: Arc::clone(&self.core), durability })
     }
 
@@ -195,9 +195,9 @@ impl<T: Send + Sync + 'static> Queue<T> {
 
     /// The steps under this queue and the shard of a job, to be touched as other programs touch those of a Redis.
     #[cfg(feature = "testing")]
-    pub fn steps(&self, id: &JobId) -> (impl GrowSteps + use<T>, Shard) {
+    pub fn steps(&self, id: &JobId) -> (Arc<dyn GrowSteps>, Shard) {
         let shards = self.core.router.shards();
-        (self.core.store.clone(), shards.at(shards.of(*id)).clone())
+        (self.core.store.steps(), shards.at(shards.of(*id)).clone())
     }
 
     async fn change(&self, id: JobId, when: Option<When>, body: Option<Bytes>) -> Result<Rescheduled, QueueError> {

@@ -10,8 +10,8 @@
 //! another one.
 
 use super::obligation::{Kind, Obligation};
-use crate::guard::guard;
 use bytes::Bytes;
+use evenkeel_link::support::guard;
 use std::sync::Arc;
 
 /// What a segment begins with.

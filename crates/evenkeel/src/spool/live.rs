@@ -2,8 +2,8 @@
 
 use super::format::{Entry, frame_bytes};
 use super::obligation::{Kind, Obligation, Spooled};
-use crate::guard::guard;
 use bytes::Bytes;
+use evenkeel_link::support::guard;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

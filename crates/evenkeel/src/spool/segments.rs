@@ -3,8 +3,7 @@
 use super::error::SpoolError;
 use super::format::{self, Ending, Entry, HEADER_BYTES};
 use super::live::Live;
-use crate::crash::crash_point;
-use crate::guard::guard;
+use evenkeel_link::support::{crash_point, guard};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -126,7 +125,7 @@ impl Segments {
     /// For a test: writes the first half only, and dies.
     #[cfg(feature = "testing")]
     fn maybe_torn(&mut self, frame: &[u8]) {
-        if crate::crash::is_wanted_at("spool_half_written") {
+        if evenkeel_link::support::is_wanted_at("spool_half_written") {
             let _ = self.active.write_all(&frame[..frame.len() / 2]);
             crash_point("spool_half_written");
             let size = self.sizes.get(&self.number).copied().unwrap_or_default();

@@ -1,9 +1,11 @@
 //! What can go wrong on the SQL side, and what to do about it.
 
 use super::database::{Database, Trouble, trouble_of_any};
-use crate::cache::CacheError;
-use crate::guard::guard;
-use crate::queue::QueueError;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::cache::error::CacheError;
+#[cfg(feature = "lock")]
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::queue::error::QueueError;
 use std::sync::Arc;
 
 /// Why a call on the SQL side failed.
@@ -134,5 +136,19 @@ impl From<sqlx::Error> for SqlError {
     fn from(error: sqlx::Error) -> Self {
         let trouble = if guard("question_mark_classifies") { trouble_of_any(&error) } else { Trouble::Other };
         Self::of_trouble(trouble, error)
+    }
+}
+
+/// A lock that a database keeps takes its error from there.
+#[cfg(feature = "lock")]
+impl From<SqlError> for LockError {
+    fn from(error: SqlError) -> Self {
+        // A statement of its own that failed: only what was never sent is known not to have happened.
+        let outcome_unknown = match &error {
+            SqlError::Database { error, .. } => !matches!(**error, sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed),
+            SqlError::Busy(_) => true,
+            _ => false,
+        };
+        Self::Database { is_retryable: error.is_retryable(), outcome_unknown, error: Arc::new(error) }
     }
 }

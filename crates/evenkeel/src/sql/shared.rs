@@ -1,10 +1,10 @@
 //! What the units of work of one keel share.
 
 use super::database::Database;
-use super::outbox::carry::Publisher;
 use super::work::{Finisher, WakeUp, WorkMetrics};
-use crate::clock::Clock;
+use crate::sql::outbox::carry::Publisher;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use evenkeel_link::clock::Clock;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// Whether such code may go on.
+/// Whether the blocking code may continue.
 static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
 /// Blocks the thread until [`unblock`], but for a second at most: a runtime may have put the one behind it that calls that.
@@ -12,7 +12,7 @@ pub(crate) fn block() {
     drop(GATE.1.wait_timeout_while(closed, Duration::from_secs(1), |open| !*open).unwrap());
 }
 
-/// Lets what blocks go on, and what comes pass.
+/// Releases the blocked code, and lets later calls pass.
 pub(crate) fn unblock() {
     *GATE.0.lock().unwrap() = true;
     GATE.1.notify_all();

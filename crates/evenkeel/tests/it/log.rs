@@ -29,7 +29,7 @@ impl Log {
         self.lines.lock().unwrap().clear();
     }
 
-    /// Exactly one line with each of these words was written, in this order, and no other warning or error.
+    /// Exactly one line with each of these texts was written, in this order, and no other warning or error.
     pub(crate) fn says(&self, wanted: &[&str]) {
         let lines = self.lines.lock().unwrap();
         let trouble =
@@ -40,7 +40,7 @@ impl Log {
         assert!(fits, "wanted {wanted:?}, but read {lines:#?}");
     }
 
-    /// The lines with these words say this, in order.
+    /// The lines with these texts contain this, in order.
     pub(super) fn each_says(&self, words: &str, wanted: &[&str]) {
         let lines = self.lines.lock().unwrap();
         let lines: Vec<&String> = lines.iter().filter(|line| line.contains(words)).collect();

@@ -12,3 +12,9 @@ mod queue;
 mod resources;
 mod spool;
 mod sql;
+
+/// Fails a test that waits for something that never happens.
+pub(crate) async fn in_time(story: impl Future<Output = ()>) {
+    let limit = std::time::Duration::from_secs(50);
+    assert!(tokio::time::timeout(limit, story).await.is_ok(), "the test waited for {limit:?} in vain");
+}

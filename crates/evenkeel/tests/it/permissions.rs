@@ -1,4 +1,4 @@
-//! What docs/operations.md tells an operator to allow the Redis user is enough.
+//! The rights that docs/operations.md lists for the Redis user are sufficient.
 
 use anyhow::{Context, Result};
 use evenkeel::Keel;
@@ -13,7 +13,7 @@ use testkit::conformance::queue::{self, World};
 use testkit::conformance::stream_sink::{ordered, unordered};
 use testkit::servers::{Redis, RedisOptions};
 
-/// What stands behind `ACL SETUSER app on >password` on that page.
+/// The rights after `ACL SETUSER app on >password` on that page.
 fn documented() -> Result<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
     let page = std::fs::read_to_string(page)?;
@@ -21,12 +21,12 @@ fn documented() -> Result<String> {
     line.map(str::to_owned).context("docs/operations.md names no rights")
 }
 
-/// A server whose user has those rights and no others.
+/// A server whose user has exactly those rights.
 async fn server() -> Result<Redis> {
     Redis::start(RedisOptions::new().user("app", "password", &documented()?)).await
 }
 
-/// Redis notes every command that a user was refused, also those whose answer nobody looks at.
+/// Redis logs every command that a user was denied, also those whose reply is not read.
 async fn nothing_was_refused(redis: &Redis) -> Result<()> {
     let refused: Vec<redis::Value> = redis.command(&["ACL", "LOG"]).await?;
     assert!(refused.is_empty(), "{refused:?}");
@@ -34,7 +34,7 @@ async fn nothing_was_refused(redis: &Redis) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_documented_rights_suffice_for_a_cache() -> Result<()> {
+async fn documented_rights_suffice_for_a_cache() -> Result<()> {
     let redis = server().await?;
     let keel = Keel::connect(&redis.url()).await?;
     let rows = keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).build()?;
@@ -53,19 +53,19 @@ async fn the_documented_rights_suffice_for_a_cache() -> Result<()> {
         redis.command::<()>(&["FLUSHALL"]).await?;
         OnRedis::on(&redis.url(), "evenkeel").await
     };
-    fences::a_fill_finds_no_permission_where_the_entry_is_gone(&fresh().await?).await;
-    leases::nobody_abandons_the_lease_of_another(&fresh().await?).await;
-    lives::a_purged_value_is_gone(&fresh().await?).await;
-    schemas::bytes_that_are_no_entry_are_overwritten(&fresh().await?).await;
-    versions::a_stored_version_raises_the_floor(&fresh().await?).await;
-    windows::a_renewed_window_stays_open(&fresh().await?).await;
-    windows::a_window_whose_entry_is_gone_had_lapsed(&fresh().await?).await;
+    fences::fill_is_rejected_after_entry_was_evicted(&fresh().await?).await;
+    leases::abandon_leaves_lease_of_another_owner(&fresh().await?).await;
+    lives::purged_value_is_never_served(&fresh().await?).await;
+    schemas::malformed_entry_is_overwritten(&fresh().await?).await;
+    versions::stored_version_raises_the_floor(&fresh().await?).await;
+    windows::renewed_window_stays_open(&fresh().await?).await;
+    windows::end_of_evicted_window_reports_expiry(&fresh().await?).await;
     nothing_was_refused(&redis).await
 }
 
 /// One story for each script of the queue.
 #[tokio::test]
-async fn the_documented_rights_suffice_for_a_queue() -> Result<()> {
+async fn documented_rights_suffice_for_a_queue() -> Result<()> {
     let redis = server().await?;
     macro_rules! stories {
         ($($story:ident),+ $(,)?) => {$(
@@ -74,31 +74,31 @@ async fn the_documented_rights_suffice_for_a_queue() -> Result<()> {
         )+};
     }
     stories!(
-        a_callers_id_makes_enqueueing_idempotent,
-        a_unique_key_deduplicates_within_its_window,
-        a_full_topic_says_so_per_job,
-        a_failed_job_is_retried_and_then_dead,
-        the_newest_errors_are_kept,
-        a_beat_keeps_the_lease,
-        a_job_that_crashes_too_often_is_dead,
+        enqueue_with_caller_id_is_idempotent,
+        unique_key_deduplicates_within_its_window,
+        full_topic_rejects_job_by_job,
+        failed_job_is_retried_and_then_dead,
+        newest_errors_are_kept,
+        heartbeat_extends_the_lease,
+        job_exceeding_its_crash_limit_is_dead,
         silent_workers_are_forgotten,
-        revoke_says_what_happened,
-        a_waiting_job_is_moved_and_edited,
-        the_newest_version_wins,
-        a_redrive_takes_each_dead_letter_once,
-        dead_letters_are_deleted_one_by_one,
-        a_purge_is_bounded,
-        forgetting_lets_stamps_run_out,
-        a_page_goes_on_while_jobs_come_and_go,
-        figures_add_up,
-        resuming_leaves_markers,
+        revoke_reports_what_happened,
+        waiting_job_is_rescheduled_and_edited,
+        newest_version_wins,
+        redrive_moves_each_dead_letter_once,
+        only_dead_letters_are_deleted,
+        purge_deletes_a_bounded_number,
+        forget_lets_completion_records_expire,
+        page_continues_while_jobs_come_and_go,
+        stats_add_up,
+        resume_leaves_wake_up_markers,
     );
     nothing_was_refused(&redis).await
 }
 
 /// Two processes that want one lock, and an operator.
 #[tokio::test]
-async fn the_documented_rights_suffice_for_locks() -> Result<()> {
+async fn documented_rights_suffice_for_locks() -> Result<()> {
     let redis = server().await?;
     let (one, two) = (Keel::connect(&redis.url()).await?, Keel::connect(&redis.url()).await?);
     let ttl = Duration::from_secs(30);
@@ -110,7 +110,7 @@ async fn the_documented_rights_suffice_for_locks() -> Result<()> {
     assert_eq!(one.locks_held().await?.len(), 1);
     assert!(one.lock("stock/42").break_lock(Some(guard.fence())).await?.is_some());
     drop(guard);
-    // The same for those who share, and for stripes.
+    // The same for shared locks and for stripes.
     let desks = one.semaphore("desks", 2);
     let held = desks.take(2).ttl(ttl).acquire().await?;
     let waiting = tokio::spawn(two.semaphore("desks", 2).take(1).ttl(ttl).acquire());
@@ -129,7 +129,7 @@ async fn the_documented_rights_suffice_for_locks() -> Result<()> {
 
 /// The page left out what the stream sink sends: every message was refused, and its key parked.
 #[tokio::test]
-async fn the_documented_rights_suffice_for_a_stream_sink() -> Result<()> {
+async fn documented_rights_suffice_for_a_stream_sink() -> Result<()> {
     let redis = server().await?;
     let keel = Keel::connect(&redis.url()).await?;
     let streams = RedisStreams::new(keel.link().context("a keel on Redis has a link")?.clone());
@@ -144,7 +144,7 @@ async fn the_documented_rights_suffice_for_a_stream_sink() -> Result<()> {
 
 /// All that opening a queue, sending, consuming and scheduling ask for.
 #[tokio::test]
-async fn the_documented_rights_suffice_for_consumers() -> Result<()> {
+async fn documented_rights_suffice_for_consumers() -> Result<()> {
     let redis = server().await?;
     let keel = Keel::connect(&redis.url()).await?;
     let mail: Queue<String> = keel.queue("mail").shards(2).jobs_max(100).build().await?;
@@ -170,9 +170,9 @@ async fn the_documented_rights_suffice_for_consumers() -> Result<()> {
     nothing_was_refused(&redis).await
 }
 
-/// A worker waits for its topic's marker on a connection of its own; waiters hear of what they wait for on a channel.
+/// A worker waits for its topic's marker on a separate connection; lock waiters receive their messages on a channel.
 #[tokio::test]
-async fn the_documented_rights_suffice_to_wait_and_to_subscribe() -> Result<()> {
+async fn documented_rights_suffice_to_wait_and_subscribe() -> Result<()> {
     let redis = server().await?;
     let keel = Keel::connect(&redis.url()).await?;
     let link = keel.link().context("a keel on Redis has a link")?;

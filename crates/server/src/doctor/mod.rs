@@ -1,34 +1,33 @@
-//! `evenkeel doctor URL...`: one line per check, and what to do where something is wrong.
+//! `evenkeel doctor URL...`: prints one line per check, with a remedy if the check fails.
 //!
-//! It writes nothing that stays: one Redis key that lives two seconds, one temporary table per database.
+//! The checks leave nothing behind: they write a Redis key that expires after two seconds, and a temporary table per database.
 
-pub(crate) mod address;
 mod mysql;
+mod permissions;
 mod postgres;
 mod redis;
 mod report;
-mod rights;
+
 mod sqlite;
 
-use address::{Address, Kind};
+use crate::address::{Address, Kind};
 use report::{Report, Server};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Bad input, or a server that cannot be reached: nothing could be judged.
-const NOT_JUDGED: u8 = 2;
+/// Exit code for invalid input or an unreachable server: the checks could not run.
+const NOT_CHECKED: u8 = 2;
 
-/// How long one server may take to let us in.
+/// How long connecting to one server may take.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// What `doctor` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Addresses: redis://, rediss://, mysql://, postgres:// or sqlite:
+    /// Servers to check: redis://, rediss://, mysql://, postgres:// or sqlite:
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
-    /// Print one JSON object instead of lines
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -38,9 +37,9 @@ pub(crate) async fn run(arguments: &Arguments) -> ExitCode {
         arguments.urls.iter().enumerate().map(|(index, url)| Address::read(index + 1, url)).collect();
     let addresses = match addresses {
         Ok(addresses) => addresses,
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            return ExitCode::from(NOT_JUDGED);
+        Err(message) => {
+            eprintln!("{message}");
+            return ExitCode::from(NOT_CHECKED);
         }
     };
     let mut report = Report::default();
@@ -48,10 +47,10 @@ pub(crate) async fn run(arguments: &Arguments) -> ExitCode {
         report.servers.push(examine(address).await);
     }
     let text = if arguments.json { report.json() } else { report.to_string() };
-    // Whoever reads may have gone (`| head`); the exit code still tells.
+    // The reader may have closed the pipe (`| head`); the exit code is still set.
     let _ = std::io::stdout().write_all(text.as_bytes());
     if report.servers.iter().any(|server| !server.reached) {
-        ExitCode::from(NOT_JUDGED)
+        ExitCode::from(NOT_CHECKED)
     } else if report.count(report::Verdict::Fail) > 0 {
         ExitCode::FAILURE
     } else {

@@ -1,14 +1,14 @@
-//! What Evenkeel needs of a PostgreSQL.
+//! The checks of a PostgreSQL server.
 
 use super::CONNECT_MAX;
-use super::address::Address;
 use super::report::Server;
+use crate::address::Address;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, PgConnection, Row};
 use std::str::FromStr;
 
-/// Every setting the checks look at, in one question.
-const QUESTION: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int, \
+/// Reads every setting that the checks use.
+const SETTINGS: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int, \
     current_database(), pg_is_in_recovery(), current_setting('default_transaction_read_only'), \
     current_setting('default_transaction_isolation'), current_setting('server_encoding'), current_setting('fsync'), \
     current_setting('synchronous_commit'), current_setting('wal_level'), current_setting('TimeZone')";
@@ -18,21 +18,21 @@ const VERSION_MIN: i32 = 140_000;
 pub(super) async fn examine(address: &Address, server: &mut Server) {
     let mut connection = match connect(address).await {
         Ok(connection) => connection,
-        Err(sentence) => {
-            server.fail("reach", address.without_secrets(&sentence), "start it, or correct the address");
+        Err(error) => {
+            server.fail("connect", address.without_secrets(&error), "start the server, or correct the address");
             return;
         }
     };
     server.reached = true;
-    server.ok("reach", "answers");
-    let row = match sqlx::query(QUESTION).fetch_one(&mut connection).await {
+    server.ok("connect", "connected");
+    let row = match sqlx::query(SETTINGS).fetch_one(&mut connection).await {
         Ok(row) => row,
-        Err(error) => return server.fail("settings", error.to_string(), "let this user read the server's settings"),
+        Err(error) => return server.fail("settings", error.to_string(), "allow this role to read server settings"),
     };
     let text = |index: usize| row.try_get::<String, _>(index).unwrap_or_default();
     let enough = row.try_get::<i32, _>(1).unwrap_or_default() >= VERSION_MIN;
     let version = text(0).split(' ').next().unwrap_or_default().to_owned();
-    server.judge(enough, "version", format!("PostgreSQL {version}"), "use PostgreSQL 14 or later");
+    server.require(enough, "version", format!("PostgreSQL {version}"), "use PostgreSQL 14 or later");
     server.ok("database", text(2));
     let standby = row.try_get::<bool, _>(3).unwrap_or_default();
     let writable = !standby && text(4) == "off";
@@ -43,16 +43,15 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     } else {
         "default_transaction_read_only is on"
     };
-    server.judge(writable, "writable", found, "use the primary's address, and a role that may write");
-    // PostgreSQL treats READ UNCOMMITTED as READ COMMITTED, so no level is wrong.
+    server.require(writable, "writable", found, "use the primary's address, and a role that may write");
+    // Every level is sufficient: PostgreSQL treats READ UNCOMMITTED as READ COMMITTED.
     server.ok("isolation", text(5));
-    let remedy = "create the database with ENCODING 'UTF8': others refuse or lose characters";
-    server.advise(text(6) == "UTF8", "characters", text(6), remedy);
+    let remedy = "create the database with ENCODING 'UTF8': other encodings reject or lose characters";
+    server.advise(text(6) == "UTF8", "encoding", text(6), remedy);
     let durable = text(7) == "on" && text(8) != "off";
-    let remedy =
-        "set fsync=on and synchronous_commit=on: otherwise a crash loses transactions that were told to be committed";
-    server.advise(durable, "commits", format!("fsync={}, synchronous_commit={}", text(7), text(8)), remedy);
-    server.ok("log level", format!("wal_level={} (only reading changes from the log would need logical)", text(9)));
+    let remedy = "set fsync=on and synchronous_commit=on: otherwise a crash may lose committed transactions";
+    server.advise(durable, "durability", format!("fsync={}, synchronous_commit={}", text(7), text(8)), remedy);
+    server.ok("WAL level", format!("wal_level={} (only change data capture needs logical)", text(9)));
     server.ok("time zone", text(10));
     temporary_table(server, &mut connection).await;
 }
@@ -61,21 +60,21 @@ async fn connect(address: &Address) -> Result<PgConnection, String> {
     let options = PgConnectOptions::from_str(&address.url).map_err(|error| error.to_string())?;
     match tokio::time::timeout(CONNECT_MAX, options.connect()).await {
         Ok(connection) => connection.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no answer within {CONNECT_MAX:?}")),
+        Err(_) => Err(format!("no connection within {CONNECT_MAX:?}")),
     }
 }
 
 async fn temporary_table(server: &mut Server, connection: &mut PgConnection) {
-    let made = async {
+    let created = async {
         sqlx::query("CREATE TEMPORARY TABLE evenkeel_doctor (id BIGINT PRIMARY KEY)").execute(&mut *connection).await?;
         sqlx::query("INSERT INTO evenkeel_doctor VALUES (1)").execute(&mut *connection).await?;
         sqlx::query("DROP TABLE evenkeel_doctor").execute(&mut *connection).await
     };
-    match made.await {
-        Ok(_) => server.ok("permission", "a temporary table was made, written and dropped"),
+    match created.await {
+        Ok(_) => server.ok("permissions", "created, wrote and dropped a temporary table"),
         Err(error) => {
             server.fail(
-                "permission",
+                "permissions",
                 error.to_string(),
                 "GRANT CREATE, TEMPORARY ON DATABASE and USAGE, CREATE ON SCHEMA to this role",
             );

@@ -1,24 +1,24 @@
-//! What Evenkeel needs of a Redis or a Valkey, asked through the same link that a service uses.
+//! The checks of a Redis or Valkey server, run over the same link that a service uses.
 
-use super::address::Address;
+use super::permissions;
 use super::report::Server;
-use super::rights;
+use crate::address::Address;
 use ::redis::{Cmd, FromRedisValue, cmd};
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkError, LinkOptions};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Round trips measured.
+/// Round trips that the latency check measures.
 const ROUND_TRIPS: usize = 21;
-/// A cache on a slower link costs more than many a database query.
+/// With a slower link, a cache hit costs more than many database queries.
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(5);
-/// Deadlines are measured on each machine's own clock, so skew harms nothing but the reading of logs.
+/// No protocol depends on synchronized clocks; skew only makes logs hard to compare.
 const SKEW_MAX_MS: u64 = 1_000;
 
 const VERSION_REMEDY: &str = "use Redis 7.0 or Valkey 7.2 or later";
 
-/// Fields of `INFO`.
+/// The fields of `INFO`.
 type Info = HashMap<String, String>;
 
 pub(super) async fn examine(address: &Address, server: &mut Server) {
@@ -34,8 +34,8 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         Err(error) => return unreachable(address, server, &error),
     };
     server.reached = true;
-    server.ok("reach", "answers");
-    server.ok("role", "a primary");
+    server.ok("connect", "connected");
+    server.ok("role", "primary");
     let doctor = Doctor { link, clock };
     match doctor.info().await {
         Ok(info) => {
@@ -48,32 +48,31 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     }
     doctor.protocol(server).await;
     doctor.scripts(server).await;
-    rights::examine(&doctor.link, server).await;
+    permissions::examine(&doctor.link, server).await;
     doctor.tracking(server).await;
     doctor.times(server).await;
 }
 
 fn unreachable(address: &Address, server: &mut Server, error: &LinkError) {
-    let sentence = address.without_secrets(error.to_string().trim_end_matches('.'));
+    let message = address.without_secrets(error.to_string().trim_end_matches('.'));
     match error {
         LinkError::Refused { code, .. } if code == "NOPROTO" => {
             server.reached = true;
-            server.fail("protocol", sentence, "use Redis 7.0, Valkey 7.2 or newer, and no proxy without RESP3");
+            server.fail("protocol", message, "use Redis 7.0 or Valkey 7.2 or later, and no proxy without RESP3");
         }
         LinkError::TooOld { version, .. } => {
             server.reached = true;
             server.fail("version", format!("Redis {version}"), VERSION_REMEDY);
         }
-        // A server that answers, and will not have us, has been reached.
         LinkError::Refused { .. } => {
             server.reached = true;
-            server.fail("login", sentence, "correct user and password, and what this user may do");
+            server.fail("login", message, "correct the user, the password, or the user's permissions");
         }
         LinkError::Down { reason, .. } if reason.contains("replica") => {
             server.reached = true;
             server.fail("role", reason, "use the primary's address");
         }
-        _ => server.fail("reach", sentence, "start it, or correct the address"),
+        _ => server.fail("connect", message, "start the server, or correct the address"),
     }
 }
 
@@ -94,13 +93,13 @@ impl Doctor {
         Ok(pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect())
     }
 
-    /// Push messages (invalidations of near caches) exist only in RESP3.
+    /// Near caches receive their invalidations as push messages, which only RESP3 has.
     async fn protocol(&self, server: &mut Server) {
-        let remedy = "use a server (and a proxy before it) that speaks RESP3";
+        let remedy = "use a server, and a proxy if any, that speaks RESP3";
         match self.ask::<HashMap<String, ::redis::Value>>(&cmd("HELLO")).await {
             Ok(fields) => {
                 let three = matches!(fields.get("proto"), Some(::redis::Value::Int(3)));
-                server.judge(three, "protocol", if three { "RESP3" } else { "RESP2" }, remedy);
+                server.require(three, "protocol", if three { "RESP3" } else { "RESP2" }, remedy);
             }
             Err(error) => server.fail("protocol", error.to_string(), remedy),
         }
@@ -111,7 +110,7 @@ impl Doctor {
         let script = "return redis.call('TIME')[1]";
         match self.ask::<String>(cmd("SCRIPT").arg("LOAD").arg(script)).await {
             Ok(hash) => match self.ask::<u64>(cmd("EVALSHA").arg(hash).arg(0)).await {
-                Ok(_) => server.ok("scripts", "are loaded and run"),
+                Ok(_) => server.ok("scripts", "loaded and ran a script"),
                 Err(error) => server.fail("scripts", error.to_string(), remedy),
             },
             Err(error) => server.fail("scripts", error.to_string(), remedy),
@@ -126,8 +125,8 @@ impl Doctor {
             Ok(Some(keys)) => server.ok("tracking", format!("at most {keys} tracked keys")),
             _ => server.warn(
                 "tracking",
-                "CONFIG GET is not allowed",
-                "see that tracking-table-max-keys exceeds the keys near caches hold",
+                "unknown: this user may not run CONFIG GET",
+                "make sure that tracking-table-max-keys exceeds the number of keys in near caches",
             ),
         }
     }
@@ -145,12 +144,12 @@ impl Doctor {
         }
         spans.sort_unstable();
         let Some(median) = spans.get(spans.len() / 2) else {
-            return server.fail("latency", "TIME was not answered", "allow this user TIME (ACL SETUSER name +time)");
+            return server.fail("latency", "TIME failed", "allow this user TIME (ACL SETUSER name +time)");
         };
-        let found = format!("a round trip takes {:.2} ms", median.as_secs_f64() * 1_000.0);
-        server.advise(*median <= ROUND_TRIP_MAX, "latency", found, "bring the service nearer to its Redis");
-        let remedy = "let both machines follow a time server; nothing depends on it, but times in logs will not match";
-        server.advise(skew_ms <= SKEW_MAX_MS, "clocks", format!("apart by {skew_ms} ms"), remedy);
+        let found = format!("median round trip {:.2} ms", median.as_secs_f64() * 1_000.0);
+        server.advise(*median <= ROUND_TRIP_MAX, "latency", found, "run the service closer to its Redis");
+        let remedy = "synchronize the clocks of both machines: otherwise times in logs do not match";
+        server.advise(skew_ms <= SKEW_MAX_MS, "clock skew", format!("{skew_ms} ms"), remedy);
     }
 }
 
@@ -161,14 +160,14 @@ fn version(server: &mut Server, info: &Info) {
     };
     let parts: Vec<u32> = version.split('.').filter_map(|part| part.parse().ok()).collect();
     let enough = matches!(parts.as_slice(), [major, minor, ..] if (*major, *minor) >= needed);
-    server.judge(enough, "version", format!("{name} {version}"), VERSION_REMEDY);
+    server.require(enough, "version", format!("{name} {version}"), VERSION_REMEDY);
 }
 
 fn topology(server: &mut Server, info: &Info) {
     let field = |name: &str| info.get(name).map_or("", String::as_str);
-    let remedy = "use a server outside of a cluster: this version of Evenkeel reaches one primary";
+    let remedy = "use a server that is not part of a cluster: this version of Evenkeel connects to one primary";
     let single = field("cluster_enabled") != "1";
-    server.judge(
+    server.require(
         single,
         "topology",
         if single {
@@ -184,12 +183,11 @@ fn memory(server: &mut Server, info: &Info) {
     let field = |name: &str| info.get(name).map_or("", String::as_str);
     let (limit, policy) = (field("maxmemory_human"), field("maxmemory_policy"));
     if field("maxmemory") == "0" {
-        let remedy =
-            "set maxmemory and maxmemory-policy volatile-lfu: without a limit the machine's memory is the limit";
+        let remedy = "set maxmemory, and maxmemory-policy volatile-lfu: otherwise Redis may use all memory of its host";
         return server.warn("memory", "no limit", remedy);
     }
     let remedy =
-        "set maxmemory-policy volatile-lfu: when it is full, a cache's invalidations fail instead of making room";
+        "set maxmemory-policy volatile-lfu: otherwise writes, invalidations included, fail when memory is full";
     server.advise(policy != "noeviction", "memory", format!("limit {limit}, {policy}"), remedy);
 }
 
@@ -200,13 +198,13 @@ fn persistence(server: &mut Server, info: &Info) {
         return server.fail(
             "persistence",
             format!("{name} is err"),
-            "see the server's log and its disk: Redis refuses writes meanwhile",
+            "check the server's log and disk: until this is fixed, Redis rejects writes",
         );
     }
     let kept = if field("aof_enabled") == "1" {
         "append-only file"
     } else {
-        "no append-only file (a restart may empty it; caches refill)"
+        "no append-only file (a restart may lose all data; caches refill)"
     };
     server.ok("persistence", kept);
 }

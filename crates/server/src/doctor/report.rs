@@ -1,33 +1,30 @@
-//! What was found, for people and for programs.
+//! The report of all checks, as text and as JSON.
 
-use super::address::Address;
+use crate::address::Address;
 use serde::Serialize;
 use std::fmt;
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Verdict {
-    /// As it should be.
     Ok,
-    /// Works, with a consequence that the text names.
+    /// Evenkeel works, with the disadvantage that the remedy names.
     Warn,
-    /// Evenkeel does not work on it, or loses what it promises.
+    /// Evenkeel does not work, or does not keep its guarantees.
     Fail,
 }
 
-/// One line.
 #[derive(Debug, Serialize)]
 pub(super) struct Check {
     check: &'static str,
     verdict: Verdict,
     found: String,
-    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
 
-/// One server and its lines.
+/// One server and its checks.
 #[derive(Debug, Serialize)]
 pub(super) struct Server {
     address: String,
@@ -35,7 +32,6 @@ pub(super) struct Server {
     checks: Vec<Check>,
 }
 
-/// All servers.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
     pub(super) servers: Vec<Server>,
@@ -58,12 +54,12 @@ impl Server {
         self.checks.push(Check { check, verdict: Verdict::Fail, found: found.into(), remedy: Some(remedy.into()) });
     }
 
-    /// `ok` if it holds, else `fail` with the remedy.
-    pub(super) fn judge(&mut self, holds: bool, check: &'static str, found: impl Into<String>, remedy: &str) {
+    /// Records `ok` if the condition holds, otherwise `fail` with the remedy.
+    pub(super) fn require(&mut self, holds: bool, check: &'static str, found: impl Into<String>, remedy: &str) {
         if holds { self.ok(check, found) } else { self.fail(check, found, remedy) }
     }
 
-    /// `ok` if it holds, else `warn` with the remedy.
+    /// Records `ok` if the condition holds, otherwise `warn` with the remedy.
     pub(super) fn advise(&mut self, holds: bool, check: &'static str, found: impl Into<String>, remedy: &str) {
         if holds { self.ok(check, found) } else { self.warn(check, found, remedy) }
     }
@@ -74,7 +70,6 @@ impl Report {
         self.servers.iter().flat_map(|server| &server.checks).filter(|check| check.verdict == verdict).count()
     }
 
-    /// The same as one object.
     pub(super) fn json(&self) -> String {
         let object = serde_json::json!({
             "servers": self.servers,
@@ -104,7 +99,7 @@ impl fmt::Display for Report {
             }
         }
         let [ok, warn, fail] = [Verdict::Ok, Verdict::Warn, Verdict::Fail].map(|verdict| self.count(verdict));
-        writeln!(f, "{ok} ok, {warn} to look at, {fail} wrong")
+        writeln!(f, "{ok} ok, {warn} warn, {fail} fail")
     }
 }
 
@@ -113,14 +108,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_the_sum_under_them() {
+    fn report_lists_checks_and_their_totals() {
         let mut server = Server { address: "redis://host".to_owned(), reached: true, checks: Vec::new() };
-        server.ok("reach", "answers");
+        server.ok("connect", "connected");
         server.advise(false, "memory", "no limit", "set one");
-        server.judge(false, "scripts", "refused", "allow them");
-        server.judge(true, "version", "Redis 7.0", "use 7.0");
-        let lines = "redis://host\n  ok    reach         answers\n  warn  memory        no limit → set one\n  \
-            FAIL  scripts       refused → allow them\n  ok    version       Redis 7.0\n2 ok, 1 to look at, 1 wrong\n";
+        server.require(false, "scripts", "refused", "allow them");
+        server.require(true, "version", "Redis 7.0", "use 7.0");
+        let lines = "redis://host\n  ok    connect       connected\n  warn  memory        no limit → set one\n  \
+            FAIL  scripts       refused → allow them\n  ok    version       Redis 7.0\n2 ok, 1 warn, 1 fail\n";
         assert_eq!(Report { servers: vec![server] }.to_string(), lines);
     }
 }

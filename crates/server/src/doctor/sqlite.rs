@@ -1,7 +1,7 @@
-//! What Evenkeel needs of a SQLite file. A file that does not exist yet is not made.
+//! The checks of a SQLite file. They do not create a missing file.
 
-use super::address::Address;
 use super::report::Server;
+use crate::address::Address;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Row, SqliteConnection};
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 pub(super) async fn examine(address: &Address, server: &mut Server) {
     let options = match SqliteConnectOptions::from_str(&address.url) {
         Ok(options) => options.create_if_missing(false),
-        Err(error) => return server.fail("reach", error.to_string(), "write sqlite:FILE"),
+        Err(error) => return server.fail("connect", error.to_string(), "use sqlite:FILE"),
     };
     let file = options.get_filename().to_owned();
     if !is_memory(&address.url) && !file.exists() {
@@ -18,10 +18,10 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     }
     let mut connection = match options.connect().await {
         Ok(connection) => connection,
-        Err(error) => return server.fail("reach", error.to_string(), "let this user read and write the file"),
+        Err(error) => return server.fail("connect", error.to_string(), "allow this user to read and write the file"),
     };
     server.reached = true;
-    server.ok("reach", "opens");
+    server.ok("connect", "opened");
     match sqlx::query("SELECT sqlite_version(), (SELECT journal_mode FROM pragma_journal_mode)")
         .fetch_one(&mut connection)
         .await
@@ -29,7 +29,7 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         Ok(row) => {
             server.ok("version", format!("SQLite {}", row.try_get::<String, _>(0).unwrap_or_default()));
             let journal: String = row.try_get(1).unwrap_or_default();
-            let remedy = "run PRAGMA journal_mode=WAL once: otherwise every write stops the readers";
+            let remedy = "run PRAGMA journal_mode=WAL once: otherwise each write blocks all readers";
             server.advise(journal == "wal" || journal == "memory", "journal", journal, remedy);
         }
         Err(error) => return server.fail("file", error.to_string(), "restore the file from a backup"),
@@ -43,29 +43,29 @@ fn is_memory(url: &str) -> bool {
 
 fn absent(server: &mut Server, file: &Path) {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let remedy = "make the folder, or correct the address";
+    let remedy = "create the folder, or correct the address";
     server.reached = folder.is_dir();
-    server.judge(
+    server.require(
         folder.is_dir(),
-        "reach",
-        if folder.is_dir() { "the file will be made on first use" } else { "the folder does not exist" },
+        "connect",
+        if folder.is_dir() { "the file will be created on first use" } else { "the folder does not exist" },
         remedy,
     );
 }
 
-/// Takes the write lock and gives it back: that needs the permission, the space for a journal, and nobody who holds it.
+/// Takes and releases the write lock. That needs write permission, space for a journal, and no other writer.
 async fn writable(server: &mut Server, connection: &mut SqliteConnection) {
-    let taken = async {
+    let created = async {
         sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
         sqlx::query("CREATE TABLE evenkeel_doctor (id INTEGER PRIMARY KEY)").execute(&mut *connection).await?;
         sqlx::query("ROLLBACK").execute(&mut *connection).await
     };
-    match taken.await {
-        Ok(_) => server.ok("permission", "a table was made and taken back"),
+    match created.await {
+        Ok(_) => server.ok("permissions", "created a table and rolled it back"),
         Err(error) => server.fail(
-            "permission",
+            "permissions",
             error.to_string(),
-            "let this user write the file and its folder, and end other writers",
+            "allow this user to write the file and its folder, and stop other writers",
         ),
     }
 }

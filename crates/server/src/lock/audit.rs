@@ -1,11 +1,10 @@
-//! The line that says who took a lock away, from whom, and why.
+//! The audit line of a broken lock: the user who broke it, the holder, and the reason.
 
-use evenkeel::lock::pool::steps::PoolHolder;
-use evenkeel::lock::steps::Holder;
+use evenkeel::lock::Holder;
+use evenkeel::lock::PoolHolder;
 use serde_json::{Value, json};
 
-/// Writes the line for an exclusive lock to standard error, as one JSON object: whoever collects logs finds it whatever becomes of
-/// the output.
+/// Writes the audit line of an exclusive lock, one JSON object, to standard error, so that log collectors see it.
 pub(super) fn line(name: &str, holder: &Holder, reason: &str) {
     let mut line = head("lock", name, reason);
     line["fence"] = holder.fence.0.into();
@@ -14,7 +13,7 @@ pub(super) fn line(name: &str, holder: &Holder, reason: &str) {
     eprintln!("{line}");
 }
 
-/// The same for one holder of permits.
+/// Writes the audit line of one holder of a read/write lock or a semaphore.
 pub(super) fn permits_line(kind: &str, name: &str, holder: &PoolHolder, reason: &str) {
     let mut line = head(kind, name, reason);
     line["owner"] = format!("{:?}", holder.owner).into();

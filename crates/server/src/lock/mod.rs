@@ -1,25 +1,23 @@
-//! `evenkeel lock ..`: the locks on a Redis, for operators.
+//! `evenkeel lock ..`: inspects and breaks the locks on a Redis.
 //!
-//! What is asked for goes to standard output, as a table or (with `--json`) as one JSON value; errors are one sentence on
-//! standard error, and so is the line that says who took a lock away. Exit codes: 0 done; 1 the answer is no (the lock is free, or
-//! somebody else has it by now); 2 not done.
+//! The result goes to standard output, as a table or (with `--json`) as one JSON value; an error and the audit line of a broken lock
+//! go to standard error. Exit codes: 0 yes; 1 no (the lock is free, or has another holder by now); 2 error.
 
 mod audit;
-mod found;
+mod entry;
 
-use crate::queue::output::{Output, table_or};
-use crate::queue::{address, not_done};
+use crate::connect::{exit_code, redis_address};
+use crate::output::{Output, table_or};
 use anyhow::{Result, bail};
+use entry::{Entry, HEADINGS, Kind, holders, read_owner};
 use evenkeel::lock::Fence;
 use evenkeel::{Keel, Token};
-use found::{Found, HEADINGS, Kind, holders, read_owner};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// What `lock` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The Redis: redis://, rediss:// or unix://, with `?prefix=` if the service names one
+    /// Redis: redis://, rediss:// or unix://, with ?prefix= if the service sets a prefix
     #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", global = true, hide_env_values = true)]
     redis: Option<String>,
     /// Print JSON instead of tables
@@ -31,14 +29,14 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List the locks, read/write locks and semaphores that are in use
+    /// List locks, read/write locks and semaphores in use
     Ls,
-    /// Show the holders of the lock, read/write lock or semaphore of this name
+    /// Show the holders of a lock, read/write lock or semaphore
     Show {
         /// Name of the lock
         name: String,
     },
-    /// Break a lock: its holders lose it, and notice at their next renewal
+    /// Break a lock: its holders lose it, and notice this at their next renewal
     Release(ReleaseArguments),
 }
 
@@ -46,7 +44,7 @@ enum Command {
 struct ReleaseArguments {
     /// Name of the lock
     name: String,
-    /// Confirm: the holder may still be working, and only fencing tokens keep it from doing harm
+    /// Confirm: the holder may still be working, and only fencing tokens prevent its writes
     #[arg(long)]
     force: bool,
     /// Kind of the lock
@@ -65,22 +63,17 @@ struct ReleaseArguments {
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
     let output = Output::new(arguments.json);
-    let address = match address(arguments.redis.as_deref()) {
+    let address = match redis_address(arguments.redis.as_deref()) {
         Ok(address) => address,
-        Err(error) => return not_done(&format!("{error:#}")),
+        Err(error) => return exit_code(Err(error), &[]),
     };
-    let done = match Keel::connect(&address.url).await {
+    let result = match Keel::connect(&address.url).await {
         Ok(keel) => operate(&keel, arguments.command, output).await,
         Err(error) => Err(error.into()),
     };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => not_done(&address.without_secrets(&format!("{error:#}"))),
-    }
+    exit_code(result, &[&address])
 }
 
-/// Whether the answer is yes.
 async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> {
     match command {
         Command::Ls => list(keel, output).await,
@@ -93,16 +86,16 @@ async fn list(keel: &Keel, output: Output) -> Result<bool> {
     let (mut values, mut rows) = (Vec::new(), Vec::new());
     for kind in Kind::ALL {
         for name in kind.names(keel).await? {
-            // One that was given back meanwhile is left out.
-            if let Some(found) = kind.find(keel, &name).await? {
-                values.push(found.json(&name));
-                rows.push(found.row(&name));
+            // The lock may have been released since it was listed.
+            if let Some(entry) = kind.find(keel, &name).await? {
+                values.push(entry.json(&name));
+                rows.push(entry.row(&name));
             }
         }
     }
     let prefix = keel.link().map(|link| link.prefix()).unwrap_or_default();
     let empty = format!(
-        "no lock, read/write lock or semaphore is held under the prefix {prefix:?}; if the service has another prefix, add \
+        "no lock, read/write lock or semaphore is in use under the prefix {prefix:?}; if the service uses another prefix, add \
          ?prefix=NAME to the address"
     );
     output.print(&Value::Array(values), &table_or(&HEADINGS, &rows, &empty))?;
@@ -110,27 +103,29 @@ async fn list(keel: &Keel, output: Output) -> Result<bool> {
 }
 
 async fn show(keel: &Keel, name: &str, output: Output) -> Result<bool> {
-    let mut all: Vec<Found> = Vec::new();
+    let mut all: Vec<Entry> = Vec::new();
     for kind in Kind::ALL {
         all.extend(kind.find(keel, name).await?);
     }
     let text =
-        if all.is_empty() { format!("{name} is free\n") } else { all.iter().map(|found| found.text(name)).collect() };
-    output.print(&all.iter().map(|found| found.json(name)).collect(), &text)?;
+        if all.is_empty() { format!("{name} is free\n") } else { all.iter().map(|entry| entry.text(name)).collect() };
+    output.print(&all.iter().map(|entry| entry.json(name)).collect(), &text)?;
     Ok(!all.is_empty())
 }
 
 async fn release(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> Result<bool> {
     if !arguments.force {
         bail!(
-            "its holder may still be at work, and only fences keep it from doing harm; if that is what you want, say --force"
+            "the holder may still be working, and only fencing tokens prevent its writes; to break the lock, add --force"
         );
     }
     match (arguments.kind, arguments.fence, arguments.holder) {
         (Kind::Lock, _, None) => release_lock(keel, arguments, output).await,
-        (Kind::Lock, _, Some(_)) => bail!("an exclusive lock has one holder; name its --fence instead of --holder"),
+        (Kind::Lock, _, Some(_)) => bail!("an exclusive lock has one holder: use --fence instead of --holder"),
         (Kind::Rw | Kind::Semaphore, Some(_), _) => {
-            bail!("holders that share have no fence of their own; name one by --holder instead of --fence")
+            bail!(
+                "the holders of a read/write lock or a semaphore share its fencing token: use --holder instead of --fence"
+            )
         }
         (Kind::Rw | Kind::Semaphore, None, _) => release_permits(keel, arguments, output).await,
     }
@@ -150,7 +145,7 @@ async fn release_lock(keel: &Keel, arguments: &ReleaseArguments, output: Output)
         Some(holder) => {
             audit::line(name, &holder, &arguments.reason);
             let text = format!("{name} was broken (fencing token {})\n", holder.fence);
-            let from = Found::Lock(holder).json(name);
+            let from = Entry::Lock(holder).json(name);
             output.print(&json!({ "name": name, "released": true, "from": from }), &text)?;
             Ok(true)
         }
@@ -168,8 +163,8 @@ async fn release_permits(keel: &Keel, arguments: &ReleaseArguments, output: Outp
     }
     let text = match broken.len() {
         0 => format!("{name} has no such holder; nothing was changed\n"),
-        1 => format!("{name} was broken: one holder lost it\n"),
-        many => format!("{name} was broken: {many} holders lost it\n"),
+        1 => format!("{name} was broken for one holder\n"),
+        many => format!("{name} was broken for {many} holders\n"),
     };
     let value = json!({ "name": name, "released": !broken.is_empty(), "from": holders(&broken) });
     output.print(&value, &text)?;

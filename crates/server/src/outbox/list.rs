@@ -1,19 +1,18 @@
 //! `ls`, `stats`, `park ls`.
 
-use crate::queue::output::{Output, short, table_or};
-use crate::queue::time;
+use crate::output::{Output, table_or, truncated};
+use crate::time;
 use anyhow::Result;
 use evenkeel::sql::Database;
 use evenkeel::sql::relay::operate::{Outbox, Place, SeenKey, SeenWork, Stats};
 use serde_json::{Value, json};
 
-/// Widest cell of a text.
+/// Maximum width of a table cell.
 const WIDTH: usize = 60;
 
-/// Which part of a list.
 #[derive(clap::Args)]
 pub(super) struct PageArguments {
-    /// At most so many of each kind
+    /// Maximum number of units of work, and of keys
     #[arg(long, default_value_t = 50, value_name = "NUMBER")]
     limit: u16,
 }
@@ -23,7 +22,7 @@ pub(super) async fn ls<DB: Database>(outbox: &Outbox<DB>, page: &PageArguments, 
     Ok(true)
 }
 
-/// The answer is no if something is parked.
+/// Returns false if anything is parked.
 pub(super) async fn parked<DB: Database>(outbox: &Outbox<DB>, page: &PageArguments, output: Output) -> Result<bool> {
     Ok(show(outbox, page, Place::Parked, output).await? == 0)
 }
@@ -35,10 +34,10 @@ async fn show<DB: Database>(outbox: &Outbox<DB>, page: &PageArguments, place: Pl
     let now = outbox.stats().await?.now_ms;
     let rows: Vec<Vec<String>> = works.iter().map(|work| work_row(work, now)).collect();
     let is_parked = place == Place::Parked;
-    let empty = if is_parked { "no unit of work is parked" } else { "no unit of work waits" };
-    let mut text = table_or(&["WORK", "BEGAN", "DUE", "ATTEMPTS", "EFFECTS", "LAST ERROR"], &rows, empty);
+    let empty = if is_parked { "no unit of work is parked" } else { "no unit of work is pending" };
+    let mut text = table_or(&["WORK", "CREATED", "DUE", "ATTEMPTS", "EFFECTS", "LAST ERROR"], &rows, empty);
     let rows: Vec<Vec<String>> = keys.iter().map(|key| key_row(key, now)).collect();
-    let empty = if is_parked { "no key is parked" } else { "no key has messages that wait" };
+    let empty = if is_parked { "no key is parked" } else { "no key has unsent messages" };
     text.push('\n');
     text.push_str(&table_or(&["TOPIC", "KEY", "SENT", "LAST", "DUE", "ATTEMPTS", "LAST ERROR"], &rows, empty));
     let value = json!({
@@ -63,8 +62,8 @@ fn work_row(work: &SeenWork, now: u64) -> Vec<String> {
         time::distance(work.created_ms, now),
         due(work.due_ms, work.is_claimed, now),
         work.attempts.to_string(),
-        short(&work.effects.join(", "), WIDTH),
-        short(work.error.as_deref().unwrap_or_default(), WIDTH),
+        truncated(&work.effects.join(", "), WIDTH),
+        truncated(work.error.as_deref().unwrap_or_default(), WIDTH),
     ]
 }
 
@@ -78,13 +77,13 @@ fn work_json(work: &SeenWork) -> Value {
 fn key_row(key: &SeenKey, now: u64) -> Vec<String> {
     let due = if key.parked_ms.is_some() { "parked".to_owned() } else { due(key.due_ms, key.is_claimed, now) };
     vec![
-        short(&key.topic, WIDTH),
-        short(&key.key, WIDTH),
+        truncated(&key.topic, WIDTH),
+        truncated(&key.key, WIDTH),
         key.sent.to_string(),
         key.last.to_string(),
         due,
         key.attempts.to_string(),
-        short(key.error.as_deref().unwrap_or_default(), WIDTH),
+        truncated(key.error.as_deref().unwrap_or_default(), WIDTH),
     ]
 }
 
@@ -113,19 +112,21 @@ pub(super) async fn stats<DB: Database>(outbox: &Outbox<DB>, output: Output) -> 
     } = stats;
     let age = |since: Option<u64>| since.map_or_else(|| "-".to_owned(), |ms| time::span(now_ms.saturating_sub(ms)));
     let mut text = format!(
-        "works     {waiting} wait (oldest {}), {parked} parked, {done} done, {aborted} aborted\n\
-         messages  {messages} wait (oldest {})\n\
-         keys      {keys}, {keys_waiting} with something to send, {keys_parked} parked\n",
+        "units of work    {waiting} pending (oldest {}), {parked} parked, {done} completed, {aborted} aborted\n\
+         messages         {messages} unsent (oldest {})\n\
+         keys             {keys} in total, {keys_waiting} with unsent messages, {keys_parked} parked\n",
         age(stats.oldest_ms),
         age(stats.oldest_message_ms),
     );
     if unrouted > 0 {
         text.push_str(&format!(
-            "no sink   {unrouted} works and keys wait for a topic that no relay has a sink for: see `outbox ls`\n"
+            "without sink     {unrouted} units of work and keys have a topic that no relay has a sink for: see `outbox ls`\n"
         ));
     }
     if unknown > 0 {
-        text.push_str(&format!("unknown   {unknown} rows of a state that this program does not know\n"));
+        text.push_str(&format!(
+            "unknown state    {unknown} rows were written by a newer version: update this program\n"
+        ));
     }
     let value = json!({
         "works": { "waiting": waiting, "parked": parked, "done": done, "aborted": aborted, "oldest_ms": stats.oldest_ms },

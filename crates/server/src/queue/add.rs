@@ -1,42 +1,41 @@
-//! `add`: a job by hand.
+//! `add`: enqueues a job.
 
-use super::Desk;
-use super::output::Output;
-use super::time;
+use super::Servers;
+use crate::output::Output;
+use crate::time;
 use anyhow::{Result, bail};
-use evenkeel::queue::job::{Priority, Retries};
-use evenkeel::queue::steps::{Enqueued, When};
 use evenkeel::queue::topic::NewTopicJob;
+use evenkeel::queue::{Enqueued, When};
+use evenkeel::queue::{Priority, Retries};
 use serde_json::json;
 
 /// The id of the JSON codec, which most topics use.
 const JSON: u8 = 1;
 
-/// What `add` was asked for.
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// Which topic
+    /// Topic
     topic: String,
     /// Body, in the topic's encoding (usually JSON)
     body: String,
-    /// Due time, like 2026-11-21T18:00:00Z (default: now)
+    /// Due time, for example 2026-11-21T18:00:00Z (default: now)
     #[arg(long, value_name = "TIME", value_parser = time::read_time, conflicts_with = "after")]
     at: Option<u64>,
-    /// Delay from now, like 90s, 5m, 2h or 1d
+    /// Delay from now, for example 90s, 5m, 2h or 1d
     #[arg(long = "in", value_name = "SPAN", value_parser = time::read_span)]
     after: Option<u64>,
-    /// Idempotency key: enqueueing it again changes nothing
+    /// Idempotency key: enqueueing the same id again has no effect
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// Priority
     #[arg(long, value_enum, default_value = "normal")]
     priority: PriorityName,
-    /// Retries after a failed first attempt (default: the topic's own)
+    /// Retries after a failed first attempt (default: the topic's setting)
     #[arg(long, value_name = "NUMBER")]
     retries: Option<u16>,
 }
 
-/// Priorities as operators write them.
+/// The priorities on the command line.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum PriorityName {
     Urgent,
@@ -56,13 +55,13 @@ impl From<PriorityName> for Priority {
     }
 }
 
-pub(super) async fn run(desk: &Desk<'_>, arguments: Arguments, output: Output) -> Result<bool> {
-    let topic = super::topic(desk, &arguments.topic).await?;
+pub(super) async fn run(servers: &Servers<'_>, arguments: Arguments, output: Output) -> Result<bool> {
+    let topic = super::topic(servers, &arguments.topic).await?;
     if topic.codec() == JSON
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&arguments.body)
     {
         bail!(
-            "queue {} holds JSON, and the body is none ({error}); a text needs quotes of its own: '\"text\"'",
+            "queue {} expects JSON, and the body is not valid JSON ({error}); write a string with quotes: '\"text\"'",
             topic.name()
         );
     }
@@ -74,17 +73,17 @@ pub(super) async fn run(desk: &Desk<'_>, arguments: Arguments, output: Output) -
         retries: arguments.retries.map(Retries::Limited),
     };
     let (id, answer) = topic.add(new).await?;
-    let (word, sentence) = match answer {
+    let (word, text) = match answer {
         Enqueued::Created => ("created", "created".to_owned()),
-        Enqueued::Duplicate => ("duplicate", "not added: a job of this id waits or runs".to_owned()),
-        Enqueued::Taken(other) => ("taken", format!("not added: its unique key belongs to {other}")),
-        Enqueued::Dead => ("dead", "not added: a job of this id is among the dead letters".to_owned()),
-        Enqueued::Ended(end) => ("ended", format!("not added: a job of this id ended before ({end:?})")),
+        Enqueued::Duplicate => ("duplicate", "not added: a job with this id is waiting or running".to_owned()),
+        Enqueued::Taken(other) => ("taken", format!("not added: job {other} has the same unique key")),
+        Enqueued::Dead => ("dead", "not added: a job with this id is a dead letter".to_owned()),
+        Enqueued::Ended(end) => ("ended", format!("not added: a job with this id has ended ({end:?})")),
         Enqueued::Elsewhere => {
-            ("elsewhere", "not added: the topic is being spread over other shards; try again".to_owned())
+            ("elsewhere", "not added: the number of shards of the topic is changing; try again".to_owned())
         }
-        Enqueued::Full => ("full", "not added: the queue has reached its limit".to_owned()),
+        Enqueued::Full => ("full", "not added: the queue is full".to_owned()),
     };
-    output.print(&json!({ "id": id.to_string(), "answer": word }), &format!("{id} {sentence}\n"))?;
+    output.print(&json!({ "id": id.to_string(), "answer": word }), &format!("{id}: {text}\n"))?;
     Ok(answer == Enqueued::Created)
 }

@@ -1,99 +1,95 @@
-//! `dead ls|redrive|rm`: dead letters.
+//! `dead ls|redrive|rm`: lists, redrives and deletes dead letters.
 
-use super::Desk;
 use super::jobs::{self, PageArguments};
-use super::output::Output;
-use super::{change, time};
+use super::{Servers, change};
+use crate::output::Output;
+use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::queue::topic::{DryRun, Filter, Place, RedriveReport, TopicRedrive};
 use serde_json::json;
 use std::io::{IsTerminal, Write, stderr};
 
-/// What `dead` was asked for.
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
     /// List dead letters, page by page
     Ls(ListArguments),
-    /// Redrive dead letters: they wait again, with all their attempts
+    /// Redrive dead letters: make them ready again, with the full number of attempts
     Redrive(RedriveArguments),
     /// Delete dead letters
     Rm(RemoveArguments),
 }
 
-/// What `dead ls` was asked for.
 #[derive(clap::Args)]
 pub(super) struct ListArguments {
-    /// Which topic
+    /// Topic
     topic: String,
     #[command(flatten)]
     page: PageArguments,
 }
 
-/// What `dead redrive` was asked for.
 #[derive(clap::Args)]
 pub(super) struct RedriveArguments {
-    /// Which topic
+    /// Topic
     topic: String,
-    /// Only these: 32 hexadecimal digits each, or the ids their senders gave them
+    /// Only these jobs: 32 hexadecimal digits each, or the ids that their senders chose
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Name of the redrive: repeating it continues where it stopped and redrives no letter twice (default: a new name, printed)
+    /// Name of the redrive; running the same name again continues it and redrives no dead letter twice (default: a new name)
     #[arg(long)]
     name: Option<String>,
-    /// Only those whose last error contains this
+    /// Only dead letters whose last error contains this text
     #[arg(long, value_name = "TEXT")]
     error: Option<String>,
-    /// Only those whose body contains this
+    /// Only dead letters whose body contains this text
     #[arg(long, value_name = "TEXT")]
     body: Option<String>,
-    /// Only those whose worker crashed (with `=false`: only those whose handler failed)
+    /// Only dead letters whose worker crashed (with =false: only those whose handler failed)
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     crashed: Option<bool>,
-    /// Only those that died at this time or later
+    /// Only jobs that died at this time or later
     #[arg(long, value_name = "TIME", value_parser = time::read_time)]
     from: Option<u64>,
-    /// Only those that died at this time or earlier
+    /// Only jobs that died at this time or earlier
     #[arg(long, value_name = "TIME", value_parser = time::read_time)]
     until: Option<u64>,
-    /// Jobs that become due per second, at most (default: all at once)
+    /// Maximum number of jobs that become due per second (default: all at once)
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<u32>,
-    /// Stop after this many
+    /// Stop after this many dead letters
     #[arg(long, value_name = "NUMBER")]
     limit: Option<u64>,
-    /// Dry run: only count the matching dead letters
+    /// Only count the matching dead letters
     #[arg(long)]
     dry_run: bool,
 }
 
-/// What `dead rm` was asked for.
 #[derive(clap::Args)]
 pub(super) struct RemoveArguments {
-    /// Which topic
+    /// Topic
     topic: String,
-    /// Ids: 32 hexadecimal digits each, or the ids their senders gave them
+    /// Job ids: 32 hexadecimal digits each, or the ids that their senders chose
     #[arg(value_name = "ID", required_unless_present = "all")]
     ids: Vec<String>,
-    /// Delete all dead letters of the topic; needs --confirm
+    /// Delete all dead letters of the topic; requires --confirm
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// Confirm by repeating the topic's name
+    /// Confirm by repeating the name of the topic
     #[arg(long, value_name = "TOPIC")]
     confirm: Option<String>,
 }
 
-pub(super) async fn run(desk: &Desk<'_>, command: Command, output: Output) -> Result<bool> {
+pub(super) async fn run(servers: &Servers<'_>, command: Command, output: Output) -> Result<bool> {
     match command {
-        Command::Ls(arguments) => jobs::page(desk, &arguments.topic, Place::Dead, &arguments.page, output).await,
-        Command::Redrive(arguments) => redrive(desk, arguments, output).await,
-        Command::Rm(arguments) => remove(desk, &arguments, output).await,
+        Command::Ls(arguments) => jobs::page(servers, &arguments.topic, Place::Dead, &arguments.page, output).await,
+        Command::Redrive(arguments) => redrive(servers, arguments, output).await,
+        Command::Rm(arguments) => remove(servers, &arguments, output).await,
     }
 }
 
-async fn redrive(desk: &Desk<'_>, arguments: RedriveArguments, output: Output) -> Result<bool> {
-    let topic = super::topic(desk, &arguments.topic).await?;
+async fn redrive(servers: &Servers<'_>, arguments: RedriveArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(servers, &arguments.topic).await?;
     let name = arguments.name.clone().unwrap_or_else(|| time::text(topic.now_ms()));
-    let redrive = of(topic.redrive(&name), &arguments);
+    let redrive = configured(topic.redrive(&name), &arguments);
     if arguments.dry_run {
         let found = redrive.dry_run().await?;
         let first: Vec<String> = found.first.iter().map(ToString::to_string).collect();
@@ -115,28 +111,30 @@ async fn redrive(desk: &Desk<'_>, arguments: RedriveArguments, output: Output) -
     }
     let report = match ran {
         Ok(report) => report,
-        Err(error) => bail!("{error}; to go on where it stopped: --name '{name}'"),
+        Err(error) => bail!("{error}; to continue this redrive, add --name '{name}'"),
     };
     let RedriveReport { taken, taken_in_all, seen, taken_before, died_later, began_at, filter } = report;
     let value = json!({
         "name": name, "taken": taken, "taken_in_all": taken_in_all, "seen": seen, "taken_before": taken_before,
         "died_later": died_later, "began_ms": began_at, "filter": filter,
     });
-    let mut text = format!("{taken} redriven by '{name}' ({taken_in_all} in all)\n");
+    let mut text = format!("{taken} redriven by '{name}' ({taken_in_all} in total)\n");
     if taken_before > 0 {
-        text.push_str(&format!("{taken_before} skipped: this redrive took them before, and they died again\n"));
+        text.push_str(&format!(
+            "{taken_before} skipped: this redrive has already redriven them, and they died again\n"
+        ));
     }
     if died_later > 0 {
         text.push_str(&format!("{died_later} skipped: they died after the redrive began ({})\n", time::text(began_at)));
     }
     if filter != filter_of(&arguments) {
-        text.push_str("the redrive goes by the filter it began with, not by this one\n");
+        text.push_str("this filter was ignored: a redrive keeps the filter that it began with\n");
     }
     output.print(&value, &text)?;
     Ok(true)
 }
 
-fn of(redrive: TopicRedrive, arguments: &RedriveArguments) -> TopicRedrive {
+fn configured(redrive: TopicRedrive, arguments: &RedriveArguments) -> TopicRedrive {
     let mut redrive = redrive.filter(filter_of(arguments));
     if !arguments.ids.is_empty() {
         redrive = redrive.only(arguments.ids.iter().map(|id| super::job_id(id)));
@@ -160,17 +158,17 @@ fn filter_of(arguments: &RedriveArguments) -> Filter {
     }
 }
 
-/// One line that grows; it goes to standard error, so that the answer stays alone on standard output.
+/// Overwrites the progress line. It goes to standard error, so that standard output has only the result.
 fn progress(report: &RedriveReport) {
-    // A terminal that is gone sees nothing; the redrive goes on.
+    // A closed terminal does not stop the redrive.
     let _ = write!(stderr(), "\r{} seen, {} redriven", report.seen, report.taken).and_then(|()| stderr().flush());
 }
 
-async fn remove(desk: &Desk<'_>, arguments: &RemoveArguments, output: Output) -> Result<bool> {
-    let topic = super::topic(desk, &arguments.topic).await?;
+async fn remove(servers: &Servers<'_>, arguments: &RemoveArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(servers, &arguments.topic).await?;
     if arguments.all {
         let Some(again) = &arguments.confirm else {
-            bail!("this deletes every dead letter of {0} for good; to confirm: --all --confirm {0}", topic.name());
+            bail!("this deletes every dead letter of {0} for good; to delete, add --all --confirm {0}", topic.name());
         };
         let deleted = topic.purge(Place::Dead, again).await?;
         output.print(
@@ -181,6 +179,6 @@ async fn remove(desk: &Desk<'_>, arguments: &RemoveArguments, output: Output) ->
     }
     let ids: Vec<_> = arguments.ids.iter().map(|id| super::job_id(id)).collect();
     let answers = topic.delete_dead(&ids).await?;
-    let said = |deleted: &bool| (*deleted, if *deleted { "deleted" } else { "no dead letter" }.to_owned());
-    change::report(&arguments.ids, answers.iter().map(said), output)
+    let result = |deleted: &bool| (*deleted, if *deleted { "deleted" } else { "not a dead letter" }.to_owned());
+    change::report(&arguments.ids, answers.iter().map(result), output)
 }

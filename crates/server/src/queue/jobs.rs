@@ -1,22 +1,21 @@
-//! `peek` and `job`: single jobs and their history.
+//! `peek` and `job`: the jobs of a topic, and the history of one job.
 
-use super::Desk;
-use super::output::{Output, body_json, readable, short, table, table_or};
-use super::time;
+use super::Servers;
+use crate::output::{Output, body_json, printable, table, table_or, truncated};
+use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::queue::RetryDelay;
-use evenkeel::queue::job::{ErrorClass, Job, JobId, Note, Retries, Stamp};
-use evenkeel::queue::steps::{Found, Listed, State};
 use evenkeel::queue::topic::{Place, Seen};
+use evenkeel::queue::{ErrorClass, Job, JobId, Note, Retries, Stamp};
+use evenkeel::queue::{Found, Listed, State};
 use serde_json::{Value, json};
 
-/// Characters of a body or an error in a table.
+/// Maximum width of a body or an error in a table.
 const CELL_MAX: usize = 48;
 
-/// What `peek` was asked for.
 #[derive(clap::Args)]
 pub(super) struct PeekArguments {
-    /// Which topic
+    /// Topic
     topic: String,
     /// State of the jobs
     #[arg(long, value_enum, default_value = "waiting")]
@@ -25,7 +24,6 @@ pub(super) struct PeekArguments {
     page: PageArguments,
 }
 
-/// Which page.
 #[derive(clap::Args)]
 pub(super) struct PageArguments {
     /// Jobs per page
@@ -36,7 +34,7 @@ pub(super) struct PageArguments {
     after: Option<Listed>,
 }
 
-/// Places by the names operators use.
+/// The states on the command line.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(super) enum StateName {
     /// Waiting jobs, by due time
@@ -47,12 +45,11 @@ pub(super) enum StateName {
     Dead,
 }
 
-/// What `job` was asked for.
 #[derive(clap::Args)]
 pub(super) struct JobArguments {
-    /// Which topic
+    /// Topic
     topic: String,
-    /// The job's id: 32 hexadecimal digits, or the id its sender gave it
+    /// Job id: 32 hexadecimal digits, or the id that its sender chose
     id: String,
 }
 
@@ -61,27 +58,27 @@ fn read_cursor(text: &str) -> Result<Listed, String> {
         let (score, id) = text.split_once(':')?;
         Some(Listed { score: score.parse().ok()?, id: id.parse().ok()? })
     };
-    read().ok_or_else(|| "write what the page before said at its end: TIME:ID".to_owned())
+    read().ok_or_else(|| "use the cursor that the previous page printed: TIME:ID".to_owned())
 }
 
-pub(super) async fn peek(desk: &Desk<'_>, arguments: &PeekArguments, output: Output) -> Result<bool> {
+pub(super) async fn peek(servers: &Servers<'_>, arguments: &PeekArguments, output: Output) -> Result<bool> {
     let place = match arguments.state {
         StateName::Waiting => Place::Waiting,
         StateName::Running => Place::Leased,
         StateName::Dead => Place::Dead,
     };
-    page(desk, &arguments.topic, place, &arguments.page, output).await
+    page(servers, &arguments.topic, place, &arguments.page, output).await
 }
 
-/// One page of a place.
+/// Prints one page of the jobs in one state.
 pub(super) async fn page(
-    desk: &Desk<'_>,
+    servers: &Servers<'_>,
     topic: &str,
     place: Place,
     arguments: &PageArguments,
     output: Output,
 ) -> Result<bool> {
-    let topic = super::topic(desk, topic).await?;
+    let topic = super::topic(servers, topic).await?;
     let page = topic.peek(place, arguments.after, usize::from(arguments.limit)).await?;
     let now = topic.now_ms();
     let next = page.next.map(|next| format!("{}:{}", next.score, next.id));
@@ -93,26 +90,24 @@ pub(super) async fn page(
     };
     let rows: Vec<Vec<String>> = page.jobs.iter().map(|seen| row(seen, now)).collect();
     let headings = ["ID", time_heading, "PRIORITY", "ERRORS", "BODY", "LAST ERROR"];
-    let mut text = table_or(&headings, &rows, &none(topic.name(), place, arguments.after.is_some()));
+    let mut text = table_or(&headings, &rows, &empty_page(topic.name(), place, arguments.after.is_some()));
     if let Some(next) = &next {
-        text.push_str(&format!("more: --after {next}\n"));
+        text.push_str(&format!("next page: --after {next}\n"));
     }
     text.push_str(super::redis_only(&topic));
     output.print(&json!({ "jobs": jobs, "next": next, "redis_only": topic.needs_database() }), &text)?;
     Ok(true)
 }
 
-/// What an empty page says.
-fn none(topic: &str, place: Place, is_later_page: bool) -> String {
+fn empty_page(topic: &str, place: Place, is_later_page: bool) -> String {
     if is_later_page {
-        return "no job follows on this page; without --after the list begins at its beginning".to_owned();
+        return "no more jobs; omit --after to start from the beginning".to_owned();
     }
-    let (what, elsewhere) = match place {
-        Place::Waiting => ("no job waits", "peek with --state running or --state dead looks elsewhere"),
-        Place::Leased => ("no job runs", "peek with --state waiting or --state dead looks elsewhere"),
-        Place::Dead => ("no dead letters", "nothing is to be done"),
-    };
-    format!("queue {topic}: {what}; {elsewhere}")
+    match place {
+        Place::Waiting => format!("queue {topic}: no waiting jobs (see also --state running and --state dead)"),
+        Place::Leased => format!("queue {topic}: no running jobs (see also --state waiting and --state dead)"),
+        Place::Dead => format!("queue {topic}: no dead letters"),
+    }
 }
 
 fn row(seen: &Seen, now: u64) -> Vec<String> {
@@ -123,8 +118,8 @@ fn row(seen: &Seen, now: u64) -> Vec<String> {
             time,
             priority(job),
             format!("{} of {}", job.errors, allowed(job)),
-            short(&readable(&job.spec.body), CELL_MAX),
-            last_error(job).map(|text| short(&text, CELL_MAX)).unwrap_or_default(),
+            truncated(&printable(&job.spec.body), CELL_MAX),
+            last_error(job).map(|text| truncated(&text, CELL_MAX)).unwrap_or_default(),
         ],
         Err(unreadable) => {
             vec![seen.id.to_string(), time, String::new(), String::new(), String::new(), unreadable.to_string()]
@@ -139,13 +134,17 @@ fn seen_json(seen: &Seen) -> Value {
     }
 }
 
-pub(super) async fn job(desk: &Desk<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
-    let topic = super::topic(desk, &arguments.topic).await?;
+pub(super) async fn job(servers: &Servers<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
+    let topic = super::topic(servers, &arguments.topic).await?;
     let id = super::job_id(&arguments.id);
     let now = topic.now_ms();
     match topic.job(id).await? {
-        None => bail!("queue {}: no job {} (never seen, or not remembered any more)", arguments.topic, arguments.id),
-        Some(Found::Ended(stamp)) => output.print(&ended_json(id, &stamp), &ended_text(id, &stamp, now))?,
+        None => bail!(
+            "queue {}: no job {} (unknown id, or its completion record has expired)",
+            arguments.topic,
+            arguments.id
+        ),
+        Some(Found::Ended(record)) => output.print(&ended_json(id, &record), &ended_text(id, &record, now))?,
         Some(Found::Live { state, score, job }) => {
             output.print(&live_json(id, state, score, &job), &live_text(id, state, score, &job, now))?;
         }
@@ -153,24 +152,24 @@ pub(super) async fn job(desk: &Desk<'_>, arguments: &JobArguments, output: Outpu
     Ok(true)
 }
 
-fn ended_text(id: JobId, stamp: &Stamp, now: u64) -> String {
-    let remembered = stamp.until.map_or_else(|| "until it is forgotten".to_owned(), |until| time::distance(until, now));
+fn ended_text(id: JobId, record: &Stamp, now: u64) -> String {
+    let expires = record.until.map_or_else(|| "no fixed time".to_owned(), |until| time::distance(until, now));
     let rows = vec![
-        vec!["state".to_owned(), format!("ended ({:?})", stamp.end)],
-        vec!["ended".to_owned(), format!("{} ({})", time::text(stamp.ended_at), time::distance(stamp.ended_at, now))],
-        vec!["remembered".to_owned(), remembered],
+        vec!["state".to_owned(), format!("ended ({:?})", record.end)],
+        vec!["ended".to_owned(), format!("{} ({})", time::text(record.ended_at), time::distance(record.ended_at, now))],
+        vec!["record expires".to_owned(), expires],
     ];
     table(&["JOB", &id.to_string()], &rows)
 }
 
-fn ended_json(id: JobId, stamp: &Stamp) -> Value {
+fn ended_json(id: JobId, record: &Stamp) -> Value {
     json!({
         "id": id.to_string(),
         "state": "ended",
-        "end": format!("{:?}", stamp.end),
-        "ended_ms": stamp.ended_at,
-        "remembered_until_ms": stamp.until,
-        "version": stamp.version,
+        "end": format!("{:?}", record.end),
+        "ended_ms": record.ended_at,
+        "remembered_until_ms": record.until,
+        "version": record.version,
     })
 }
 
@@ -179,7 +178,7 @@ fn live_text(id: JobId, state: State, score: u64, job: &Job, now: u64) -> String
     let (state, of_score) = match state {
         State::Waiting(_) => ("waiting", "due"),
         State::Leased if job.started => ("running", "lease ends"),
-        State::Leased => ("claimed, its start not reported yet", "lease ends"),
+        State::Leased => ("claimed, start not yet reported", "lease ends"),
         State::Dead => ("dead", "died"),
     };
     let mut rows: Vec<(&str, String)> = vec![("state", state.to_owned()), (of_score, moment(score))];
@@ -187,51 +186,54 @@ fn live_text(id: JobId, state: State, score: u64, job: &Job, now: u64) -> String
     rows.push(("priority", priority(job)));
     rows.push(("errors", format!("{} of {} ({} crashes in a row)", job.errors, allowed(job), job.crashes)));
     if let Some(expires) = job.expires_at {
-        rows.push(("dropped unless started by", moment(expires)));
+        rows.push(("expires unless started by", moment(expires)));
     }
     if job.fence > 0 {
-        rows.push(("fence", job.fence.to_string()));
+        rows.push(("fencing token", job.fence.to_string()));
     }
     rows.extend(job.spec.notes.iter().map(note));
-    rows.push(("body", readable(&job.spec.body)));
+    rows.push(("body", printable(&job.spec.body)));
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, text)| vec![name.to_owned(), text]).collect();
     table(&["JOB", &id.to_string()], &rows)
 }
 
-/// A note as a line of a job's life.
+/// A note as a line of the job's history.
 fn note(note: &Note) -> (&'static str, String) {
     match note {
-        Note::Name(name) => ("sender's id", readable(name)),
-        Note::Trace(trace) => ("trace", readable(trace)),
-        Note::Headers(headers) => ("headers", readable(headers)),
+        Note::Name(name) => ("sender's id", printable(name)),
+        Note::Trace(trace) => ("trace", printable(trace)),
+        Note::Headers(headers) => ("headers", printable(headers)),
         Note::Error(error) => {
             let what = match error.class {
                 ErrorClass::Failed => format!("attempt {} failed", error.attempt),
-                ErrorClass::Crashed => format!("attempt {}: its worker fell silent", error.attempt),
-                ErrorClass::Lapsed => "its worker fell silent before it was started".to_owned(),
-                ErrorClass::Dead => format!("attempt {} was the last: no use to try again", error.attempt),
+                ErrorClass::Crashed => format!("attempt {} crashed: its lease expired", error.attempt),
+                ErrorClass::Lapsed => "the lease expired before the job was started".to_owned(),
+                ErrorClass::Dead => format!("attempt {} failed permanently", error.attempt),
             };
-            let text = readable(&error.text);
+            let text = printable(&error.text);
             let colon = if text.is_empty() { "" } else { ": " };
             ("error", format!("{} {what}{colon}{text}", time::text(error.at)))
         }
         Note::Redriven { at, errors, .. } => ("redriven", format!("{} after {errors} errors", time::text(*at))),
-        Note::Progress(words) => ("progress", readable(words)),
-        Note::RetryDelay(delay) => ("between attempts", between(*delay)),
+        Note::Progress(text) => ("progress", printable(text)),
+        Note::RetryDelay(delay) => ("retry delay", retry_delay(*delay)),
     }
 }
 
-/// The delay between a job's attempts, in words.
-fn between(delay: RetryDelay) -> String {
+fn retry_delay(delay: RetryDelay) -> String {
     match delay {
         RetryDelay::Fixed { ms } => time::span(ms),
         RetryDelay::Exponential { first_ms, max_ms } => {
-            format!("below {}, doubled with every failure up to {}", time::span(first_ms), time::span(max_ms))
+            format!(
+                "exponential with jitter: up to {}, doubled per failure to {}",
+                time::span(first_ms),
+                time::span(max_ms)
+            )
         }
     }
 }
 
-fn between_json(delay: RetryDelay) -> Value {
+fn retry_delay_json(delay: RetryDelay) -> Value {
     match delay {
         RetryDelay::Fixed { ms } => json!({ "fixed_ms": ms }),
         RetryDelay::Exponential { first_ms, max_ms } => json!({ "first_ms": first_ms, "max_ms": max_ms }),
@@ -248,7 +250,7 @@ fn live_json(id: JobId, state: State, score: u64, job: &Job) -> Value {
         .error_notes()
         .map(|error| {
             let class = format!("{:?}", error.class).to_lowercase();
-            json!({ "at_ms": error.at, "class": class, "attempt": error.attempt, "text": readable(&error.text) })
+            json!({ "at_ms": error.at, "class": class, "attempt": error.attempt, "text": printable(&error.text) })
         })
         .collect();
     let redriven: Vec<Value> = job
@@ -261,13 +263,13 @@ fn live_json(id: JobId, state: State, score: u64, job: &Job) -> Value {
         })
         .collect();
     let name =
-        job.spec.notes.iter().find_map(|note| if let Note::Name(name) = note { Some(readable(name)) } else { None });
+        job.spec.notes.iter().find_map(|note| if let Note::Name(name) = note { Some(printable(name)) } else { None });
     let notes = &job.spec.notes;
     let progress =
-        notes.iter().find_map(|note| if let Note::Progress(words) = note { Some(readable(words)) } else { None });
+        notes.iter().find_map(|note| if let Note::Progress(text) = note { Some(printable(text)) } else { None });
     let delay = notes
         .iter()
-        .find_map(|note| if let Note::RetryDelay(delay) = note { Some(between_json(*delay)) } else { None });
+        .find_map(|note| if let Note::RetryDelay(delay) = note { Some(retry_delay_json(*delay)) } else { None });
     json!({
         "id": id.to_string(),
         "name": name,
@@ -297,11 +299,11 @@ fn priority(job: &Job) -> String {
 fn allowed(job: &Job) -> String {
     match job.spec.retries {
         Retries::Limited(retries) => (u32::from(retries) + 1).to_string(),
-        Retries::Unlimited => "any".to_owned(),
+        Retries::Unlimited => "unlimited".to_owned(),
     }
 }
 
 fn last_error(job: &Job) -> Option<String> {
     let error = job.error_notes().last()?;
-    Some(if error.text.is_empty() { format!("{:?}", error.class).to_lowercase() } else { readable(&error.text) })
+    Some(if error.text.is_empty() { format!("{:?}", error.class).to_lowercase() } else { printable(&error.text) })
 }

@@ -1,40 +1,34 @@
-//! `evenkeel queue ..`: the queues on a Redis, for operators.
+//! `evenkeel queue ..`: inspects and operates the queues on a Redis.
 //!
-//! What is asked for goes to standard output, as a table or (with `--json`) as one JSON value; errors are one sentence on
-//! standard error. Exit codes: 0 done; 1 done, and the answer is no (not every job was revoked, an alert stands); 2 not done.
+//! The result goes to standard output, as a table or (with `--json`) as one JSON value; an error goes to standard error, in one line.
+//! Exit codes: 0 yes; 1 no (not every job was revoked, an alert is active); 2 error.
 
 mod add;
 mod change;
 mod dead;
-mod figures;
 mod grow;
 mod jobs;
-pub(crate) mod output;
 mod prefixes;
-pub(crate) mod time;
+mod stats;
 mod top;
 mod watch;
 mod webhook;
 
-use crate::doctor::address::{Address, Kind};
-use crate::outbox;
-use anyhow::{Context, Result, bail};
+use crate::address::{Address, Kind};
+use crate::connect::{connect, database_address, exit_code, redis_address};
+use crate::output::Output;
+use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::queue::JobId;
 use evenkeel::queue::topic::Topic;
-use output::Output;
 use std::process::ExitCode;
 
-/// Bad input, or a server that cannot be reached: nothing was done, or not all of it.
-const NOT_DONE: u8 = 2;
-
-/// What `queue` was asked for.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The Redis: redis://, rediss:// or unix://, with `?prefix=` if the service names one
+    /// Redis: redis://, rediss:// or unix://, with ?prefix= if the service sets a prefix
     #[arg(long, env = "EVENKEEL_REDIS", value_name = "URL", global = true, hide_env_values = true)]
     redis: Option<String>,
-    /// The database of queues with `Durability::Sql`: mysql://, postgres:// or sqlite:
+    /// Database of queues with Durability::Sql: mysql://, postgres:// or sqlite:
     #[arg(long, env = "EVENKEEL_DATABASE", value_name = "URL", global = true, hide_env_values = true)]
     database: Option<String>,
     /// Print JSON instead of tables
@@ -49,7 +43,7 @@ enum Command {
     /// List topics with their backlog, workers and lateness
     Ls,
     /// Show the statistics of a topic
-    Stats(figures::Arguments),
+    Stats(stats::Arguments),
     /// List the jobs of a topic, page by page
     Peek(jobs::PeekArguments),
     /// Show one job: state, body, attempts, errors
@@ -62,125 +56,105 @@ enum Command {
     Reschedule(change::RescheduleArguments),
     /// Make waiting jobs due now
     Run(change::Ids),
-    /// Pause a topic: its jobs wait
+    /// Pause a topic: consumers receive no jobs from it
     Pause(change::PauseArguments),
     /// Resume a paused topic
     Resume(change::TopicArgument),
-    /// Increase the number of shards of a topic while it is in use; a stopped run can be repeated
+    /// Increase the number of shards of a topic while it is in use; can be repeated if interrupted
     Grow(grow::Arguments),
     /// List, redrive or delete dead letters
     #[command(subcommand)]
     Dead(dead::Command),
-    /// Live table of all topics
+    /// Show a live table of topics
     Top(top::Arguments),
-    /// Print alerts, and send them to a webhook
+    /// Watch topics: print alerts, and send them to a webhook
     Watch(watch::Arguments),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
     let output = Output::new(arguments.json);
-    let address = match address(arguments.redis.as_deref()) {
+    let redis = match redis_address(arguments.redis.as_deref()) {
         Ok(address) => address,
-        Err(error) => return not_done(&format!("{error:#}")),
+        Err(error) => return exit_code(Err(error), &[]),
     };
-    let database = match arguments.database.as_deref().map(|url| outbox::address(Some(url))).transpose() {
+    let database = match arguments.database.as_deref().map(|url| database_address(Some(url))).transpose() {
         Ok(database) => database,
-        Err(error) => return not_done(&format!("{error:#}")),
+        Err(error) => return exit_code(Err(error), &[]),
     };
-    let ran = match Keel::connect(&address.url).await {
-        Ok(keel) => operate(&Desk { keel, database: database.as_ref() }, arguments.command, output).await,
+    let result = match Keel::connect(&redis.url).await {
+        Ok(keel) => operate(&Servers { keel, database: database.as_ref() }, arguments.command, output).await,
         Err(error) => Err(error.into()),
     };
-    match ran {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            let sentence = address.without_secrets(&format!("{error:#}"));
-            not_done(&database.map_or_else(|| sentence.clone(), |database| database.without_secrets(&sentence)))
-        }
-    }
+    let addresses: Vec<&Address> = [&redis].into_iter().chain(&database).collect();
+    exit_code(result, &addresses)
 }
 
-/// What an operator works with.
-struct Desk<'a> {
+/// The servers that hold the queues.
+struct Servers<'a> {
     keel: Keel,
-    /// For topics whose jobs are rows. Connected to only if there is one.
+    /// The database of topics with [`Durability::Sql`](evenkeel::queue::Durability::Sql); connected only if there is such a topic.
     database: Option<&'a Address>,
 }
 
-impl Desk<'_> {
-    /// With the database, if the topic needs it.
+impl Servers<'_> {
+    /// Attaches the database to a topic that needs it.
     async fn with_rows(&self, topic: Topic) -> Result<Topic> {
         let Some(database) = self.database.filter(|_| topic.needs_database()) else { return Ok(topic) };
         Ok(match database.kind {
-            Kind::MySql => topic.sql(&outbox::connected::<sqlx::MySql>(database).await?),
-            Kind::Postgres => topic.sql(&outbox::connected::<sqlx::Postgres>(database).await?),
-            _ => topic.sql(&outbox::connected::<sqlx::Sqlite>(database).await?),
+            Kind::MySql => topic.sql(&connect::<sqlx::MySql>(database).await?),
+            Kind::Postgres => topic.sql(&connect::<sqlx::Postgres>(database).await?),
+            _ => topic.sql(&connect::<sqlx::Sqlite>(database).await?),
         })
     }
 }
 
-/// What stands below figures and lists that may not tell everything.
+/// A note below output that comes from Redis alone although the SQL rows decide.
 fn redis_only(topic: &Topic) -> &'static str {
     if topic.needs_database() {
-        "Redis only: the jobs are rows in a SQL database, which decides about them; say which with --database URL\n"
+        "Redis only: the jobs of this topic are rows in a SQL database; add --database URL to include them\n"
     } else {
         ""
     }
 }
 
-pub(crate) fn not_done(sentence: &str) -> ExitCode {
-    eprintln!("{sentence}");
-    ExitCode::from(NOT_DONE)
-}
-
-pub(crate) fn address(url: Option<&str>) -> Result<Address> {
-    let url = url.context("say which Redis: --redis redis://host:6379 (or the environment variable EVENKEEL_REDIS)")?;
-    match Address::read(1, url) {
-        Ok(address) if address.kind == Kind::Redis => Ok(address),
-        _ => bail!("--redis is no Redis address: write redis://, rediss:// or unix://"),
-    }
-}
-
-/// Whether the answer is yes.
-async fn operate(desk: &Desk<'_>, command: Command, output: Output) -> Result<bool> {
+async fn operate(servers: &Servers<'_>, command: Command, output: Output) -> Result<bool> {
     match command {
-        Command::Ls => figures::list(desk, output).await,
-        Command::Stats(arguments) => figures::stats(desk, &arguments, output).await,
-        Command::Peek(arguments) => jobs::peek(desk, &arguments, output).await,
-        Command::Job(arguments) => jobs::job(desk, &arguments, output).await,
-        Command::Add(arguments) => add::run(desk, arguments, output).await,
-        Command::Revoke(arguments) => change::revoke(desk, &arguments, output).await,
-        Command::Reschedule(arguments) => change::reschedule(desk, arguments, output).await,
-        Command::Run(arguments) => change::run_now(desk, &arguments, output).await,
-        Command::Pause(arguments) => change::pause(desk, &arguments, output).await,
-        Command::Resume(arguments) => change::resume(desk, &arguments, output).await,
-        Command::Grow(arguments) => grow::run(desk, &arguments, output).await,
-        Command::Dead(command) => dead::run(desk, command, output).await,
-        Command::Top(arguments) => top::run(desk, &arguments, output).await,
-        Command::Watch(arguments) => watch::run(desk, &arguments, output).await,
+        Command::Ls => stats::list(servers, output).await,
+        Command::Stats(arguments) => stats::stats(servers, &arguments, output).await,
+        Command::Peek(arguments) => jobs::peek(servers, &arguments, output).await,
+        Command::Job(arguments) => jobs::job(servers, &arguments, output).await,
+        Command::Add(arguments) => add::run(servers, arguments, output).await,
+        Command::Revoke(arguments) => change::revoke(servers, &arguments, output).await,
+        Command::Reschedule(arguments) => change::reschedule(servers, arguments, output).await,
+        Command::Run(arguments) => change::run_now(servers, &arguments, output).await,
+        Command::Pause(arguments) => change::pause(servers, &arguments, output).await,
+        Command::Resume(arguments) => change::resume(servers, &arguments, output).await,
+        Command::Grow(arguments) => grow::run(servers, &arguments, output).await,
+        Command::Dead(command) => dead::run(servers, command, output).await,
+        Command::Top(arguments) => top::run(servers, &arguments, output).await,
+        Command::Watch(arguments) => watch::run(servers, &arguments, output).await,
     }
 }
 
-async fn topic(desk: &Desk<'_>, name: &str) -> Result<Topic> {
-    desk.with_rows(desk.keel.topic(name).await?).await
+async fn topic(servers: &Servers<'_>, name: &str) -> Result<Topic> {
+    servers.with_rows(servers.keel.topic(name).await?).await
 }
 
-/// The topics that were named, or all there are.
-async fn topics(desk: &Desk<'_>, names: &[String]) -> Result<Vec<Topic>> {
+/// The named topics, or all topics if none is named.
+async fn topics(servers: &Servers<'_>, names: &[String]) -> Result<Vec<Topic>> {
     let mut topics = Vec::with_capacity(names.len());
     if names.is_empty() {
-        for topic in desk.keel.topics().await? {
-            topics.push(desk.with_rows(topic).await?);
+        for topic in servers.keel.topics().await? {
+            topics.push(servers.with_rows(topic).await?);
         }
     }
     for name in names {
-        topics.push(topic(desk, name).await?);
+        topics.push(topic(servers, name).await?);
     }
     Ok(topics)
 }
 
-/// A job as operators name it: its id as it is printed, or the id its sender gave it.
+/// Parses a job id: 32 hexadecimal digits, or the id that the sender chose.
 fn job_id(text: &str) -> JobId {
     text.parse().unwrap_or_else(|_| JobId::named(text.as_bytes()))
 }

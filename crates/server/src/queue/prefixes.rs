@@ -1,23 +1,23 @@
-//! The prefixes under which a Redis holds queues: for operators who do not know which one a service uses.
+//! Finds the prefixes under which a Redis holds queues, for operators who do not know the prefix of a service.
 
 use anyhow::Result;
 use evenkeel::Keel;
 use redis::{FromRedisValue, cmd};
 use std::collections::BTreeSet;
 
-/// What ends the key in which the topics of a prefix are registered.
+/// The suffix of the key that registers the topics of a prefix.
 const REGISTER: &str = ":q:topics";
 
-/// Keys that one call looks at.
+/// Keys that one `SCAN` visits.
 const PAGE: u32 = 1000;
 
-/// Calls at most, so that a Redis with a thousand million other keys still gets an answer.
+/// Maximum number of `SCAN` calls: bounds the search on a Redis with very many keys.
 const PAGES_MAX: u32 = 20_000;
 
-/// Prefixes that are printed.
+/// Maximum number of printed prefixes.
 const SHOWN_MAX: usize = 20;
 
-/// The prefixes under which programs have opened queues, in order.
+/// The prefixes under which programs have opened queues, sorted.
 pub(super) async fn find(keel: &Keel) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let Some(link) = keel.link() else { return Ok(found) };
@@ -34,11 +34,11 @@ pub(super) async fn find(keel: &Keel) -> Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// What to tell somebody who finds no queue under `prefix`.
+/// The message if there is no queue under `prefix`.
 pub(super) fn hint(prefix: &str, found: &BTreeSet<String>) -> String {
-    let none = format!("no program has opened a queue under the prefix {prefix:?}");
+    let none = format!("no queues under the prefix {prefix:?}");
     if found.is_empty() {
-        return format!("{none}, nor under another one");
+        return format!("{none} or any other prefix");
     }
     let mut shown: Vec<&str> = found.iter().take(SHOWN_MAX).map(String::as_str).collect();
     let more = format!("and {} more", found.len().saturating_sub(SHOWN_MAX));
@@ -46,5 +46,5 @@ pub(super) fn hint(prefix: &str, found: &BTreeSet<String>) -> String {
         shown.push(&more);
     }
     let names = shown.join(", ");
-    format!("{none}; found under these prefixes: {names} (add ?prefix=NAME to the address)")
+    format!("{none}; there are queues under these prefixes: {names} (add ?prefix=NAME to the address)")
 }

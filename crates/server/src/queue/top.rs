@@ -1,61 +1,61 @@
-//! `top`: all topics in a table that renews itself.
+//! `top`: a live table of topics.
 
-use super::Desk;
-use super::figures::{HEADINGS, look};
-use super::output::{Output, table_or, write};
-use super::time;
+use super::Servers;
+use super::stats::{HEADINGS, rows};
+use crate::output::{Output, table_or, write};
+use crate::time;
 use anyhow::Result;
 use evenkeel::queue::topic::Topic;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What `top` was asked for.
 #[derive(clap::Args)]
 pub(super) struct Arguments {
     /// Only these topics
     #[arg(value_name = "TOPIC")]
     topics: Vec<String>,
-    /// How often, like 1s or 500ms
+    /// Refresh interval, for example 1s or 500ms; at least 100ms
     #[arg(long, value_name = "SPAN", value_parser = time::read_span, default_value = "1s")]
     every: u64,
 }
 
-/// The cursor goes home, what was there is erased line by line as it is written over, and below the last line.
+// Each refresh overwrites the previous table line by line, which flickers less than clearing the screen.
 const HOME: &str = "\x1b[H";
 const END_OF_LINE: &str = "\x1b[K\n";
 const END_OF_SCREEN: &str = "\x1b[J";
 const CLEAR: &str = "\x1b[2J";
 
-const NO_QUEUE: &str = "no program has opened a queue under this prefix; evenkeel queue ls names the prefixes under which there are queues";
+const NO_QUEUE: &str = "no queues under this prefix; `evenkeel queue ls` lists the prefixes that have queues";
 
-/// On a terminal it goes on until it is interrupted; otherwise it prints once.
-pub(super) async fn run(desk: &Desk<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
+/// Refreshes the table until interrupted; if the output is not a terminal, prints it once.
+#[expect(clippy::disallowed_methods, reason = "the refresh interval")]
+pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
     if !output.is_live() {
-        let topics = super::topics(desk, &arguments.topics).await?;
-        let (rows, values) = look(&topics).await?;
+        let topics = super::topics(servers, &arguments.topics).await?;
+        let (rows, values) = rows(&topics).await?;
         output.print(&Value::Array(values), &table_or(&HEADINGS, &rows, NO_QUEUE))?;
         return Ok(true);
     }
     let mut done_before = HashMap::new();
     write(CLEAR)?;
     loop {
-        let topics = super::topics(desk, &arguments.topics).await?;
-        let picture = match picture(&topics, &mut done_before).await {
-            Ok(picture) => picture,
-            Err(error) => format!("{error:#}; trying again\n"),
+        let topics = super::topics(servers, &arguments.topics).await?;
+        let screen = match screen(&topics, &mut done_before).await {
+            Ok(screen) => screen,
+            Err(error) => format!("{error:#}; retrying\n"),
         };
-        write(&format!("{HOME}{}{END_OF_SCREEN}", picture.replace('\n', END_OF_LINE)))?;
+        write(&format!("{HOME}{}{END_OF_SCREEN}", screen.replace('\n', END_OF_LINE)))?;
         tokio::time::sleep(Duration::from_millis(arguments.every.max(100))).await;
     }
 }
 
-/// The table of `ls`, with the jobs done per second since the picture before.
-async fn picture(topics: &[Topic], done_before: &mut HashMap<String, (u64, u64)>) -> Result<String> {
-    let (mut rows, values) = look(topics).await?;
+/// The table of `ls`, with the jobs completed per second since the previous refresh.
+async fn screen(topics: &[Topic], done_before: &mut HashMap<String, (u64, u64)>) -> Result<String> {
+    let (mut rows, values) = rows(topics).await?;
     for (row, value) in rows.iter_mut().zip(&values) {
-        let figure = |pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-        let (now, done) = (figure("/now_ms"), figure("/totals/done"));
+        let number = |pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+        let (now, done) = (number("/now_ms"), number("/totals/done"));
         let before = done_before.insert(row[0].clone(), (now, done));
         let rate = before
             .filter(|(then, _)| *then < now)

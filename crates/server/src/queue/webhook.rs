@@ -1,4 +1,4 @@
-//! A POST with a JSON body, and nothing more.
+//! Sends alerts to a webhook, as a POST with a JSON body.
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -15,10 +15,10 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use url::Url;
 
-/// How long a receiver may take.
+/// The deadline of one delivery.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Where alerts go.
+/// The receiver of alerts.
 #[derive(Debug)]
 pub(super) struct Webhook {
     url: Url,
@@ -27,19 +27,19 @@ pub(super) struct Webhook {
 }
 
 impl Webhook {
-    /// A receiver behind `http://` or `https://`.
+    /// Parses an `http://` or `https://` URL.
     pub(super) fn to(text: &str) -> Result<Self> {
-        // The address may carry a secret, so it is not repeated.
+        // The URL may contain a secret, so errors do not repeat it.
         let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.context("--webhook is no address to post to: write http:// or https://")?;
-        let host = url.host_str().context("--webhook names no host")?.to_owned();
-        let port = url.port_or_known_default().context("--webhook names no port")?;
+        let url = url.context("--webhook is not a valid URL: use http:// or https://")?;
+        let host = url.host_str().context("--webhook has no host")?.to_owned();
+        let port = url.port_or_known_default().context("--webhook has no port")?;
         Ok(Self { url, host, port })
     }
 
-    /// Sends one; done when the receiver said yes.
+    /// Sends one alert; succeeds if the receiver answers with a 2xx status.
     pub(super) async fn send(&self, body: String) -> Result<()> {
-        tokio::time::timeout(DEADLINE, self.deliver(body)).await.context("no answer in time")?
+        tokio::time::timeout(DEADLINE, self.deliver(body)).await.context("no response within ten seconds")?
     }
 
     async fn deliver(&self, body: String) -> Result<()> {
@@ -50,7 +50,7 @@ impl Webhook {
         let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         let name =
-            ServerName::try_from(self.host.clone()).context("the host has no name that a certificate could bear")?;
+            ServerName::try_from(self.host.clone()).context("the host name cannot be checked against a certificate")?;
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
         self.post(stream, body).await
     }
@@ -67,15 +67,15 @@ impl Webhook {
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::USER_AGENT, concat!("evenkeel/", env!("CARGO_PKG_VERSION")))
             .body(Full::new(Bytes::from(body)))?;
-        let answer = tokio::select! {
-            answer = sender.send_request(request) => answer?,
+        let response = tokio::select! {
+            response = sender.send_request(request) => response?,
             ended = connection => {
                 ended?;
-                bail!("the connection ended without an answer");
+                bail!("the connection was closed without a response");
             }
         };
-        if !answer.status().is_success() {
-            bail!("it answered {}", answer.status());
+        if !response.status().is_success() {
+            bail!("status {}", response.status());
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
-//! `doctor` against real servers: healthy ones, and ones with something wrong.
+//! `doctor` against real servers, healthy and misconfigured.
 
 use crate::program::{Ran, evenkeel, normal};
 use testkit::servers::{OldRedis, Redis, RedisOptions};
 
-/// Runs `doctor` on one address and keeps its checks.
+/// Runs `doctor` on one address.
 async fn doctor(url: &str) -> Ran {
     let url = url.to_owned();
     let ran = tokio::task::spawn_blocking(move || evenkeel(&["doctor", &url])).await.unwrap();
@@ -11,7 +11,7 @@ async fn doctor(url: &str) -> Ran {
 }
 
 #[tokio::test]
-async fn a_healthy_redis_passes() {
+async fn healthy_redis_passes() {
     let redis = Redis::start(RedisOptions::new().memory("64mb", "volatile-lfu")).await.unwrap();
     let ran = doctor(&redis.url()).await;
     assert_eq!(ran.code, 0, "{}", ran.out);
@@ -19,7 +19,7 @@ async fn a_healthy_redis_passes() {
 }
 
 #[tokio::test]
-async fn a_replica_is_refused() {
+async fn replica_fails() {
     let primary = Redis::start(RedisOptions::new()).await.unwrap();
     let replica = Redis::start(RedisOptions::new().replica_of(primary.port())).await.unwrap();
     let ran = doctor(&replica.url()).await;
@@ -28,7 +28,7 @@ async fn a_replica_is_refused() {
 }
 
 #[tokio::test]
-async fn a_user_without_scripts_is_told_what_to_allow() {
+async fn missing_scripting_permission_fails_with_acl_rules() {
     let options = RedisOptions::new().user("app", "hidden", "~* &* +@all -@scripting -config");
     let redis = Redis::start(options).await.unwrap();
     let ran = doctor(&redis.url()).await;
@@ -37,9 +37,8 @@ async fn a_user_without_scripts_is_told_what_to_allow() {
     insta::assert_snapshot!(ran.out);
 }
 
-/// A user without EXISTS and SCAN passed every check; its first enqueued job, and its first listing of locks, were refused.
 #[tokio::test]
-async fn a_user_is_told_which_capabilities_it_lacks_rights_for() {
+async fn missing_capability_permissions_warn_with_acl_rules() {
     let options = RedisOptions::new().user("app", "hidden", "~* &* +@all -exists -scan -client|unblock -xadd -config");
     let redis = Redis::start(options).await.unwrap();
     let ran = doctor(&redis.url()).await;
@@ -47,24 +46,24 @@ async fn a_user_is_told_which_capabilities_it_lacks_rights_for() {
     insta::assert_snapshot!(ran.out);
 }
 
-/// What docs/operations.md tells an operator to allow: nothing is missing but CONFIG.
+/// The ACL rules in docs/operations.md suffice for everything but CONFIG GET.
 #[tokio::test]
-async fn the_documented_rights_are_enough() {
+async fn documented_acl_rules_suffice() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md")).unwrap();
-    let rights = page.lines().find_map(|line| line.strip_prefix("ACL SETUSER app on >password ")).unwrap();
-    let redis = Redis::start(RedisOptions::new().user("app", "password", rights)).await.unwrap();
+    let rules = page.lines().find_map(|line| line.strip_prefix("ACL SETUSER app on >password ")).unwrap();
+    let redis = Redis::start(RedisOptions::new().user("app", "password", rules)).await.unwrap();
     let ran = doctor(&redis.url()).await;
     assert_eq!(ran.code, 0, "{}", ran.out);
-    let complaints: Vec<&str> = ran.out.lines().filter(|line| !line.starts_with("  ok ")).collect();
+    let warnings: Vec<&str> = ran.out.lines().filter(|line| !line.starts_with("  ok ")).collect();
     assert!(
-        matches!(complaints.as_slice(), [memory, tracking] if memory.contains("memory") && tracking.contains("CONFIG GET")),
+        matches!(warnings.as_slice(), [memory, tracking] if memory.contains("memory") && tracking.contains("CONFIG GET")),
         "{}",
         ran.out
     );
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_exit_1_and_shown_nowhere() {
+async fn wrong_password_fails_and_is_not_printed() {
     let redis = Redis::start(RedisOptions::new().password("right")).await.unwrap();
     let url = redis.url().replace(":right@", ":mistaken@");
     let ran = doctor(&url).await;
@@ -73,18 +72,16 @@ async fn a_wrong_password_is_exit_1_and_shown_nowhere() {
     insta::assert_snapshot!(ran.out);
 }
 
-/// It was told to correct its password.
 #[tokio::test]
-async fn a_server_without_hello_is_told_which_version_to_use() {
+async fn server_without_hello_fails_with_required_version() {
     let redis = Redis::start(RedisOptions::new().arguments(["--rename-command", "HELLO", ""])).await.unwrap();
     let ran = doctor(&redis.url()).await;
     assert_eq!(ran.code, 1, "{}", ran.out);
-    assert!(ran.out.contains("use Redis 7.0, Valkey 7.2 or newer") && !ran.out.contains("password"), "{}", ran.out);
+    assert!(ran.out.contains("use Redis 7.0 or Valkey 7.2 or later") && !ran.out.contains("password"), "{}", ran.out);
 }
 
-/// It was told to correct its password.
 #[tokio::test]
-async fn redis_six_is_told_which_version_to_use() {
+async fn redis_6_fails_with_required_version() {
     let redis = OldRedis::start("6.2.14").await.unwrap();
     let url = redis.url();
     let ran = tokio::task::spawn_blocking(move || evenkeel(&["doctor", &url])).await.unwrap();
@@ -110,14 +107,14 @@ async fn healthy_databases_pass() {
     insta::assert_snapshot!("postgres", without_name(&ran.out, &postgres.url));
 }
 
-/// The database's name is a new one each time.
+/// Replaces the generated name of the database.
 fn without_name(text: &str, url: &str) -> String {
     let name = url.rsplit('/').next().unwrap();
     text.replace(&format!("database      {name}\n"), "database      NAME\n")
 }
 
 #[tokio::test]
-async fn json_is_one_object_with_the_same_verdicts() {
+async fn json_report_has_the_same_verdicts() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let url = redis.url();
     let ran = tokio::task::spawn_blocking(move || evenkeel(&["doctor", "--json", &url])).await.unwrap();

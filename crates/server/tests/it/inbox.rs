@@ -1,17 +1,14 @@
 //! `evenkeel inbox` against an inbox in SQLite.
 
-use crate::program::{Ran, evenkeel};
+use crate::program::{Ran, evenkeel_async};
 use testkit::park::{Database, sqlite_database};
 
-async fn run(database: &Database, words: &[&str]) -> Ran {
-    let words: Vec<String> =
-        ["inbox", "--database", &database.url].iter().chain(words).map(ToString::to_string).collect();
-    let run = move || evenkeel(&words.iter().map(String::as_str).collect::<Vec<_>>());
-    tokio::task::spawn_blocking(run).await.unwrap()
+async fn run(database: &Database, arguments: &[&str]) -> Ran {
+    evenkeel_async(&[&["inbox", "--database", &database.url], arguments].concat()).await
 }
 
 #[tokio::test]
-async fn messages_that_wait_for_a_person_are_listed_and_released() {
+async fn parked_messages_are_listed_and_released() {
     let database = sqlite_database().unwrap();
     let pool = sqlx::SqlitePool::connect(&database.url).await.unwrap();
     evenkeel::sql::migrate(&pool).await.unwrap();
@@ -30,11 +27,11 @@ async fn messages_that_wait_for_a_person_are_listed_and_released() {
     let undecided = run(&database, &["release", "accounts", "payment/7"]).await;
     assert_eq!((undecided.code, undecided.err.contains("--run")), (2, true), "{}", undecided.err);
     let ran = run(&database, &["release", "accounts", "payment/7", "--run"]).await;
-    assert_eq!((ran.code, ran.out.as_str()), (0, "accounts payment/7 runs the next time it comes\n"));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "accounts payment/7: released: runs at its next delivery\n"));
     assert_eq!(run(&database, &["release", "accounts", "payment/7", "--run"]).await.code, 1, "once");
     assert_eq!(run(&database, &["release", "accounts", "0xff00", "--skip"]).await.code, 0);
     let empty = run(&database, &["ls"]).await;
-    assert_eq!((empty.code, empty.out.as_str()), (0, "no message is parked: nothing waits for a decision\n"));
+    assert_eq!((empty.code, empty.out.as_str()), (0, "no message is parked\n"));
     let states: Vec<i64> = sqlx::query_scalar("SELECT state FROM evenkeel_inbox ORDER BY seen_at DESC, met")
         .fetch_all(&pool)
         .await

@@ -1,25 +1,27 @@
 //! `evenkeel lock` against a real Redis.
 
-use crate::program::{Ran, evenkeel};
+use crate::program::{Ran, evenkeel_async};
 use evenkeel::Keel;
 use serde_json::Value;
 use std::time::Duration;
 use testkit::park;
 
-async fn lock(url: &str, words: &[&str]) -> Ran {
-    let words: Vec<String> = ["lock", "--redis", url].iter().chain(words).map(ToString::to_string).collect();
-    let run = move || evenkeel(&words.iter().map(String::as_str).collect::<Vec<_>>());
-    tokio::task::spawn_blocking(run).await.unwrap()
+async fn lock(url: &str, arguments: &[&str]) -> Ran {
+    evenkeel_async(&[&["lock", "--redis", url], arguments].concat()).await
 }
 
 #[tokio::test]
-async fn an_operator_finds_a_lock_and_takes_it_away() {
+async fn lock_is_listed_shown_and_broken() {
     let redis = park::redis().await.unwrap();
     let url = format!("{}?prefix={}", redis.url, redis.prefix);
     let keel = Keel::connect(&url).await.unwrap();
     assert_eq!(lock(&url, &["show", "stock/42"]).await.code, 1);
     let empty = lock(&url, &["ls"]).await;
-    assert!(empty.code == 0 && empty.out.starts_with("no lock, read/write lock or semaphore is held"), "{}", empty.out);
+    assert!(
+        empty.code == 0 && empty.out.starts_with("no lock, read/write lock or semaphore is in use"),
+        "{}",
+        empty.out
+    );
     let guard = keel.lock("stock/42").ttl(Duration::from_secs(300)).metadata("counter 7").acquire().await.unwrap();
 
     let listed: Value = serde_json::from_str(&lock(&url, &["ls", "--json"]).await.out).unwrap();
@@ -28,27 +30,27 @@ async fn an_operator_finds_a_lock_and_takes_it_away() {
     let shown = lock(&url, &["show", "stock/42"]).await;
     assert!(shown.code == 0 && shown.out.contains("counter 7") && shown.out.contains("held"), "{}", shown.out);
 
-    let timid = lock(&url, &["release", "stock/42"]).await;
-    assert!(timid.code == 2 && timid.err.contains("--force"), "{}", timid.err);
+    let unconfirmed = lock(&url, &["release", "stock/42"]).await;
+    assert!(unconfirmed.code == 2 && unconfirmed.err.contains("--force"), "{}", unconfirmed.err);
     let wrong = lock(&url, &["release", "stock/42", "--force", "--fence", "1"]).await;
     assert!(wrong.code == 1 && wrong.err.is_empty(), "{}{}", wrong.out, wrong.err);
     let fence = guard.fence().to_string();
-    let taken = lock(&url, &["release", "stock/42", "--force", "--fence", &fence, "--reason", "ticket 9"]).await;
-    assert_eq!(taken.code, 0, "{}", taken.err);
-    let audit: Value = serde_json::from_str(&taken.err).unwrap();
+    let broken = lock(&url, &["release", "stock/42", "--force", "--fence", &fence, "--reason", "ticket 9"]).await;
+    assert_eq!(broken.code, 0, "{}", broken.err);
+    let audit: Value = serde_json::from_str(&broken.err).unwrap();
     assert_eq!(
         (&audit["lock"], &audit["holder"], &audit["reason"]),
         (&"stock/42".into(), &"counter 7".into(), &"ticket 9".into())
     );
-    // Its holder has not noticed yet; another process can have it at once.
+    // The holder has not noticed yet; another process can acquire the lock at once.
     let other = Keel::connect(&url).await.unwrap();
     assert!(other.lock("stock/42").try_acquire().await.unwrap().is_some());
-    assert!(!taken.out.is_empty() && lock(&url, &["release", "stock/43", "--force"]).await.code == 1);
+    assert!(!broken.out.is_empty() && lock(&url, &["release", "stock/43", "--force"]).await.code == 1);
 }
 
-/// Read/write locks and semaphores have several holders: each is listed, and can be taken away alone.
+/// Each of several holders is listed, and the lock can be broken for one of them.
 #[tokio::test]
-async fn an_operator_finds_those_who_share() {
+async fn shared_locks_are_listed_and_broken_per_holder() {
     let redis = park::redis().await.unwrap();
     let url = format!("{}?prefix={}", redis.url, redis.prefix);
     let keel = Keel::connect(&url).await.unwrap();
@@ -61,7 +63,7 @@ async fn an_operator_finds_those_who_share() {
     let desks = keel.semaphore("shelf", 3).take(2).ttl(ttl).acquire().await.unwrap();
 
     let listed = lock(&url, &["ls"]).await;
-    assert!(listed.out.contains("2 reading") && listed.out.contains("2 of 3 out"), "{}", listed.out);
+    assert!(listed.out.contains("readers: 2") && listed.out.contains("2 of 3 permits held"), "{}", listed.out);
     let shown: Value = serde_json::from_str(&lock(&url, &["show", "shelf", "--json"]).await.out).unwrap();
     assert_eq!((&shown[0]["kind"], &shown[1]["kind"]), (&"rw".into(), &"semaphore".into()), "{shown}");
     assert_eq!((&shown[0]["fence"], &shown[1]["permits"]), (&first.fence().0.into(), &3.into()));
@@ -71,13 +73,13 @@ async fn an_operator_finds_those_who_share() {
     let release = ["release", "shelf", "--force", "--kind", "rw"];
     let wrong = lock(&url, &[&release[..], &["--fence", "7"]].concat()).await;
     assert!(wrong.code == 2 && wrong.err.contains("--holder"), "{}", wrong.err);
-    let taken = lock(&url, &[&release[..], &["--holder", owner.as_str(), "--reason", "ticket 9"]].concat()).await;
-    let audit: Value = serde_json::from_str(&taken.err).unwrap();
+    let broken = lock(&url, &[&release[..], &["--holder", owner.as_str(), "--reason", "ticket 9"]].concat()).await;
+    let audit: Value = serde_json::from_str(&broken.err).unwrap();
     assert_eq!(
         (&audit["kind"], &audit["holder"], &audit["reason"], &audit["owner"]),
         (&"rw".into(), &"counter 7".into(), &"ticket 9".into(), &owner.as_str().into())
     );
-    assert!(lock(&url, &["ls"]).await.out.contains("1 reading"));
+    assert!(lock(&url, &["ls"]).await.out.contains("readers: 1"));
     let all = lock(&url, &["release", "shelf", "--force", "--kind", "semaphore"]).await;
     assert!(all.code == 0 && all.out.contains("one holder"), "{}{}", all.out, all.err);
     assert!(keel.semaphore("shelf", 3).take(3).try_acquire().await.unwrap().is_some());

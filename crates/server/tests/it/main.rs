@@ -1,5 +1,5 @@
-//! The program `evenkeel` as a user runs it.
-#![expect(clippy::unwrap_used, reason = "a test may end at the first surprise")]
+//! Tests of the program `evenkeel` as a child process.
+#![expect(clippy::unwrap_used, reason = "a test fails at the first error")]
 
 mod doctor;
 mod hermetic;

@@ -1,11 +1,11 @@
-//! `evenkeel outbox` against an outbox in SQLite. (The statements are tested on every database with the library.)
+//! `evenkeel outbox` against an outbox in SQLite. The library's tests run the statements on every database.
 
-use crate::program::{Ran, evenkeel};
+use crate::program::{Ran, evenkeel, evenkeel_async};
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
 use testkit::park::{Database, sqlite_database};
 
-/// An outbox with a parked work, a parked key, and a work that is done.
+/// An outbox with a parked unit of work, a parked key, and a completed unit of work.
 async fn outbox() -> (Database, sqlx::SqlitePool) {
     let database = sqlite_database().unwrap();
     let pool = sqlx::SqlitePool::connect(&database.url).await.unwrap();
@@ -25,12 +25,8 @@ async fn outbox() -> (Database, sqlx::SqlitePool) {
     (database, pool)
 }
 
-/// Runs `evenkeel outbox ..` on it.
-async fn run(database: &Database, words: &[&str]) -> Ran {
-    let words: Vec<String> =
-        ["outbox", "--database", &database.url].iter().chain(words).map(ToString::to_string).collect();
-    let run = move || evenkeel(&words.iter().map(String::as_str).collect::<Vec<_>>());
-    tokio::task::spawn_blocking(run).await.unwrap()
+async fn run(database: &Database, arguments: &[&str]) -> Ran {
+    evenkeel_async(&[&["outbox", "--database", &database.url], arguments].concat()).await
 }
 
 fn json(ran: &Ran) -> Value {
@@ -40,22 +36,22 @@ fn json(ran: &Ran) -> Value {
 const WORK: &str = "00000000-0000-7000-8000-000000000001";
 
 #[tokio::test]
-async fn what_is_parked_is_listed_and_released() {
+async fn parked_entries_are_listed_and_released() {
     let (database, _pool) = outbox().await;
     let parked = run(&database, &["park", "ls"]).await;
     assert_eq!(parked.code, 1, "something is parked: {}{}", parked.out, parked.err);
-    for words in [WORK, "no route", "links", "too large"] {
-        assert!(parked.out.contains(words), "{words}: {}", parked.out);
+    for text in [WORK, "no route", "links", "too large"] {
+        assert!(parked.out.contains(text), "{text}: {}", parked.out);
     }
-    let figures = json(&run(&database, &["stats", "--json"]).await);
-    assert_eq!((&figures["works"]["parked"], &figures["keys"]["parked"]), (&Value::from(1), &Value::from(1)));
+    let stats = json(&run(&database, &["stats", "--json"]).await);
+    assert_eq!((&stats["works"]["parked"], &stats["keys"]["parked"]), (&Value::from(1), &Value::from(1)));
 
     let undecided = run(&database, &["release", WORK]).await;
     assert_eq!((undecided.code, undecided.err.contains("--resend")), (2, true), "{}", undecided.err);
     assert_eq!(run(&database, &["release", WORK, "--resend"]).await.code, 0);
-    assert_eq!(run(&database, &["release", WORK, "--resend"]).await.code, 1, "it is not parked any more");
+    assert_eq!(run(&database, &["release", WORK, "--resend"]).await.code, 1, "no longer parked");
     let skipped = run(&database, &["release", "--topic", "links", "--key", "a", "--skip"]).await;
-    assert_eq!((skipped.code, skipped.out.as_str()), (0, "links a is skipped\n"));
+    assert_eq!((skipped.code, skipped.out.as_str()), (0, "links a: skipped\n"));
     let waiting = json(&run(&database, &["ls", "--json"]).await);
     assert_eq!((&waiting["works"][0]["id"], &waiting["keys"][0]["sent"]), (&Value::from(WORK), &Value::from(4)));
     let empty = run(&database, &["park", "ls"]).await;
@@ -63,21 +59,21 @@ async fn what_is_parked_is_listed_and_released() {
 }
 
 #[tokio::test]
-async fn nothing_is_deleted_unless_confirmed() {
+async fn purge_requires_confirmation() {
     let (database, _pool) = outbox().await;
-    let asked = run(&database, &["purge", "--older", "1h"]).await;
-    assert_eq!((asked.code, asked.err.contains("add --confirm")), (2, true), "{}", asked.err);
+    let unconfirmed = run(&database, &["purge", "--older", "1h"]).await;
+    assert_eq!((unconfirmed.code, unconfirmed.err.contains("add --confirm")), (2, true), "{}", unconfirmed.err);
     let purged = json(&run(&database, &["purge", "--older", "1h", "--confirm", "--json"]).await);
     assert_eq!(purged["deleted"], 1);
     assert_eq!(json(&run(&database, &["stats", "--json"]).await)["works"]["done"], 0);
 }
 
 #[tokio::test]
-async fn an_outbox_that_is_not_there_is_one_sentence() {
+async fn missing_outbox_is_a_one_line_error() {
     let database = sqlite_database().unwrap();
     sqlx::SqlitePool::connect(&database.url).await.unwrap();
     let ran = run(&database, &["stats"]).await;
     assert_eq!((ran.code, ran.err.lines().count(), ran.err.contains("migrate")), (2, 1, true), "{}", ran.err);
     let wrong = evenkeel(&["outbox", "--database", "redis://localhost", "ls"]);
-    assert_eq!((wrong.code, wrong.err.contains("no address of a database")), (2, true));
+    assert_eq!((wrong.code, wrong.err.contains("not a database address")), (2, true));
 }

@@ -1,10 +1,11 @@
-//! `evenkeel queue` on a topic whose jobs are rows in SQL: what it answers is what then happens, also after Redis has lost everything.
+//! `evenkeel queue` on a topic with `Durability::Sql`: its results hold, also after Redis has lost all data.
 
-use crate::program::{Ran, evenkeel};
+use crate::program::{Ran, evenkeel_async};
 use evenkeel::Keel;
 use evenkeel::queue::Queue;
-use evenkeel::queue::steps::{Found, Outcome, QueueSteps, SettleAndClaim, Settled, State};
+use evenkeel::queue::{Found, State};
 use evenkeel::sql::{Database, migrate};
+use evenkeel_protocol::queue::steps::{Outcome, SettleAndClaim, Settled};
 use serde_json::{Value, json};
 use sqlx::Pool;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use testkit::servers::{Redis, RedisOptions};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-struct Stage<DB: Database> {
+struct Fixture<DB: Database> {
     redis: Redis,
     keel: Keel,
     pool: Pool<DB>,
@@ -22,8 +23,8 @@ struct Stage<DB: Database> {
     queue: Queue<Value>,
 }
 
-impl<DB: Database> Stage<DB> {
-    async fn set(database: park::Database) -> Self {
+impl<DB: Database> Fixture<DB> {
+    async fn new(database: park::Database) -> Self {
         let redis = Redis::start(RedisOptions::new()).await.unwrap();
         let pool = Pool::<DB>::connect(&database.url).await.unwrap();
         migrate(&pool).await.unwrap();
@@ -32,22 +33,20 @@ impl<DB: Database> Stage<DB> {
         Self { redis, keel, pool, database, queue }
     }
 
-    async fn run(&self, words: &[&str]) -> Ran {
-        let before = ["queue", "--redis", &self.redis.url(), "--database", &self.database.url].map(str::to_owned);
-        ran(before.into_iter().chain(words.iter().map(ToString::to_string)).collect()).await
+    async fn run(&self, arguments: &[&str]) -> Ran {
+        self.without_database(&[&["--database", &self.database.url], arguments].concat()).await
     }
 
-    async fn without_database(&self, words: &[&str]) -> Ran {
-        let before = ["queue", "--redis", &self.redis.url()].map(str::to_owned);
-        ran(before.into_iter().chain(words.iter().map(ToString::to_string)).collect()).await
+    async fn without_database(&self, arguments: &[&str]) -> Ran {
+        evenkeel_async(&[&["queue", "--redis", &self.redis.url()], arguments].concat()).await
     }
 
     async fn add(&self, id: &str) {
         self.queue.job(&json!({ "to": id })).id(id).delay(HOUR).enqueue().await.unwrap();
     }
 
-    /// Redis loses everything, or not; a program opens the queue again, and its sweep has come round.
-    async fn then(&self, is_flushed: bool) {
+    /// Flushes Redis if `is_flushed`, then opens the queue again and runs its sweep.
+    async fn reopen(&self, is_flushed: bool) {
         if is_flushed {
             self.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
         }
@@ -55,7 +54,7 @@ impl<DB: Database> Stage<DB> {
         again.sweep_once().await.unwrap();
     }
 
-    /// When the store will give a job out, if it will.
+    /// The due time of a job in Redis, if it is waiting.
     async fn due(&self, name: &str) -> Option<u64> {
         let id = evenkeel::queue::JobId::named(name.as_bytes());
         let (steps, shard) = self.queue.steps(&id);
@@ -65,11 +64,11 @@ impl<DB: Database> Stage<DB> {
         }
     }
 
-    async fn bury(&self, name: &str) {
+    async fn add_dead_letter(&self, name: &str) {
         let id = self.queue.job(&json!(1)).id(name).enqueue().await.unwrap().id;
         let (steps, shard) = self.queue.steps(&id);
         let mut worker = Consumer::default();
-        // Redis may find it due a little later than this process does.
+        // The clock of Redis may be slightly behind that of this process.
         let receipt = loop {
             let settled = steps.settle_and_claim(&shard, &worker.call(1)).await.unwrap();
             if let Settled::Done(claimed) = settled
@@ -83,19 +82,14 @@ impl<DB: Database> Stage<DB> {
     }
 }
 
-async fn ran(words: Vec<String>) -> Ran {
-    let run = move || evenkeel(&words.iter().map(String::as_str).collect::<Vec<_>>());
-    tokio::task::spawn_blocking(run).await.unwrap()
-}
-
-async fn answers_hold_after_flush<DB: Database>(database: park::Database) {
-    let stage = Stage::<DB>::set(database).await;
-    let now = stage.queue.topic().now_ms();
+async fn job_changes_hold_after_flush<DB: Database>(database: park::Database) {
+    let fixture = Fixture::<DB>::new(database).await;
+    let now = fixture.queue.topic().now_ms();
     for is_flushed in [false, true] {
         let name = |what: &str| format!("{what} {is_flushed}");
         let [gone, moved, soon] = [name("gone"), name("moved"), name("soon")];
         for id in [&gone, &moved, &soon] {
-            stage.add(id).await;
+            fixture.add(id).await;
         }
         for words in [
             vec!["revoke", "mail", &gone],
@@ -103,109 +97,109 @@ async fn answers_hold_after_flush<DB: Database>(database: park::Database) {
             vec!["run", "mail", &soon],
             vec!["pause", "mail"],
         ] {
-            let ran = stage.run(&words).await;
+            let ran = fixture.run(&words).await;
             assert_eq!(ran.code, 0, "{words:?}: {}{}", ran.out, ran.err);
         }
-        let added = stage.run(&["add", "mail", "{}", "--id", &name("added"), "--in", "1h"]).await;
+        let added = fixture.run(&["add", "mail", "{}", "--id", &name("added"), "--in", "1h"]).await;
         assert_eq!(added.code, 0, "{}{}", added.out, added.err);
-        stage.then(is_flushed).await;
-        assert_eq!(stage.due(&gone).await, None, "revoked, flushed: {is_flushed}");
-        assert!(stage.due(&moved).await.unwrap() > now + 86_400_000, "moved, flushed: {is_flushed}");
-        assert!(stage.due(&soon).await.unwrap() < now + 1_800_000, "run now, flushed: {is_flushed}");
-        assert!(stage.due(&name("added")).await.is_some(), "added, flushed: {is_flushed}");
-        assert!(stage.queue.topic().stats().await.unwrap().is_paused(), "paused, flushed: {is_flushed}");
-        let again = stage.run(&["revoke", "mail", &gone]).await;
+        fixture.reopen(is_flushed).await;
+        assert_eq!(fixture.due(&gone).await, None, "revoked, flushed: {is_flushed}");
+        assert!(fixture.due(&moved).await.unwrap() > now + 86_400_000, "moved, flushed: {is_flushed}");
+        assert!(fixture.due(&soon).await.unwrap() < now + 1_800_000, "run now, flushed: {is_flushed}");
+        assert!(fixture.due(&name("added")).await.is_some(), "added, flushed: {is_flushed}");
+        assert!(fixture.queue.topic().stats().await.unwrap().is_paused(), "paused, flushed: {is_flushed}");
+        let again = fixture.run(&["revoke", "mail", &gone]).await;
         assert_eq!((again.code, again.out.contains("revoked")), (0, true), "the same answer: {}", again.out);
-        assert_eq!(stage.run(&["resume", "mail"]).await.code, 0);
-        stage.run(&["revoke", "mail", &soon, &moved, &name("added")]).await;
+        assert_eq!(fixture.run(&["resume", "mail"]).await.code, 0);
+        fixture.run(&["revoke", "mail", &soon, &moved, &name("added")]).await;
 
-        stage.bury(&name("dead")).await;
-        let removed = stage.run(&["dead", "rm", "mail", &name("dead")]).await;
+        fixture.add_dead_letter(&name("dead")).await;
+        let removed = fixture.run(&["dead", "rm", "mail", &name("dead")]).await;
         assert_eq!(removed.code, 0, "{}{}", removed.out, removed.err);
-        stage.bury(&name("back")).await;
+        fixture.add_dead_letter(&name("back")).await;
         let redriven: Value =
-            serde_json::from_str(&stage.run(&["dead", "redrive", "mail", "--json"]).await.out).unwrap();
+            serde_json::from_str(&fixture.run(&["dead", "redrive", "mail", "--json"]).await.out).unwrap();
         assert_eq!(redriven["taken"], 1);
-        stage.then(is_flushed).await;
-        assert_eq!(stage.due(&name("dead")).await, None, "deleted, flushed: {is_flushed}");
-        assert!(stage.due(&name("back")).await.is_some(), "sent back, flushed: {is_flushed}");
-        assert_eq!(stage.run(&["revoke", "mail", &name("back")]).await.code, 0);
-        let figures: Value = serde_json::from_str(&stage.run(&["stats", "mail", "--json"]).await.out).unwrap();
-        assert_eq!((&figures["rows"], &figures["redis_only"]), (&json!(0), &json!(false)));
+        fixture.reopen(is_flushed).await;
+        assert_eq!(fixture.due(&name("dead")).await, None, "deleted, flushed: {is_flushed}");
+        assert!(fixture.due(&name("back")).await.is_some(), "sent back, flushed: {is_flushed}");
+        assert_eq!(fixture.run(&["revoke", "mail", &name("back")]).await.code, 0);
+        let stats: Value = serde_json::from_str(&fixture.run(&["stats", "mail", "--json"]).await.out).unwrap();
+        assert_eq!((&stats["rows"], &stats["redis_only"]), (&json!(0), &json!(false)));
     }
 }
 
 #[tokio::test]
 async fn queue_answers_hold_after_flush_sqlite() {
-    answers_hold_after_flush::<sqlx::Sqlite>(park::sqlite_database().unwrap()).await;
+    job_changes_hold_after_flush::<sqlx::Sqlite>(park::sqlite_database().unwrap()).await;
 }
 
 #[tokio::test]
 async fn queue_answers_hold_after_flush_mariadb() {
-    answers_hold_after_flush::<sqlx::MySql>(park::mariadb_database().await.unwrap()).await;
+    job_changes_hold_after_flush::<sqlx::MySql>(park::mariadb_database().await.unwrap()).await;
 }
 
 #[tokio::test]
 async fn queue_answers_hold_after_flush_postgres() {
-    answers_hold_after_flush::<sqlx::Postgres>(park::postgres_database().await.unwrap()).await;
+    job_changes_hold_after_flush::<sqlx::Postgres>(park::postgres_database().await.unwrap()).await;
 }
 
-/// A pause, its end and more shards hold for as long as they can: rows keep a pause; jobs are found however many shards there are.
+/// A pause and a resume hold because the rows store them. Redis alone stores the number of shards; jobs are found with any number.
 async fn topic_changes_hold_after_flush<DB: Database>(database: park::Database) {
-    let stage = Stage::<DB>::set(database).await;
-    let figures = async || serde_json::from_str::<Value>(&stage.run(&["stats", "mail", "--json"]).await.out).unwrap();
-    let shards = figures().await["shards"].as_u64().unwrap();
+    let fixture = Fixture::<DB>::new(database).await;
+    let stats = async || serde_json::from_str::<Value>(&fixture.run(&["stats", "mail", "--json"]).await.out).unwrap();
+    let shards = stats().await["shards"].as_u64().unwrap();
     for is_flushed in [false, true] {
         let name = format!("kept {is_flushed}");
-        stage.add(&name).await;
-        assert_eq!(stage.run(&["pause", "mail", "--for", "1d"]).await.code, 0);
-        stage.then(is_flushed).await;
-        let paused = figures().await;
+        fixture.add(&name).await;
+        assert_eq!(fixture.run(&["pause", "mail", "--for", "1d"]).await.code, 0);
+        fixture.reopen(is_flushed).await;
+        let paused = stats().await;
         assert_eq!(paused["paused"], json!(true), "flushed: {is_flushed}");
         let until = paused["paused_until_ms"].as_u64().unwrap();
-        assert!(until > stage.queue.topic().now_ms() + 80_000_000, "the same pause, flushed: {is_flushed}");
-        assert_eq!(stage.run(&["resume", "mail"]).await.code, 0);
-        stage.then(is_flushed).await;
-        assert_eq!(figures().await["paused"], json!(false), "flushed: {is_flushed}");
-        let grown = stage.run(&["grow", "mail", &(shards * 2).to_string()]).await;
+        assert!(until > fixture.queue.topic().now_ms() + 80_000_000, "the same pause, flushed: {is_flushed}");
+        assert_eq!(fixture.run(&["resume", "mail"]).await.code, 0);
+        fixture.reopen(is_flushed).await;
+        assert_eq!(stats().await["paused"], json!(false), "flushed: {is_flushed}");
+        let grown = fixture.run(&["grow", "mail", &(shards * 2).to_string()]).await;
         assert_eq!(grown.code, 0, "{}{}", grown.out, grown.err);
-        stage.then(is_flushed).await;
+        fixture.reopen(is_flushed).await;
         let expected = if is_flushed { shards } else { shards * 2 };
-        assert_eq!(figures().await["shards"], json!(expected), "flushed: {is_flushed}");
-        assert_eq!(stage.run(&["job", "mail", &name]).await.code, 0, "it is known, flushed: {is_flushed}");
-        assert_eq!(stage.run(&["revoke", "mail", &name]).await.code, 0);
-        stage.then(is_flushed).await;
-        assert_eq!(stage.due(&name).await, None, "flushed: {is_flushed}");
+        assert_eq!(stats().await["shards"], json!(expected), "flushed: {is_flushed}");
+        assert_eq!(fixture.run(&["job", "mail", &name]).await.code, 0, "it is known, flushed: {is_flushed}");
+        assert_eq!(fixture.run(&["revoke", "mail", &name]).await.code, 0);
+        fixture.reopen(is_flushed).await;
+        assert_eq!(fixture.due(&name).await, None, "flushed: {is_flushed}");
     }
 }
 
-/// What died stays dead until an operator says otherwise, and is listed before the rows have been compared.
+/// A dead letter stays dead until an operator redrives or deletes it, and is listed before the first sweep.
 async fn dead_letters_hold_after_flush<DB: Database>(database: park::Database) {
-    let stage = Stage::<DB>::set(database).await;
+    let fixture = Fixture::<DB>::new(database).await;
     let listed = async || {
-        let page: Value = serde_json::from_str(&stage.run(&["dead", "ls", "mail", "--json"]).await.out).unwrap();
+        let page: Value = serde_json::from_str(&fixture.run(&["dead", "ls", "mail", "--json"]).await.out).unwrap();
         page["jobs"].as_array().unwrap().len()
     };
     for is_flushed in [false, true] {
         let [kept, back] = ["kept", "back"].map(|what| format!("{what} {is_flushed}"));
         for name in [&kept, &back] {
-            stage.bury(name).await;
+            fixture.add_dead_letter(name).await;
         }
-        stage.then(false).await;
+        fixture.reopen(false).await;
         if is_flushed {
-            stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
-            let _: Queue<Value> = stage.keel.queue("mail").sql(&stage.pool).build().await.unwrap();
+            fixture.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
+            let _: Queue<Value> = fixture.keel.queue("mail").sql(&fixture.pool).build().await.unwrap();
         }
         assert_eq!(listed().await, 2, "flushed: {is_flushed}");
-        let redriven = stage.run(&["dead", "redrive", "mail", &back, "--json"]).await;
+        let redriven = fixture.run(&["dead", "redrive", "mail", &back, "--json"]).await;
         assert_eq!(serde_json::from_str::<Value>(&redriven.out).unwrap()["taken"], 1, "flushed: {is_flushed}");
-        stage.then(is_flushed).await;
-        assert!(stage.due(&back).await.is_some(), "it was sent back, flushed: {is_flushed}");
-        assert_eq!((stage.due(&kept).await, listed().await), (None, 1), "it was not, flushed: {is_flushed}");
-        assert_eq!(stage.run(&["dead", "rm", "mail", &kept]).await.code, 0);
-        stage.then(is_flushed).await;
-        assert_eq!((stage.due(&kept).await, listed().await), (None, 0), "flushed: {is_flushed}");
-        assert_eq!(stage.run(&["revoke", "mail", &back]).await.code, 0);
+        fixture.reopen(is_flushed).await;
+        assert!(fixture.due(&back).await.is_some(), "it was sent back, flushed: {is_flushed}");
+        assert_eq!((fixture.due(&kept).await, listed().await), (None, 1), "it was not, flushed: {is_flushed}");
+        assert_eq!(fixture.run(&["dead", "rm", "mail", &kept]).await.code, 0);
+        fixture.reopen(is_flushed).await;
+        assert_eq!((fixture.due(&kept).await, listed().await), (None, 0), "flushed: {is_flushed}");
+        assert_eq!(fixture.run(&["revoke", "mail", &back]).await.code, 0);
     }
 }
 
@@ -241,8 +235,8 @@ async fn queue_topic_changes_hold_after_flush_postgres() {
 
 #[tokio::test]
 async fn queue_refuses_changes_without_the_database() {
-    let stage = Stage::<sqlx::Sqlite>::set(park::sqlite_database().unwrap()).await;
-    stage.add("a").await;
+    let fixture = Fixture::<sqlx::Sqlite>::new(park::sqlite_database().unwrap()).await;
+    fixture.add("a").await;
     for words in [
         vec!["revoke", "mail", "a"],
         vec!["reschedule", "mail", "a", "--in", "1d"],
@@ -255,7 +249,7 @@ async fn queue_refuses_changes_without_the_database() {
         vec!["dead", "redrive", "mail"],
         vec!["job", "mail", "unknown"],
     ] {
-        let ran = stage.without_database(&words).await;
+        let ran = fixture.without_database(&words).await;
         assert_eq!(
             (ran.code, ran.out.as_str(), ran.err.contains("--database URL")),
             (2, "", true),
@@ -264,9 +258,9 @@ async fn queue_refuses_changes_without_the_database() {
         );
     }
     for words in [vec!["peek", "mail"], vec!["stats", "mail"], vec!["dead", "ls", "mail"]] {
-        let ran = stage.without_database(&words).await;
+        let ran = fixture.without_database(&words).await;
         assert_eq!((ran.code, ran.out.contains("Redis only")), (0, true), "{words:?}: {}", ran.out);
-        assert!(!stage.run(&words).await.out.contains("Redis only"), "{words:?}");
+        assert!(!fixture.run(&words).await.out.contains("Redis only"), "{words:?}");
     }
-    assert!(stage.due("a").await.is_some());
+    assert!(fixture.due("a").await.is_some());
 }

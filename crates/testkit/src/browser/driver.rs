@@ -1,87 +1,85 @@
-//! One WebDriver session.
+//! What `fantoccini` does not have: Chromium's own WebDriver commands, and which errors end by themselves.
 
-use super::http;
+use anyhow::{Context, Result};
+use fantoccini::error::{CmdError, ErrorStatus};
+use fantoccini::wd::WebDriverCompatibleCommand;
+use fantoccini::{Client, ClientBuilder};
+use hyper::Method;
+use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 use std::fmt;
+use url::{ParseError, Url};
 
-/// The name WebDriver gives to the field that holds an element's id.
-const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+/// Opens a WebDriver session on the Chromium that listens on `browser_port`.
+pub(super) async fn connect(driver_port: u16, browser_port: u16) -> Result<Client> {
+    let options = json!({ "debuggerAddress": format!("127.0.0.1:{browser_port}") });
+    let capabilities = [("goog:chromeOptions", options), ("goog:loggingPrefs", json!({ "browser": "ALL" }))];
+    let capabilities = capabilities.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut builder = ClientBuilder::new(HttpConnector::new());
+    let client = builder.capabilities(capabilities).connect(&format!("http://127.0.0.1:{driver_port}")).await;
+    client.context("chromedriver did not open a session")
+}
 
+/// A POST that only Chromium's driver knows.
 #[derive(Debug)]
-pub(super) struct Driver {
-    port: u16,
-    session: String,
+pub(super) struct ChromiumCommand {
+    pub(super) path: &'static str,
+    pub(super) body: Value,
 }
 
-/// What the driver refused, in its own words.
+impl WebDriverCompatibleCommand for ChromiumCommand {
+    fn endpoint(&self, base_url: &Url, session_id: Option<&str>) -> Result<Url, ParseError> {
+        base_url.join(&format!("session/{}/{}", session_id.unwrap_or_default(), self.path))
+    }
+
+    fn method_and_body(&self, _request_url: &Url) -> (Method, Option<String>) {
+        (Method::POST, Some(self.body.to_string()))
+    }
+}
+
+/// Why an action did not succeed.
 #[derive(Debug)]
-pub(super) struct DriverError {
-    kind: String,
-    message: String,
+pub(super) enum Failure {
+    /// The page is not in the expected state yet.
+    NotYet(String),
+    Driver(CmdError),
 }
 
-impl DriverError {
-    /// The page may still get there.
-    pub(super) fn not_yet(message: impl Into<String>) -> DriverError {
-        DriverError { kind: "not yet".to_owned(), message: message.into() }
-    }
-
-    /// Whether the same request may work once the page has changed.
-    pub(super) fn is_worth_waiting(&self) -> bool {
-        let kinds =
-            ["not yet", "no such element", "stale element", "not interactable", "invalid element state", "intercepted"];
-        // The driver has no kind for an element whose page is just being replaced.
-        kinds.iter().any(|kind| self.kind.contains(kind)) || self.message.contains("does not belong to the document")
-    }
-}
-
-impl fmt::Display for DriverError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The message goes on with a stack trace of the driver.
-        write!(f, "{}: {}", self.kind, self.message.lines().next().unwrap_or_default())
-    }
-}
-
-impl std::error::Error for DriverError {}
-
-impl Driver {
-    /// Opens a session on the browser that listens on `browser_port`.
-    pub(super) async fn open(port: u16, browser_port: u16) -> Result<Driver, DriverError> {
-        let options = json!({ "debuggerAddress": format!("127.0.0.1:{browser_port}") });
-        let wanted = json!({ "goog:chromeOptions": options, "goog:loggingPrefs": { "browser": "ALL" } });
-        let answer =
-            call(port, "POST", "/session", Some(&json!({ "capabilities": { "alwaysMatch": wanted } }))).await?;
-        Ok(Driver { port, session: super::text_in(&answer, "sessionId").to_owned() })
-    }
-
-    pub(super) async fn get(&self, path: &str) -> Result<Value, DriverError> {
-        call(self.port, "GET", &self.path(path), None).await
-    }
-
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, DriverError> {
-        call(self.port, "POST", &self.path(path), Some(body)).await
-    }
-
-    /// The ids of all elements that match now.
-    pub(super) async fn elements(&self, css: &str) -> Result<Vec<String>, DriverError> {
-        let found = self.post("elements", &json!({ "using": "css selector", "value": css })).await?;
-        let found = found.as_array().cloned().unwrap_or_default();
-        Ok(found.iter().map(|element| super::text_in(element, ELEMENT).to_owned()).collect())
-    }
-
-    fn path(&self, path: &str) -> String {
-        format!("/session/{}/{path}", self.session)
-    }
-}
-
-async fn call(port: u16, method: &str, path: &str, body: Option<&Value>) -> Result<Value, DriverError> {
-    let answer = http::request(port, method, path, body).await;
-    let mut answer = answer.map_err(|error| DriverError { kind: "no answer".into(), message: format!("{error:#}") })?;
-    let value = answer["value"].take();
-    match value["error"].as_str() {
-        Some(kind) if value["message"].is_string() => {
-            Err(DriverError { kind: kind.to_owned(), message: super::text_in(&value, "message").to_owned() })
+impl Failure {
+    /// Whether the action may succeed once the page has changed.
+    pub(super) fn is_transient(&self) -> bool {
+        match self {
+            Self::NotYet(_) => true,
+            Self::Driver(CmdError::Standard(error)) => {
+                let may_pass = [
+                    ErrorStatus::NoSuchElement,
+                    ErrorStatus::StaleElementReference,
+                    ErrorStatus::ElementNotInteractable,
+                    ErrorStatus::ElementClickIntercepted,
+                    ErrorStatus::InvalidElementState,
+                ];
+                // Chromium's driver has no status for an element of a page that is just being replaced.
+                may_pass.contains(&error.error) || error.message.contains("does not belong to the document")
+            }
+            Self::Driver(_) => false,
         }
-        _ => Ok(value),
     }
 }
+
+impl From<CmdError> for Failure {
+    fn from(error: CmdError) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotYet(reason) => f.write_str(reason),
+            // The driver appends a stack trace to its message.
+            Self::Driver(error) => f.write_str(error.to_string().lines().next().unwrap_or_default()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

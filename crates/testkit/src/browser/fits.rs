@@ -1,23 +1,23 @@
-//! Whether pages fit narrow and wide windows, in light and dark.
+//! Checks that pages fit narrow and wide windows, in light and dark mode.
 
 use super::Browser;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// A small telephone, a tablet, a desk; in CSS pixels.
+/// A small phone, a tablet and a desktop, in CSS pixels.
 const WIDTHS: [u32; 3] = [320, 768, 1280];
 
 const HEIGHT: u32 = 900;
 
-/// Where screenshots are kept, if somebody wants to look at them.
+/// The folder for screenshots, if set.
 const SCREENSHOTS: &str = "EVENKEEL_SCREENSHOTS";
 
-/// The tallest screenshot.
+/// Maximum height of a screenshot.
 const SHOT_HEIGHT_MAX: u64 = 6000;
 
-/// What does not fit, in words: the page scrolls sideways, something ends outside of it, or text is cut without a sign of it.
-const LOOK: &str = r"
+/// Returns what does not fit: the page scrolls sideways, an element exceeds it, or text is cut without an ellipsis.
+const SCRIPT: &str = r"
     const root = document.documentElement, width = root.clientWidth, found = [];
     if (root.scrollWidth > width) found.push(`the page is ${root.scrollWidth} wide`);
     const scrolls = (element) => {
@@ -38,7 +38,7 @@ const LOOK: &str = r"
     return found.slice(0, 5);
 ";
 
-/// A page to be looked at.
+/// A page to check.
 #[derive(Clone, Debug)]
 pub struct Shot {
     name: String,
@@ -46,16 +46,16 @@ pub struct Shot {
 }
 
 impl Shot {
-    /// The page at `url`; `name` is what its screenshots are called.
+    /// The page at `url`; `name` names it in errors and screenshots.
     #[must_use]
     pub fn new(name: &str, url: &str) -> Self {
         Self { name: name.to_owned(), url: url.to_owned() }
     }
 }
 
-/// Opens each page at 320, 768 and 1,280 pixels, in light and in dark. If `EVENKEEL_SCREENSHOTS` names a folder, they are kept there.
+/// Opens each page at 320, 768 and 1,280 pixels, in light and in dark mode. If `EVENKEEL_SCREENSHOTS` names a folder, screenshots go there.
 ///
-/// Errors: something scrolls sideways, sticks out or is cut; the text says what, on which page, at which width.
+/// Errors: a page scrolls sideways, or an element exceeds it or is cut; the error names the element, the page and the width.
 pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
     let folder = std::env::var_os(SCREENSHOTS).map(PathBuf::from);
     let mut wrong = Vec::new();
@@ -66,7 +66,7 @@ pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
             for page in pages {
                 resize(browser, width, HEIGHT).await?;
                 browser.goto(&page.url).await?;
-                let found = browser.eval(LOOK).await?;
+                let found = browser.eval(SCRIPT).await?;
                 let found = found.as_array().cloned().unwrap_or_default();
                 wrong.extend(found.iter().map(|what| format!("{} at {width} px, {scheme}: {what}", page.name)));
                 if let Some(folder) = &folder {
@@ -74,7 +74,7 @@ pub async fn fits(browser: &Browser, pages: &[Shot]) -> Result<()> {
                     let height = u32::try_from(height.as_u64().unwrap_or_default().min(SHOT_HEIGHT_MAX))?;
                     resize(browser, width, height).await?;
                     let file = folder.join(format!("{}-{width}-{scheme}.png", page.name));
-                    browser.screenshot(&file).await.context("for somebody to look at")?;
+                    browser.screenshot(&file).await.context("screenshot")?;
                 }
             }
         }

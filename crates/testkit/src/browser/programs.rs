@@ -1,6 +1,6 @@
-//! The two programs: Chromium, and the driver that speaks WebDriver for it.
+//! Starts Chromium and chromedriver.
 //!
-//! Chromium is started here and not by the driver, so that it too dies with the test process.
+//! Chromium is not a child of the driver, so that it also ends with the test process.
 
 use crate::folder::Folder;
 use crate::process::{Child, Launch};
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use tokio::net::TcpStream;
 
-/// No sandbox because tests run as root; the rest keeps Chromium from asking the network or the desktop for anything.
+/// No sandbox, because tests may run as root; the other options disable background network traffic and desktop integration.
 const ARGUMENTS: [&str; 15] = [
     "--headless",
     "--no-sandbox",
@@ -67,7 +67,7 @@ async fn start_browser(folder: &Path) -> Result<(Child, u16)> {
         .start()?;
     let chosen = profile.join("DevToolsActivePort");
     let port = until_ready("chromium", &mut browser, async || {
-        let text = fs::read_to_string(&chosen).context("it has not opened its port")?;
+        let text = fs::read_to_string(&chosen).context("it has not opened its port yet")?;
         Ok(text.lines().next().unwrap_or_default().parse()?)
     });
     let port = port.await?;

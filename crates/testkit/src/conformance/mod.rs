@@ -4,6 +4,7 @@
 //! list of tests, and a failure names the promise that broke.
 
 pub mod cache;
+pub mod differential;
 pub mod exclusive;
 pub mod lock;
 pub mod pool;

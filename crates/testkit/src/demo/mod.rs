@@ -1,3 +1,3 @@
-//! Demonstrations that count instead of claiming: `cargo xtask demo NAME`.
+//! The demonstrations of `cargo xtask demo NAME`.
 
 pub mod stale;

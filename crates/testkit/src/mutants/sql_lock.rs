@@ -4,75 +4,72 @@ use super::{Mutant, mutant};
 
 /// Rows, advisory locks, conflicts.
 pub(super) const ROWS: &[Mutant] = &[
-    mutant("row_lock_only_free", "A row that somebody holds is taken from him.", "lock::rows::steps_on_mariadb"),
+    mutant("row_lock_only_free", "A held row is taken from its holder.", "lock::rows::lock_suite_on_mariadb"),
     mutant(
         "row_lock_fence_previous",
         "Two holders within a millisecond have the same fence.",
-        "lock::rows::steps_on_postgres",
+        "lock::rows::lock_suite_on_postgres",
     ),
     mutant(
         "row_lock_renew_owner",
-        "A holder that woke up late renews the row of the next one.",
-        "lock::rows::steps_on_mariadb",
+        "A late holder renews the row of the next one.",
+        "lock::rows::lock_suite_on_mariadb",
     ),
     mutant(
         "row_lock_renew_ended",
-        "A lease in a row comes back to life after its end.",
-        "lock::rows::steps_on_postgres",
+        "A renewal revives an expired lease in a row.",
+        "lock::rows::lock_suite_on_postgres",
     ),
     mutant(
         "row_lock_release_owner",
-        "A holder that woke up late frees the row of the next one.",
-        "lock::rows::steps_on_postgres",
+        "A late holder frees the row of the next one.",
+        "lock::rows::lock_suite_on_postgres",
     ),
-    mutant(
-        "row_lock_release_ended",
-        "A holder that woke up late ends the time in which it is waited for.",
-        "lock::rows::steps_on_mariadb",
-    ),
+    mutant("row_lock_release_ended", "A late holder ends its own lock delay.", "lock::rows::lock_suite_on_mariadb"),
     mutant(
         "row_lock_raise_owner",
-        "A zombie lifts the fence of whoever has the row now.",
-        "lock::rows::steps_on_mariadb",
+        "A zombie raises the fence of the current holder of the row.",
+        "lock::rows::lock_suite_on_mariadb",
     ),
     mutant(
         "row_lock_break_fence",
-        "An operator breaks the lock of a holder that nobody has seen.",
-        "lock::rows::steps_on_postgres",
+        "An operator breaks the lock of a holder other than the inspected one.",
+        "lock::rows::lock_suite_on_postgres",
     ),
     mutant(
         "row_lock_lease_from_future",
-        "A clock that is set back keeps a dead holder's row from everybody for as long.",
-        "lock::rows::steps_on_mariadb",
+        "A clock that is set back extends a dead holder's row lock by as much.",
+        "lock::rows::lock_suite_on_mariadb",
     ),
     mutant(
         "advisory_lock_quiet_ends",
-        "The connection of a process that stands still keeps its lock for as long as it likes.",
-        "lock::exclusive::of_postgres_itself",
+        "The connection of a stopped process keeps its lock without a limit.",
+        "lock::exclusive::exclusive_suite_on_advisory_locks_of_postgres",
     ),
     mutant(
         "advisory_lock_asks",
-        "A holder whose connection has ended believes in its lock for ever.",
-        "lock::exclusive::of_mariadb_itself",
+        "A holder whose connection has ended believes in its lock forever.",
+        "lock::exclusive::exclusive_suite_on_advisory_locks_of_mariadb",
     ),
     mutant(
         "conflicts_are_bounded",
-        "Work that always meets a conflict is done again for ever.",
-        "sql::contention::retry::retries_are_bounded_and_the_error_says_so",
+        "Work that always meets a conflict is retried forever.",
+        "sql::contention::retry::retries_are_bounded_and_reported",
     ),
     mutant(
         "locking_commit_may_have_happened",
-        "A locking transaction whose commit was not answered is said to be retryable, and is done twice.",
-        "sql::contention::sentences::a_locking_commit_without_an_answer_is_not_retryable_on_mariadb",
+        "A locking commit without a reply is retryable, and the work is done twice.",
+        "sql::contention::sentences::unanswered_locking_commit_is_not_retryable_on_mariadb",
     ),
     mutant(
         "conflicts_then_lock",
         "Work that meets one conflict after the other never locks its rows.",
-        "sql::contention::retry::sqlite::who_met_too_many_conflicts_locks",
+        "sql::contention::retry::sqlite::repeated_conflicts_switch_to_pessimistic_locking",
     ),
     mutant(
         "advisory_lock_lease_bounded",
-        "The server ends the connection of a lock with a ttl of weeks before its first renewal, or refuses the time-out.",
-        "lock::sql_extremes::advisory_locks_at_their_extremes_are_taken_or_refused_on_postgres",
+        "The server ends the connection of a lock with a ttl of weeks before its first renewal, or rejects \
+         the timeout.",
+        "lock::sql_extremes::extreme_advisory_locks_work_or_are_rejected_on_postgres",
     ),
 ];

@@ -1,4 +1,4 @@
-//! A test's own database on a shared server.
+//! A database of a test's own on a shared server.
 
 use super::{MARIADB_VARIABLE, POSTGRES_VARIABLE, own_name};
 use crate::folder::Folder;
@@ -6,18 +6,18 @@ use crate::servers::{MariaDb, MariaDbOptions, Postgres, PostgresOptions, mariadb
 use anyhow::Result;
 use std::time::Duration;
 
-/// A tidy server matters less than a test that ends.
+/// Short, because a leftover database does less harm than a test that hangs.
 const DROP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// An empty database that belongs to one test.
 #[derive(Debug)]
 pub struct Database {
-    /// How a client reaches it, database name included.
+    /// The address, including the name of the database.
     pub url: String,
     place: Place,
 }
 
-/// What has to go when the test is done. A server of the test's own takes its databases with it.
+/// What is removed after the test. A server of the test's own ends with its databases.
 #[derive(Debug)]
 enum Place {
     Folder(#[expect(dead_code, reason = "kept for its Drop")] Folder),
@@ -28,8 +28,7 @@ enum Place {
 }
 
 impl Database {
-    /// A fresh, empty database on the MariaDB at `server` (an address without a database). Dropped at the end, if the server
-    /// still answers then.
+    /// An empty database on the MariaDB at `server` (an address without a database), dropped at the end if the server still responds.
     pub async fn on_mariadb(server: &str) -> Result<Database> {
         let name = own_name();
         mariadb::execute(server, &format!("CREATE DATABASE {name}")).await?;
@@ -37,8 +36,8 @@ impl Database {
         Ok(Database { url, place: Place::SharedMariaDb { server: server.to_owned(), name } })
     }
 
-    /// A fresh, empty database on the PostgreSQL at `server` (an address with the database `postgres`). Dropped at the end, if
-    /// the server still answers then.
+    /// An empty database on the PostgreSQL at `server` (an address with the database `postgres`), dropped at the end if the server still
+    /// responds.
     pub async fn on_postgres(server: &str) -> Result<Database> {
         let name = own_name();
         postgres::execute(server, &format!("CREATE DATABASE {name}")).await?;
@@ -47,7 +46,7 @@ impl Database {
     }
 }
 
-/// A fresh, empty database on the run's MariaDB; without a park, on a MariaDB of this test's own.
+/// An empty database on the shared MariaDB; without a park, on a MariaDB of the test's own.
 pub async fn mariadb_database() -> Result<Database> {
     if let Ok(server) = std::env::var(MARIADB_VARIABLE) {
         return Database::on_mariadb(&server).await;
@@ -57,7 +56,7 @@ pub async fn mariadb_database() -> Result<Database> {
     Ok(Database { url: own.database_url("own"), place: Place::OwnMariaDb(own) })
 }
 
-/// A fresh, empty database on the run's PostgreSQL; without a park, on a PostgreSQL of this test's own.
+/// An empty database on the shared PostgreSQL; without a park, on a PostgreSQL of the test's own.
 pub async fn postgres_database() -> Result<Database> {
     if let Ok(server) = std::env::var(POSTGRES_VARIABLE) {
         return Database::on_postgres(&server).await;
@@ -67,7 +66,7 @@ pub async fn postgres_database() -> Result<Database> {
     Ok(Database { url: own.database_url("own"), place: Place::OwnPostgres(own) })
 }
 
-/// A SQLite file in a temporary folder that goes with the value; made when the first client opens it.
+/// A SQLite file in a temporary folder, created by the first client and deleted with the value.
 pub fn sqlite_database() -> Result<Database> {
     let folder = Folder::temporary("sqlite", None)?;
     let file = folder.path().join("data.sqlite");
@@ -87,14 +86,14 @@ impl Drop for Database {
             }
             Place::Folder(_) | Place::OwnMariaDb(_) | Place::OwnPostgres(_) => return,
         };
-        // A runtime cannot be entered inside another one, so this takes a thread.
+        // A runtime cannot be entered inside another one, so a thread runs it.
         std::thread::spawn(drop_it).join().ok();
     }
 }
 
 fn within_timeout(statement: impl Future<Output = Result<()>>) {
     if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        // The park ends soon after anyway, and everything in it.
+        // On a timeout, the database lasts until the park ends.
         runtime.block_on(async { tokio::time::timeout(DROP_TIMEOUT, statement).await }).ok();
     }
 }

@@ -1,8 +1,8 @@
-//! One set of servers for a whole test run, and each test's own corner of them.
+//! Shared servers for a whole test run, on which each test has a database or a prefix of its own.
 //!
-//! `cargo xtask test` starts `evenkeel-testkit park`, which prints one line `NAME=url` per server and then `ready`, keeps them
-//! running until its standard input ends, and hands the lines to the tests as environment variables. A test that runs without
-//! them starts its own servers, so any test can run alone.
+//! `cargo xtask test` starts `evenkeel-testkit park`, which prints one line `NAME=url` per server and then `ready`, and runs the servers
+//! until its standard input ends. `xtask` sets the lines as environment variables of the tests. Without them, a test starts servers of
+//! its own, so any test can run alone.
 
 mod database;
 mod redis;
@@ -21,7 +21,7 @@ pub const MARIADB_VARIABLE: &str = "EVENKEEL_TEST_MARIADB";
 /// Environment variable with the shared PostgreSQL's address, with the database `postgres`.
 pub const POSTGRES_VARIABLE: &str = "EVENKEEL_TEST_POSTGRES";
 
-/// A name that no other test and no earlier run uses: letters and digits, beginning with a letter.
+/// A name that no other test or earlier run uses: letters and digits, starting with a letter.
 fn own_name() -> String {
     format!("t{:016x}", rand::random::<u64>())
 }

@@ -1,25 +1,25 @@
-//! A test's own prefix on the shared Redis.
+//! A prefix of a test's own on the shared Redis.
 
 use super::{REDIS_VARIABLE, own_name};
 use crate::servers::{Redis, RedisOptions};
 use anyhow::Result;
 
-/// A Redis that other tests use at the same time, and the prefix under which this test is alone.
+/// A Redis that other tests use at the same time, and a prefix that only this test uses.
 ///
-/// Not for tests that flush, pause, reconfigure or count commands: those start their own [`Redis`].
+/// Tests that flush, pause, reconfigure, or count commands start a [`Redis`] of their own instead.
 #[derive(Debug)]
 pub struct SharedRedis {
-    /// How a client reaches it.
+    /// The address.
     pub url: String,
-    /// Begin every key with this and a colon; no other test does. Letters and digits.
+    /// The prefix of every key, followed by a colon. Letters and digits.
     pub prefix: String,
-    /// Kept alive with the handle when the test runs alone.
+    /// The server, if it is the test's own.
     _own: Option<Redis>,
 }
 
-/// The run's shared Redis with a fresh prefix; without a park, a Redis of this test's own.
+/// The shared Redis with a new prefix; without a park, a Redis of the test's own.
 ///
-/// Nothing is removed afterwards: the park's Redis keeps nothing and ends with the run.
+/// The keys are not removed, because the shared Redis ends with the run.
 pub async fn redis() -> Result<SharedRedis> {
     let prefix = own_name();
     if let Ok(url) = std::env::var(REDIS_VARIABLE) {
@@ -28,7 +28,7 @@ pub async fn redis() -> Result<SharedRedis> {
     own_redis_as(prefix).await
 }
 
-/// A Redis of this test's own, for a test that flushes it or ends its clients' connections.
+/// A Redis of the test's own, for a test that flushes it or closes its connections.
 pub async fn own_redis() -> Result<SharedRedis> {
     own_redis_as(own_name()).await
 }

@@ -1,4 +1,4 @@
-//! The park itself: all servers at once, until whoever asked for them is done.
+//! Runs the shared servers until the input ends.
 
 use super::{MARIADB_VARIABLE, POSTGRES_VARIABLE, REDIS_VARIABLE};
 use crate::servers::{MariaDb, MariaDbOptions, Postgres, PostgresOptions, Redis, RedisOptions};
@@ -8,10 +8,10 @@ use std::io::{Read, Write};
 /// The line that follows the addresses.
 pub const READY: &str = "ready";
 
-/// Starts one server of each kind, writes a line `NAME=url` for each and then [`READY`] to `output`, and keeps them until
-/// `input` ends. That is also how the park ends when its parent is killed.
+/// Starts one server of each kind, writes a line `NAME=url` for each and then [`READY`] to `output`, and runs the servers until `input`
+/// ends, which also happens when the parent is killed.
 ///
-/// Errors: a server is missing or did not start; nothing is left running then.
+/// Errors: a server is missing or did not start; no server is left running.
 pub async fn serve(mut input: impl Read + Send + 'static, mut output: impl Write) -> Result<()> {
     let (redis, mariadb, postgres) = tokio::try_join!(
         Redis::start(RedisOptions::new()),

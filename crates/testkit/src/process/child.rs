@@ -1,4 +1,4 @@
-//! One child process: how it is started, and what can be done to it.
+//! Starts, signals and ends a child process.
 
 use super::{spawner, tree};
 use anyhow::{Context, Result, bail, ensure};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How many bytes of a log an error carries: a panic with its backtrace fits.
+/// The part of a log that an error contains: enough for a panic with its backtrace.
 const TAIL_BYTES: usize = 16_384;
 
-/// How long a signalled process may take to stop before we say that it did not.
+/// How long a signaled process may take to stop.
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
 
-/// What to start and how. Can be started more than once.
+/// The parameters of a child process, which can be started more than once.
 #[derive(Clone, Debug)]
 pub struct Launch {
     prefix: Vec<OsString>,
@@ -29,7 +29,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Starts `program` (a path, or a name found on `PATH`); whatever it prints is appended to the file `log`.
+    /// The program (a path, or a name on the `PATH`), whose output is appended to the file `log`.
     pub fn new(program: impl Into<OsString>, log: impl Into<PathBuf>) -> Launch {
         Launch {
             prefix: Vec::new(),
@@ -63,30 +63,30 @@ impl Launch {
         self
     }
 
-    /// Runs the program as the system user and group of these numbers. Only root can.
+    /// Runs the program as the system user and group with these ids. This needs root.
     #[must_use]
     pub fn user(mut self, user: u32, group: u32) -> Launch {
         self.user = Some((user, group));
         self
     }
 
-    /// A command line that runs what follows it, such as `chroot DIR`.
+    /// A command line to prepend, such as `chroot DIR`.
     #[must_use]
     pub fn prefix<I: IntoIterator<Item: Into<OsString>>>(mut self, prefix: I) -> Launch {
         self.prefix = prefix.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Gives the child pipes for its standard input and output instead of nothing and the log.
+    /// Connects standard input and output to pipes, instead of to nothing and to the log.
     #[must_use]
     pub fn piped(mut self) -> Launch {
         self.piped = true;
         self
     }
 
-    /// Runs it to its end, for a program that does one thing.
+    /// Runs the program and waits for its end.
     ///
-    /// Errors: it failed; the text carries the end of its log.
+    /// Errors: the program failed; the error contains the end of its log.
     pub fn run(&self) -> Result<()> {
         let mut child = self.start()?;
         let status = child.child.wait()?;
@@ -95,7 +95,7 @@ impl Launch {
         Ok(())
     }
 
-    /// Starts the child. It is killed when the value is dropped, and when this process ends in whatever way.
+    /// Starts the child. It is killed when the value is dropped, and when this process ends in any way.
     ///
     /// Errors: `setpriv` or the program is missing, or the log cannot be written.
     pub fn start(&self) -> Result<Child> {
@@ -105,12 +105,12 @@ impl Launch {
         let mut command = self.command();
         command.stdin(if self.piped { Stdio::piped() } else { Stdio::null() }).stdout(output).stderr(log);
         let child = spawner::spawn(command).context(
-            "`setpriv` (of util-linux) ties children to their parent: run `cargo xtask setup` if it is missing",
+            "could not run `setpriv`, which ends children with their parent: if it is missing, run `cargo xtask setup`",
         )?;
         Ok(Child { child, log: self.log.clone(), ended: None })
     }
 
-    /// The death signal is asked for after the change of user and of root, because the kernel forgets it at both.
+    /// The death signal is set after the change of user and root, because both reset it.
     fn command(&self) -> Command {
         let words = self.prefix.iter().map(OsString::as_os_str);
         let mut words: Vec<&OsStr> = words.chain([OsStr::new("setpriv"), OsStr::new("--pdeathsig=KILL")]).collect();
@@ -123,16 +123,16 @@ impl Launch {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).args(&self.arguments).envs(self.environment.iter().cloned());
         if self.user.is_some() {
-            // The folder we stand in may be closed to that user.
+            // That user may not have access to the current folder.
             command.current_dir("/");
         }
-        // Its own group: a Ctrl-C at the terminal reaches the test runner, which ends the children in order.
+        // A process group of its own, so that Ctrl-C reaches only the test runner, which ends its children in order.
         command.process_group(0);
         command
     }
 }
 
-/// A running child process; dropping it kills it and everything below it.
+/// A running child process; dropping it kills the process and its descendants.
 #[derive(Debug)]
 pub struct Child {
     child: std::process::Child,
@@ -141,13 +141,13 @@ pub struct Child {
 }
 
 impl Child {
-    /// Its process id.
+    /// The process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// How it ended, or `None` while it runs (or is paused).
+    /// The exit status, or `None` while the process is running or paused.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait()?;
@@ -155,12 +155,12 @@ impl Child {
         Ok(self.ended)
     }
 
-    /// Stops it (SIGSTOP), with everything below it: sockets stay open and nothing answers. Returns once all have stopped.
+    /// Pauses the process and its descendants (SIGSTOP): sockets stay open, without replies. Returns once all have stopped.
     pub fn pause(&mut self) -> Result<()> {
         self.must_run("pause")?;
         let began = Instant::now();
         let mut stopped = 0;
-        // A process may fork until it has stopped, so look again until nothing new appears.
+        // A process may fork until it has stopped, so this repeats until no new process appears.
         loop {
             let tree = tree::of(self.id());
             tree.iter().for_each(|process| signal(*process, Signal::STOP));
@@ -176,14 +176,14 @@ impl Child {
         }
     }
 
-    /// Lets it continue after [`Child::pause`] (SIGCONT).
+    /// Resumes the process and its descendants after [`Child::pause`] (SIGCONT).
     pub fn resume(&mut self) -> Result<()> {
         self.must_run("resume")?;
         tree::of(self.id()).into_iter().for_each(|process| signal(process, Signal::CONT));
         Ok(())
     }
 
-    /// Asks it to end (SIGTERM) and waits for it. A paused process is resumed first, or it would never hear it.
+    /// Terminates the process (SIGTERM) and waits for its end. A paused process is resumed, because it cannot handle the signal.
     pub async fn terminate(&mut self) -> Result<ExitStatus> {
         if self.ended()?.is_none() {
             signal(self.id(), Signal::TERM);
@@ -192,7 +192,7 @@ impl Child {
         self.wait().await
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the process ends by itself.
     pub async fn wait(&mut self) -> Result<ExitStatus> {
         let id = self.id();
         let child = &mut self.child;
@@ -206,13 +206,13 @@ impl Child {
         Ok(status)
     }
 
-    /// Kills it (SIGKILL) with everything below it and waits until it is gone. Doing so twice is no error.
+    /// Kills the process and its descendants (SIGKILL) and waits for their end. Does nothing if it has ended.
     pub fn kill(&mut self) -> Result<()> {
         if self.ended()?.is_none() {
             let tree = tree::of(self.id());
             tree.iter().for_each(|process| signal(*process, Signal::KILL));
             self.ended = Some(self.child.wait()?);
-            // Nobody but init may wait for the grandchildren, and a server's port is theirs too until they are gone.
+            // Only init can wait for the descendants, and they may share the server's port until they end.
             let began = Instant::now();
             while tree[1..].iter().any(|process| tree::is_alive(*process)) {
                 if began.elapsed() > STOP_DEADLINE {
@@ -224,7 +224,7 @@ impl Child {
         Ok(())
     }
 
-    /// Kills it (SIGKILL) and nothing below it, as the kernel or an operator would; what it started is then on its own.
+    /// Kills only the process (SIGKILL), as the kernel or an operator would; its descendants keep running.
     pub fn kill_alone(&mut self) -> Result<()> {
         if self.ended()?.is_none() {
             signal(self.id(), Signal::KILL);
@@ -243,7 +243,7 @@ impl Child {
         self.child.stdout.take()
     }
 
-    /// The last 16 KiB of what it printed.
+    /// The last 16 KiB of the output.
     #[must_use]
     pub fn log_tail(&self) -> String {
         log_tail(&self.log)
@@ -263,7 +263,7 @@ impl Drop for Child {
     }
 }
 
-/// The last 16 KiB of a log file, from the beginning of a line.
+/// The last 16 KiB of a log file, without a leading partial line.
 pub(crate) fn log_tail(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     let tail = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
@@ -274,7 +274,7 @@ pub(crate) fn log_tail(log: &Path) -> String {
     }
 }
 
-/// A process that is gone already needs no signal.
+/// Sends a signal; ignores a process that has ended.
 fn signal(process: u32, signal: Signal) {
     if let Some(id) = i32::try_from(process).ok().and_then(Pid::from_raw) {
         kill_process(id, signal).ok();

@@ -1,6 +1,6 @@
-//! Child processes that die with the process that started them, and the signals tests send them.
+//! Child processes that end with their parent, and the signals that tests send them.
 //!
-//! [`Worker`] runs part of a test in a process of its own; [`Launch`] starts any program.
+//! [`Worker`] runs a part of a test in a process of its own; [`Launch`] starts any program.
 
 mod child;
 mod spawner;

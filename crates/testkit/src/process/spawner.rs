@@ -1,7 +1,7 @@
-//! The one thread that starts children.
+//! The thread that starts all child processes.
 //!
-//! `PR_SET_PDEATHSIG` is bound to the *thread* that forked: a child started from a test's own thread would be killed when
-//! that thread ends, although the process lives on. So every child is started by one thread that ends with the process.
+//! `PR_SET_PDEATHSIG` is bound to the *thread* that forked: a child of a test's own thread would be killed when that thread ends,
+//! although the process continues. So one thread, which lives as long as the process, starts every child.
 
 use anyhow::{Context, Result, anyhow};
 use std::process::{Child, Command};
@@ -12,12 +12,12 @@ type Request = (Command, Sender<std::io::Result<Child>>);
 
 static SPAWNER: Mutex<Option<Sender<Request>>> = Mutex::new(None);
 
-/// Starts `command` from the thread that lives as long as this process.
+/// Starts `command` from the spawner thread.
 pub(super) fn spawn(command: Command) -> Result<Child> {
     let program = command.get_program().to_string_lossy().into_owned();
     let (answer, answered) = channel();
-    spawner()?.send((command, answer)).map_err(|_| anyhow!("the thread that starts child processes is gone"))?;
-    let child = answered.recv().context("the thread that starts child processes is gone")?;
+    spawner()?.send((command, answer)).map_err(|_| anyhow!("the spawner thread has ended"))?;
+    let child = answered.recv().context("the spawner thread has ended")?;
     child.with_context(|| format!("could not start {program}"))
 }
 

@@ -1,9 +1,9 @@
-//! The processes below a process, as `/proc` tells them. PostgreSQL's backends are sessions of their own, so a signal to a
-//! process group would miss them.
+//! The descendants of a process, from `/proc`. A signal to a process group would miss PostgreSQL's backends, which have sessions of
+//! their own.
 
 use std::fs;
 
-/// `root` and everything below it, parents first.
+/// `root` and its descendants, parents first.
 pub(super) fn of(root: u32) -> Vec<u32> {
     let parents: Vec<(u32, u32)> = all().into_iter().filter_map(|process| Some((process, stat(process)?.1))).collect();
     let mut tree = vec![root];
@@ -16,12 +16,12 @@ pub(super) fn of(root: u32) -> Vec<u32> {
     tree
 }
 
-/// Whether the process is stopped by a signal, or gone.
+/// Whether the process is stopped by a signal, or has ended.
 pub(super) fn is_stopped(process: u32) -> bool {
     stat(process).is_none_or(|(state, _)| matches!(state, 'T' | 't' | 'Z' | 'X'))
 }
 
-/// Whether the process still holds memory and sockets; a zombie that nobody waited for does not.
+/// Whether the process still has memory and sockets, which a zombie has not.
 pub(super) fn is_alive(process: u32) -> bool {
     stat(process).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
 }
@@ -31,8 +31,8 @@ fn all() -> Vec<u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// State letter and parent of a process. The second field is the program's name in brackets and may hold anything, so the
-/// fields are counted from its last bracket.
+/// State and parent of a process. The second field, the program's name in brackets, may contain any text, so the fields are counted
+/// from its last bracket.
 fn stat(process: u32) -> Option<(char, u32)> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();

@@ -1,7 +1,7 @@
-//! Tests that need several processes: the test binary runs itself again.
+//! Tests with several processes: the test binary runs itself again.
 //!
-//! A worker is an ignored test of the same binary, so it needs no program of its own and is built with the tests. The test
-//! starts it with [`Worker::start`]; the worker opens its [`Station`] and both exchange values, one JSON line each.
+//! A worker is an ignored test of the same binary, so it needs no program of its own. The test starts it with [`Worker::start`], the
+//! worker opens its [`Station`], and both exchange values, one JSON line each.
 //!
 //! ```no_run
 //! # use testkit::process::{Station, Worker};
@@ -32,16 +32,16 @@ use std::process::ChildStdin;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// Tells an ignored test that it is wanted as a worker.
+/// Set if an ignored test runs as a worker.
 const VARIABLE: &str = "EVENKEEL_TEST_WORKER";
 
-/// Marks our lines among those of the test harness.
+/// Distinguishes messages from the output of the test harness.
 const MARK: &str = "@@ ";
 
-/// A worker that says nothing for so long is stuck.
+/// How long a test waits for a message of its worker.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A process that a test has started from its own binary; killed when dropped.
+/// A process that a test started from its own binary; killed when dropped.
 #[derive(Debug)]
 pub struct Worker {
     test: String,
@@ -52,7 +52,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts the ignored test `test` (its whole path in this binary, such as `cache::crowd::reader`) as a process.
+    /// Starts the ignored test with this path in the binary, such as `cache::crowd::reader`, as a process.
     pub fn start(test: &str) -> Result<Worker> {
         Worker::start_with(test, &[])
     }
@@ -60,7 +60,7 @@ impl Worker {
     /// [`Worker::start`] with more environment variables.
     pub fn start_with(test: &str, environment: &[(&str, &str)]) -> Result<Worker> {
         let folder = Folder::temporary("worker", None)?;
-        let program = std::env::current_exe().context("this test binary does not know where it is")?;
+        let program = std::env::current_exe().context("the path of this test binary is unknown")?;
         let mut launch = Launch::new(program, folder.path().join("log"))
             .arguments(["--exact", test, "--ignored", "--nocapture"])
             .environment(VARIABLE, test)
@@ -76,27 +76,27 @@ impl Worker {
 
     /// Sends a value to the worker.
     pub fn say<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        let input = self.input.as_mut().context("the worker was told to finish")?;
-        write_line(input, "", value).with_context(|| format!("the worker {} does not listen", self.test))
+        let input = self.input.as_mut().context("the worker's input is closed")?;
+        write_line(input, "", value).with_context(|| format!("the worker {} does not read its input", self.test))
     }
 
-    /// Waits for the next value that the worker says.
+    /// Receives the next value from the worker.
     ///
-    /// Errors: it ended or said nothing for two minutes (the text carries the end of its log), or said something else.
+    /// Errors: the worker ended or sent nothing for two minutes (the error contains the end of its log), or sent another type.
     pub async fn hear<T: DeserializeOwned>(&mut self) -> Result<T> {
         match tokio::time::timeout(DEADLINE, self.lines.recv()).await {
-            Ok(Some(line)) => serde_json::from_str(&line).with_context(|| format!("the worker said {line}")),
+            Ok(Some(line)) => serde_json::from_str(&line).with_context(|| format!("the worker sent {line}")),
             Ok(None) => {
                 let status = self.child.wait().await?;
                 bail!("the worker {} ended ({status}):\n{}", self.test, self.child.log_tail())
             }
-            Err(_) => bail!("the worker {} says nothing:\n{}", self.test, self.child.log_tail()),
+            Err(_) => bail!("the worker {} sends nothing:\n{}", self.test, self.child.log_tail()),
         }
     }
 
-    /// Lets it see the end of its input and waits until it has ended.
+    /// Closes the worker's input and waits for its end.
     ///
-    /// Errors: its test failed, or no test has that path; the text carries the end of its log.
+    /// Errors: the worker's test failed, or no test has that path; the error contains the end of its log.
     pub async fn finish(mut self) -> Result<()> {
         drop(self.input.take());
         let status = self.child.wait().await?;
@@ -117,7 +117,7 @@ pub struct Station {
 }
 
 impl Station {
-    /// The connection to the test that started this process; `None` if somebody runs ignored tests by hand.
+    /// The connection to the test that started this process; `None` if the ignored test was started manually.
     pub fn open() -> Result<Option<Station>> {
         if std::env::var_os(VARIABLE).is_none() {
             return Ok(None);
@@ -127,19 +127,19 @@ impl Station {
 
     /// Sends a value to the test.
     pub fn say<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        // The harness has printed the test's name without a line end by now.
+        // The harness has printed the name of the test without a newline.
         write_line(&mut std::io::stdout().lock(), &format!("\n{MARK}"), value)
     }
 
-    /// Waits for the next value from the test.
+    /// Receives the next value from the test.
     ///
-    /// Errors: the test wants this worker to finish, or sent something else.
+    /// Errors: the test closed the input, or sent another type.
     pub async fn hear<T: DeserializeOwned>(&mut self) -> Result<T> {
-        let line = self.lines.recv().await.context("the test wants this worker to finish")?;
-        serde_json::from_str(&line).with_context(|| format!("the test said {line}"))
+        let line = self.lines.recv().await.context("the test closed the input")?;
+        serde_json::from_str(&line).with_context(|| format!("the test sent {line}"))
     }
 
-    /// Waits until the test wants this worker to finish.
+    /// Waits until the test closes the input.
     pub async fn until_finish(&mut self) {
         while self.lines.recv().await.is_some() {}
     }
@@ -155,7 +155,7 @@ fn marked_lines(output: impl Read + Send + 'static) -> UnboundedReceiver<String>
     lines(output, |line| line.strip_prefix(MARK).map(str::to_owned))
 }
 
-/// Lines as a channel. A thread reads them: a runtime would wait for a pending read when it shuts down.
+/// Lines as a channel. A thread reads them, because a runtime would wait for a pending read when it shuts down.
 fn lines(
     input: impl Read + Send + 'static,
     choose: impl Fn(String) -> Option<String> + Send + 'static,

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-/// Carries bytes both ways until one side ends, or a fault ends it. `orders` are the counts of cuts and half-opens when the
-/// connection was accepted: a higher one is meant for it.
+/// Forwards bytes both ways until one side or a fault ends the connection. `orders` are the counts of cuts and half-opens when the
+/// connection was accepted; a higher count applies to it.
 pub(super) async fn run(shared: &Arc<Shared>, mut client: TcpStream, number: u64, orders: (u64, u64)) {
     let (cuts, half_opens) = orders;
     let mut orders = shared.rules.subscribe();
@@ -54,7 +54,7 @@ async fn pump_both(
     Ok(())
 }
 
-/// Takes what comes and says nothing, until the client gives up.
+/// Reads and discards until the client closes the connection.
 async fn ignore(client: &mut TcpStream) {
     let mut lost = [0; 4096];
     while client.read(&mut lost).await.is_ok_and(|bytes| bytes > 0) {}

@@ -1,31 +1,31 @@
-//! What can happen to bytes on their way.
+//! The faults of a direction.
 
 use std::time::Duration;
 
-/// One of the two ways through the proxy.
+/// A direction through the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the client to the server: commands.
     ToServer,
-    /// From the server to the client: answers.
+    /// From the server to the client: replies.
     ToClient,
 }
 
-/// What happens to bytes in one direction.
+/// The fault of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flow {
-    /// They pass at once.
+    /// Bytes pass at once.
     #[default]
     Pass,
-    /// They arrive in order, each piece later by a random time between these two.
+    /// Bytes arrive in order, each piece delayed by a random time between these two.
     Delay {
-        /// At least this much later.
+        /// The minimum delay.
         min: Duration,
-        /// At most this much later.
+        /// The maximum delay.
         max: Duration,
     },
-    /// They wait, and arrive when the flow is another again: a partition that heals.
+    /// Bytes wait, and arrive after the flow has changed again: a partition that heals.
     Stall,
-    /// They are lost. A connection that lost bytes stays dead in this direction for ever: a stream with a hole means nothing.
+    /// Bytes are lost. A connection that lost bytes delivers nothing more in this direction, because a TCP stream has no gaps.
     Swallow,
 }

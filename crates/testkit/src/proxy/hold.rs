@@ -1,4 +1,4 @@
-//! Stopping one command, or its reply, in the middle of its way.
+//! Holds one command, or its reply, inside the proxy.
 
 use super::DEADLINE;
 use super::flow::Direction;
@@ -19,20 +19,20 @@ pub struct Hold {
 impl Hold {
     /// Waits until the proxy holds it.
     ///
-    /// Errors: nothing of this name came within 60 s.
+    /// Errors: no such command arrived within 60 s.
     pub async fn reached(&mut self) -> Result<Command> {
         let reached = tokio::time::timeout(DEADLINE, &mut self.reached).await;
-        let reached = reached.with_context(|| format!("waited {DEADLINE:?}, and no {} came", self.name))?;
+        let reached = reached.with_context(|| format!("no {} arrived within {DEADLINE:?}", self.name))?;
         reached.context("the proxy has ended")
     }
 
-    /// Lets it go on.
+    /// Releases the command, or the reply.
     pub fn release(self) {
         self.release.send(()).ok();
     }
 }
 
-/// The holds that nothing has reached yet.
+/// The holds that no command has reached yet.
 #[derive(Debug, Default)]
 pub(super) struct Holds(Mutex<Vec<Waiting>>);
 
@@ -53,7 +53,7 @@ impl Holds {
         Hold { name, reached: for_test, release }
     }
 
-    /// Waits here if this command, or its reply, is to be held.
+    /// Waits while this command, or its reply, is held.
     pub(super) async fn pass(&self, direction: Direction, command: &Command) {
         let Some(waiting) = self.take(direction, &command.name) else { return };
         if waiting.reached.send(command.clone()).is_ok() {

@@ -1,14 +1,13 @@
-//! A TCP proxy that makes faults, in this process and on command.
+//! A TCP proxy in the test process that injects faults.
 //!
-//! Put it between a client and a server, then break the way: let nothing through, lose bytes, delay, cut after so many bytes or
-//! before a certain command or reply, refuse connections, leave a connection half open, send commands twice. Everything can be
-//! seen ([`Proxy::counters`], [`Proxy::commands`]) and waited for ([`Proxy::wait_until`]).
+//! Between a client and a server, it can stall, lose or delay bytes, cut a connection after a number of bytes or before a certain command
+//! or reply, refuse connections, leave a connection half open, and send commands twice. A test can inspect its events
+//! ([`Proxy::counters`], [`Proxy::commands`]) and wait for them ([`Proxy::wait_until`]).
 //!
-//! Bytes of any protocol pass; what concerns *commands* needs plain-text RESP (Redis). The proxy runs on a thread and runtime of
-//! its own, so a busy or paused test runtime does not slow it down.
+//! The proxy forwards any protocol; functions for *commands* need plain-text RESP (Redis). It runs on a thread and runtime of its own, so
+//! a busy or paused test runtime does not slow it down.
 //!
-//! Random choices (delays, duplicates, [`Schedule`]) come from the seed. Not reproduced by a seed: how the operating system
-//! interleaves the processes.
+//! The seed determines the random choices (delays, duplicates, [`Schedule`]), but not how the operating system schedules the processes.
 
 mod connection;
 mod flow;
@@ -35,10 +34,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Nothing in a passing test waits this long.
+/// Longer than anything in a passing test waits.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A proxy in front of one server port; it ends, with its connections, when dropped.
+/// A proxy in front of one server port; dropping it closes its connections.
 #[derive(Debug)]
 pub struct Proxy {
     shared: Arc<Shared>,
@@ -49,7 +48,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Listens on a free loopback port and passes everything on to `target`, a port on 127.0.0.1.
+    /// Listens on a free loopback port and forwards everything to `target`, a port on 127.0.0.1.
     pub async fn start(target: u16, seed: u64) -> Result<Proxy> {
         let port = Port::reserve()?;
         let shared = Arc::new(Shared::new(target, seed));
@@ -62,7 +61,7 @@ impl Proxy {
         Ok(Proxy { shared, port, target, stop, thread: Some(thread) })
     }
 
-    /// The port clients connect to.
+    /// The port for clients.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.number()
@@ -74,98 +73,97 @@ impl Proxy {
         server.replacen(&format!("127.0.0.1:{}", self.target), &format!("127.0.0.1:{}", self.port()), 1)
     }
 
-    /// Says what happens to bytes in one direction from now on, on open and new connections.
+    /// Sets the fault of one direction, for open and new connections.
     pub fn set(&self, direction: Direction, flow: Flow) {
         self.shared.rules.send_modify(|rules| *rules.flow_mut(direction) = flow);
     }
 
-    /// Takes back every lasting fault: both directions pass, connections are accepted, nothing is sent twice. What is cut or
-    /// half open stays so, and so does a connection that lost bytes.
+    /// Ends every lasting fault: both directions pass, connections are accepted, and no command is duplicated. Connections that were cut,
+    /// are half open, or lost bytes stay so.
     pub fn heal(&self) {
         self.shared.rules.send_modify(shared::Rules::heal);
     }
 
-    /// Cuts every open connection. Both sides see the other one closing.
+    /// Cuts every open connection: each side sees the other one close it.
     pub fn cut(&self) {
         self.shared.rules.send_modify(|rules| rules.cuts += 1);
     }
 
-    /// Closes every open connection towards the server and tells the client nothing: its socket stays open and is silent for
-    /// ever.
+    /// Closes every open connection to the server but not to the client, whose socket stays open and silent.
     pub fn half_open(&self) {
         self.shared.rules.send_modify(|rules| rules.half_opens += 1);
     }
 
-    /// Whether new connections are refused (nobody listens on the port). Returns once that is so.
+    /// Refuses new connections, by closing the listener, or accepts them again. Returns once this is in effect.
     pub async fn refuse(&self, refuse: bool) -> Result<()> {
         self.shared.rules.send_modify(|rules| rules.refuse = refuse);
         self.wait_until("the listener follows", |counters| counters.listening != refuse).await.map(drop)
     }
 
-    /// Cuts the connection that carries the `bytes`-th byte from now in this direction, after that byte. Once.
+    /// Cuts a connection once, after the `bytes`-th byte from now in this direction.
     pub fn cut_after_bytes(&self, direction: Direction, bytes: u64) {
         self.shared.arm(Cut::AfterBytes(direction, bytes));
     }
 
-    /// Cuts the connection that brings the command of this number (see [`Proxy::commands`]) before the server gets it. Once.
+    /// Cuts a connection once, before the server receives the command of this number (see [`Proxy::commands`]).
     pub fn cut_before_command(&self, number: u64) {
         self.shared.arm(Cut::Before(Direction::ToServer, number));
     }
 
-    /// Cuts the connection when the server has answered the command of this number, before the client gets the answer: the
-    /// command happened and the client cannot know. Once.
+    /// Cuts a connection once, before the client receives the reply to the command of this number: the server has executed the command,
+    /// and the client cannot know its outcome.
     pub fn cut_before_reply(&self, number: u64) {
         self.shared.arm(Cut::Before(Direction::ToClient, number));
     }
 
-    /// Holds the next command of this name (or its reply) until the returned handle is released or dropped. What comes after it
-    /// on the same connection waits behind it.
+    /// Holds the next command of this name (or its reply) until the returned handle is released or dropped. Later commands on the same
+    /// connection wait behind it.
     #[must_use]
     pub fn hold(&self, direction: Direction, name: &str) -> Hold {
         self.shared.holds.add(direction, name)
     }
 
-    /// Sends a share of the commands (0.0 ..= 1.0) to the server a second time, on a connection of its own and `later` by that
-    /// much; nobody sees the second answer. This is what a client does that lost an answer and repeats the call.
+    /// Sends a share of the commands (0.0 ..= 1.0) to the server a second time, `later` by that much, on another connection, and discards
+    /// the second reply. This simulates a client that lost a reply and repeats the call.
     pub fn duplicate(&self, share: f64, later: RangeInclusive<Duration>) {
         self.shared.rules.send_modify(|rules| rules.duplicate = Some((share, later)));
     }
 
-    /// What happened so far.
+    /// The counters since the start.
     #[must_use]
     pub fn counters(&self) -> Counters {
         *self.shared.counters.borrow()
     }
 
-    /// The commands clients sent so far, in the order in which they came, numbered from 1.
+    /// The commands of the clients so far, in the order of arrival, numbered from 1.
     #[must_use]
     pub fn commands(&self) -> Vec<Command> {
         self.shared.commands()
     }
 
-    /// Forgets the commands so far and numbers from 1 again.
+    /// Clears the recorded commands and restarts their numbers from 1.
     pub fn forget_commands(&self) {
         self.shared.forget_commands();
     }
 
     /// Waits until the counters satisfy `condition`, and returns them.
     ///
-    /// Errors: that did not happen within 60 s; the text says `what` and the counters.
+    /// Errors: the condition did not hold within 60 s; the error contains `what` and the counters.
     pub async fn wait_until(&self, what: &str, mut condition: impl FnMut(&Counters) -> bool) -> Result<Counters> {
         let mut counters = self.shared.counters.subscribe();
         let reached = tokio::time::timeout(DEADLINE, counters.wait_for(|counters| condition(counters))).await;
         match reached {
             Ok(counters) => Ok(*counters?),
-            Err(_) => Err(anyhow!("waited {DEADLINE:?} and it did not happen: {what}; {:?}", self.counters())),
+            Err(_) => Err(anyhow!("did not happen within {DEADLINE:?}: {what}; {:?}", self.counters())),
         }
     }
 
-    /// Waits until so many connections have been accepted since the start.
+    /// Waits until this number of connections has been accepted since the start.
     pub async fn wait_for_connections(&self, accepted: u64) -> Result<Counters> {
         self.wait_until(&format!("{accepted} connections"), |counters| counters.accepted >= accepted).await
     }
 
-    /// Plays a schedule of faults to its end and heals.
+    /// Runs a schedule of faults, then heals.
     pub async fn play(&self, schedule: &Schedule) -> Result<()> {
         schedule::play(self, schedule).await
     }

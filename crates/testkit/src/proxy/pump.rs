@@ -1,4 +1,4 @@
-//! One direction of one connection: take frames in, hold or delay them, and deliver them in order.
+//! One direction of one connection: reads frames, holds or delays them, and delivers them in order.
 
 use super::flow::{Direction, Flow};
 use super::record::Command;
@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep_until};
 /// Why a pump stopped before both sides were done.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// A fault wants the connection cut.
+    /// A fault cut the connection.
     Cut,
-    /// One of the sockets failed: the other side has to go as well.
+    /// One of the sockets failed, so the other is closed, too.
     Socket,
 }
 
@@ -34,20 +34,20 @@ pub(super) struct Pump<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) direction: Direction,
     pub(super) connection: u64,
-    /// Commands that went to the server and whose replies have not come, oldest first.
+    /// Commands without a reply, oldest first.
     pub(super) unanswered: &'a Mutex<VecDeque<Command>>,
 }
 
-/// A frame on its way.
+/// A frame inside the proxy.
 struct Frame {
     due: Instant,
     bytes: Bytes,
-    /// The command it is, or answers, where that is known.
+    /// The number of the command, or of the replied command, if known.
     number: Option<u64>,
 }
 
 impl Pump<'_> {
-    /// Runs until the reading side ends and everything is delivered; then tells the writing side.
+    /// Runs until the reading side ends and everything is delivered, then shuts the writing side down.
     pub(super) async fn run(
         &self,
         read: ReadHalf<'_>,
@@ -84,13 +84,13 @@ impl Pump<'_> {
                 }
                 let due = Instant::now() + self.shared.delay(self.direction);
                 let number = command.map(|command| command.number);
-                // The other end lives as long as this one: both are polled by the same future.
+                // The receiver lives as long as this sender: the same future polls both.
                 delivery.send(Frame { due, bytes, number }).ok();
             }
         }
     }
 
-    /// The command that a frame is, or that it answers.
+    /// The command of a frame, or of a reply.
     fn command_of(&self, frame: &[u8]) -> Option<Command> {
         match self.direction {
             Direction::ToServer => {
@@ -103,6 +103,7 @@ impl Pump<'_> {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the proxy delays frames")]
     async fn deliver(&self, mut write: WriteHalf<'_>, mut delivery: UnboundedReceiver<Frame>) -> Result<(), Ended> {
         let mut rules = self.shared.rules.subscribe();
         let mut lost_some = false;

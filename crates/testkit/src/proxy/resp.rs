@@ -1,16 +1,16 @@
-//! Just enough of the Redis protocol to see where a command or an answer ends.
+//! The part of the Redis protocol that delimits commands and replies.
 
 use super::record::Command;
 use bytes::{Bytes, BytesMut};
 
-/// How much of an argument is worth remembering.
+/// The recorded length of an argument.
 const ARGUMENT_BYTES: usize = 64;
 
-/// The bytes are not RESP (another protocol, TLS, or a streamed type nobody sends).
+/// The bytes are not RESP (another protocol, TLS, or a streamed type).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotResp;
 
-/// Cuts a stream into whole frames. Once the bytes are not RESP, every piece counts as a frame.
+/// Splits a stream into complete frames. Once the bytes are not RESP, every piece counts as a frame.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     pub(super) buffer: BytesMut,
@@ -18,7 +18,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// The next whole frame, if the buffer holds one.
+    /// The next complete frame, if the buffer has one.
     pub(super) fn next(&mut self) -> Option<Bytes> {
         if !self.opaque {
             match frame_length(&self.buffer) {
@@ -30,7 +30,7 @@ impl Frames {
     }
 }
 
-/// The length of the first frame, or `None` if it is not whole yet.
+/// The length of the first frame, or `None` if it is incomplete.
 pub(super) fn frame_length(bytes: &[u8]) -> Result<Option<usize>, NotResp> {
     let mut position = 0;
     let mut values_left = 1_u64;
@@ -51,7 +51,7 @@ pub(super) fn frame_length(bytes: &[u8]) -> Result<Option<usize>, NotResp> {
             }
             b'*' | b'~' | b'>' => values_left = more(values_left, count(text)?, 1, 0)?,
             b'%' => values_left = more(values_left, count(text)?, 2, 0)?,
-            // Attributes stand in front of the value they describe.
+            // Attributes precede the value that they describe.
             b'|' => values_left = more(values_left, count(text)?, 2, 1)?,
             _ => {}
         }
@@ -59,12 +59,12 @@ pub(super) fn frame_length(bytes: &[u8]) -> Result<Option<usize>, NotResp> {
     Ok((position <= bytes.len()).then_some(position))
 }
 
-/// Whether a frame from the server answers no command.
+/// Whether a frame from the server is a push message, not a reply.
 pub(super) fn is_push(frame: &[u8]) -> bool {
     frame.first() == Some(&b'>')
 }
 
-/// Name and first argument of a command frame; `None` if it is no array of strings.
+/// Name and first argument of a command frame; `None` if it is not an array of strings.
 pub(super) fn command(frame: &[u8]) -> Option<Command> {
     let rest = frame.strip_prefix(b"*")?;
     let mut rest = &rest[line_end(rest)?..];
@@ -74,7 +74,7 @@ pub(super) fn command(frame: &[u8]) -> Option<Command> {
     Some(Command { number: 0, connection: 0, name, argument })
 }
 
-/// A length; `None` is the null of the old protocol, which has no body.
+/// A length; `None` for the null of RESP2, which has no body.
 fn count(text: &[u8]) -> Result<Option<usize>, NotResp> {
     if text == b"-1" {
         return Ok(None);
@@ -96,19 +96,19 @@ fn string<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(string)
 }
 
-/// Where the next line begins.
+/// The start of the next line.
 fn line_end(bytes: &[u8]) -> Option<usize> {
     Some(bytes.windows(2).position(|pair| pair == b"\r\n")? + 2)
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
+#[expect(clippy::unwrap_used, reason = "a test fails at the first error")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     #[test]
-    fn a_command_has_a_name_and_an_argument() {
+    fn command_name_and_argument_are_parsed() {
         let frame = b"*3\r\n$3\r\nset\r\n$1\r\nk\r\n$2\r\n\r\n\r\n";
         let command = command(frame).unwrap();
         assert_eq!((command.name.as_str(), command.argument.as_deref()), ("SET", Some("k")));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_and_nested_values_are_whole() {
+    fn nulls_and_nested_values_are_complete_frames() {
         for frame in
             ["$-1\r\n", "*-1\r\n", "_\r\n", "*2\r\n*1\r\n:1\r\n%1\r\n+a\r\n#t\r\n", "|1\r\n+ttl\r\n:5\r\n$1\r\nx\r\n"]
         {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn other_protocols_pass_as_they_come() {
+    fn other_protocols_pass_unchanged() {
         let mut frames = Frames::default();
         frames.buffer.extend_from_slice(b"GET / HTTP/1.1\r\n");
         assert_eq!(frames.next().unwrap(), "GET / HTTP/1.1\r\n");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_too_big_for_memory_are_no_resp_or_not_whole() {
+    fn huge_lengths_are_invalid_or_incomplete() {
         let far = format!("${}\r\n", usize::MAX);
         assert_eq!(frame_length(far.as_bytes()), Err(NotResp));
         assert_eq!(frame_length(b"*4294967295\r\n"), Ok(None));
@@ -157,9 +157,8 @@ mod tests {
     }
 
     proptest! {
-        /// However the network cuts the stream, the same frames come out.
         #[test]
-        fn frames_do_not_depend_on_the_pieces(values in proptest::collection::vec(value(), 1..6), piece in 1_usize..9) {
+        fn frames_do_not_depend_on_how_the_stream_is_split(values in proptest::collection::vec(value(), 1..6), piece in 1_usize..9) {
             let mut frames = Frames::default();
             let mut found = Vec::new();
             for piece in values.concat().chunks(piece) {
@@ -171,7 +170,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let length = frame_length(&bytes);
             prop_assert!(length.is_err() || length.unwrap().is_none_or(|length| length <= bytes.len()));
             command(&bytes);

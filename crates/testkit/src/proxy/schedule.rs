@@ -1,4 +1,4 @@
-//! Faults in a row, written down or drawn from a seed.
+//! Sequences of faults, explicit or drawn from a seed.
 
 use super::flow::{Direction, Flow};
 use super::{DEADLINE, Proxy};
@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Duration;
 
-/// One thing done to the proxy.
+/// One call of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// [`Proxy::set`].
@@ -24,18 +24,18 @@ pub enum Act {
     Heal,
 }
 
-/// An act and when it is due: after so many more commands, or after so long if fewer come (a stalled client sends none).
+/// An act, due after a number of further commands, or after a time if fewer arrive (a stalled client sends none).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Commands from clients to wait for.
     pub commands: u64,
-    /// How long to wait for them at most.
+    /// The maximum time to wait for them.
     pub patience: Duration,
-    /// What is done then.
+    /// The act.
     pub act: Act,
 }
 
-/// Steps in order. Its `Debug` form is what a failing test prints beside the seed.
+/// Steps in order. A failing test prints its `Debug` form with the seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule(pub Vec<Step>);
 

@@ -1,4 +1,4 @@
-//! The proxy's thread: a listener that can be closed and opened again, and a task per connection.
+//! The thread of the proxy: a listener that can be closed and reopened, and a task per connection.
 
 use super::connection;
 use super::shared::{Rules, Shared};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 
-/// Serves until told to stop. `ready` is told once whether the listener is open.
+/// Serves until `stopped`. `ready` receives the result of opening the listener.
 pub(super) fn run(
     shared: &Arc<Shared>,
     port: u16,
@@ -24,11 +24,11 @@ pub(super) fn run(
     runtime.block_on(async {
         tokio::select! {
             () = serve(shared, port, ready) => {}
-            // The handle is gone, or says so.
+            // The handle was dropped.
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }
     });
-    // Dropping the runtime drops every connection's task, and with it the sockets.
+    // Dropping the runtime drops the task and the sockets of every connection.
 }
 
 async fn serve(shared: &Arc<Shared>, port: u16, ready: oneshot::Sender<io::Result<()>>) {

@@ -1,4 +1,4 @@
-//! The second connection on which commands are sent again.
+//! The second connection, which sends duplicates of commands.
 
 use super::record::Command;
 use super::shared::Shared;
@@ -9,10 +9,10 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Duration, Instant, sleep_until};
 
-/// What a client says about its connection rather than to the data: a second connection has to say it too.
+/// Commands that set up a connection; the second connection repeats all of them.
 const ABOUT_THE_CONNECTION: [&str; 5] = ["HELLO", "AUTH", "SELECT", "CLIENT", "READONLY"];
 
-/// Sends some of one connection's commands a second time. Its connection is opened when there is something to send.
+/// Sends some commands of one connection a second time. The second connection is opened when the first duplicate is sent.
 pub(super) struct Shadow<'a> {
     shared: &'a Arc<Shared>,
     greeting: Vec<Bytes>,
@@ -24,7 +24,7 @@ impl<'a> Shadow<'a> {
         Shadow { shared, greeting: Vec::new(), sender: None }
     }
 
-    /// Looks at a command on its way to the server.
+    /// Processes a command on its way to the server.
     pub(super) fn see(&mut self, command: &Command, frame: &Bytes) {
         if ABOUT_THE_CONNECTION.contains(&command.name.as_str()) {
             self.greeting.push(frame.clone());
@@ -54,7 +54,8 @@ impl<'a> Shadow<'a> {
     }
 }
 
-/// Writes each frame when it is due and ignores the answers. Goes on after the client is gone until everything was sent.
+/// Writes each frame when it is due, and discards the replies. Continues after the client has disconnected until everything is sent.
+#[expect(clippy::disallowed_methods, reason = "the proxy delays frames")]
 async fn repeat(target: u16, mut frames: UnboundedReceiver<(Instant, Bytes)>) {
     let Ok(server) = TcpStream::connect(("127.0.0.1", target)).await else { return };
     let (mut read, mut write) = server.into_split();
@@ -68,7 +69,7 @@ async fn repeat(target: u16, mut frames: UnboundedReceiver<(Instant, Bytes)>) {
                 return;
             }
         }
-        // Closing at once would make the kernel throw away what the server has not read yet.
+        // Closing at once would discard data that the server has not read yet.
         write.shutdown().await.ok();
     };
     tokio::join!(ignore, send);

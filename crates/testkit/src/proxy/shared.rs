@@ -1,4 +1,4 @@
-//! What the handle, the listener and all connections share.
+//! The state that the handle, the listener and all connections share.
 
 use super::flow::{Direction, Flow};
 use super::hold::Holds;
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The lasting faults, and two counts whose change is an order to every connection of that moment.
+/// The lasting faults, and two counters whose change cuts or half-opens every current connection.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     to_server: Flow,
@@ -41,7 +41,7 @@ impl Rules {
     }
 }
 
-/// A cut that happens once, at a certain place in the traffic.
+/// A cut that happens once, at a certain point of the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     AfterBytes(Direction, u64),
@@ -73,12 +73,12 @@ impl Shared {
         }
     }
 
-    /// Changes the counters and wakes who waits for them.
+    /// Changes the counters and notifies the waiters.
     pub(super) fn count(&self, change: impl FnOnce(&mut Counters)) {
         self.counters.send_modify(change);
     }
 
-    /// Writes a command down and gives it its number.
+    /// Records a command and assigns its number.
     pub(super) fn note(&self, mut command: Command, connection: u64) -> Command {
         let mut commands = lock(&self.commands);
         command.connection = connection;
@@ -101,14 +101,14 @@ impl Shared {
         lock(&self.cuts).push(cut);
     }
 
-    /// Whether the connection has to be cut before this frame; that happens once.
+    /// Whether the connection is to be cut before this frame. Returns true at most once.
     pub(super) fn cuts_before(&self, direction: Direction, number: u64) -> bool {
         let mut cuts = lock(&self.cuts);
         let found = cuts.iter().position(|cut| *cut == Cut::Before(direction, number));
         found.map(|found| cuts.remove(found)).is_some()
     }
 
-    /// How many of these bytes may still be written, and whether the connection has to be cut then.
+    /// The number of these bytes to write, and whether the connection is to be cut then.
     pub(super) fn cuts_within(&self, direction: Direction, bytes: usize) -> (usize, bool) {
         let mut cuts = lock(&self.cuts);
         let bytes_wide = bytes as u64;
@@ -127,7 +127,7 @@ impl Shared {
         due.map_or((bytes, false), |left| (usize::try_from(left).unwrap_or(bytes), true))
     }
 
-    /// How much later a frame arrives.
+    /// The delay of a frame.
     pub(super) fn delay(&self, direction: Direction) -> Duration {
         match self.rules.borrow().flow(direction) {
             Flow::Delay { min, max } => self.between(min..=max),
@@ -135,7 +135,7 @@ impl Shared {
         }
     }
 
-    /// How much later a frame is sent again, if it is.
+    /// The delay of a frame's duplicate, if it is to be duplicated.
     pub(super) fn duplicate_delay(&self) -> Option<Duration> {
         let (share, later) = self.rules.borrow().duplicate.clone()?;
         let chosen = lock(&self.random).random_bool(share.clamp(0.0, 1.0));
@@ -147,7 +147,7 @@ impl Shared {
     }
 }
 
-/// A panic while one of these is held leaves nothing half done.
+/// Ignores poisoning: a panic never leaves the state inconsistent.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

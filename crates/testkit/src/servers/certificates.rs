@@ -1,4 +1,4 @@
-//! Certificates for servers that speak TLS and for their clients, made by the `openssl` program.
+//! Certificates for servers with TLS and for their clients, created with `openssl`.
 
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -17,28 +17,28 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// The authority's certificate in a folder where [`make`] has been.
+/// The certificate of the authority that [`make`] created in this folder.
 #[must_use]
 pub fn authority(folder: &Path) -> PathBuf {
     folder.join(AUTHORITY)
 }
 
-/// The server's certificate there, for `localhost` and `127.0.0.1`.
+/// The certificate of the server, for `localhost` and `127.0.0.1`.
 #[must_use]
 pub fn server(folder: &Path) -> Identity {
     identity(folder, "server")
 }
 
-/// A client's certificate there.
+/// The certificate of a client.
 #[must_use]
 pub fn client(folder: &Path) -> Identity {
     identity(folder, "client")
 }
 
-/// Makes an authority, a server certificate for `localhost` and `127.0.0.1` and a client certificate, valid for two days.
+/// Creates an authority, a server certificate for `localhost` and `127.0.0.1` and a client certificate, valid for two days.
 ///
 /// # Errors
-/// `openssl` is missing or fails; the text says which.
+/// `openssl` is missing or fails; the error says which.
 pub fn make(folder: &Path) -> Result<()> {
     let authority =
         ["-x509", "-keyout", "authority.key", "-out", AUTHORITY, "-days", "2", "-subj", "/CN=testkit authority"];
@@ -47,7 +47,7 @@ pub fn make(folder: &Path) -> Result<()> {
     signed(folder, "client", "subjectAltName=DNS:client.test\nextendedKeyUsage=clientAuth\n")
 }
 
-/// What tells `redis-server` to use them, its folder being `inside`.
+/// The arguments with which `redis-server` uses the certificates in the folder `inside`.
 pub(super) fn redis_arguments(inside: &Path) -> Vec<String> {
     let file = |name: &str| inside.join(name).display().to_string();
     vec![
@@ -64,7 +64,7 @@ fn identity(folder: &Path, name: &str) -> Identity {
     Identity { certificate: folder.join(format!("{name}.pem")), key: folder.join(format!("{name}.key")) }
 }
 
-/// Makes `NAME.key` and `NAME.pem`, signed by the authority.
+/// Creates `NAME.key` and `NAME.pem`, signed by the authority.
 fn signed(folder: &Path, name: &str, extensions: &str) -> Result<()> {
     let [key, request, certificate, extension_file] =
         ["key", "csr", "pem", "ext"].map(|ending| format!("{name}.{ending}"));
@@ -78,7 +78,7 @@ fn signed(folder: &Path, name: &str, extensions: &str) -> Result<()> {
 
 fn openssl(folder: &Path, arguments: &[&str]) -> Result<()> {
     let output = Command::new("openssl").args(arguments).current_dir(folder).output();
-    let output = output.context("`openssl` makes the test certificates: run `cargo xtask setup` if it is missing")?;
+    let output = output.context("could not run `openssl`: if it is missing, run `cargo xtask setup`")?;
     ensure!(output.status.success(), "openssl {} failed: {}", arguments[0], String::from_utf8_lossy(&output.stderr));
     Ok(())
 }

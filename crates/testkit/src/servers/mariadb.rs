@@ -1,4 +1,4 @@
-//! MariaDB, or MySQL where `EVENKEEL_MARIADB_SERVER` names one, as a child process.
+//! MariaDB as a child process, or MySQL if `EVENKEEL_MARIADB_SERVER` names one.
 
 use super::instance::{Instance, control_methods};
 use super::port::Port;
@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection};
 use std::path::Path;
 
-/// What differs from a small server with `utf8mb4` and no binary log.
+/// The options of a [`MariaDb`].
 #[derive(Clone, Debug, Default)]
 pub struct MariaDbOptions {
     arguments: Vec<String>,
@@ -22,7 +22,7 @@ impl MariaDbOptions {
         MariaDbOptions::default()
     }
 
-    /// Any other arguments of `mariadbd`; they come last, so they win.
+    /// More arguments of `mariadbd`, which override the others.
     #[must_use]
     pub fn arguments<I: IntoIterator<Item: Into<String>>>(mut self, arguments: I) -> MariaDbOptions {
         self.arguments.extend(arguments.into_iter().map(Into::into));
@@ -30,9 +30,9 @@ impl MariaDbOptions {
     }
 }
 
-/// One MariaDB on 127.0.0.1, gone when dropped. User `root` has no password.
+/// One MariaDB on 127.0.0.1, which ends when dropped. User `root` has no password.
 ///
-/// A commit survives [`MariaDb::kill`] (the operating system has it), not a crash of the machine.
+/// A commit survives [`MariaDb::kill`], because the operating system has it, but not a crash of the machine.
 #[derive(Debug)]
 pub struct MariaDb {
     instance: Instance,
@@ -41,28 +41,28 @@ pub struct MariaDb {
 control_methods!(MariaDb);
 
 impl MariaDb {
-    /// Starts a server and returns once it answers a query. The first start on a machine makes the data folder all copy.
+    /// Starts a server and returns once it answers a query. The first start on a machine creates the data folder that later ones copy.
     ///
-    /// Errors: it is not installed, or did not start; the text carries the end of its log.
+    /// Errors: the server is not installed, or did not start; the error contains the end of its log.
     pub async fn start(options: MariaDbOptions) -> Result<MariaDb> {
         let program = Program::find("EVENKEEL_MARIADB_SERVER", &["mariadbd", "mysqld"])?;
         let flavour = Flavour::of(&program)?;
         readiness::on_free_port(async |port| MariaDb::start_on(&program, flavour, &options, port).await).await
     }
 
-    /// How a client reaches the server, without a database: `mysql://root@127.0.0.1:PORT`.
+    /// The address of the server, without a database: `mysql://root@127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
         url(self.port())
     }
 
-    /// How a client reaches one database of it.
+    /// The address of one database.
     #[must_use]
     pub fn database_url(&self, database: &str) -> String {
         format!("{}/{database}", self.url())
     }
 
-    /// Runs one statement as root outside of any database, such as `CREATE DATABASE stock`.
+    /// Runs one statement as root without a database, such as `CREATE DATABASE stock`.
     pub async fn execute(&self, statement: &str) -> Result<()> {
         execute(&self.url(), statement).await
     }
@@ -84,7 +84,7 @@ impl MariaDb {
         Ok(server)
     }
 
-    /// Asks for the data folder as well: the port may have gone to another test's server in the meantime.
+    /// Compares the data folder, because another test's server may have taken the port.
     async fn until_ready(&mut self) -> Result<()> {
         let url = self.url();
         let probe = async |folder: &Path| {
@@ -105,7 +105,7 @@ pub(crate) async fn execute(url: &str, statement: &str) -> Result<()> {
     Ok(connection.close().await?)
 }
 
-/// The two servers differ in how a data folder is made and in a few arguments.
+/// The two servers differ in the creation of the data folder and in some arguments.
 #[derive(Clone, Copy, Debug)]
 enum Flavour {
     MariaDb,
@@ -143,10 +143,10 @@ impl Flavour {
     }
 }
 
-/// Small, because it is copied for each server.
+/// Small, because each server copies it.
 const INNODB_LOG: &str = "--innodb-log-file-size=8M";
 
-/// Fast rather than safe. A commit is still handed to the operating system at once, so that killing the server loses nothing.
+/// Fast instead of durable. Each commit still reaches the operating system, so killing the server loses nothing.
 const ARGUMENTS: [&str; 9] = [
     "--bind-address=127.0.0.1",
     "--character-set-server=utf8mb4",

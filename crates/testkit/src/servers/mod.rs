@@ -1,14 +1,14 @@
 //! Real servers as child processes: on a free loopback port, in a temporary folder, killed with their parent.
 //!
 //! Each has the same methods: `start`, `url`, `port`, `pause` (SIGSTOP), `resume`, `kill` (SIGKILL), `restart` (same port,
-//! same folder) and `log_tail`. They are tuned to start and run fast and keep nothing safe: no fsync.
+//! same folder) and `log_tail`. They are tuned for speed, without fsync.
 //!
-//! Another version is chosen in the environment with a command line, which may begin with `chroot DIR`:
+//! An environment variable selects another version, with a command line that may begin with `chroot DIR`:
 //!
 //! | variable | default |
 //! |---|---|
 //! | `EVENKEEL_REDIS_SERVER` | `redis-server` |
-//! | `EVENKEEL_MARIADB_SERVER` | `mariadbd` (a MySQL `mysqld` works as well) |
+//! | `EVENKEEL_MARIADB_SERVER` | `mariadbd` (`mysqld` works, too) |
 //! | `EVENKEEL_NATS_SERVER` | `nats-server` |
 //! | `EVENKEEL_POSTGRES_SERVER` | `postgres`, the newest under `/usr/lib/postgresql` if it is not on the `PATH` |
 
@@ -16,13 +16,11 @@ pub mod certificates;
 mod instance;
 pub(crate) mod mariadb;
 mod nats;
-mod old_redis;
 mod port;
 pub(crate) mod postgres;
 mod program;
 mod readiness;
 mod redis;
-mod redis_options;
 mod template;
 mod user;
 
@@ -32,7 +30,5 @@ pub(crate) use readiness::wait as until_ready;
 
 pub use mariadb::{MariaDb, MariaDbOptions};
 pub use nats::Nats;
-pub use old_redis::OldRedis;
 pub use postgres::{Postgres, PostgresOptions};
-pub use redis::Redis;
-pub use redis_options::RedisOptions;
+pub use redis::{OldRedis, Redis, RedisOptions};

@@ -10,7 +10,7 @@ use std::path::Path;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpStream;
 
-/// One NATS with JetStream on 127.0.0.1, gone when dropped. Its streams are files in its folder, so a restart finds them.
+/// One NATS with JetStream on 127.0.0.1, which ends when dropped. Its streams are files in its folder, so they survive a restart.
 #[derive(Debug)]
 pub struct Nats {
     instance: Instance,
@@ -19,15 +19,15 @@ pub struct Nats {
 control_methods!(Nats);
 
 impl Nats {
-    /// Starts a server and returns once it answers and JetStream is ready.
+    /// Starts a server and returns once JetStream is ready.
     ///
-    /// Errors: it is not installed, or did not start; the text carries the end of its log.
+    /// Errors: the server is not installed, or did not start; the error contains the end of its log.
     pub async fn start() -> Result<Nats> {
         let program = Program::find("EVENKEEL_NATS_SERVER", &["nats-server"])?;
         readiness::on_free_port(async |port| Nats::start_on(&program, port).await).await
     }
 
-    /// How a client reaches it: `nats://127.0.0.1:PORT`.
+    /// The address: `nats://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port())
@@ -44,7 +44,7 @@ impl Nats {
         Ok(nats)
     }
 
-    /// It greets whoever connects; before it does, its streams are loaded.
+    /// The server sends its greeting once its streams are loaded.
     async fn until_ready(&mut self) -> Result<()> {
         let port = self.port();
         let greeting = async |_: &Path| {

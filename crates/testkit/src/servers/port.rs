@@ -1,25 +1,25 @@
-//! Loopback ports that nobody else takes while a server of ours is down.
+//! Loopback ports that stay reserved while their server is down.
 
 use anyhow::{Context, Result, bail};
 use rand::Rng;
 use std::fs::{self, File, TryLockError};
 use std::net::TcpListener;
 
-/// Below the ports Linux hands to outgoing connections (32768 and up): a server that is restarted finds its port free.
+/// Below the ports that Linux assigns to outgoing connections (from 32768), so a restarted server finds its port free.
 const PORTS: std::ops::Range<u16> = 10_000..32_000;
 
 const ATTEMPTS: usize = 1000;
 
-/// A port that no other server of any test on this machine is given while this value lives.
+/// A port that no other test on this machine receives while this value lives.
 #[derive(Debug)]
 pub(crate) struct Port {
     number: u16,
-    /// Holds the lock; the kernel lets go of it however this process ends.
+    /// Holds the lock, which the kernel releases however this process ends.
     _reservation: File,
 }
 
 impl Port {
-    /// Takes a free port.
+    /// Reserves a free port.
     pub(crate) fn reserve() -> Result<Port> {
         let folder = crate::folder::common("ports", None)?;
         for _ in 0..ATTEMPTS {
@@ -38,7 +38,7 @@ impl Port {
         bail!("found no free port on 127.0.0.1 in {PORTS:?}: close some servers")
     }
 
-    /// The port's number.
+    /// The port number.
     pub(crate) fn number(&self) -> u16 {
         self.number
     }

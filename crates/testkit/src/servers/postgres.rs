@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use std::fs::{self, File};
 use std::path::Path;
 
-/// What differs from a small server.
+/// The options of a [`Postgres`].
 #[derive(Clone, Debug, Default)]
 pub struct PostgresOptions {
     settings: Vec<String>,
@@ -25,7 +25,7 @@ impl PostgresOptions {
         PostgresOptions::default()
     }
 
-    /// One more line of configuration, such as `wal_level=logical`; it comes last, so it wins.
+    /// One more line of configuration, such as `wal_level=logical`, which overrides the others.
     #[must_use]
     pub fn setting(mut self, setting: &str) -> PostgresOptions {
         self.settings.push(setting.to_owned());
@@ -33,10 +33,10 @@ impl PostgresOptions {
     }
 }
 
-/// One PostgreSQL on 127.0.0.1, gone when dropped. User `postgres` needs no password.
+/// One PostgreSQL on 127.0.0.1, which ends when dropped. User `postgres` has no password.
 ///
-/// It runs as an unprivileged system user if we are root, because it refuses to be root. A commit survives
-/// [`Postgres::kill`] (the operating system has it), not a crash of the machine.
+/// If the tests run as root, it runs as an unprivileged system user, because PostgreSQL refuses to run as root. A commit survives
+/// [`Postgres::kill`], because the operating system has it, but not a crash of the machine.
 #[derive(Debug)]
 pub struct Postgres {
     instance: Instance,
@@ -45,21 +45,21 @@ pub struct Postgres {
 control_methods!(Postgres);
 
 impl Postgres {
-    /// Starts a server and returns once it answers a query. The first start on a machine makes the data folder all copy.
+    /// Starts a server and returns once it answers a query. The first start on a machine creates the data folder that later ones copy.
     ///
-    /// Errors: it is not installed, or did not start; the text carries the end of its log.
+    /// Errors: the server is not installed, or did not start; the error contains the end of its log.
     pub async fn start(options: PostgresOptions) -> Result<Postgres> {
         let program = Program::find("EVENKEEL_POSTGRES_SERVER", &["postgres"])?;
         readiness::on_free_port(async |port| Postgres::start_on(&program, &options, port).await).await
     }
 
-    /// How a client reaches the database `postgres`: `postgres://postgres@127.0.0.1:PORT/postgres`.
+    /// The address of the database `postgres`: `postgres://postgres@127.0.0.1:PORT/postgres`.
     #[must_use]
     pub fn url(&self) -> String {
         self.database_url("postgres")
     }
 
-    /// How a client reaches another database of it.
+    /// The address of another database.
     #[must_use]
     pub fn database_url(&self, database: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port())
@@ -88,7 +88,7 @@ impl Postgres {
         Ok(server)
     }
 
-    /// Asks for the data folder as well: the port may have gone to another test's server in the meantime.
+    /// Compares the data folder, because another test's server may have taken the port.
     async fn until_ready(&mut self) -> Result<()> {
         let url = self.url();
         let probe = async |folder: &Path| {
@@ -109,7 +109,7 @@ pub(crate) async fn execute(url: &str, statement: &str) -> Result<()> {
     Ok(connection.close().await?)
 }
 
-/// Fast rather than safe. A commit is still handed to the operating system at once, so that killing the server loses nothing.
+/// Fast instead of durable. Each commit still reaches the operating system, so killing the server loses nothing.
 const SETTINGS: [&str; 8] = [
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
@@ -117,19 +117,19 @@ const SETTINGS: [&str; 8] = [
     "full_page_writes=off",
     "shared_buffers=32MB",
     "max_connections=300",
-    // In its own folder: a server that is killed leaves nothing behind in the machine's shared memory.
+    // In its own folder, so that a killed server leaves no shared memory behind.
     "dynamic_shared_memory_type=mmap",
     "log_min_messages=warning",
 ];
 
-/// `initdb` makes the folder `into/data` as the unprivileged user; what is in it then replaces `into`.
+/// Creates the data folder `into`, as the unprivileged user.
 fn initialise(program: &Program, user: Option<User>, into: &Path) -> Result<()> {
     let log = into.with_extension("log");
     File::create(&log)?;
     if let Some(user) = user {
         user.own(into)?;
     }
-    // The templates' parent may be closed to that user, who only has to get to its own folder.
+    // That user must be able to traverse the parents of its folder.
     into.ancestors().skip(1).take(2).try_for_each(let_through)?;
     let launch = program.sibling("initdb").launch(&log).argument("-D").argument(program.inside(into)).arguments([
         "--username=postgres",

@@ -1,4 +1,4 @@
-//! Which program a server is: a name looked up in the usual places, or a command line from the environment.
+//! The program of a server: a name looked up in the usual folders, or a command line from the environment.
 
 use crate::process::Launch;
 use anyhow::{Result, bail};
@@ -6,10 +6,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where distributions put servers that are not on everybody's `PATH`.
+/// Folders in which distributions install servers outside of the `PATH`.
 const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
 
-/// A server's program, possibly one that runs inside another root folder.
+/// The program of a server, which may run in another root folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     /// The folder that is `/` to the program.
@@ -19,7 +19,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The command line in the environment variable `variable`, or else the first of `names` that is installed.
+    /// The command line in the environment variable `variable`, or the first of `names` that is installed.
     pub(crate) fn find(variable: &str, names: &[&str]) -> Result<Program> {
         if let Ok(line) = std::env::var(variable) {
             return Program::parse(variable, &line);
@@ -30,22 +30,23 @@ impl Program {
         }
     }
 
-    /// A helper of the same installation, such as `mariadb-install-db` beside `mariadbd`.
+    /// A program of the same installation, such as `mariadb-install-db` next to `mariadbd`.
     pub(super) fn sibling(&self, name: &str) -> Program {
-        let beside = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).map(|folder| folder.join(name));
+        let adjacent =
+            self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).map(|folder| folder.join(name));
         let found = match &self.root {
             Some(_) => None,
-            None => beside.filter(|path| path.exists()).or_else(|| installed(name)),
+            None => adjacent.filter(|path| path.exists()).or_else(|| installed(name)),
         };
         Program { root: self.root.clone(), path: found.unwrap_or_else(|| PathBuf::from(name)) }
     }
 
-    /// How the server is started as a child that writes this log.
+    /// The launch parameters of the server as a child process with this log.
     pub(crate) fn launch(&self, log: &Path) -> Launch {
         Launch::new(&self.path, log).prefix(self.prefix())
     }
 
-    /// The program for a short call whose output is wanted.
+    /// The program as a command, for a short call.
     pub(super) fn command(&self) -> Command {
         let prefix = self.prefix();
         let mut command = Command::new(prefix.first().copied().unwrap_or(self.path.as_os_str()));
@@ -56,7 +57,7 @@ impl Program {
         command
     }
 
-    /// The sentence for a program that could not be run.
+    /// The message if the program could not be run.
     pub(super) fn missing(&self) -> String {
         format!("could not run {}: run `cargo xtask setup`", self.path.display())
     }
@@ -78,12 +79,12 @@ impl Program {
         match words.as_slice() {
             [path] => Ok(Program { root: None, path: installed(path).unwrap_or_else(|| PathBuf::from(path)) }),
             ["chroot", root, path] => Ok(Program { root: Some(PathBuf::from(root)), path: PathBuf::from(path) }),
-            _ => bail!("{variable} is {line:?}: write a program, or `chroot FOLDER PROGRAM`"),
+            _ => bail!("{variable} is {line:?}: use a program, or `chroot FOLDER PROGRAM`"),
         }
     }
 }
 
-/// Looks `name` up on the `PATH`, where servers usually are, and in the newest PostgreSQL's folder.
+/// Finds `name` on the `PATH`, in the usual folders of servers, or in the folder of the newest PostgreSQL.
 fn installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(FOLDERS.map(PathBuf::from)).chain(postgres_folders());

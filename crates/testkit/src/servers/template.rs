@@ -1,4 +1,4 @@
-//! Data folders that are initialised once and copied for each server.
+//! Data folders that are initialized once and copied for each server.
 
 use super::program::Program;
 use crate::folder;
@@ -9,10 +9,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Copies the initialised data folder of this server version to `destination`, which must not exist.
+/// Copies the initialized data folder of this server version to `destination`, which must not exist.
 ///
-/// The first caller on the machine has `initialise` make it; others, also in other processes, wait for that. `settings` are
-/// what else the result depends on.
+/// The first caller on the machine creates it with `initialise`; others, also in other processes, wait. `settings` is everything else that
+/// the result depends on.
 pub(super) fn copy(
     program: &Program,
     settings: &str,
@@ -20,7 +20,7 @@ pub(super) fn copy(
     initialise: impl FnOnce(&Path) -> Result<()>,
 ) -> Result<()> {
     let template = prepared(program, settings, initialise)?;
-    // GNU cp keeps owners and shares blocks where the file system can.
+    // GNU cp preserves owners, and shares blocks if the file system can.
     let status = Command::new("cp").args(["-a", "--reflink=auto", "--"]).args([&template, destination]).status()?;
     ensure!(status.success(), "could not copy {} to {}", template.display(), destination.display());
     Ok(())
@@ -35,7 +35,7 @@ fn prepared(program: &Program, settings: &str, initialise: impl FnOnce(&Path) ->
     let lock = File::create(template.with_extension("lock"))?;
     lock.lock().context("could not lock the template of a data folder")?;
     if !template.exists() {
-        // Renamed when it is whole: a test killed in between leaves no half template.
+        // Renamed when complete, so that a killed test leaves no partial template.
         let unfinished = template.with_extension("unfinished");
         fs::remove_dir_all(&unfinished).ok();
         fs::create_dir(&unfinished)?;

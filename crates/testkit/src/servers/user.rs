@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
-/// Preferred first: a user made for the server, then the one that owns nothing.
+/// In order of preference: the user of the server's package, then the one that owns nothing.
 const NAMES: [&str; 2] = ["postgres", "nobody"];
 
-/// A user and its group, as the system below a root folder numbers them.
+/// A user id and a group id, as in `/etc/passwd` below a root folder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct User {
     pub(super) id: u32,
@@ -16,7 +16,7 @@ pub(super) struct User {
 }
 
 impl User {
-    /// Somebody unprivileged if we are root, else `None`: the server then runs as we do.
+    /// An unprivileged user if this process runs as root, otherwise `None`: the server then runs as the same user.
     pub(super) fn unprivileged(root: Option<&Path>) -> Result<Option<User>> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
@@ -27,13 +27,13 @@ impl User {
         user.map(Some).with_context(|| format!("{} names neither {} nor {}", file.display(), NAMES[0], NAMES[1]))
     }
 
-    /// Gives a file or folder to this user.
+    /// Makes this user the owner of a file or folder.
     pub(super) fn own(self, path: &Path) -> Result<()> {
         chown(path, Some(self.id), Some(self.group)).with_context(|| format!("could not chown {}", path.display()))
     }
 }
 
-/// Lets a user who does not own the folder go through it to what it owns inside.
+/// Permits other users to traverse the folder.
 pub(super) fn let_through(folder: &Path) -> Result<()> {
     Ok(fs::set_permissions(folder, fs::Permissions::from_mode(0o711))?)
 }

@@ -37,7 +37,7 @@ fn serve() -> String {
 }
 
 #[tokio::test]
-async fn a_page_is_read_filled_and_clicked() {
+async fn page_is_read_filled_and_clicked() {
     let browser = Browser::start().await.unwrap();
     let url = serve();
     browser.goto(&url).await.unwrap();
@@ -63,7 +63,7 @@ async fn a_page_is_read_filled_and_clicked() {
 }
 
 #[tokio::test]
-async fn the_window_is_resized_and_photographed_in_the_dark() {
+async fn window_is_resized_and_captured_in_dark_mode() {
     let browser = Browser::start().await.unwrap();
     browser.goto(&serve()).await.unwrap();
     browser.resize(500, 800).await.unwrap();
@@ -79,7 +79,7 @@ async fn the_window_is_resized_and_photographed_in_the_dark() {
 }
 
 #[tokio::test]
-async fn a_wrong_selector_is_an_error_at_once() {
+async fn wrong_selector_is_an_error_at_once() {
     let browser = Browser::start().await.unwrap();
     let error = format!("{:#}", browser.click("a[").await.unwrap_err());
     assert!(error.contains("could not click the element `a[`") && error.contains("invalid selector"), "{error}");

@@ -7,7 +7,7 @@ use testkit::servers::{MariaDb, MariaDbOptions, Postgres, PostgresOptions};
 const SILENCE: Duration = Duration::from_millis(200);
 
 #[tokio::test]
-async fn mariadb_keeps_commits_over_a_kill_and_comes_back_on_its_port() {
+async fn killed_mariadb_restarts_with_its_commits_and_port() {
     let mut server = MariaDb::start(MariaDbOptions::new()).await.unwrap();
     server.execute("CREATE DATABASE kept").await.unwrap();
     let url = server.database_url("kept");
@@ -22,7 +22,7 @@ async fn mariadb_keeps_commits_over_a_kill_and_comes_back_on_its_port() {
 }
 
 #[tokio::test]
-async fn a_paused_mariadb_is_silent_until_resumed() {
+async fn paused_mariadb_is_silent_until_resumed() {
     let mut server = MariaDb::start(MariaDbOptions::new()).await.unwrap();
     let mut connection = MySqlConnection::connect(&server.url()).await.unwrap();
     server.pause().unwrap();
@@ -33,7 +33,7 @@ async fn a_paused_mariadb_is_silent_until_resumed() {
 }
 
 #[tokio::test]
-async fn mariadb_takes_other_arguments() {
+async fn mariadb_accepts_arguments() {
     let options = MariaDbOptions::new().arguments(["--log-bin=bin", "--server-id=3", "--binlog-format=ROW"]);
     let server = MariaDb::start(options).await.unwrap();
     let mut connection = MySqlConnection::connect(&server.url()).await.unwrap();
@@ -42,7 +42,7 @@ async fn mariadb_takes_other_arguments() {
 }
 
 #[tokio::test]
-async fn postgres_keeps_commits_over_a_kill_and_comes_back_on_its_port() {
+async fn killed_postgres_restarts_with_its_commits_and_port() {
     let mut server = Postgres::start(PostgresOptions::new()).await.unwrap();
     server.execute("CREATE DATABASE kept").await.unwrap();
     let url = server.database_url("kept");
@@ -59,7 +59,7 @@ async fn postgres_keeps_commits_over_a_kill_and_comes_back_on_its_port() {
 /// Each backend of PostgreSQL is a process and a session of its own: stopping only the first process would leave the open
 /// connections answering.
 #[tokio::test]
-async fn a_paused_postgres_is_silent_on_open_connections_too() {
+async fn paused_postgres_is_silent_on_open_connections() {
     let mut server = Postgres::start(PostgresOptions::new()).await.unwrap();
     let mut connection = PgConnection::connect(&server.url()).await.unwrap();
     server.pause().unwrap();
@@ -70,7 +70,7 @@ async fn a_paused_postgres_is_silent_on_open_connections_too() {
 }
 
 #[tokio::test]
-async fn postgres_takes_other_settings_and_says_why_it_did_not_start() {
+async fn postgres_accepts_settings_and_reports_failed_starts() {
     let server = Postgres::start(PostgresOptions::new().setting("wal_level=logical")).await.unwrap();
     let mut connection = PgConnection::connect(&server.url()).await.unwrap();
     let level: String = sqlx::query_scalar("SHOW wal_level").fetch_one(&mut connection).await.unwrap();

@@ -29,7 +29,7 @@ fn stale_reads_survive_everywhere_but_under_the_fenced_protocol() {
 }
 
 #[test]
-fn a_seed_repeats_its_storm() {
+fn seed_repeats_its_storm() {
     let play = || run_some(7, |name| name.starts_with("cache-aside: commit")).unwrap();
     let (one, other) = (play(), play());
     assert_eq!(one[0].storm.stale_reads, other[0].storm.stale_reads);

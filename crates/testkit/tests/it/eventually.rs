@@ -5,7 +5,7 @@ use std::time::Duration;
 use testkit::{eventually, eventually_within};
 
 #[tokio::test]
-async fn it_returns_the_first_answer() {
+async fn eventually_returns_the_first_result() {
     let asked = Cell::new(0);
     let answer = eventually("the third probe", || {
         asked.set(asked.get() + 1);
@@ -16,7 +16,7 @@ async fn it_returns_the_first_answer() {
 }
 
 #[tokio::test]
-async fn it_names_what_did_not_happen_even_when_a_probe_hangs() {
+async fn eventually_names_its_condition_when_a_probe_hangs() {
     let hanging =
         eventually_within(Duration::from_millis(20), "the server answers", std::future::pending::<Option<()>>);
     let error = hanging.await.unwrap_err().to_string();

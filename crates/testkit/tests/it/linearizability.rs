@@ -31,12 +31,12 @@ fn concurrent_reads_may_see_either_side_of_a_write() {
 }
 
 #[test]
-fn nobody_may_see_the_old_value_after_somebody_saw_the_new_one() {
+fn old_value_is_invalid_after_a_read_of_the_new_one() {
     assert!(!verdict(vec![write(1, 0, 10), read(1, 1, 2), read(None, 3, 4)]));
 }
 
 #[test]
-fn a_stale_read_is_shown_with_its_timeline() {
+fn stale_read_is_shown_with_its_timeline() {
     let history = History(vec![write(1, 0, 1), write(2, 2, 3), read(1, 4, 5), write(3, 6, 7)]);
     let violation = linearizable(&history).unwrap_err();
     assert_eq!(violation.key, "k");
@@ -47,24 +47,24 @@ fn a_stale_read_is_shown_with_its_timeline() {
 }
 
 #[test]
-fn a_lost_update_is_found() {
+fn lost_update_is_found() {
     assert!(!verdict(vec![write(1, 0, 1), read(1, 2, 3), write(2, 4, 5), read(2, 6, 7), read(1, 8, 9)]));
 }
 
 #[test]
-fn a_value_that_nobody_wrote_is_found() {
+fn unwritten_value_is_found() {
     assert!(!verdict(vec![write(1, 0, 5), read(9, 1, 2)]));
 }
 
 #[test]
-fn a_deletion_is_a_write_of_absence() {
+fn deletion_is_a_write_of_absence() {
     let delete = operation(Act::Write(None), 2, Some(3));
     assert!(verdict(vec![write(1, 0, 1), delete.clone(), read(None, 4, 5)]));
     assert!(!verdict(vec![write(1, 0, 1), delete, read(1, 4, 5)]));
 }
 
 #[test]
-fn an_unknown_write_may_happen_late_or_never_but_only_once() {
+fn unknown_write_may_happen_late_or_never_but_once() {
     assert!(verdict(vec![write(1, 0, 1), write(2, 2, None), read(1, 3, 4), read(1, 5, 6)]), "never");
     assert!(verdict(vec![write(1, 0, 1), write(2, 2, None), read(1, 3, 4), read(2, 50, 60)]), "late");
     assert!(!verdict(vec![write(2, 2, None), read(2, 3, 4), write(1, 5, 6), read(2, 7, 8)]), "twice");
@@ -78,7 +78,7 @@ fn simultaneous_moments_count_as_concurrent() {
 }
 
 #[test]
-fn keys_are_registers_of_their_own() {
+fn keys_are_independent_registers() {
     let other = Operation { key: "other".into(), ..read(None, 4, 5) };
     let checked = linearizable(&History(vec![write(1, 0, 1), other, read(1, 6, 7)])).unwrap();
     assert_eq!((checked.keys, checked.operations), (2, 3));
@@ -154,7 +154,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn tiny_histories_are_judged_as_by_trying_every_order(operations in proptest::collection::vec(any_operation(), 0..7)) {
+    fn verdict_on_tiny_histories_equals_brute_force(operations in proptest::collection::vec(any_operation(), 0..7)) {
         prop_assert_eq!(verdict(operations.clone()), brute_force(&operations));
     }
 }

@@ -14,7 +14,7 @@ async fn two_tests_on_one_redis_have_different_prefixes() {
 }
 
 #[tokio::test]
-async fn a_mariadb_database_is_empty_and_takes_any_text() {
+async fn mariadb_database_is_empty_and_accepts_any_text() {
     let database = park::mariadb_database().await.unwrap();
     let mut connection = sqlx::MySqlConnection::connect(&database.url).await.unwrap();
     let tables: i64 =
@@ -30,7 +30,7 @@ async fn a_mariadb_database_is_empty_and_takes_any_text() {
 }
 
 #[tokio::test]
-async fn a_postgres_database_is_empty_and_takes_any_text() {
+async fn postgres_database_is_empty_and_accepts_any_text() {
     let database = park::postgres_database().await.unwrap();
     let mut connection = sqlx::PgConnection::connect(&database.url).await.unwrap();
     sqlx::raw_sql("CREATE TABLE texts (text TEXT)").execute(&mut connection).await.unwrap();
@@ -40,7 +40,7 @@ async fn a_postgres_database_is_empty_and_takes_any_text() {
 }
 
 #[test]
-fn a_sqlite_database_goes_with_its_folder() {
+fn sqlite_database_is_removed_with_its_folder() {
     let database = park::sqlite_database().unwrap();
     let file = database.url.strip_prefix("sqlite:").unwrap().split('?').next().unwrap().to_owned();
     std::fs::write(&file, "").unwrap();
@@ -51,7 +51,7 @@ fn a_sqlite_database_goes_with_its_folder() {
 /// The whole life of a park as `xtask test` sees it: addresses, a fresh database, the database gone with its handle, the
 /// servers gone with their input.
 #[tokio::test]
-async fn a_park_tells_its_addresses_and_ends_with_its_input() {
+async fn park_prints_its_addresses_and_ends_with_its_input() {
     let folder = tempfile::tempdir().unwrap();
     let launch =
         Launch::new(env!("CARGO_BIN_EXE_evenkeel-testkit"), folder.path().join("log")).argument("park").piped();

@@ -5,7 +5,7 @@ use testkit::process::{Launch, Station, Worker};
 use testkit::servers::{Redis, RedisOptions};
 
 #[tokio::test]
-#[ignore = "a worker of `a_worker_is_another_process_that_answers`"]
+#[ignore = "a worker of `worker_is_another_process_that_replies`"]
 async fn echo() {
     let Some(mut station) = Station::open().unwrap() else { return };
     station.say(&std::process::id()).unwrap();
@@ -15,7 +15,7 @@ async fn echo() {
 }
 
 #[tokio::test]
-async fn a_worker_is_another_process_that_answers() {
+async fn worker_is_another_process_that_replies() {
     let mut worker = Worker::start("process::echo").unwrap();
     let id: u32 = worker.hear().await.unwrap();
     assert_ne!(id, std::process::id());
@@ -26,7 +26,7 @@ async fn a_worker_is_another_process_that_answers() {
 }
 
 #[tokio::test]
-async fn a_killed_worker_is_reported() {
+async fn killed_worker_is_reported() {
     let mut worker = Worker::start("process::echo").unwrap();
     worker.hear::<u32>().await.unwrap();
     worker.process().kill().unwrap();
@@ -35,7 +35,7 @@ async fn a_killed_worker_is_reported() {
 }
 
 #[tokio::test]
-#[ignore = "a worker of `a_worker_that_fails_is_reported_with_its_words`"]
+#[ignore = "a worker of `failing_worker_is_reported_with_its_output`"]
 async fn failing() {
     if Station::open().unwrap().is_some() {
         std::fs::read("/no/such/file").unwrap();
@@ -43,7 +43,7 @@ async fn failing() {
 }
 
 #[tokio::test]
-async fn a_worker_that_fails_is_reported_with_its_words() {
+async fn failing_worker_is_reported_with_its_output() {
     let error = Worker::start("process::failing").unwrap().finish().await.unwrap_err().to_string();
     assert!(error.contains("No such file"), "{error}");
 }
@@ -80,7 +80,7 @@ async fn servers_die_with_the_process_that_started_them() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_missing_or_fails_is_named() {
+async fn missing_or_failing_program_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let error = Launch::new("/no/such/program", &log).run().unwrap_err().to_string();
@@ -90,7 +90,7 @@ async fn a_program_that_is_missing_or_fails_is_named() {
 }
 
 #[tokio::test]
-async fn a_child_can_be_asked_to_end_even_while_it_is_paused() {
+async fn paused_child_can_be_asked_to_end() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = Launch::new("cat", folder.path().join("log")).piped().start().unwrap();
     child.pause().unwrap();

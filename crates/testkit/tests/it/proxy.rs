@@ -44,7 +44,7 @@ async fn is_silent<T>(future: impl Future<Output = T>) {
 }
 
 #[tokio::test]
-async fn everything_passes_and_commands_are_written_down() {
+async fn proxy_passes_everything_and_records_commands() {
     let setup = setup().await;
     let mut client = setup.client().await;
     assert_eq!(increment(&mut client).await.unwrap(), 1);
@@ -58,7 +58,7 @@ async fn everything_passes_and_commands_are_written_down() {
 }
 
 #[tokio::test]
-async fn a_stall_of_answers_heals_and_loses_nothing() {
+async fn stalled_replies_resume_without_loss() {
     let setup = setup().await;
     let mut client = setup.client().await;
     setup.proxy.set(Direction::ToClient, Flow::Stall);
@@ -70,7 +70,7 @@ async fn a_stall_of_answers_heals_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_stall_of_commands_keeps_them_from_the_server() {
+async fn stalled_commands_do_not_reach_the_server() {
     let setup = setup().await;
     let mut client = setup.client().await;
     setup.proxy.set(Direction::ToServer, Flow::Stall);
@@ -82,7 +82,7 @@ async fn a_stall_of_commands_keeps_them_from_the_server() {
 }
 
 #[tokio::test]
-async fn a_connection_that_lost_bytes_stays_dead_and_a_new_one_works() {
+async fn connection_with_lost_bytes_stays_dead() {
     let setup = setup().await;
     let mut client = setup.client().await;
     setup.proxy.set(Direction::ToClient, Flow::Swallow);
@@ -94,7 +94,7 @@ async fn a_connection_that_lost_bytes_stays_dead_and_a_new_one_works() {
 }
 
 #[tokio::test]
-async fn a_half_open_connection_is_silent_until_it_is_cut() {
+async fn half_open_connection_is_silent_until_cut() {
     let setup = setup().await;
     let mut client = setup.client().await;
     setup.proxy.half_open();
@@ -107,7 +107,7 @@ async fn a_half_open_connection_is_silent_until_it_is_cut() {
 }
 
 #[tokio::test]
-async fn a_cut_ends_open_connections_and_spares_new_ones() {
+async fn cut_ends_open_connections_and_spares_new_ones() {
     let setup = setup().await;
     let mut client = setup.client().await;
     setup.proxy.cut();
@@ -116,7 +116,7 @@ async fn a_cut_ends_open_connections_and_spares_new_ones() {
 }
 
 #[tokio::test]
-async fn refused_connections_are_refused_and_open_ones_stay() {
+async fn refused_connections_leave_open_ones_intact() {
     let setup = setup().await;
     let mut client = setup.client().await;
     setup.proxy.refuse(true).await.unwrap();
@@ -129,7 +129,7 @@ async fn refused_connections_are_refused_and_open_ones_stay() {
 
 /// The two crash points of every command: it did not happen, or it happened and nobody was told.
 #[tokio::test]
-async fn a_cut_before_a_command_and_before_its_reply_differ_in_what_happened() {
+async fn cut_before_command_and_before_reply_differ_in_effect() {
     let setup = setup().await;
     let mut client = setup.client().await;
     setup.proxy.cut_before_command(2);
@@ -145,7 +145,7 @@ async fn a_cut_before_a_command_and_before_its_reply_differ_in_what_happened() {
 }
 
 #[tokio::test]
-async fn a_cut_after_bytes_breaks_off_inside_a_command() {
+async fn cut_after_bytes_ends_inside_a_command() {
     let setup = setup().await;
     let mut client = setup.client().await;
     let before = setup.proxy.counters().bytes_to_server;
@@ -157,7 +157,7 @@ async fn a_cut_after_bytes_breaks_off_inside_a_command() {
 }
 
 #[tokio::test]
-async fn a_held_command_waits_and_others_overtake_it_on_their_own_connection() {
+async fn held_command_does_not_delay_other_connections() {
     let setup = setup().await;
     let (mut held, mut free) = (setup.client().await, setup.client().await);
     let mut hold = setup.proxy.hold(Direction::ToServer, "incr");
@@ -169,7 +169,7 @@ async fn a_held_command_waits_and_others_overtake_it_on_their_own_connection() {
 }
 
 #[tokio::test]
-async fn a_held_reply_belongs_to_a_command_that_happened() {
+async fn held_reply_belongs_to_an_executed_command() {
     let setup = setup().await;
     let mut client = setup.client().await;
     let mut hold = setup.proxy.hold(Direction::ToClient, "INCR");
@@ -181,7 +181,7 @@ async fn a_held_reply_belongs_to_a_command_that_happened() {
 }
 
 #[tokio::test]
-async fn a_duplicate_happens_twice_and_is_answered_once() {
+async fn duplicate_runs_twice_and_is_answered_once() {
     let setup = setup().await;
     let mut client = setup.client().await;
     setup.proxy.duplicate(1.0, Duration::ZERO..=Duration::from_millis(5));
@@ -194,7 +194,7 @@ async fn a_duplicate_happens_twice_and_is_answered_once() {
 }
 
 #[tokio::test]
-async fn a_delay_is_at_least_as_long_as_asked() {
+async fn delay_is_at_least_as_long_as_configured() {
     let setup = setup().await;
     let mut client = setup.client().await;
     let delay = Duration::from_millis(40);
@@ -206,7 +206,7 @@ async fn a_delay_is_at_least_as_long_as_asked() {
 }
 
 #[tokio::test]
-async fn a_schedule_comes_from_its_seed_and_ends_healed() {
+async fn schedule_follows_its_seed_and_ends_healed() {
     assert_eq!(Schedule::random(11, 20), Schedule::random(11, 20));
     assert_ne!(Schedule::random(11, 20), Schedule::random(12, 20));
     let setup = setup().await;
@@ -218,7 +218,7 @@ async fn a_schedule_comes_from_its_seed_and_ends_healed() {
 }
 
 #[tokio::test]
-async fn a_proxy_in_front_of_nothing_accepts_and_closes() {
+async fn proxy_without_a_server_accepts_and_closes() {
     let proxy = {
         let redis = Redis::start(RedisOptions::new()).await.unwrap();
         Proxy::start(redis.port(), 1).await.unwrap()

@@ -5,13 +5,13 @@ use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
 
 #[tokio::test]
-async fn it_answers_on_its_url_as_soon_as_it_is_started() {
+async fn started_server_replies_on_its_url() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     assert_eq!(ping(&redis.url()).await.unwrap(), "PONG");
 }
 
 #[tokio::test]
-async fn a_paused_server_is_silent_and_answers_after_resuming() {
+async fn paused_server_replies_after_resuming() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     redis.pause().unwrap();
     assert!(connect_within(Duration::from_millis(200), &redis.url()).await.is_err());
@@ -20,7 +20,7 @@ async fn a_paused_server_is_silent_and_answers_after_resuming() {
 }
 
 #[tokio::test]
-async fn a_killed_server_refuses_and_a_restart_keeps_port_and_data() {
+async fn restart_of_a_killed_server_keeps_port_and_data() {
     let mut redis = Redis::start(RedisOptions::new().append_only()).await.unwrap();
     let url = redis.url();
     redis.command::<()>(&["SET", "kept", "1"]).await.unwrap();
@@ -33,7 +33,7 @@ async fn a_killed_server_refuses_and_a_restart_keeps_port_and_data() {
 }
 
 #[tokio::test]
-async fn a_restart_without_an_append_only_file_is_empty() {
+async fn restart_without_an_append_only_file_is_empty() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     redis.command::<()>(&["SET", "lost", "1"]).await.unwrap();
     redis.restart().await.unwrap();
@@ -41,7 +41,7 @@ async fn a_restart_without_an_append_only_file_is_empty() {
 }
 
 #[tokio::test]
-async fn the_url_carries_the_user_and_others_are_turned_away() {
+async fn url_carries_the_user_and_others_are_rejected() {
     let options = RedisOptions::new().password("main").user("worker", "secret", "~* &* +@all");
     let redis = Redis::start(options).await.unwrap();
     assert_eq!(ping(&redis.url()).await.unwrap(), "PONG");
@@ -53,7 +53,7 @@ async fn the_url_carries_the_user_and_others_are_turned_away() {
 }
 
 #[tokio::test]
-async fn memory_is_limited_as_asked() {
+async fn maxmemory_is_limited_as_configured() {
     let redis = Redis::start(RedisOptions::new().memory("2mb", "noeviction")).await.unwrap();
     let value = "x".repeat(100_000);
     let mut refused = None;
@@ -65,7 +65,7 @@ async fn memory_is_limited_as_asked() {
 }
 
 #[tokio::test]
-async fn a_tls_server_shows_a_certificate_of_its_authority() {
+async fn tls_server_presents_its_certificate() {
     let redis = Redis::start(RedisOptions::new().tls()).await.unwrap();
     assert!(redis.url().starts_with("rediss://"));
     let authority = redis.tls_authority();
@@ -80,7 +80,7 @@ async fn a_tls_server_shows_a_certificate_of_its_authority() {
 }
 
 #[tokio::test]
-async fn a_replica_follows_its_master() {
+async fn replica_follows_its_primary() {
     let master = Redis::start(RedisOptions::new()).await.unwrap();
     let replica = Redis::start(RedisOptions::new().replica_of(master.port())).await.unwrap();
     master.command::<()>(&["SET", "a", "1"]).await.unwrap();
@@ -91,7 +91,7 @@ async fn a_replica_follows_its_master() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_start_says_why() {
+async fn failed_start_reports_its_reason() {
     let error = Redis::start(RedisOptions::new().arguments(["--no-such-directive", "1"])).await.unwrap_err();
     let error = format!("{error:#}");
     assert!(error.contains("ended while it started") && error.contains("no-such-directive"), "{error}");

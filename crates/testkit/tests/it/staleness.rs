@@ -20,7 +20,7 @@ fn read(version: u64, invoked: u64) -> Operation<u64> {
 }
 
 #[test]
-fn a_read_that_began_before_the_acknowledgement_may_return_either() {
+fn read_before_an_acknowledgement_may_return_either() {
     for version in [1, 2] {
         let history = History(vec![write(1, 0, 1), write(2, 10, 20), read(version, 19)]);
         let found = staleness(&history);
@@ -30,7 +30,7 @@ fn a_read_that_began_before_the_acknowledgement_may_return_either() {
 }
 
 #[test]
-fn a_read_that_began_after_it_must_not_be_older() {
+fn read_after_an_acknowledgement_must_not_be_older() {
     let history = History(vec![write(1, 0, 1), write(2, 10, 20), write(3, 30, 40), read(1, 50), read(3, 60)]);
     let found = staleness(&history);
     let [stale] = &found.stale[..] else { unreachable!("one stale read, not {:?}", found.stale) };
@@ -47,13 +47,13 @@ fn a_read_that_began_after_it_must_not_be_older() {
 
 /// Two writers: the later acknowledgement may be that of the lower version.
 #[test]
-fn the_highest_acknowledged_version_counts_not_the_last() {
+fn highest_acknowledged_version_counts() {
     let history = History(vec![write(5, 0, 1), write(4, 0, 9), read(4, 20)]);
     assert_eq!(staleness(&history).stale[0].acknowledged, 5);
 }
 
 #[test]
-fn an_unknown_outcome_demands_nothing_and_absent_is_the_oldest_version() {
+fn unknown_outcome_requires_nothing() {
     let unknown = History(vec![write(1, 0, 1), write(2, 2, None), read(1, 50)]);
     assert!(staleness(&unknown).stale.is_empty());
     let absent = History(vec![write(1, 0, 1), operation("k", Act::Read(None), 5, Some(6))]);
@@ -61,13 +61,13 @@ fn an_unknown_outcome_demands_nothing_and_absent_is_the_oldest_version() {
 }
 
 #[test]
-fn keys_are_judged_apart() {
+fn keys_are_checked_separately() {
     let history = History(vec![write(7, 0, 1), operation("other", Act::Read(None), 5, Some(6))]);
     assert!(staleness(&history).stale.is_empty());
 }
 
 #[test]
-fn recorders_order_moments_and_keep_what_is_known() {
+fn recorder_orders_moments_and_keeps_known_outcomes() {
     for recorder in [Recorder::new(), Recorder::machine_wide()] {
         let early = recorder.read(1, "k");
         recorder.write(2, "k", Some(1)).acknowledged();
@@ -87,7 +87,7 @@ fn recorders_order_moments_and_keep_what_is_known() {
 }
 
 #[test]
-fn histories_travel_between_processes() {
+fn histories_are_serializable_between_processes() {
     let recorder = Recorder::machine_wide();
     recorder.write(1, "k", Some(1)).acknowledged();
     let mut here = recorder.history();

@@ -5,7 +5,7 @@ use testkit::CommandTrace;
 use testkit::servers::{Redis, RedisOptions};
 
 #[tokio::test]
-async fn it_shows_what_clients_and_scripts_did_since_the_last_look() {
+async fn trace_shows_new_commands_of_clients_and_scripts() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let mut client = connect(&redis.url()).await.unwrap();
     let mut trace = CommandTrace::start(&redis).await.unwrap();
@@ -27,7 +27,7 @@ async fn it_shows_what_clients_and_scripts_did_since_the_last_look() {
 }
 
 #[tokio::test]
-async fn it_watches_a_protected_server() {
+async fn trace_works_on_a_password_protected_server() {
     let redis = Redis::start(RedisOptions::new().password("main")).await.unwrap();
     let mut trace = CommandTrace::start(&redis).await.unwrap();
     let mut client = connect(&redis.url()).await.unwrap();

@@ -6,9 +6,7 @@ mod pools;
 pub(super) mod postgres;
 mod schema;
 pub(super) mod sqlite;
-mod statement;
 
 pub(super) use dialect::Dialect;
 pub(super) use pools::Pools;
 pub(super) use schema::Schema;
-pub(super) use statement::Statement;

@@ -1,45 +1,26 @@
 //! MySQL and MariaDB: only SQL that both support (no `RETURNING`).
 
-use super::dialect::{Dialect, wire};
+use super::dialect::Dialect;
 use super::pools::{LISTS_MAX, Pools};
 use super::schema::{self, Schema};
-use super::statement::Statement;
 use crate::store::StoreError;
-use evenkeel::clock::Clock;
-use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
-use sqlx::{Connection, Executor, MySql, MySqlConnection};
-use std::str::FromStr;
+use sqlx::MySql;
 use std::time::Duration;
+use web::sql::{PoolLimits, Statement, mysql_options, mysql_pool};
 
 /// Connections of one instance.
 const CONNECTIONS_MAX: u32 = 16;
 
-/// How long a request waits for a connection.
-const ACQUIRE_MAX: Duration = Duration::from_secs(5);
+/// Timeout for a pooled connection, and for the first connection at the start.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(in crate::store) async fn open(url: &str, clock: &Clock, schema: Schema) -> Result<Pools<MySql>, StoreError> {
-    let options = MySqlConnectOptions::from_str(url)?;
-    // A single connection first, for its error: a pool would retry and then report only a timeout.
-    let first = clock.timeout(ACQUIRE_MAX, MySqlConnection::connect_with(&options)).await;
-    first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
-    let lists = MySqlPoolOptions::new().max_connections(LISTS_MAX).acquire_timeout(ACQUIRE_MAX);
-    let lists = lists.connect_lazy_with(options.clone());
-    let pool = MySqlPoolOptions::new()
-        .max_connections(CONNECTIONS_MAX)
-        .acquire_timeout(ACQUIRE_MAX)
-        // Under the default, REPEATABLE READ, an import would not see what was committed while it waited for its lock.
-        .after_connect(|connection, _| {
-            Box::pin(async move {
-                connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
-                Ok(())
-            })
-        })
-        .connect_lazy_with(options);
+pub(in crate::store) async fn open(url: &str, schema: Schema) -> Result<Pools<MySql>, StoreError> {
+    let options = mysql_options(url, ACQUIRE_TIMEOUT).await?;
+    let limits = |connections_max| PoolLimits { connections_max, acquire_timeout: ACQUIRE_TIMEOUT };
+    let pool = mysql_pool(options.clone(), limits(CONNECTIONS_MAX));
     schema::prepare(&pool, sqlx::migrate!("migrations/mysql"), schema).await?;
-    Ok(Pools::shared(pool, lists))
+    Ok(Pools::shared(pool, mysql_pool(options, limits(LISTS_MAX))))
 }
-
-wire!(MySql);
 
 impl Dialect for MySql {
     const BEGIN_WRITE: &'static str = "BEGIN";

@@ -1,36 +1,26 @@
 //! PostgreSQL.
 
-use super::dialect::{Dialect, wire};
+use super::dialect::Dialect;
 use super::pools::{LISTS_MAX, Pools};
 use super::schema::{self, Schema};
-use super::statement::Statement;
 use crate::store::StoreError;
-use evenkeel::clock::Clock;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgConnection, Postgres};
-use std::str::FromStr;
+use sqlx::Postgres;
 use std::time::Duration;
+use web::sql::{PoolLimits, Statement, postgres_options, postgres_pool};
 
 /// Connections of one instance.
 const CONNECTIONS_MAX: u32 = 16;
 
-/// How long a request waits for a connection.
-const ACQUIRE_MAX: Duration = Duration::from_secs(5);
+/// Timeout for a pooled connection, and for the first connection at the start.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(in crate::store) async fn open(url: &str, clock: &Clock, schema: Schema) -> Result<Pools<Postgres>, StoreError> {
-    let options = PgConnectOptions::from_str(url)?;
-    // A single connection first, for its error: a pool would retry and then report only a timeout.
-    let first = clock.timeout(ACQUIRE_MAX, PgConnection::connect_with(&options)).await;
-    first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
-    let lists = PgPoolOptions::new().max_connections(LISTS_MAX).acquire_timeout(ACQUIRE_MAX);
-    let lists = lists.connect_lazy_with(options.clone());
-    let pool =
-        PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(ACQUIRE_MAX).connect_lazy_with(options);
+pub(in crate::store) async fn open(url: &str, schema: Schema) -> Result<Pools<Postgres>, StoreError> {
+    let options = postgres_options(url, ACQUIRE_TIMEOUT).await?;
+    let limits = |connections_max| PoolLimits { connections_max, acquire_timeout: ACQUIRE_TIMEOUT };
+    let pool = postgres_pool(options.clone(), limits(CONNECTIONS_MAX));
     schema::prepare(&pool, sqlx::migrate!("migrations/postgres"), schema).await?;
-    Ok(Pools::shared(pool, lists))
+    Ok(Pools::shared(pool, postgres_pool(options, limits(LISTS_MAX))))
 }
-
-wire!(Postgres);
 
 impl Dialect for Postgres {
     // Explicit, because the server's default may be stricter: an import would not see what was committed while it waited for its lock.

@@ -1,21 +1,17 @@
 //! SQLite, with one write connection and several read connections. SQLite has one writer at a time anyway, and waiting in the pool is
 //! fairer and cheaper than its busy lock.
 
-use super::dialect::{Dialect, wire};
+use super::dialect::Dialect;
 use super::pools::{LISTS_MAX, Pools};
 use super::schema::{self, Schema};
-use super::statement::Statement;
 use crate::store::StoreError;
 use sqlx::Sqlite;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use std::path::Path;
-use std::time::Duration;
+use web::sql::{Statement, sqlite_options};
 
 /// Concurrent reads; more connections would only divide the page cache.
 const READERS_MAX: u32 = 4;
-
-/// How long to wait for another process that locks the file (a backup, a shell).
-const BUSY_MAX: Duration = Duration::from_secs(10);
 
 /// Page cache of the writer, in KiB. Both indexes are updated at random positions; with SQLite's default of 2 MiB an import slows
 /// down as the file grows.
@@ -28,14 +24,7 @@ const LOG_PAGES: &str = "2048";
 const LOG_BYTES: &str = "8388608";
 
 pub(in crate::store) async fn open(path: &Path, schema: Schema) -> Result<Pools<Sqlite>, StoreError> {
-    // FULL: an acknowledged write survives a power failure, as on the other databases.
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(BUSY_MAX)
-        .pragma("journal_size_limit", LOG_BYTES);
+    let options = sqlite_options(path, LOG_BYTES);
     let writer = options.clone().pragma("cache_size", WRITER_CACHE_KIB).pragma("wal_autocheckpoint", LOG_PAGES);
     let writers = SqlitePoolOptions::new().max_connections(1).connect_with(writer).await?;
     schema::prepare(&writers, sqlx::migrate!("migrations/sqlite"), schema).await?;
@@ -51,8 +40,6 @@ pub(in crate::store) async fn closed() -> Pools<Sqlite> {
     pool.close().await;
     Pools::shared(pool.clone(), pool)
 }
-
-wire!(Sqlite);
 
 impl Dialect for Sqlite {
     // A deferred transaction that reads first cannot wait for another process's lock when it writes.

@@ -2,140 +2,94 @@
 
 use super::program::{SHORTLINK, Workdir};
 use super::upgrade;
+use anyhow::Result;
 use evenkeel::clock::Clock;
 use evenkeel::sql::{Database, SqlError, run_migrations};
-use rand::SeedableRng;
-use rand::rngs::StdRng;
 use shortlink::domain::Code;
 use shortlink::store::Store;
 use sqlx::{Connection, MySql, MySqlPool, PgConnection, PgPool, Pool, Postgres};
-use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use testkit::fleet::{Fate, Fleet};
-use testkit::park::{self, mariadb_database, postgres_database, redis, sqlite_database};
-use testkit::schema::{described, make_older_library};
+use testkit::fleet::{Fate, SchemaOwner, killed_at_random, started_at_once};
+use testkit::park::{postgres_database, redis};
+use testkit::schema::described;
 use url::Url;
 
 const INSTANCES: usize = 10;
 
-fn fleet(url: &str) -> Fleet {
-    // Instances on one SQLite file share its data folder, which one of them holds.
-    let shares_data = url.starts_with("sqlite");
-    Fleet { program: SHORTLINK.into(), arguments: vec!["--database".to_owned(), url.to_owned()], shares_data }
-}
+struct Shortlink;
 
-/// A database of the kind, empty or with the first schema.
-async fn database(kind: &str, is_older: bool) -> park::Database {
-    let database = match kind {
-        "sqlite" => sqlite_database().unwrap(),
-        "mariadb" => mariadb_database().await.unwrap(),
-        _ => postgres_database().await.unwrap(),
-    };
-    if is_older {
-        upgrade::former(&database.url).await;
-        make_older_library(&database.url, 2).await.unwrap();
+impl SchemaOwner for Shortlink {
+    const OLDER_LIBRARY: usize = 2;
+
+    fn program(&self) -> PathBuf {
+        SHORTLINK.into()
     }
-    database
-}
 
-/// The schema that a single instance creates.
-async fn right_schema(kind: &str, is_older: bool) -> Vec<String> {
-    let database = database(kind, is_older).await;
-    let folder = tempfile::tempdir().unwrap();
-    fleet(&database.url).start(folder.path(), &[Fate::Listens]).await.unwrap();
-    described(&database.url).await.unwrap()
-}
+    async fn create_older(&self, url: &str) -> Result<()> {
+        upgrade::former(url).await;
+        Ok(())
+    }
 
-/// Checks that the schema is current and has `links` links.
-async fn has_links(url: &str, links: usize) {
-    let store = Store::open_as_is(&url.parse().unwrap(), Clock::system()).await.unwrap();
-    assert_eq!(store.rows_after(0, 10).await.unwrap().len(), links);
-    store.close().await;
-}
-
-/// Every second instance is killed at a step of the migrations. Only the instance that migrates reaches a step, so not all of these
-/// are killed.
-async fn start_at_once(kind: &str, is_older: bool) {
-    let database = database(kind, is_older).await;
-    let crash = |at: usize| Fate::CrashesAt(format!("migration_step:{}", at + 1));
-    let fates = (0..INSTANCES).map(|at| if at.is_multiple_of(2) { crash(at) } else { Fate::Listens });
-    let folder = tempfile::tempdir().unwrap();
-    fleet(&database.url).start(folder.path(), &fates.collect::<Vec<_>>()).await.unwrap();
-    assert_eq!(described(&database.url).await.unwrap(), right_schema(kind, is_older).await);
-    has_links(&database.url, if is_older { 3 } else { 0 }).await;
-}
-
-#[tokio::test]
-async fn mariadb_instances_started_at_once_create_tables() {
-    start_at_once("mariadb", false).await;
-}
-
-#[tokio::test]
-async fn postgres_instances_started_at_once_create_tables() {
-    start_at_once("postgres", false).await;
-}
-
-#[tokio::test]
-async fn mariadb_instances_started_at_once_upgrade_an_older_schema() {
-    start_at_once("mariadb", true).await;
-}
-
-#[tokio::test]
-async fn postgres_instances_started_at_once_upgrade_an_older_schema() {
-    start_at_once("postgres", true).await;
-}
-
-/// On an empty database and on an older one in turn. One instance holds a SQLite file, so all that start are killed; the next one
-/// holds it.
-async fn killed_at_random(kind: &str, seeds: Range<u64>) {
-    let right = [right_schema(kind, false).await, right_schema(kind, true).await];
-    for seed in seeds {
-        let is_older = seed % 2 == 1;
-        let database = database(kind, is_older).await;
-        let mut fates = Fate::half_killed(&mut StdRng::seed_from_u64(seed));
-        if kind == "sqlite" {
-            fates.retain(|fate| *fate != Fate::Listens);
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let told = |error| panic!("seed {seed}: {error}");
-        drop(fleet(&database.url).start(folder.path(), &fates).await.unwrap_or_else(told));
-        drop(fleet(&database.url).start(folder.path(), &[Fate::Listens]).await.unwrap_or_else(told));
-        assert_eq!(described(&database.url).await.unwrap(), right[usize::from(is_older)], "seed {seed}");
-        has_links(&database.url, if is_older { 3 } else { 0 }).await;
+    async fn check(&self, url: &str, is_older: bool) -> Result<()> {
+        let store = Store::open_as_is(&url.parse()?, Clock::system()).await?;
+        assert_eq!(store.rows_after(0, 10).await?.len(), if is_older { 3 } else { 0 });
+        store.close().await;
+        Ok(())
     }
 }
 
 #[tokio::test]
-async fn sqlite_instances_killed_at_random_leave_one_schema() {
-    killed_at_random("sqlite", 0..2).await;
+async fn mariadb_instances_started_at_once_create_tables() -> Result<()> {
+    started_at_once(&Shortlink, "mariadb", false).await
 }
 
 #[tokio::test]
-async fn mariadb_instances_killed_at_random_leave_one_schema() {
-    killed_at_random("mariadb", 0..2).await;
+async fn postgres_instances_started_at_once_create_tables() -> Result<()> {
+    started_at_once(&Shortlink, "postgres", false).await
 }
 
 #[tokio::test]
-async fn postgres_instances_killed_at_random_leave_one_schema() {
-    killed_at_random("postgres", 0..2).await;
+async fn mariadb_instances_started_at_once_upgrade_an_older_schema() -> Result<()> {
+    started_at_once(&Shortlink, "mariadb", true).await
+}
+
+#[tokio::test]
+async fn postgres_instances_started_at_once_upgrade_an_older_schema() -> Result<()> {
+    started_at_once(&Shortlink, "postgres", true).await
+}
+
+#[tokio::test]
+async fn sqlite_instances_killed_at_random_leave_one_schema() -> Result<()> {
+    killed_at_random(&Shortlink, "sqlite", 0..2).await
+}
+
+#[tokio::test]
+async fn mariadb_instances_killed_at_random_leave_one_schema() -> Result<()> {
+    killed_at_random(&Shortlink, "mariadb", 0..2).await
+}
+
+#[tokio::test]
+async fn postgres_instances_killed_at_random_leave_one_schema() -> Result<()> {
+    killed_at_random(&Shortlink, "postgres", 0..2).await
 }
 
 #[tokio::test]
 #[ignore = "twenty rounds, with five kills each"]
-async fn sqlite_instances_killed_a_hundred_times_leave_one_schema() {
-    killed_at_random("sqlite", 100..120).await;
+async fn sqlite_instances_killed_a_hundred_times_leave_one_schema() -> Result<()> {
+    killed_at_random(&Shortlink, "sqlite", 100..120).await
 }
 
 #[tokio::test]
 #[ignore = "twenty rounds, with five kills each"]
-async fn mariadb_instances_killed_a_hundred_times_leave_one_schema() {
-    killed_at_random("mariadb", 100..120).await;
+async fn mariadb_instances_killed_a_hundred_times_leave_one_schema() -> Result<()> {
+    killed_at_random(&Shortlink, "mariadb", 100..120).await
 }
 
 #[tokio::test]
 #[ignore = "twenty rounds, with five kills each"]
-async fn postgres_instances_killed_a_hundred_times_leave_one_schema() {
-    killed_at_random("postgres", 100..120).await;
+async fn postgres_instances_killed_a_hundred_times_leave_one_schema() -> Result<()> {
+    killed_at_random(&Shortlink, "postgres", 100..120).await
 }
 
 /// An instance of the first schema that inserts links during the upgrade. Returns the codes that the database has confirmed.
@@ -157,7 +111,7 @@ async fn old_instance<DB: Database>(
 /// Three instances of the first schema write and read while ten new ones start.
 macro_rules! upgrades_under_load {
     ($kind:literal, $database:ty, $pool:ty, $insert:literal, $select:literal) => {{
-        let database = database($kind, true).await;
+        let database = Shortlink.database($kind, true).await.unwrap();
         let is_over = AtomicBool::new(false);
         let pool = <$pool>::connect(&database.url).await.unwrap();
         let insert = async |pool: &Pool<$database>, code: String| {
@@ -169,7 +123,8 @@ macro_rules! upgrades_under_load {
         let old = async |name| old_instance(pool.clone(), name, &is_over, insert).await;
         let folder = tempfile::tempdir().unwrap();
         let start = async {
-            let instances = fleet(&database.url).start(folder.path(), &[const { Fate::Listens }; INSTANCES]).await;
+            let instances =
+                Shortlink.fleet(&database.url).start(folder.path(), &[const { Fate::Listens }; INSTANCES]).await;
             is_over.store(true, Ordering::SeqCst);
             instances.unwrap()
         };
@@ -181,7 +136,7 @@ macro_rules! upgrades_under_load {
             assert!(store.find(&Code::parse(code).unwrap()).await.unwrap().is_some(), "{code} is lost");
         }
         store.close().await;
-        assert_eq!(described(&database.url).await.unwrap(), right_schema($kind, true).await);
+        assert_eq!(described(&database.url).await.unwrap(), Shortlink.expected_schema($kind, true).await.unwrap());
         // An old program that starts now is refused.
         let error = run_migrations(&pool, &upgrade::first($kind).await, "link_migrations").await.unwrap_err();
         assert!(matches!(error, SqlError::NewerSchema { found: 2, known: 1 }), "{error}");

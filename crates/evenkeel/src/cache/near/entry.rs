@@ -1,7 +1,7 @@
 //! What stands in the near cache under one key. Small on purpose: at ten thousand entries a hit costs what its way to memory
 //! costs.
 
-use crate::cache::header::Value;
+use evenkeel_protocol::cache::header::Value;
 use std::sync::Arc;
 
 /// Counts the doubts about everything.
@@ -58,7 +58,7 @@ impl<V> Clone for Entry<V> {
 #[cfg(test)]
 mod tests {
     use super::{Entry, Era};
-    use crate::cache::header::Value;
+    use evenkeel_protocol::cache::header::Value;
 
     fn entry(loaded_at_ms: u64, until_ms: u64, version: Option<u64>, era: Era) -> Entry<u64> {
         let (soft_until_ms, hard_until_ms) = (until_ms, until_ms);

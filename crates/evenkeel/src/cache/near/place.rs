@@ -2,9 +2,9 @@
 //! key in between, for then the place is gone.
 
 use super::{DefaultHashBuilder, Entry, Era, Evictions, Near, OVERHEAD_BYTES, Slot, SlotRef, Weight, count};
-use crate::cache::header::Value;
 use crate::cache::settings::span_ms;
-use crate::guard::guard;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::cache::header::Value;
 use quick_cache::sync::{GuardResult, PlaceholderGuard};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) struct Filling<'a> {
     /// What the decoded value counts against `near_bytes`.
     pub(crate) weight: usize,
     /// The connection that tells the next change.
-    pub(crate) told_on: usize,
+    pub(crate) tracked_on: usize,
     pub(crate) now_ms: u64,
 }
 
@@ -59,7 +59,7 @@ impl<V> Place<'_, V> {
             return;
         }
         // A connection with such a number does not exist; if it did, nothing would come near on it.
-        let Ok(lane) = u16::try_from(filling.told_on) else { return };
+        let Ok(lane) = u16::try_from(filling.tracked_on) else { return };
         let entry = Entry::new(row, value, until_ms, era, lane, near.weigh(key, filling.weight));
         match place.insert(entry) {
             Ok(()) => near.metrics.size.set(count(near.entries.len())),

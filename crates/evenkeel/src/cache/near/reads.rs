@@ -2,11 +2,11 @@
 
 use super::{Filling, Hit, Place, Sought};
 use crate::cache::core::Core;
-use crate::cache::error::CacheError;
-use crate::cache::header::{Header, Verdict};
-use crate::cache::store::Told;
-use crate::cache::want::Want;
+use crate::cache::reading::demand::Want;
 use bytes::Bytes;
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::header::{Header, Verdict};
+use evenkeel_protocol::cache::steps::TrackedRead;
 use std::sync::Arc;
 
 /// What a read of the store brought, and where in the near cache it may go.
@@ -18,7 +18,7 @@ pub(crate) struct Reading<'a, V> {
 /// A place in the near cache, for an answer whose next change will be told.
 pub(crate) struct Spot<'a, V> {
     place: Place<'a, V>,
-    told_on: usize,
+    tracked_on: usize,
 }
 
 impl<V: 'static> Core<V> {
@@ -69,8 +69,8 @@ impl<V: 'static> Core<V> {
 }
 
 impl<'a, V> Reading<'a, V> {
-    fn new(told: Told, place: Option<Place<'a, V>>) -> Self {
-        let spot = place.zip(told.told_on).map(|(place, told_on)| Spot { place, told_on });
+    fn new(told: TrackedRead, place: Option<Place<'a, V>>) -> Self {
+        let spot = place.zip(told.tracked_on).map(|(place, tracked_on)| Spot { place, tracked_on });
         Self { answer: told.answer, spot }
     }
 }
@@ -81,7 +81,7 @@ impl<V> Spot<'_, V> {
     pub(crate) fn fill(self, row: Option<&Arc<V>>, header: &Header, weight: usize, now_ms: u64) {
         let Some(value) = &header.value else { return };
         if header.verdict(now_ms) == Verdict::Hit {
-            let filling = Filling { value, ends_at_ms: header.ends_at_ms, weight, told_on: self.told_on, now_ms };
+            let filling = Filling { value, ends_at_ms: header.ends_at_ms, weight, tracked_on: self.tracked_on, now_ms };
             self.place.fill(row.cloned(), &filling);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::cache::CacheBuilder;
 use crate::cache::protocol::Protocol;
-use crate::link::Link;
+use evenkeel_link::Link;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! The delayed double delete: delete now, and once more after a delay, in the hope that every older load has landed by then.
 
-use super::super::error::CacheError;
-use super::super::steps::{Fill, Filled};
 use super::store::{PlainStore, entry_of};
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::steps::{Fill, Filled};
 use std::time::Duration;
 
 /// Stores whatever was loaded: nothing in this protocol tells an older row from a newer one.

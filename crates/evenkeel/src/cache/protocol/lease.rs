@@ -3,12 +3,12 @@
 //! The token lives in the key of the value itself, as the generation of an entry without a value, so whatever expires, is
 //! evicted or deleted takes the permission with it. At most one token is given per key and lease time; who gets none waits.
 
-use super::super::error::CacheError;
-use super::super::header::{Entry, Header, LeaseBlock, Verdict};
-use super::super::steps::{Fill, Filled, Generation, Grant, Lease, Leased};
 use super::store::{Granted, PlainStore, entry_of};
-use crate::token::Token;
 use bytes::Bytes;
+use evenkeel_link::Token;
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::header::{Entry, Header, LeaseBlock, Verdict};
+use evenkeel_protocol::cache::steps::{Fill, Filled, Generation, Grant, Lease, Leased};
 
 pub(super) async fn lease(store: &PlainStore, key: &[u8], lease: &Lease) -> Result<Leased, CacheError> {
     let at_ms = store.now_ms();

@@ -22,11 +22,14 @@ mod second_delete;
 mod store;
 mod version;
 
-use super::error::CacheError;
-use super::steps::{BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidation, Lease, Leased, Renewed};
 use crate::keel::Keel;
-use crate::token::Token;
+use async_trait::async_trait;
 use bytes::Bytes;
+use evenkeel_link::{Epoch, Token};
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::steps::{
+    BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidation, Lease, Leased, Renewed,
+};
 use std::time::Duration;
 
 pub(crate) use store::{PlainEntries, PlainStore, scripts};
@@ -93,6 +96,7 @@ impl PublishedCache {
     }
 }
 
+#[async_trait]
 impl CacheSteps for PublishedCache {
     async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
         self.store.get(key).await
@@ -142,6 +146,13 @@ impl CacheSteps for PublishedCache {
 
     async fn end_write(&self, _key: &[u8], _token: Token, _with: &Invalidation) -> Result<Ended, CacheError> {
         Err(no_windows())
+    }
+
+    // Only under the fenced protocol do readers wait for this. It stays pending, and is replayed a moment later.
+    async fn invalidate_on(&self, _epoch: &Epoch, _key: &[u8], _with: &Invalidation) -> Result<(), CacheError> {
+        Err(CacheError::Unsupported(
+            "the published protocols do not replay invalidations before a new connection is used",
+        ))
     }
 }
 

@@ -3,9 +3,11 @@
 //! Every process that reads or writes through the cache runs these jobs, from its first miss or invalidation on.
 
 use super::store::PlainStore;
-use crate::background::Background;
 use crate::keel::Keel;
-use crate::queue::{Delivery, JobId, Queue, QueueError, Retries};
+use crate::queue::{Delivery, Queue};
+use evenkeel_link::support::Background;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{JobId, Retries};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;

@@ -1,14 +1,14 @@
 //! The few plain operations the published protocols need, over Redis or in this process.
 
-use super::super::error::CacheError;
-use super::super::header::{Entry, Header, Value};
-use super::super::keys::CacheKeys;
-use super::super::redis::or_foreign;
-use super::super::steps::{Fill, Generation, Grant, Lease, Leased};
-use crate::clock::Clock;
-use crate::guard::guard;
-use crate::link::{Link, Script};
 use bytes::Bytes;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
+use evenkeel_link::{Link, Script};
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::header::{Entry, Header, Value};
+use evenkeel_protocol::cache::keys::CacheKeys;
+use evenkeel_protocol::cache::redis::or_foreign;
+use evenkeel_protocol::cache::steps::{Fill, Generation, Grant, Lease, Leased};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -3,11 +3,11 @@
 //! A write does not delete. It leaves a mark with its version (an entry without a value), which refuses older fills for as
 //! long as the mark lives. A write without a version can only delete, and then nothing guards the key.
 
-use super::super::error::CacheError;
-use super::super::header::{Entry, Header};
-use super::super::steps::{Fill, Filled, Invalidation};
 use super::store::{PlainStore, entry_of};
 use bytes::Bytes;
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::header::{Entry, Header};
+use evenkeel_protocol::cache::steps::{Fill, Filled, Invalidation};
 use std::time::Duration;
 
 /// How long a mark outlives the write it speaks of. A load that is slower than this may store an older row.

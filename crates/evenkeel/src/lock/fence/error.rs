@@ -1,8 +1,8 @@
 //! Why work under a fence failed, and what to do about it.
 
-use crate::lock::error::{LockError, Lost};
-use crate::lock::steps::Fence;
 use crate::sql::SqlError;
+use evenkeel_protocol::lock::error::{LockError, Lost};
+use evenkeel_protocol::lock::steps::Fence;
 use std::sync::Arc;
 
 /// Why work under a fence failed.

@@ -11,13 +11,13 @@ pub use error::FenceError;
 pub use transaction::FencedTransaction;
 pub(super) use transaction::end_when_quiet;
 
-use super::builder::LockBuilder;
-use super::error::{LockError, LossReason};
-use super::guard::Guard;
-use super::rw::RwBuilder;
-use super::steps::{FLOOR_MAX, Fence};
-use crate::guard::guard;
+use crate::lock::acquire::builder::LockBuilder;
+use crate::lock::hold::guard::Guard;
+use crate::lock::shared::rw::RwBuilder;
 use crate::sql::{Database, SqlError};
+use evenkeel_link::support::guard;
+use evenkeel_protocol::lock::error::{LockError, LossReason};
+use evenkeel_protocol::lock::steps::{FLOOR_MAX, Fence};
 use sqlx::Pool;
 
 /// How often a fence that fell behind is lifted before the database is taken to have another one every time.

@@ -1,10 +1,10 @@
 //! The rows of `evenkeel_guards`: one per lock name, made outside of any business transaction.
 
-use crate::guard::guard;
-use crate::lock::name::LockName;
-use crate::lock::steps::Fence;
 use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
-use crate::token::Token;
+use evenkeel_link::Token;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::steps::Fence;
 
 // One statement that checks and stores. An upsert with the greater of two fences, and a read of what became of it, let a lower
 // fence pass on databases that count a row as changed only if it differs; `writes` makes every hit a change. A Redis that has

@@ -2,10 +2,10 @@
 
 use super::error::FenceError;
 use super::rows;
-use crate::guard::guard;
-use crate::lock::lease::Lease;
-use crate::lock::steps::Fence;
+use crate::lock::hold::lease::Lease;
 use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
+use evenkeel_link::support::guard;
+use evenkeel_protocol::lock::steps::Fence;
 use sqlx::{Pool, Transaction};
 use std::fmt;
 use std::sync::Arc;

@@ -1,11 +1,10 @@
 //! Which servers take part. One that is new, was flushed, or was started again may have forgotten locks: it sits out the longest ttl,
 //! and comes back above the highest fence that a majority of the others knows.
 
-use super::node::{Node, Standing};
 use super::quorum::{ask, majority};
 use super::servers::Servers;
-use crate::background::Background;
-use crate::guard::guard;
+use evenkeel_link::support::{Background, guard};
+use evenkeel_protocol::lock::node::{Node, Standing};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -22,7 +21,7 @@ pub(super) fn start(servers: &Arc<Servers>) -> Background {
     })
 }
 
-async fn keep(servers: Weak<Servers>, wake: Arc<Notify>, clock: crate::clock::Clock) {
+async fn keep(servers: Weak<Servers>, wake: Arc<Notify>, clock: evenkeel_link::clock::Clock) {
     loop {
         let Some(all) = servers.upgrade() else { return };
         let is_complete = run_once(&all).await;

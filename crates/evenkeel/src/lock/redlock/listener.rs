@@ -1,8 +1,10 @@
 //! Notifications of several servers that a lock may be free.
 
-use super::node::NodeListener;
 use super::quorum::majority;
-use crate::token::Token;
+use async_trait::async_trait;
+use evenkeel_link::Token;
+use evenkeel_protocol::lock::node::NodeListener;
+use evenkeel_protocol::lock::steps::{Call, WakeListener};
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
@@ -23,9 +25,12 @@ impl RedlockListener {
         let enough = majority(servers).min(listeners.len());
         Self { told: vec![false; listeners.len()], listeners, enough }
     }
+}
 
-    /// Ready when a majority has said that another holder gave the lock back, or when that may have been missed.
-    pub(crate) async fn woken(&mut self, process: Token) {
+#[async_trait]
+impl WakeListener for RedlockListener {
+    /// Ready when a majority has said that another holder released the lock, or when that may have been missed.
+    async fn called(&mut self, process: Token) -> Call {
         loop {
             let (at, is_message) = {
                 let mut next: Vec<_> =
@@ -43,7 +48,7 @@ impl RedlockListener {
             self.told[at] = true;
             if !is_message || self.told.iter().filter(|told| **told).count() >= self.enough {
                 self.told.fill(false);
-                return;
+                return Call::You;
             }
         }
     }

@@ -13,7 +13,7 @@
 //! # }
 //! ```
 //!
-//! What it hands out is a [`Guard`](crate::lock::Guard) like any other. There is no semaphore and no shared lock on a Redlock: with
+//! What it hands out is a [`Guard`](super::Guard) like any other. There is no semaphore and no shared lock on a Redlock: with
 //! majorities alone, more permits can be out than there are.
 //!
 //! In this folder: [`Redlock`] is the surface; `quorum_lock` has the steps, `round` one round of an acquisition, `rounds` what is
@@ -22,31 +22,27 @@
 
 mod assembly;
 mod listener;
-mod memory_node;
 mod metrics;
-mod node;
 mod quorum;
 mod quorum_lock;
-mod redis_node;
 mod round;
 mod rounds;
 mod servers;
 
-pub(crate) use listener::RedlockListener;
 pub(crate) use quorum_lock::QuorumLock;
 
-use super::builder::LockBuilder;
-use super::error::LockError;
 use super::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks, fenced};
-use super::locks::Locks;
-use super::name::LockName;
 use super::store::LockStore;
-use super::terms::LockTerms;
-use crate::clock::Clock;
-use crate::link::LinkOptions;
-use memory_node::MemoryNode;
-use node::Node;
-use redis_node::RedisNode;
+use crate::lock::acquire::builder::LockBuilder;
+use crate::lock::acquire::terms::LockTerms;
+use crate::lock::store::locks::Locks;
+use evenkeel_link::LinkOptions;
+use evenkeel_link::clock::Clock;
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::node::Node;
+use evenkeel_protocol::lock::node::memory::MemoryNode;
+use evenkeel_protocol::lock::node::redis::RedisNode;
 use servers::Servers;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -69,7 +65,7 @@ const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 /// clock runs more than 1 % apart; fences rise from holder to holder. One that is away, slow, or was started again without its data
 /// changes nothing of that: it takes part again after the longest ttl.
 /// **Not guaranteed:** that a paused or slow holder does not act after its lease, as with any lock: what it protects must check the
-/// [fence](crate::lock::Guard::fence) (`Guard::begin`, with the feature `sql`). Nor anything when all servers lose their memory at once.
+/// [fence](super::Guard::fence) (`Guard::begin`, with the feature `sql`). Nor anything when all servers lose their memory at once.
 #[derive(Clone)]
 pub struct Redlock {
     locks: Locks,
@@ -133,7 +129,7 @@ impl Redlock {
 
     fn over(servers: &Arc<Servers>, clock: Clock) -> Self {
         let steps = QuorumLock::new(Arc::clone(servers));
-        let locks = Locks::over(LockStore::Redlock(steps.clone()), clock);
+        let locks = Locks::over(LockStore::new(Arc::new(steps.clone())), clock);
         Self {
             locks,
             steps,
@@ -178,7 +174,7 @@ impl Redlock {
 
     /// The steps, for the conformance suite.
     #[must_use]
-    pub fn steps(&self) -> impl super::steps::LockSteps + Clone + 'static {
+    pub fn steps(&self) -> impl evenkeel_protocol::lock::steps::LockSteps + Clone + 'static {
         self.steps.clone()
     }
 

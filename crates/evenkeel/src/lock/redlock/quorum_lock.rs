@@ -1,16 +1,18 @@
 //! [`QuorumLock`]: the steps of a lock over several servers, of which a majority counts.
 
 use super::assembly;
-use super::listener::RedlockListener;
 use super::quorum::{ask, reached_by};
 use super::round::{self, Ended};
 use super::rounds::Round;
 use super::servers::{Servers, drift_ms, milliseconds, release_of};
-use crate::guard::guard;
-use crate::lock::error::LockError;
-use crate::lock::name::LockName;
-use crate::lock::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
-use crate::token::Token;
+use async_trait::async_trait;
+use evenkeel_link::Token;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::steps::{
+    Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, WakeListener, check,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,30 +26,10 @@ impl QuorumLock {
         Self(servers)
     }
 
-    pub(crate) async fn listen(&self, name: &LockName) -> Result<RedlockListener, LockError> {
-        self.0.listen(name).await
-    }
-
-    pub(crate) async fn held(&self) -> Result<Vec<LockName>, LockError> {
-        self.0.held().await
-    }
-
     /// What is remembered of an acquisition; what was never begun here has its caller's owner.
     fn round(&self, owner: Token) -> (Token, Option<Round>) {
         let round = self.0.rounds.get(owner);
         (round.as_ref().map_or(owner, |round| round.owner), round)
-    }
-
-    /// Refuses what these servers do not take.
-    pub(crate) fn check(&self, call: &Acquire) -> Result<(), LockError> {
-        check(call)?;
-        if call.lease_ms > milliseconds(self.0.ttl_max) {
-            return Err(LockError::Invalid(format!(
-                "a ttl of {} ms on a Redlock that was told of none above {:?}; see `RedlockBuilder::ttl_max`",
-                call.lease_ms, self.0.ttl_max
-            )));
-        }
-        Ok(())
     }
 
     /// Brings the lock back to servers that do not know of it: they were away, or have been let in since. They are not counted in
@@ -72,7 +54,7 @@ impl QuorumLock {
         servers.metrics.rejoins.increment(lost.len() as u64);
         let asked = lost.iter().map(|at| servers.within(servers.nodes[*at].acquire(name, &call, true)));
         let votes = ask(asked, |_| false).await;
-        if votes.iter().any(|vote| matches!(vote, Some(Ok(super::node::Vote::Outsider)))) {
+        if votes.iter().any(|vote| matches!(vote, Some(Ok(evenkeel_protocol::lock::node::Vote::Outsider)))) {
             servers.outsider_seen.notify_one();
         }
     }
@@ -106,6 +88,7 @@ impl QuorumLock {
     }
 }
 
+#[async_trait]
 impl LockSteps for QuorumLock {
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
         self.check(call)?;
@@ -229,6 +212,25 @@ impl LockSteps for QuorumLock {
         let broken =
             ask(its, |_| false).await.into_iter().flatten().filter(|broken| matches!(broken, Ok(Some(_)))).count();
         if broken == 0 { Ok(None) } else { Ok(Some(holder)) }
+    }
+
+    async fn held(&self) -> Result<Vec<LockName>, LockError> {
+        self.0.held().await
+    }
+
+    async fn listen(&self, name: &LockName) -> Result<Box<dyn WakeListener>, LockError> {
+        Ok(Box::new(self.0.listen(name).await?))
+    }
+
+    fn check(&self, call: &Acquire) -> Result<(), LockError> {
+        check(call)?;
+        if call.lease_ms > milliseconds(self.0.ttl_max) {
+            return Err(LockError::Invalid(format!(
+                "a ttl of {} ms on a Redlock that was told of none above {:?}; see `RedlockBuilder::ttl_max`",
+                call.lease_ms, self.0.ttl_max
+            )));
+        }
+        Ok(())
     }
 }
 

@@ -1,14 +1,13 @@
 //! One round of an acquisition: asking all servers, agreeing on the fence, and clearing up if it was for nothing.
 
-use super::node::Vote;
 use super::quorum::reached_by;
 use super::servers::{Servers, drift_ms, release_of};
-use crate::guard::guard;
-use crate::lock::error::LockError;
-use crate::lock::name::LockName;
-use crate::lock::steps::{Acquire, Acquired, Fence};
-use crate::retry::Backoff;
-use crate::token::Token;
+use evenkeel_link::Token;
+use evenkeel_link::support::{Backoff, guard};
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::node::Vote;
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, Fence};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -3,10 +3,10 @@
 //! Each round of an acquisition that may have left something behind has an owner of its own: the releases that clear up after it may
 //! come late, and must not take back what a later round of the same acquisition was granted.
 
-use crate::clock::{Clock, Moment};
-use crate::guard::guard;
-use crate::lock::steps::Acquire;
-use crate::token::Token;
+use evenkeel_link::Token;
+use evenkeel_link::clock::{Clock, Moment};
+use evenkeel_link::support::guard;
+use evenkeel_protocol::lock::steps::Acquire;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -10,9 +10,9 @@ pub use advisory::{AdvisoryDatabase, AdvisoryGuard, AdvisoryLocks};
 pub use row_locks::RowLocks;
 pub use row_steps::RowLock;
 
-use crate::clock::Clock;
-use crate::lock::error::LockError;
 use crate::sql::{Database, SqlError};
+use evenkeel_link::clock::Clock;
+use evenkeel_protocol::lock::error::LockError;
 use std::future::Future;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn bounded<DB: Database, T>(
 ) -> Result<T, LockError> {
     match clock.timeout(STEP, step).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(LockError::Sql(SqlError::of::<DB>(error))),
-        Err(_) => Err(LockError::Sql(SqlError::Busy("the database has not answered a lock's statement for 5 s"))),
+        Ok(Err(error)) => Err(LockError::from(SqlError::of::<DB>(error))),
+        Err(_) => Err(LockError::from(SqlError::Busy("the database has not answered a lock's statement for 5 s"))),
     }
 }

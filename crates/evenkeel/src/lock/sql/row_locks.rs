@@ -3,14 +3,14 @@
 use super::row_statements::PRUNE;
 use super::row_steps::RowLock;
 use crate::keel::Keel;
-use crate::lock::builder::LockBuilder;
-use crate::lock::error::LockError;
+use crate::lock::acquire::builder::LockBuilder;
+use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks, fenced};
-use crate::lock::locks::{Kept, Locks};
-use crate::lock::name::LockName;
-use crate::lock::other::OtherStore;
-use crate::lock::terms::LockTerms;
+use crate::lock::store::locks::{Kept, Locks};
 use crate::sql::{Database, SqlError, Value};
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::steps::LockSteps;
 use sqlx::Pool;
 use std::any::TypeId;
 use std::fmt;
@@ -38,7 +38,7 @@ impl Keel {
     pub fn row_locks<DB: Database>(&self, pool: &Pool<DB>) -> RowLocks<DB> {
         // A pool has no name; its options are kept for as long as it lives, so their place is one.
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
-        let make = || -> Arc<dyn OtherStore> { Arc::new(RowLock::new(pool.clone(), self.clock().clone())) };
+        let make = || -> Arc<dyn LockSteps> { Arc::new(RowLock::new(pool.clone(), self.clock().clone())) };
         let locks = self.locks().other(Kept::Rows(TypeId::of::<DB>()), place, make);
         RowLocks { locks, pool: pool.clone() }
     }
@@ -53,7 +53,7 @@ impl<DB: Database> RowLocks<DB> {
     /// The names of all locks that are held or cool, sorted.
     ///
     /// # Errors
-    /// [`LockError::Sql`].
+    /// [`LockError::Database`].
     pub async fn held(&self) -> Result<Vec<LockName>, LockError> {
         self.locks.store.held().await
     }
@@ -62,11 +62,11 @@ impl<DB: Database> RowLocks<DB> {
     /// the database's time in µs, so they rise unless its clock was set back by more than `unused`.
     ///
     /// # Errors
-    /// [`LockError::Sql`].
+    /// [`LockError::Database`].
     pub async fn prune(&self, unused: Duration) -> Result<u64, LockError> {
         let unused_ms = Value::count(u64::try_from(unused.as_millis()).unwrap_or(u64::MAX >> 2).min(1 << 52));
         let pruned = async { DB::execute(&mut *self.pool.acquire().await?, PRUNE.text::<DB>(), &[unused_ms]).await };
-        pruned.await.map_err(|error| LockError::Sql(SqlError::of::<DB>(error)))
+        pruned.await.map_err(|error| LockError::from(SqlError::of::<DB>(error)))
     }
 }
 

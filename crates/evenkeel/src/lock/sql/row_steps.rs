@@ -1,18 +1,17 @@
 //! The steps of docs/spec/lock.md on rows of `evenkeel_locks`. Each decision is one statement by the database's clock; what it found is
 //! read after it.
 
-use super::bounded;
-use super::row_statements as say;
-use crate::clock::Clock;
-use crate::guard::guard;
-use crate::lock::error::LockError;
-use crate::lock::exclusive::Boxed;
-use crate::lock::name::LockName;
-use crate::lock::other::{Elsewhere, Listener};
-use crate::lock::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
-use crate::retry::Backoff;
+use super::{bounded, row_statements as say};
 use crate::sql::{Database, Kind, Row, SqlError, Statement, Value};
-use crate::token::Token;
+use async_trait::async_trait;
+use evenkeel_link::Token;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::{Backoff, guard};
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::steps::{
+    Acquire, Acquired, Call, Fence, Holder, LockSteps, Release, Released, Renewed, WakeListener, check,
+};
 use sqlx::Pool;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -185,6 +184,7 @@ impl Seen {
     }
 }
 
+#[async_trait]
 impl<DB: Database> LockSteps for RowLock<DB> {
     /// In a task of its own, so that it goes on to its end when its caller has gone.
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
@@ -196,7 +196,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
             drop(on_its_way);
             answer
         });
-        asked.await.unwrap_or_else(|_| Err(LockError::Sql(SqlError::Interrupted)))
+        asked.await.unwrap_or_else(|_| Err(LockError::from(SqlError::Interrupted)))
     }
 
     async fn renew(&self, name: &LockName, owner: Token, lease_ms: u64) -> Result<Renewed, LockError> {
@@ -265,12 +265,6 @@ impl<DB: Database> LockSteps for RowLock<DB> {
         let values = [Value::Text(name.as_str()), Value::Bytes(holder.owner.as_bytes()), Value::count(holder.fence.0)];
         Ok(self.send(&say::BREAK, &values).await?.then_some(holder))
     }
-}
-
-impl<DB: Database> Elsewhere for RowLock<DB> {
-    fn listen(&self, _name: &LockName) -> Box<dyn Listener> {
-        Box::new(Asking(self.clock.clone()))
-    }
 
     async fn held(&self) -> Result<Vec<LockName>, LockError> {
         let step = async { Row::<DB>::all(&mut *self.pool.acquire().await?, &say::HELD, &[]).await };
@@ -279,13 +273,23 @@ impl<DB: Database> Elsewhere for RowLock<DB> {
         names.sort();
         Ok(names)
     }
+
+    async fn listen(&self, _name: &LockName) -> Result<Box<dyn WakeListener>, LockError> {
+        Ok(Box::new(Asking(self.clock.clone())))
+    }
+
+    fn no_answer(&self) -> LockError {
+        SqlError::Busy("the time to wait for the lock was over before the database answered").into()
+    }
 }
 
 /// A database sends no notification, so waiters poll, not in step with each other.
 struct Asking(Clock);
 
-impl Listener for Asking {
-    fn woken(&mut self) -> Boxed<'_, ()> {
-        Box::pin(self.0.sleep(ASK.delay(0)))
+#[async_trait]
+impl WakeListener for Asking {
+    async fn called(&mut self, _process: Token) -> Call {
+        self.0.sleep(ASK.delay(0)).await;
+        Call::You
     }
 }

@@ -2,25 +2,25 @@
 
 use super::attempt::caught_call;
 use super::batch::{Batch, BatchHandled};
-use super::body::Room;
 use super::delivery::Delivery;
-use super::gather::{BatchHandler, Gatherer};
 use super::handled::{Handled, Reaction};
-use super::lane::{Handler, Handling, Lane, Run};
-use super::phase::Phase;
-use super::suspects::Suspects;
-use super::{beat, rescue, work};
-use crate::background::Background;
-use crate::clock::Clock;
-use crate::link::{LinkError, LinkState};
-use crate::queue::error::QueueError;
+use super::shard::{Handler, Handling, Lane, Run};
+use crate::queue::consume::attempt::body::Room;
+use crate::queue::consume::attempt::gather::{BatchHandler, Gatherer};
+use crate::queue::consume::attempt::suspects::Suspects;
+use crate::queue::consume::shard::phase::Phase;
+use crate::queue::consume::shard::{heartbeat, rescue, work};
 use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::{Core, Queue};
-use crate::queue::retry_delay::ms;
-use crate::queue::shards::Shards;
-use crate::queue::steps::CRASH_DELAY_MS_MAX;
+use crate::queue::sharding::shards::Shards;
 use crate::queue::store::QueueStore;
 use crate::queue::topic::carry_left_behind;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::Background;
+use evenkeel_link::{LinkError, LinkState};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::retry_delay::ms;
+use evenkeel_protocol::queue::steps::CRASH_DELAY_MS_MAX;
 use std::fmt::Display;
 use std::pin::Pin;
 use std::sync::atomic::AtomicUsize;
@@ -308,7 +308,7 @@ fn loops<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>) -> [Background; 3] {
     let (working, beating, rescuing) = (Arc::clone(lane), Arc::clone(lane), Arc::clone(lane));
     [
         Background::spawn("queue work", clock.clone(), move || work::work(Arc::clone(&working))),
-        Background::spawn("queue heartbeat", clock.clone(), move || beat::keep_beating(Arc::clone(&beating))),
+        Background::spawn("queue heartbeat", clock.clone(), move || heartbeat::keep_beating(Arc::clone(&beating))),
         Background::spawn("queue rescue", clock.clone(), move || rescue::keep_rescuing(Arc::clone(&rescuing))),
     ]
 }
@@ -335,7 +335,7 @@ async fn keep_up_once<T: Send + Sync + 'static>(core: &Core<T>) -> Result<(), Qu
     core.keep_registered().await?;
     let shards = core.router.look().await?;
     for number in 0..shards.before().unwrap_or(0) {
-        carry_left_behind(&core.store, &shards, shards.at(number)).await?;
+        carry_left_behind(&*core.store, &shards, shards.at(number)).await?;
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! [`Delivery`]: a job in the hands of its handler.
 
-use crate::queue::error::QueueError;
-use crate::queue::job::{Job, JobId, Note};
-use crate::queue::steps::{QueueSteps, Receipt, Shard};
 use crate::queue::store::QueueStore;
 use bytes::Bytes;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{Job, JobId, Note};
+use evenkeel_protocol::queue::steps::{Receipt, Shard};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! What a handler says about a job.
 
-use crate::guard::guard;
-use crate::queue::retry_delay::{RetryDelay, ms};
-use crate::queue::steps::Outcome;
 use bytes::Bytes;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::queue::retry_delay::{RetryDelay, ms};
+use evenkeel_protocol::queue::steps::Outcome;
 use std::time::Duration;
 
 /// The longest delay that a handler may ask for, in ms: a hundred years.

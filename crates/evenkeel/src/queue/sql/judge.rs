@@ -2,18 +2,17 @@
 
 use super::metrics::JudgeMetrics;
 use super::table::{JobRow, JobTable};
-use crate::clock::Clock;
-use crate::crash::crash_point;
-use crate::guard::guard;
-use crate::queue::error::QueueError;
-use crate::queue::for_work::{JobPut, JobWish};
-use crate::queue::job::{End, FORGET_MS, Job, JobId, Keep, Stamp};
-use crate::queue::record::{Record, decode_error};
-use crate::queue::retry_delay::ms;
-use crate::queue::router::Router;
-use crate::queue::steps::{Enqueued, Found, NewJob, Put, PutChange, Restored, State, When};
+use crate::queue::sending::for_work::{JobPut, JobWish};
+use crate::queue::sharding::router::Router;
 use crate::queue::store::QueueStore;
 use crate::sql::SqlError;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::{crash_point, guard};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{End, FORGET_MS, Job, JobId, Keep, Stamp};
+use evenkeel_protocol::queue::record::{Record, decode_error};
+use evenkeel_protocol::queue::retry_delay::ms;
+use evenkeel_protocol::queue::steps::{Enqueued, Found, NewJob, Put, PutChange, Restored, State, When};
 use std::sync::Arc;
 use std::time::Duration;
 

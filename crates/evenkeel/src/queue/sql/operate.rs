@@ -5,13 +5,12 @@
 
 use super::judge::Judge;
 use super::table::{JobRow, LIST_MAX, PAGE, Page};
-use crate::guard::guard;
-use crate::queue::error::QueueError;
-use crate::queue::for_work::job_record;
-use crate::queue::job::{End, FORGET_MS, JobId, Keep};
-use crate::queue::steps::{
-    Head, Listed, Put, PutChange, QueueSteps, Reschedule, Rescheduled, Revoked, Shard, State, When,
-};
+use crate::queue::sending::for_work::job_record;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Keep};
+use evenkeel_protocol::queue::steps::Head;
+use evenkeel_protocol::queue::steps::{Listed, Put, PutChange, Reschedule, Rescheduled, Revoked, Shard, State, When};
 use std::collections::HashSet;
 
 /// How often a job is looked at again that others change or begin at the same time.

@@ -6,14 +6,13 @@ use super::statements::{
     RESUME, REVOKE, ROW, SIZES, START, VERSION, WITHDRAW,
 };
 use super::table::{Answer, Begin, Failed, JobRow, JobTable, PAGE, Page};
-use crate::guard::guard;
-use crate::queue::for_work::{JobPut, JobWish, job_record};
-use crate::queue::job::{End, FORGET_MS, JobId, Keep};
-use crate::queue::steps::{Listed, Receipt};
-use crate::sql::SqlError;
+use crate::queue::sending::for_work::{JobPut, JobWish, job_record};
 use crate::sql::database::{Database, Kind, Lists, Row, Statement, Trouble, Value};
-use crate::sql::take_versions;
+use crate::sql::{SqlError, take_versions};
 use bytes::Bytes;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Keep};
+use evenkeel_protocol::queue::steps::{Listed, Receipt};
 use sqlx::Pool;
 
 /// How often a transaction is tried that met a deadlock.

@@ -2,15 +2,13 @@
 
 use super::judge::Judge;
 use super::table::{Answer, Begin, Failed, JobTable};
-use crate::clock::Clock;
-use crate::crash::crash_point;
-use crate::guard::guard;
-use crate::queue::error::QueueError;
-use crate::queue::job::{ErrorClass, ErrorNote};
-use crate::queue::record::encode_error;
-use crate::queue::steps::{Outcome, QueueSteps, Receipt, Shard};
-use crate::retry::Backoff;
 use bytes::Bytes;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::{Backoff, crash_point, guard};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{ErrorClass, ErrorNote};
+use evenkeel_protocol::queue::record::encode_error;
+use evenkeel_protocol::queue::steps::{Outcome, Receipt, Shard};
 use std::time::Duration;
 
 /// How long a job waits whose row could not be asked. No attempt is used.

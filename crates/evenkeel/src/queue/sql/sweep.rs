@@ -5,14 +5,15 @@
 
 use super::judge::Judge;
 use super::table::{Failed, JobRow, LIST_MAX, PAGE, Page};
-use crate::clock::Clock;
-use crate::guard::guard;
-use crate::queue::error::QueueError;
-use crate::queue::for_work::job_record;
-use crate::queue::job::{End, JobId};
-use crate::queue::record::encode_error;
-use crate::queue::steps::{Found, Head, Listed, Looked, Put, QueueSteps, Shard, State};
-use crate::token::Token;
+use crate::queue::sending::for_work::job_record;
+use evenkeel_link::Token;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{End, JobId};
+use evenkeel_protocol::queue::record::encode_error;
+use evenkeel_protocol::queue::steps::Head;
+use evenkeel_protocol::queue::steps::{Found, Listed, Looked, Put, Shard, State};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

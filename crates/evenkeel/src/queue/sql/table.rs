@@ -1,10 +1,10 @@
 //! What a judge asks its table: one row per job.
 
-use crate::queue::for_work::JobPut;
-use crate::queue::job::{End, JobId};
-use crate::queue::steps::{Listed, Receipt};
+use crate::queue::sending::for_work::JobPut;
 use crate::sql::SqlError;
 use bytes::Bytes;
+use evenkeel_protocol::queue::job::{End, JobId};
+use evenkeel_protocol::queue::steps::{Listed, Receipt};
 use std::pin::Pin;
 
 pub(super) use crate::sql::database::LIST_MAX;

@@ -1,10 +1,10 @@
 //! Adding a job by hand.
 
 use super::Topic;
-use crate::queue::error::QueueError;
-use crate::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
-use crate::queue::steps::{Enqueued, NewJob, QueueSteps, Shard, When};
 use bytes::Bytes;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
+use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard, When};
 
 /// A job whose type nobody here knows: its body as the topic's codec writes it.
 #[derive(Clone, Debug)]

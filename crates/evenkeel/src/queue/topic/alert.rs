@@ -1,9 +1,10 @@
 //! Noticing that a topic is not well, and telling whoever asked.
 
 use super::{Place, Topic};
-use crate::queue::error::QueueError;
-use crate::queue::job::JobId;
-use crate::queue::steps::{ITEMS_MAX, Stats, Totals};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::JobId;
+use evenkeel_protocol::queue::steps::ITEMS_MAX;
+use evenkeel_protocol::queue::steps::{Stats, Totals};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;

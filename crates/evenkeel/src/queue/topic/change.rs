@@ -1,10 +1,10 @@
 //! Taking jobs back, moving and editing them. Where rows decide about the jobs, the row goes first and the answer is what it says.
 
 use super::Topic;
-use crate::queue::error::QueueError;
-use crate::queue::job::JobId;
-use crate::queue::steps::{QueueSteps, Reschedule, Rescheduled, Revoked, Shard, When};
 use bytes::Bytes;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::JobId;
+use evenkeel_protocol::queue::steps::{Reschedule, Rescheduled, Revoked, Shard, When};
 
 impl Topic {
     /// Takes jobs back that are not running, and says of each what happened; see [`Revoked`].

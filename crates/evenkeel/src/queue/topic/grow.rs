@@ -1,11 +1,11 @@
 //! Spreading a topic over more shards: drain and forward.
 
 use super::{Place, Topic};
-use crate::queue::error::QueueError;
-use crate::queue::grow::{Close, Given, GrowSteps, Item, PARCELS_MAX, carry};
-use crate::queue::job::JobId;
-use crate::queue::shards::{SHARDS_MAX, Shards};
-use crate::queue::steps::{ITEMS_MAX, QueueSteps, Shard};
+use crate::queue::sharding::shards::{SHARDS_MAX, Shards};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::grow::{Close, Given, GrowSteps, Item, PARCELS_MAX, carry};
+use evenkeel_protocol::queue::job::JobId;
+use evenkeel_protocol::queue::steps::{ITEMS_MAX, Shard};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -136,7 +136,7 @@ impl Topic {
                 break;
             }
         }
-        carry_left_behind(&self.store, known, shard).await?;
+        carry_left_behind(&*self.store, known, shard).await?;
         Ok(found == 0)
     }
 
@@ -162,7 +162,7 @@ impl Topic {
             grown.running += count(&given, Given::Leased);
             let ways: BTreeSet<u16> = items.iter().map(|item| known.of(id(item))).collect();
             for to in ways {
-                carry(&self.store, shard, known.at(to)).await?;
+                carry(&*self.store, shard, known.at(to)).await?;
             }
         }
         Ok(found)
@@ -171,7 +171,7 @@ impl Topic {
 
 /// Carries over whatever is on its way from one shard, if the topic grows: what a mover that was killed has left behind.
 pub(in crate::queue) async fn carry_left_behind(
-    store: &impl GrowSteps,
+    store: &dyn GrowSteps,
     known: &Shards,
     shard: &Shard,
 ) -> Result<(), QueueError> {

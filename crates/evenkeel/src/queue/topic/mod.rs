@@ -25,24 +25,25 @@ mod purge;
 mod redrive;
 mod stats;
 
-pub use super::steps::{Found, Listed, Rescheduled, Revoked, State, Stats, Totals};
 pub use add::NewTopicJob;
+pub use evenkeel_protocol::queue::steps::{Found, Listed, Rescheduled, Revoked, State};
+pub use evenkeel_protocol::queue::steps::{Stats, Totals};
 pub use grow::Grown;
 pub(super) use grow::carry_left_behind;
 pub use page::{Page, Place, Seen};
 pub use redrive::{DryRun, Filter, RedriveReport, TopicRedrive};
 pub use stats::TopicStats;
 
-use super::error::QueueError;
-use super::job::JobId;
 use super::queue::Core;
-use super::register::TopicRecord;
-use super::router::Router;
-use super::steps::{Limits, QueueSteps, Shard};
 use super::store::QueueStore;
-use crate::clock::Clock;
-use crate::guard::guard;
 use crate::keel::Keel;
+use crate::queue::sharding::router::Router;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::JobId;
+use evenkeel_protocol::queue::register::TopicRecord;
+use evenkeel_protocol::queue::steps::{Limits, Shard};
 use std::fmt;
 use std::sync::Arc;
 
@@ -75,7 +76,7 @@ impl Keel {
     /// [`QueueError::UnknownTopic`]: no program has opened a queue of this name on this store, under this prefix.
     pub async fn topic(&self, name: &str) -> Result<Topic, QueueError> {
         let store = self.queue_store();
-        match store.topic(name).await? {
+        match store.topics().get(name).await? {
             Some(record) => Topic::open(self, store, name, record).await,
             None => Err(QueueError::UnknownTopic { topic: name.to_owned() }),
         }
@@ -88,7 +89,7 @@ impl Keel {
     pub async fn topics(&self) -> Result<Vec<Topic>, QueueError> {
         let store = self.queue_store();
         let mut topics = Vec::new();
-        for (name, record) in store.topics().await? {
+        for (name, record) in store.topics().all().await? {
             topics.push(Topic::open(self, store.clone(), &name, record).await?);
         }
         Ok(topics)
@@ -173,7 +174,7 @@ impl Topic {
         self.router.shards().count()
     }
 
-    /// The id of the codec its bodies are written with ([`Codec::id`](crate::codec::Codec::id)): 1 is JSON.
+    /// The id of the codec its bodies are written with ([`Codec::id`](evenkeel_protocol::codec::Codec::id)): 1 is JSON.
     #[must_use]
     pub fn codec(&self) -> u8 {
         self.record.codec

@@ -2,11 +2,11 @@
 
 use super::Topic;
 #[cfg(feature = "sql")]
-use crate::guard::guard;
-use crate::queue::error::QueueError;
-use crate::queue::job::{Job, JobId, Priority};
-use crate::queue::record::Unreadable;
-use crate::queue::steps::{Found, ITEMS_MAX, Listed, QueueSteps, Shard, State};
+use evenkeel_link::support::guard;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{Job, JobId, Priority};
+use evenkeel_protocol::queue::record::Unreadable;
+use evenkeel_protocol::queue::steps::{Found, ITEMS_MAX, Listed, Shard, State};
 
 /// Where to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,8 +126,8 @@ impl Topic {
         &self,
         place: Place,
         ids: &[JobId],
-        answers: Vec<crate::queue::steps::Looked>,
-    ) -> Result<Vec<crate::queue::steps::Looked>, QueueError> {
+        answers: Vec<evenkeel_protocol::queue::steps::Looked>,
+    ) -> Result<Vec<evenkeel_protocol::queue::steps::Looked>, QueueError> {
         let Some(judge) = &self.judge else { return Ok(answers) };
         let mut all = Vec::with_capacity(answers.len());
         let states = place.states();

@@ -1,10 +1,10 @@
 //! Emptying a place.
 
 use super::{Place, Topic};
-use crate::queue::error::QueueError;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::steps::ITEMS_MAX;
 #[cfg(feature = "sql")]
-use crate::queue::steps::Revoked;
-use crate::queue::steps::{ITEMS_MAX, QueueSteps};
+use evenkeel_protocol::queue::steps::Revoked;
 
 impl Topic {
     /// Deletes what waits, or all dead letters: as many as there are when it begins, so that one which fills up meanwhile does not

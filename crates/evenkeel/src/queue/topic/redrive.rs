@@ -1,10 +1,10 @@
 //! Sending dead letters back: some or all, at a rate, and never twice by the same redrive.
 
 use super::{Place, Seen, Topic};
-use crate::queue::error::QueueError;
-use crate::queue::job::{ErrorClass, JobId, TIME_MS_MAX};
-use crate::queue::steps::{ITEMS_MAX, Listed, QueueSteps, Redrive, RedriveVerdict, Shard};
 use bytes::Bytes;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{ErrorClass, JobId, TIME_MS_MAX};
+use evenkeel_protocol::queue::steps::{ITEMS_MAX, Listed, Redrive, RedriveVerdict, Shard};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -219,7 +219,8 @@ impl TopicRedrive {
             if page == 0 {
                 return Ok(());
             }
-            let listed = self.topic.store.list(shard, crate::queue::steps::State::Dead, after, page).await?;
+            let listed =
+                self.topic.store.list(shard, evenkeel_protocol::queue::steps::State::Dead, after, page).await?;
             let Some(last) = listed.last() else { return Ok(()) };
             after = Some(*last);
             report.seen += u64::try_from(listed.len()).unwrap_or(0);

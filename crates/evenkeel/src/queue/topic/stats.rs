@@ -1,8 +1,9 @@
 //! Figures of a topic.
 
 use super::Topic;
-use crate::queue::error::QueueError;
-use crate::queue::steps::{QueueSteps, State, Stats, Totals};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::steps::State;
+use evenkeel_protocol::queue::steps::{Stats, Totals};
 
 /// Figures of a topic and of each of its shards, one look after the other.
 #[derive(Clone, Debug, Default)]
@@ -58,20 +59,6 @@ impl TopicStats {
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.shards.iter().all(|shard| shard.paused_until.is_some())
-    }
-}
-
-impl Stats {
-    /// Jobs that wait, of all priorities.
-    #[must_use]
-    pub fn waiting(&self) -> u64 {
-        self.waiting.iter().sum()
-    }
-
-    /// How long ago the oldest job became due that still waits, in ms; 0 if none is due.
-    #[must_use]
-    pub fn late_ms(&self) -> u64 {
-        self.oldest_due.map_or(0, |due| self.now.saturating_sub(due))
     }
 }
 

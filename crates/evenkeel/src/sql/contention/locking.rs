@@ -1,9 +1,9 @@
 //! Rows that are locked while they are read.
 
-use crate::guard::guard;
 use crate::keel::Keel;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
+use evenkeel_link::support::guard;
 use sqlx::{AssertSqlSafe, Pool, Transaction};
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! [`ConflictPolicy`]: how often work is done again.
 
-use crate::retry::Backoff;
+use evenkeel_link::support::Backoff;
 use std::time::Duration;
 
 /// Longer than anybody waits for a row.

@@ -2,8 +2,8 @@
 
 use super::conflict::{Conflict, Contended};
 use super::policy::ConflictPolicy;
-use crate::guard::guard;
 use crate::keel::Keel;
+use evenkeel_link::support::guard;
 use metrics::counter;
 use std::error::Error;
 use std::future::Future;

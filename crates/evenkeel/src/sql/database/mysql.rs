@@ -3,7 +3,7 @@
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Value};
-use crate::guard::guard;
+use evenkeel_link::support::guard;
 use sqlx::AssertSqlSafe;
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;

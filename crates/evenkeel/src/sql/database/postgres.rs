@@ -2,7 +2,7 @@
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Statement, Value};
-use crate::guard::guard;
+use evenkeel_link::support::guard;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 

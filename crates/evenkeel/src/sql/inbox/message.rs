@@ -1,8 +1,8 @@
 //! What names a message.
 
-use crate::clock::UnixMs;
-use crate::queue::JobId;
 use crate::sql::WorkId;
+use evenkeel_link::clock::UnixMs;
+use evenkeel_protocol::queue::job::JobId;
 
 /// The name of a message, the same in every delivery of it; at most 255 bytes. Made from text, bytes, a [`JobId`] or a [`WorkId`].
 ///

@@ -2,11 +2,11 @@
 
 use super::message::MessageId;
 use super::metrics::InboxMetrics;
-use crate::clock::Clock;
-use crate::guard::guard;
 use crate::keel::Keel;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Row, Statement, Trouble, Value};
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
 use sqlx::Pool;
 use std::fmt;
 use std::sync::Arc;

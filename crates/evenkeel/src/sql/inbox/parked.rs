@@ -2,9 +2,9 @@
 
 use super::message::MessageId;
 use super::once::{Inbox, PARKED, RELEASED, SEEN};
-use crate::clock::UnixMs;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Row, Statement, Value};
+use evenkeel_link::clock::UnixMs;
 
 /// A message that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,9 @@
 //! Forgets messages that are older than the retention, a few at a time.
 
 use super::once::{Inbox, span_ms};
-use crate::background::Background;
-use crate::guard::guard;
 use crate::sql::SqlError;
 use crate::sql::database::{Database, Kind, Statement, Value};
+use evenkeel_link::support::{Background, guard};
 use std::time::Duration;
 
 /// Rows of one statement: its locks are held for milliseconds.

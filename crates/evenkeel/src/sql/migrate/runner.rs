@@ -1,10 +1,9 @@
 //! Runs migrations: one process at a time, and again from where a process that was killed had stopped.
 
-use super::super::database::{Database, Kind, Row, Value};
-use super::super::error::SqlError;
 use super::text::{changes_rows, statements};
-use crate::crash::crash_point;
-use crate::guard::guard;
+use crate::sql::database::{Database, Kind, Row, Value};
+use crate::sql::error::SqlError;
+use evenkeel_link::support::{crash_point, guard};
 use sqlx::Connection;
 use sqlx::pool::PoolConnection;
 

@@ -2,12 +2,12 @@
 
 use super::WorkId;
 use super::effect::{Effect, Invalidate, Message};
-use crate::cache::CacheError;
-use crate::crash::crash_point;
-use crate::guard::guard;
 use crate::keel::Keel;
-use crate::queue::{JobPut, QueueError};
-use crate::token::Token;
+use crate::queue::JobPut;
+use evenkeel_link::Token;
+use evenkeel_link::support::{crash_point, guard};
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::queue::error::QueueError;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

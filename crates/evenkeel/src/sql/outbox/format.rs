@@ -3,12 +3,12 @@
 
 use super::effect::{Effect, Invalidate, Message};
 use crate::cache::Demand;
-use crate::cache::steps::Mode;
-use crate::queue::job::{JobId, Keep};
-use crate::queue::record::Record;
 use crate::queue::{JobPut, JobWish};
 use crate::sql::error::SqlError;
 use bytes::{Buf, BufMut, Bytes};
+use evenkeel_protocol::cache::steps::Mode;
+use evenkeel_protocol::queue::job::{JobId, Keep};
+use evenkeel_protocol::queue::record::Record;
 use std::collections::BTreeMap;
 
 const VERSION: u8 = 1;
@@ -195,7 +195,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
 
     use super::*;
-    use crate::queue::job::JobSpec;
+    use evenkeel_protocol::queue::job::JobSpec;
 
     fn one_of_each() -> Vec<Effect> {
         let demand = Demand { mode: Mode::Expire { keep_ms: 500 }, floor: Some(8), lag_ms_max: 3 };

@@ -18,9 +18,9 @@ use std::fmt;
 /// Reads what a row of the outbox holds and answers how it is written again: for tests that feed damaged rows.
 ///
 /// # Errors
-/// [`SqlError::Unreadable`](crate::sql::SqlError::Unreadable).
+/// [`SqlError::Unreadable`](super::SqlError::Unreadable).
 #[cfg(feature = "testing")]
-pub fn effects_again(bytes: &[u8]) -> Result<Vec<u8>, crate::sql::SqlError> {
+pub fn effects_again(bytes: &[u8]) -> Result<Vec<u8>, super::SqlError> {
     format::decode(bytes.to_vec()).map(|effects| format::encode(&effects))
 }
 

@@ -3,11 +3,11 @@
 use super::metrics::RelayMetrics;
 use super::settings::Settings;
 use super::source;
-use crate::clock::Clock;
 use crate::keel::Keel;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::sink::Sinks;
+use evenkeel_link::clock::Clock;
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
 use std::collections::HashSet;

@@ -2,8 +2,8 @@
 //! finds out.
 
 use super::settings::AWAY;
-use crate::clock::Moment;
-use crate::guard::guard;
+use evenkeel_link::clock::Moment;
+use evenkeel_link::support::guard;
 use std::time::Duration;
 
 /// The gate towards one destination.

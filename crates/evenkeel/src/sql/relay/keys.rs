@@ -2,9 +2,9 @@
 //! have been sent, and is claimed as a whole.
 
 use super::rows::{CLAIM_BYTES_MAX, LARGE, NEVER, begin, next_of};
-use crate::guard::guard;
 use crate::sql::database::{Database, Row, Statement, Value};
-use crate::token::Token;
+use evenkeel_link::Token;
+use evenkeel_link::support::guard;
 use sqlx::Transaction;
 use sqlx::pool::PoolConnection;
 use std::time::Duration;

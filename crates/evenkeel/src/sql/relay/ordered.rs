@@ -7,14 +7,13 @@ use super::keys::{self, ClaimedKey, KEYS_MAX, KeyName, OrderedRow, Settled, Span
 use super::metrics::Lane;
 use super::rows::{WAITS, short};
 use super::settings::{AGAIN, AWAY, BACKLOG_MAX, BACKLOG_STEP, ms, unrouted_pause};
-use crate::clock::Moment;
-use crate::crash::crash_point;
-use crate::guard::guard;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::format;
 use crate::sql::sink::{Confirmed, Envelope, Order, SinkError};
-use crate::token::Token;
+use evenkeel_link::Token;
+use evenkeel_link::clock::Moment;
+use evenkeel_link::support::{crash_point, guard};
 use futures_util::future::join_all;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;

@@ -3,9 +3,9 @@
 use super::core::Core;
 use super::rows::NEVER;
 use super::settings::ms;
-use crate::guard::guard;
 use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
 use crate::sql::error::SqlError;
+use evenkeel_link::support::guard;
 use metrics::gauge;
 
 /// Rounds of one look; the rest is for the next.

@@ -1,9 +1,9 @@
 //! The relay's statements on `evenkeel_outbox`: the unordered effects of a work are one row.
 
-use crate::guard::guard;
 use crate::sql::database::{Database, Kind, LIST_MAX, Lists, Row, Statement, Value};
 use crate::sql::outbox::WorkId;
-use crate::token::Token;
+use evenkeel_link::Token;
+use evenkeel_link::support::guard;
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection, Transaction};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! How a relay works, unless it is told otherwise.
 
-use crate::retry::Backoff;
+use evenkeel_link::support::Backoff;
 use std::time::Duration;
 
 /// What the builder gathers.

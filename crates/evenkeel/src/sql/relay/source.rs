@@ -1,7 +1,7 @@
 //! The name of an outbox: sequences of two outboxes have nothing to do with each other.
 
 use crate::sql::database::{Database, Row, Statement, Value};
-use crate::token::Token;
+use evenkeel_link::Token;
 use uuid::Uuid;
 
 static READ: Statement = Statement::new("SELECT id FROM evenkeel_outbox_source WHERE one = 1");

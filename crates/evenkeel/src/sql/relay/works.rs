@@ -6,13 +6,12 @@ use super::gate::Gate;
 use super::metrics::Lane;
 use super::rows::{self, Claimed, WAITS};
 use super::settings::{AWAY, BACKLOG_MAX, BACKLOG_STEP, ms, unrouted_pause};
-use crate::clock::Moment;
-use crate::crash::crash_point;
-use crate::guard::guard;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::WorkId;
-use crate::token::Token;
+use evenkeel_link::Token;
+use evenkeel_link::clock::Moment;
+use evenkeel_link::support::{crash_point, guard};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The sinks of a program, and which of them takes which topics.
 
 use super::{Confirmed, Envelope, Sink, SinkError};
-use crate::guard::guard;
+use evenkeel_link::support::guard;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use std::any::Any;

@@ -1,12 +1,12 @@
 //! [`Work`]: a unit of work that owns its transaction.
 
-use super::super::database::Database;
-use super::super::error::SqlError;
-use super::super::outbox::{WorkId, rows};
 use super::commit::{self, Committed};
 use super::effects::Effects;
 use super::notifier::WakeUp;
 use crate::keel::Keel;
+use crate::sql::database::Database;
+use crate::sql::error::SqlError;
+use crate::sql::outbox::{WorkId, rows};
 use sqlx::{AssertSqlSafe, Pool, SqlSafeStr, Transaction};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -91,7 +91,7 @@ impl<DB: Database> Work<DB> {
     /// The statement's own.
     pub fn watch<T>(&mut self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         if let Err(error) = &answer
-            && DB::trouble(error) == super::super::database::Trouble::Contention
+            && DB::trouble(error) == crate::sql::database::Trouble::Contention
         {
             self.poison = Some(error.to_string().into());
         }

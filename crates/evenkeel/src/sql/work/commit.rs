@@ -1,16 +1,15 @@
 //! The commit: the last look, the commit itself, the verdict if nobody answers, and the fast path after it.
 
-use super::super::database::{Database, Kind};
-use super::super::error::SqlError;
-use super::super::outbox::{Carrier, Effect, WorkId};
 use super::effects::Effects;
 use super::outcome::{self, DECISION_MAX, Outcome};
 use super::windows::Windows;
 use super::write::{self, Place};
 use crate::cache::WindowEnd;
-use crate::crash::crash_point;
-use crate::guard::guard;
 use crate::keel::Keel;
+use crate::sql::database::{Database, Kind};
+use crate::sql::error::SqlError;
+use crate::sql::outbox::{Carrier, Effect, WorkId};
+use evenkeel_link::support::{crash_point, guard};
 use sqlx::{Pool, Transaction};
 use std::sync::Arc;
 use std::time::Duration;

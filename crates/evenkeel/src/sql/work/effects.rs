@@ -1,15 +1,15 @@
 //! [`Effects`]: what a work wants to happen after its commit.
 
-use super::super::error::SqlError;
-use super::super::outbox::effect::{Effect, Invalidate, Message};
-use super::super::outbox::{WorkId, format};
 use super::windows::Wanted;
 use crate::cache::{Cache, CacheKey};
-use crate::guard::guard;
 use crate::keel::Keel;
-use crate::queue::job::Note;
-use crate::queue::{JobId, JobPut, JobWish, Order, Queue};
+use crate::queue::{JobPut, JobWish, Order, Queue};
+use crate::sql::error::SqlError;
+use crate::sql::outbox::effect::{Effect, Invalidate, Message};
+use crate::sql::outbox::{WorkId, format};
 use bytes::Bytes;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::queue::job::{JobId, Note};
 use std::borrow::Borrow;
 
 /// The longest name of a topic or key, in bytes: as long as the column it is kept in.

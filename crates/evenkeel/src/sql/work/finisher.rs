@@ -1,9 +1,9 @@
 //! Marks the rows of carried-out works as done, many at a time, so that no caller waits for it.
 
-use super::super::database::{Database, Trouble};
-use super::super::outbox::{WorkId, rows};
 use super::notifier::Notifier;
-use crate::clock::Clock;
+use crate::sql::database::{Database, Trouble};
+use crate::sql::outbox::{WorkId, rows};
+use evenkeel_link::clock::Clock;
 use sqlx::Pool;
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -1,15 +1,15 @@
 //! [`Joined`]: a unit of work on a transaction that somebody else owns.
 
-use super::super::database::Database;
-use super::super::error::SqlError;
-use super::super::outbox::{WorkId, format, rows};
 use super::commit::{After, Committed};
 use super::effects::Effects;
 use super::outcome::{self, Outcome};
 use super::windows::Windows;
 use super::write::{self, Place};
-use crate::crash::crash_point;
 use crate::keel::Keel;
+use crate::sql::database::Database;
+use crate::sql::error::SqlError;
+use crate::sql::outbox::{WorkId, format, rows};
+use evenkeel_link::support::crash_point;
 use sqlx::{Pool, Transaction};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};

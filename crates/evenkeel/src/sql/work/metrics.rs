@@ -1,7 +1,7 @@
 //! What units of work tell about themselves; docs/metrics.md lists the names.
 
-use super::super::error::SqlError;
 use super::commit::Committed;
+use crate::sql::error::SqlError;
 use metrics::{Counter, Histogram, counter, histogram};
 
 /// The handles of one keel.

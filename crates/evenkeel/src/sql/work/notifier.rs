@@ -3,8 +3,8 @@
 //! After the commit and not in it: a notification takes a lock that all committing transactions of the server with one share, until
 //! they are on the disk. Commits of a moment share one notification.
 
-use super::super::database::Database;
-use crate::guard::guard;
+use crate::sql::database::Database;
+use evenkeel_link::support::guard;
 use sqlx::Pool;
 use tokio::sync::mpsc;
 

@@ -1,11 +1,10 @@
 //! Decides about a commit that nobody answered. The work's row decides, and it is made to: whoever inserts the same id first,
 //! the commit or this tombstone, has the last word.
 
-use super::super::database::{Database, Dialect, Trouble};
-use super::super::outbox::{State, WorkId, rows};
-use crate::clock::Clock;
-use crate::guard::guard;
-use crate::retry::Backoff;
+use crate::sql::database::{Database, Dialect, Trouble};
+use crate::sql::outbox::{State, WorkId, rows};
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::{Backoff, guard};
 use sqlx::Pool;
 use std::time::Duration;
 
@@ -47,7 +46,7 @@ pub(super) async fn decide<DB: Database>(clock: &Clock, pool: &Pool<DB>, work: W
 
 async fn ask<DB: Database>(pool: &Pool<DB>, work: WorkId) -> Result<Outcome, sqlx::Error> {
     let mut connection = pool.acquire().await?;
-    if DB::KIND != super::super::database::Kind::Sqlite {
+    if DB::KIND != crate::sql::database::Kind::Sqlite {
         // The transaction may still be under way on a connection that the server takes for alive: the wait for its row must
         // end, and this connection must not come back with the short wait.
         connection.close_on_drop();

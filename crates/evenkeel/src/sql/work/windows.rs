@@ -1,12 +1,12 @@
 //! The update windows of strong caches: open before the commit is sent, closed once its outcome is known.
 
-use super::super::error::SqlError;
-use super::super::outbox::WorkId;
-use super::super::outbox::effect::Invalidate;
 use crate::cache::{CacheOfWork, WindowEnd, WriteWindow};
-use crate::guard::guard;
-use crate::token::Token;
+use crate::sql::error::SqlError;
+use crate::sql::outbox::WorkId;
+use crate::sql::outbox::effect::Invalidate;
 use bytes::Bytes;
+use evenkeel_link::Token;
+use evenkeel_link::support::guard;
 use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::future::pending;

@@ -2,13 +2,13 @@
 
 use super::effects::Effects;
 use super::notifier::WakeUp;
-use crate::guard::guard;
 use crate::queue::{JobPut, upsert_jobs};
 use crate::sql::database::{Database, Kind, Row, Statement, Value};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::effect::Message;
 use crate::sql::outbox::rows::{self, Sealing};
 use crate::sql::outbox::{WorkId, format};
+use evenkeel_link::support::guard;
 use std::collections::BTreeMap;
 
 // A version rises with every work that changes the same job, and across a deletion of its row: one that began again at 1 would

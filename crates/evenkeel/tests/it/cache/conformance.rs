@@ -1,6 +1,6 @@
 //! The conformance suite of the cache's steps, on the model and on Redis.
 
-/// One test per story and backend. (The stories are told in the test kit.)
+/// One test per story and backend. (The stories are in the test kit.)
 macro_rules! stories {
     ($($suite:ident: $($story:ident)+;)+) => {
         mod memory {
@@ -27,7 +27,7 @@ macro_rules! stories {
 
         /// A story that no backend plays shows nothing.
         #[test]
-        fn every_story_is_played() {
+        fn every_suite_function_has_a_test() {
             let played = [$($(concat!(stringify!($suite), "::", stringify!($story))),+),+];
             for suite in [$(stringify!($suite)),+] {
                 let path = format!("{}/../testkit/src/conformance/cache/{suite}.rs", env!("CARGO_MANIFEST_DIR"));
@@ -43,70 +43,70 @@ macro_rules! stories {
 
 stories! {
     fences:
-        a_load_that_began_before_an_invalidation_is_not_stored
-        a_load_is_not_stored_in_an_entry_created_after_it
-        a_fill_finds_no_permission_where_the_entry_is_gone
-        a_slow_loader_does_not_overwrite_a_newer_value
-        a_repeated_fill_is_stored
-        a_grant_that_a_failover_took_back_is_refused
-        a_late_duplicate_of_an_invalidation_brings_no_permission_back
-        a_late_duplicate_of_a_lease_brings_no_permission_back
-        an_invalidation_driven_again_after_a_failover_ends_the_load_it_had_ended
-        an_insert_ends_the_absence_of_its_row
-        an_invalidation_creates_no_entry
-        a_refresh_that_began_before_an_invalidation_is_not_stored;
+        invalidation_rejects_fill_from_earlier_load
+        recreated_entry_rejects_fill_from_earlier_load
+        fill_is_rejected_after_entry_was_evicted
+        slow_fill_does_not_overwrite_newer_value
+        repeated_fill_is_accepted
+        fill_with_grant_lost_in_failover_is_rejected
+        duplicate_invalidation_does_not_revive_a_rejected_fill
+        duplicate_lease_does_not_revive_a_rejected_fill
+        replayed_invalidation_rejects_fill_after_failover
+        invalidation_after_insert_ends_cached_absence
+        invalidation_of_a_missing_key_creates_no_entry
+        invalidation_rejects_fill_from_earlier_refresh;
     leases:
-        while_one_loads_others_wait
-        a_repeated_lease_gets_the_same_grant
-        a_lease_for_what_has_landed_gets_the_value
-        a_refresh_is_granted_when_it_is_due
-        a_load_longer_than_its_lease_is_stored
-        the_entry_lives_as_long_as_the_load_may_take
-        a_lease_never_shortens_the_life_of_the_entry
-        the_entry_of_a_dead_loader_ends
-        after_a_failed_load_the_next_one_has_patience
-        nobody_abandons_the_lease_of_another
-        a_lease_from_the_future_holds_nobody_off
-        a_lease_below_a_version_is_granted_until_it_is_there
-        a_lease_for_a_younger_value_is_granted_until_it_is_there;
+        lease_is_granted_to_one_loader_at_a_time
+        repeated_lease_returns_the_same_grant
+        lease_after_fill_returns_the_value
+        refresh_is_granted_only_when_due
+        load_longer_than_its_lease_is_stored
+        lease_extends_entry_ttl_to_the_load_budget
+        lease_never_shortens_the_entry_ttl
+        entry_of_a_dead_loader_expires
+        lease_after_failed_load_is_delayed
+        abandon_leaves_lease_of_another_owner
+        lease_from_the_future_does_not_block_loads
+        lease_with_minimum_version_is_granted_until_stored
+        lease_with_maximum_age_is_granted_until_stored;
     lives:
-        a_value_is_served_until_its_hard_expiry
-        the_life_of_a_value_counts_from_its_lease
-        a_value_whose_life_is_over_is_not_stored
-        a_stale_value_is_never_renewed
-        an_invalidation_does_not_prolong_a_value
-        an_invalidated_value_is_stale
-        a_purged_value_is_gone
-        a_value_kept_for_no_time_is_spent_at_once
-        a_spent_value_is_kept_for_those_whose_load_fails
-        a_spent_value_is_loaded_again
-        an_absent_row_is_kept_as_such
-        lives_are_exact_to_the_millisecond;
+        value_is_served_until_its_hard_expiry
+        value_ttl_counts_from_its_lease
+        fill_after_the_value_ttl_is_rejected
+        failed_load_does_not_extend_a_stale_value
+        invalidation_does_not_extend_the_value_ttl
+        invalidated_value_is_stale
+        purged_value_is_never_served
+        value_with_zero_retention_expires_at_once
+        expired_value_is_retained_for_stale_reads
+        expired_value_grants_a_new_lease
+        absent_row_is_stored_as_absence
+        ttl_is_exact_to_the_millisecond;
     versions:
-        a_value_below_the_floor_is_refused
-        the_floor_only_rises
-        a_stored_version_raises_the_floor
-        versions_are_compared_exactly
-        a_created_entry_wants_the_primary
-        after_an_invalidation_the_primary_is_wanted_until_replicas_have_followed
-        the_entry_lives_until_replicas_have_followed;
+        fill_below_the_version_floor_is_rejected
+        version_floor_only_rises
+        stored_version_raises_the_floor
+        versions_above_2_53_are_compared_exactly
+        created_entry_requires_a_primary_read
+        invalidation_requires_primary_read_for_replica_lag
+        entry_outlives_the_replica_lag;
     schemas:
-        programs_of_two_schemas_do_not_fight
-        a_load_is_not_stored_under_another_schema
-        an_entry_of_a_newer_format_is_left_alone_but_not_by_an_invalidation
-        bytes_that_are_no_entry_are_overwritten;
+        programs_with_two_schemas_keep_each_others_entries
+        fill_under_another_schema_is_rejected
+        entry_of_a_newer_format_is_only_invalidated
+        malformed_entry_is_overwritten;
     windows:
-        nobody_loads_in_an_open_window
-        a_window_ends_the_loads_before_it
-        a_window_creates_its_entry
-        a_repeated_begin_opens_no_second_window
-        a_writer_ends_its_own_window_only
-        a_fifth_writer_is_turned_away
-        a_renewed_window_stays_open
-        a_lapsed_window_is_lost
-        after_a_lapse_values_live_short
-        a_late_writer_invalidates_what_was_stored_meanwhile
-        a_repeated_end_never_says_that_the_window_was_open
-        a_window_whose_entry_is_gone_had_lapsed
-        in_a_window_the_old_value_is_kept_no_longer;
+        open_window_grants_no_lease
+        window_rejects_fill_from_earlier_load
+        window_creates_a_missing_entry
+        repeated_begin_opens_one_window
+        end_closes_only_its_own_window
+        fifth_concurrent_window_is_rejected
+        renewed_window_stays_open
+        expired_window_cannot_be_renewed
+        value_after_expired_window_gets_short_ttl
+        end_of_expired_window_invalidates_later_value
+        repeated_end_never_reports_an_open_window
+        end_of_evicted_window_reports_expiry
+        window_does_not_extend_stale_retention;
 }

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::header::{Entry, HEADER_LEN, Header, HeaderError, LeaseBlock, Value, Verdict, Window};
-use evenkeel::cache::steps::Generation;
+use evenkeel_protocol::cache::header::{Entry, HEADER_LEN, Header, HeaderError, LeaseBlock, Value, Verdict, Window};
+use evenkeel_protocol::cache::steps::Generation;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -69,12 +69,12 @@ fn entry() -> impl Strategy<Value = Entry> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(entry in entry()) {
+    fn encoded_value_decodes_to_itself(entry in entry()) {
         prop_assert_eq!(Entry::parse(entry.to_bytes()), Ok(entry));
     }
 
     #[test]
-    fn any_bytes_are_answered(bytes in vec(any::<u8>(), 0..200), format in prop_oneof![Just(0xF9_u8), any::<u8>()]) {
+    fn decoder_handles_arbitrary_bytes(bytes in vec(any::<u8>(), 0..200), format in prop_oneof![Just(0xF9_u8), any::<u8>()]) {
         let mut bytes = bytes;
         if let Some(first) = bytes.first_mut() {
             *first = format;
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn an_entry_cut_inside_its_header_is_corrupt(entry in entry(), cut in any::<prop::sample::Index>()) {
+    fn truncated_header_is_corrupt(entry in entry(), cut in any::<prop::sample::Index>()) {
         let header = Entry { payload: Bytes::new(), ..entry }.to_bytes();
         let cut = cut.index(header.len());
         prop_assert_eq!(Entry::parse(header.slice(..cut)), Err(HeaderError::Corrupt));
@@ -122,7 +122,7 @@ const VALUE: Value = Value {
 };
 
 #[test]
-fn an_idle_entry_costs_48_bytes() {
+fn idle_entry_takes_48_bytes() {
     let mut bytes = Vec::new();
     plain(VALUE).write(&mut bytes);
     assert_eq!(bytes.len(), HEADER_LEN);
@@ -130,7 +130,7 @@ fn an_idle_entry_costs_48_bytes() {
 }
 
 #[test]
-fn the_verdict_follows_the_times() {
+fn freshness_follows_the_header_times() {
     let header = plain(VALUE);
     assert_eq!(header.verdict(199), Verdict::Hit);
     assert_eq!(header.verdict(200), Verdict::Due);
@@ -144,7 +144,7 @@ fn the_verdict_follows_the_times() {
 }
 
 #[test]
-fn a_newer_format_is_told_from_rubbish() {
+fn newer_format_is_distinguished_from_corruption() {
     let mut raw = Vec::new();
     plain(VALUE).write(&mut raw);
     raw[0] += 1;
@@ -154,7 +154,7 @@ fn a_newer_format_is_told_from_rubbish() {
 }
 
 #[test]
-fn the_payload_is_not_copied() {
+fn payload_is_decoded_without_a_copy() {
     let entry = Entry { header: plain(VALUE), payload: Bytes::from_static(b"payload") };
     let stored = entry.to_bytes();
     let parsed = Entry::parse(stored.clone()).unwrap();

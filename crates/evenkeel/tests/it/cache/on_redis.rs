@@ -2,7 +2,7 @@
 
 use evenkeel::Token;
 use evenkeel::cache::CacheError;
-use evenkeel::cache::steps::{CacheSteps, Ended, Filled, Leased, Why};
+use evenkeel_protocol::cache::steps::{CacheSteps, Ended, Filled, Leased, Why};
 use redis::Value;
 use testkit::conformance::cache::player::{LIFE_MS, Player, asked, expiring, granted, loaded};
 use testkit::conformance::cache::{Backend, OnRedis};
@@ -10,10 +10,10 @@ use testkit::servers::{Redis, RedisOptions};
 
 const KEY: &[u8] = b"user/42";
 
-/// rockscache creates its key without an expiry: when the loader dies, the key stays for ever. Whatever a step leaves here
-/// ends by itself, and not later than its header says.
+/// rockscache creates its key without an expiry: when the loader dies, the key stays forever. Every key that a step leaves
+/// here expires, and not later than its header says.
 #[tokio::test]
-async fn no_step_leaves_a_key_without_an_expiry() {
+async fn every_step_leaves_an_expiry_on_the_key() {
     let redis = OnRedis::start().await.unwrap();
     let cache = Player::new(&redis);
     let expires = async |after: &str| {
@@ -40,10 +40,10 @@ async fn no_step_leaves_a_key_without_an_expiry() {
     expires("end_write").await;
 }
 
-/// A list lies where the entry should be. It is no entry: a reader finds nothing in it, an invalidation deletes it, and a lease or a
+/// The key holds a list instead of an entry. A reader finds nothing in it, an invalidation deletes it, and a lease or a
 /// window replaces it.
 #[tokio::test]
-async fn a_key_of_another_type_is_no_entry() {
+async fn key_of_another_type_is_treated_as_a_miss() {
     let redis = OnRedis::start().await.unwrap();
     redis.push(KEY).await;
     assert!(redis.steps().read(KEY).await.unwrap().is_some_and(|bytes| bytes.is_empty()));
@@ -67,7 +67,7 @@ async fn set_memory(server: &Redis, bytes: &str) {
 /// Redis is full and refuses every write. A load can wait; an invalidation cannot: the old value would be served on and on,
 /// and a load from before it would be stored once there is room again.
 #[tokio::test]
-async fn an_invalidation_is_done_although_redis_is_out_of_memory() {
+async fn invalidation_succeeds_when_redis_is_out_of_memory() {
     let (server, redis) = without_memory().await;
     let cache = Player::new(&redis);
     cache.load("v1").await;
@@ -85,7 +85,7 @@ async fn an_invalidation_is_done_although_redis_is_out_of_memory() {
 
 /// The entry holds another writer's window: deleting it would let readers load before that writer commits.
 #[tokio::test]
-async fn out_of_memory_no_window_is_lost() {
+async fn out_of_memory_keeps_the_open_window() {
     let (server, redis) = without_memory().await;
     let cache = Player::new(&redis);
     let [first, second] = [Token::random(), Token::random()];
@@ -101,6 +101,6 @@ async fn out_of_memory_no_window_is_lost() {
     assert_eq!(cache.end(second).await, Ended::Closed);
     assert_eq!(cache.bytes().await, None);
     set_memory(&server, "0").await;
-    let Leased::Granted(grant) = cache.lease(Why::Miss).await else { panic!("nobody writes any more") };
+    let Leased::Granted(grant) = cache.lease(Why::Miss).await else { panic!("no window is open any more") };
     assert_eq!(cache.fill_with(loaded(grant, "v2")).await, Filled::Stored);
 }

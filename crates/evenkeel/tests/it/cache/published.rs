@@ -17,7 +17,7 @@ struct Row {
 struct Pair {
     reader: Cache<u64, Row>,
     writer: Cache<u64, Row>,
-    /// Held while the pair lives: a test that runs alone has a Redis of its own.
+    /// Held while the pair lives: a test that runs alone has its own Redis.
     _server: Option<SharedRedis>,
 }
 
@@ -39,8 +39,8 @@ async fn on_redis(protocol: Protocol) -> Pair {
     Pair { reader: open(&keels[0], protocol), writer: open(&keels[1], protocol), _server: Some(shared) }
 }
 
-/// The classical stale fill: a reader reads version 1 and pauses, a writer commits version 2 and invalidates, the reader fills.
-/// Answers with the version that the next reader gets when its own load would bring 2.
+/// The classical stale fill: a reader reads version 1 and pauses, a writer commits version 2 and invalidates, the reader
+/// fills. Returns the version that the next reader gets when its own load would return 2.
 async fn after_a_stale_fill(pair: Pair) -> u64 {
     let (has_read, row_is_read) = oneshot::channel();
     let (go_on, may_go_on) = oneshot::channel::<()>();
@@ -60,7 +60,7 @@ async fn after_a_stale_fill(pair: Pair) -> u64 {
     read(&writer, 2).await
 }
 
-/// What a reader gets whose own load would bring `version`.
+/// What a reader gets whose own load would return `version`.
 async fn read(cache: &Cache<u64, Row>, version: u64) -> u64 {
     let load = |_: &u64| async move { Ok::<_, Infallible>(Some(Row { version })) };
     cache.get(&7, load).await.unwrap().unwrap().version
@@ -68,29 +68,29 @@ async fn read(cache: &Cache<u64, Row>, version: u64) -> u64 {
 
 /// A lease whose token a delete has voided stores nothing.
 #[tokio::test]
-async fn under_lease_an_old_load_is_not_stored_in_memory() {
+async fn lease_protocol_rejects_stale_fill_in_memory() {
     assert_eq!(after_a_stale_fill(in_memory(Protocol::Lease)).await, 2);
 }
 
 #[tokio::test]
-async fn under_lease_an_old_load_is_not_stored_on_redis() {
+async fn lease_protocol_rejects_stale_fill_on_redis() {
     assert_eq!(after_a_stale_fill(on_redis(Protocol::Lease).await).await, 2);
 }
 
 /// The mark that the writer left has version 2; version 1 is refused.
 #[tokio::test]
-async fn under_version_an_old_load_is_not_stored_in_memory() {
+async fn version_protocol_rejects_stale_fill_in_memory() {
     assert_eq!(after_a_stale_fill(in_memory(Protocol::Version)).await, 2);
 }
 
 #[tokio::test]
-async fn under_version_an_old_load_is_not_stored_on_redis() {
+async fn version_protocol_rejects_stale_fill_on_redis() {
     assert_eq!(after_a_stale_fill(on_redis(Protocol::Version).await).await, 2);
 }
 
 /// Halves of a version are compared as numbers: 2^32 is above 2^32 - 1, whatever the lower half says.
 #[tokio::test]
-async fn under_version_the_upper_half_decides_on_redis() {
+async fn version_protocol_compares_the_upper_half_on_redis() {
     let Pair { writer, _server, .. } = on_redis(Protocol::Version).await;
     writer.invalidate_at(&7, 1 << 32).await.unwrap();
     assert_eq!(read(&writer, (1 << 32) - 1).await, (1 << 32) - 1, "returned to its own reader");
@@ -100,17 +100,14 @@ async fn under_version_the_upper_half_decides_on_redis() {
 
 /// While the delay of the second delete runs, the old value is served. That is what this protocol cannot help.
 #[tokio::test]
-async fn under_delayed_double_delete_an_old_load_is_stored_until_the_second_delete() {
+async fn double_delete_serves_stale_fill_until_second_delete() {
     let protocol = Protocol::DelayedDoubleDelete { delay: Duration::from_secs(3_600) };
     assert_eq!(after_a_stale_fill(in_memory(protocol)).await, 1);
     assert_eq!(after_a_stale_fill(on_redis(protocol).await).await, 1);
 }
 
 /// A timer dies with its process, and the old value stays for as long as its ttl: a writer that ends between its two deletes.
-async fn a_second_delete_outlives_its_writer(
-    reader: Cache<u64, Row>,
-    writer: impl Future<Output = ()> + Send + 'static,
-) {
+async fn second_delete_survives_its_writer(reader: Cache<u64, Row>, writer: impl Future<Output = ()> + Send + 'static) {
     let (has_read, row_is_read) = oneshot::channel();
     let (go_on, may_go_on) = oneshot::channel::<()>();
     let slow_reader = reader.clone();
@@ -139,33 +136,33 @@ async fn a_second_delete_outlives_its_writer(
 const SOON: Protocol = Protocol::DelayedDoubleDelete { delay: Duration::from_millis(400) };
 
 #[tokio::test]
-async fn under_delayed_double_delete_the_second_delete_outlives_its_process_in_memory() {
+async fn second_delete_survives_its_process_in_memory() {
     let keel = Keel::memory();
     let other = keel.another_process();
     let writer = async move { open(&other, SOON).invalidate_at(&7, 2).await.map(drop).unwrap() };
-    a_second_delete_outlives_its_writer(open(&keel, SOON), writer).await;
+    second_delete_survives_its_writer(open(&keel, SOON), writer).await;
 }
 
 #[tokio::test]
-async fn under_delayed_double_delete_the_second_delete_outlives_its_process_on_redis() {
+async fn second_delete_survives_its_process_on_redis() {
     let shared = park::redis().await.unwrap();
     let url = format!("{}?prefix={}", shared.url, shared.prefix);
     let reader = open(&Keel::connect(&url).await.unwrap(), SOON);
     let writer = async move {
         open(&Keel::connect(&url).await.unwrap(), SOON).invalidate_at(&7, 2).await.map(drop).unwrap();
     };
-    a_second_delete_outlives_its_writer(reader, writer).await;
+    second_delete_survives_its_writer(reader, writer).await;
 }
 
 #[tokio::test]
-async fn under_the_default_an_old_load_is_not_stored() {
+async fn fenced_protocol_rejects_stale_fill() {
     assert_eq!(after_a_stale_fill(in_memory(Protocol::Fenced)).await, 2);
     assert_eq!(after_a_stale_fill(on_redis(Protocol::Fenced).await).await, 2);
 }
 
 /// A value is found again, and by the other process, under each of them.
 #[tokio::test]
-async fn under_every_protocol_a_value_is_loaded_once() {
+async fn every_protocol_loads_a_value_once() {
     let double_delete = Protocol::DelayedDoubleDelete { delay: Duration::from_secs(1) };
     for protocol in [Protocol::Lease, Protocol::Version, double_delete, Protocol::Fenced] {
         for Pair { reader, writer, _server } in [in_memory(protocol), on_redis(protocol).await] {
@@ -175,7 +172,7 @@ async fn under_every_protocol_a_value_is_loaded_once() {
 }
 
 #[tokio::test]
-async fn version_needs_to_know_where_a_value_has_its_version() {
+async fn version_protocol_requires_a_version_function() {
     let cache = Keel::memory().cache::<u64, Row>("published").ttl(Duration::from_secs(60));
     let error = cache.protocol(Protocol::Version).build().unwrap_err();
     assert!(matches!(&error, CacheError::Settings { .. }), "{error}");

@@ -1,8 +1,8 @@
 //! Loaders and writers over a network that delays, repeats and loses calls: nothing older than it may be is ever served.
 
 use testkit::conformance::cache::schedules::{Writing, nothing_old_is_served};
-use testkit::conformance::cache::side_by_side::seeds;
 use testkit::conformance::cache::{InMemory, OnRedis};
+use testkit::conformance::differential::seeds;
 
 const USUAL: &[u64] = &[1, 2, 3, 4, 5, 6, 7, 8];
 const STEPS: usize = 20_000;
@@ -16,17 +16,17 @@ async fn in_memory(writing: Writing) {
 }
 
 #[tokio::test]
-async fn no_schedule_serves_a_value_older_than_an_answered_invalidation() {
+async fn no_schedule_serves_older_than_answered_invalidation() {
     in_memory(Writing::Invalidate).await;
 }
 
 #[tokio::test]
-async fn no_schedule_serves_a_value_older_than_the_row_when_writers_use_windows() {
+async fn no_schedule_with_windows_serves_older_than_the_row() {
     in_memory(Writing::Window).await;
 }
 
 #[tokio::test]
-async fn no_schedule_serves_an_old_value_from_redis() {
+async fn no_schedule_on_redis_serves_an_old_value() {
     for writing in [Writing::Invalidate, Writing::Window] {
         for seed in seeds(&[]) {
             nothing_old_is_served(&OnRedis::start().await.unwrap(), writing, seed, STEPS_ON_REDIS).await;

@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::header::Entry;
-use evenkeel::cache::keys::CacheKeys;
-use evenkeel::cache::memory::{EntryStore, MemoryCache};
-use evenkeel::cache::steps::{
+use evenkeel::clock::TestClock;
+use evenkeel_protocol::cache::header::Entry;
+use evenkeel_protocol::cache::keys::CacheKeys;
+use evenkeel_protocol::cache::memory::{EntryStore, MemoryCache};
+use evenkeel_protocol::cache::steps::{
     BeginWrite, Begun, CacheSteps, Fill, Filled, Generation, Invalidation, Lease, Leased, Mode, Why,
 };
-use evenkeel::clock::TestClock;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn load(cache: &MemoryCache, key: &[u8], bytes: usize) -> Filled {
 }
 
 #[tokio::test]
-async fn the_bound_holds_and_what_is_read_stays() {
+async fn store_stays_within_bound_and_keeps_recent_reads() {
     let (store, cache, _time) = cache(1 << 20);
     for number in 0..100 {
         load(&cache, format!("hot {number}").as_bytes(), 100).await;
@@ -70,7 +70,7 @@ async fn the_bound_holds_and_what_is_read_stays() {
 }
 
 #[tokio::test]
-async fn an_entry_above_the_bound_is_not_kept_and_evicts_nobody() {
+async fn entry_above_the_bound_is_not_kept_and_evicts_nothing() {
     let (store, cache, _time) = cache(100_000);
     load(&cache, b"small", 100).await;
     load(&cache, b"huge", 200_000).await;
@@ -80,7 +80,7 @@ async fn an_entry_above_the_bound_is_not_kept_and_evicts_nobody() {
 }
 
 #[tokio::test]
-async fn an_open_window_is_never_evicted() {
+async fn open_window_is_never_evicted() {
     let (_store, cache, _time) = cache(64 * 1024);
     let begin = BeginWrite {
         token: Token::random(),
@@ -98,7 +98,7 @@ async fn an_open_window_is_never_evicted() {
 }
 
 #[tokio::test]
-async fn ended_entries_go_although_the_store_is_not_full() {
+async fn expired_entries_are_removed_before_the_store_is_full() {
     let (store, cache, time) = cache(1 << 30);
     for number in 0..2_000 {
         load(&cache, format!("first {number}").as_bytes(), 10).await;
@@ -107,12 +107,12 @@ async fn ended_entries_go_although_the_store_is_not_full() {
     for number in 0..4_000 {
         load(&cache, format!("second {number}").as_bytes(), 10).await;
     }
-    // Each write looks at one old entry; 8,000 writes have been past all 2,000 (and past many new ones).
+    // Each write checks one old entry; 8,000 writes have checked all 2,000 (and many new ones).
     assert!(store.len() < 4_500, "{} entries are kept", store.len());
 }
 
 #[tokio::test]
-async fn the_count_of_bytes_comes_back_to_zero() {
+async fn byte_count_returns_to_zero() {
     let (store, cache, _time) = cache(1 << 20);
     for number in 0..500 {
         load(&cache, format!("{number}").as_bytes(), number).await;

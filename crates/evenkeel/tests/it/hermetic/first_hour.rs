@@ -1,4 +1,4 @@
-//! What somebody writes in the first hour: it compiles with these imports, and says what it must say.
+//! What a user writes in the first hour: it compiles with these imports, and returns what the documents say.
 
 use evenkeel::Keel;
 use evenkeel::cache::Incomplete;
@@ -47,7 +47,7 @@ async fn operate(keel: &Keel, mail: &Queue<String>, id: &JobId) -> Answers {
 }
 
 #[tokio::test]
-async fn types_that_an_operator_names_are_in_queue_and_its_topic() {
+async fn operator_types_are_exported_from_queue() {
     let keel = Keel::memory();
     let mail = keel.queue::<String>("mail").build().await.unwrap();
     let id = mail.delay(Duration::from_secs(600), &"hello".to_owned()).await.unwrap();
@@ -66,7 +66,7 @@ async fn types_that_an_operator_names_are_in_queue_and_its_topic() {
 }
 
 #[tokio::test]
-async fn types_that_a_relay_and_an_outbox_answer_are_in_sql() {
+async fn relay_and_outbox_types_are_exported_from_sql() {
     let (keel, pool) = open().await;
     let builder: RelayBuilder<Sqlite> = keel.relay(&pool);
     let relay: Relay<Sqlite> = builder.build();
@@ -91,7 +91,7 @@ async fn named(names: Vec<String>) -> Result<Vec<(String, u64)>, Infallible> {
 }
 
 #[tokio::test]
-async fn keys_are_lent_to_caches_in_all_their_forms() {
+async fn cache_accepts_borrowed_keys_of_every_form() {
     let keel = Keel::memory();
     let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).build().unwrap();
     let found = users.get(&42, |&id| async move { Ok::<_, Infallible>(Some(id.to_string())) }).await.unwrap();
@@ -115,9 +115,9 @@ impl<T: Future<Output = Result<Vec<(String, u64)>, Infallible>>> One for T {
     }
 }
 
-/// What is remembered of a job that is done depends on who chose its id.
+/// What the queue remembers of a completed job depends on whether the caller chose its id.
 #[tokio::test]
-async fn revoke_of_a_job_that_is_done_is_unknown_if_its_id_was_generated() {
+async fn revoke_of_done_job_with_generated_id_is_unknown() {
     let keel = Keel::memory();
     let mail = keel.queue::<String>("mail").build().await.unwrap();
     let generated = mail.now(&"one".to_owned()).await.unwrap();
@@ -144,7 +144,7 @@ async fn revoke_of_a_job_that_is_done_is_unknown_if_its_id_was_generated() {
 
 /// As the documentation of `Keel::lock` says.
 #[tokio::test]
-async fn lock_that_is_held_is_waited_for_half_a_minute_by_default() {
+async fn acquire_waits_thirty_seconds_by_default() {
     let clock = TestClock::default();
     let keel = Keel::builder().clock(clock.clock()).memory();
     let _held = keel.lock("stock/42").ttl(Duration::from_secs(600)).acquire().await.unwrap();

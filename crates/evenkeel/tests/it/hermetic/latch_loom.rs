@@ -1,10 +1,10 @@
 //! Drop against renewal, under loom: the latch of a lease with loom's atomics in place of the standard ones, and every interleaving
 //! and every value that the memory model allows them.
 //!
-//! (L1) In some order of the two, a watchdog outlived its lock; in another, nobody gave the lock back.
+//! (L1) In one order of the two, a watchdog outlived its lock; in another, neither released the lock.
 
 #[expect(dead_code, reason = "the file of the library, of which these tests use a part")]
-#[path = "../../../src/lock/latch.rs"]
+#[path = "../../../src/lock/hold/latch.rs"]
 mod latch;
 
 mod atomics {
@@ -56,7 +56,7 @@ fn lease() -> Arc<Lease> {
 }
 
 #[test]
-fn a_drop_and_a_renewal_send_one_release_and_nothing_after_it() {
+fn drop_during_renewal_sends_one_release_and_nothing_later() {
     loom::model(|| {
         let lease = lease();
         let renewed = Arc::clone(&lease);
@@ -72,16 +72,16 @@ fn a_drop_and_a_renewal_send_one_release_and_nothing_after_it() {
     });
 }
 
-/// Meanwhile somebody else looks at the clock, and finds the lease over.
+/// Meanwhile another task looks at the clock, and finds the lease expired.
 #[test]
-fn a_loss_in_between_changes_nothing_of_that() {
+fn loss_during_drop_and_renewal_still_sends_one_release() {
     loom::model(|| {
         let lease = lease();
         let (renewed, looked) = (Arc::clone(&lease), Arc::clone(&lease));
         let renewal = thread::spawn(move || renewed.renew());
         let look = thread::spawn(move || {
             let was_first = looked.latch.lose();
-            // Once and for ever, and only while nobody has let go.
+            // Once and permanently, and only before the release.
             (was_first, looked.latch.is_lost())
         });
         lease.let_go();

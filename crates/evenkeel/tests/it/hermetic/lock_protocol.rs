@@ -1,7 +1,8 @@
-//! The lock, the pause, the failover and the resource as a model that a checker walks through completely: three holders that each
-//! read an amount and write one more, a Redis whose leases lapse at any moment and which forgets its fences once, and a database.
+//! The lock, the pause, the failover and the resource as a model that a checker explores completely: three holders that each
+//! read an amount and write one more, a Redis whose leases expire at any moment and which forgets its fences once, and a
+//! database.
 //!
-//! This is the protocol as docs/spec/lock.md tells it, not the code. Without the fence, with one that is checked at the write only,
+//! This is the protocol of docs/spec/lock.md, not the code. Without the fence, with one that is checked at the write only,
 //! and without any of its rules, the checker finds a schedule that loses an update; with the fence first there is none.
 
 use stateright::{Checker, Model, Property};
@@ -54,7 +55,7 @@ enum Holder {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
-    /// Who has the lock, as far as Redis knows.
+    /// The holder of the lock, as far as Redis knows.
     lock: Option<usize>,
     /// The last fence that Redis remembers.
     last: u8,
@@ -78,7 +79,7 @@ enum Step {
     Read(usize),
     Open(usize),
     Write(usize),
-    /// The server ends a transaction that stands still.
+    /// The server ends an idle transaction.
     End(usize),
 }
 
@@ -223,36 +224,36 @@ impl Model for System {
 fn loses(way: Way, without: Option<Rule>) -> bool {
     let checker = System { way, without }.checker().spawn_bfs().join();
     let lost = checker.discovery(NONE_LOST).is_some();
-    assert!(lost || checker.discovery(ALL_WRITE).is_some(), "nobody gets anything done");
+    assert!(lost || checker.discovery(ALL_WRITE).is_some(), "no schedule makes progress");
     lost
 }
 
 #[test]
-fn with_the_fence_first_no_schedule_loses_an_update() {
+fn fence_before_first_read_loses_no_update() {
     assert!(!loses(Way::Begin, None));
     assert!(!loses(Way::Anchor, None));
 }
 
 #[test]
-fn without_a_fence_or_with_one_at_the_write_only_some_schedule_does() {
+fn missing_or_late_fence_loses_an_update() {
     assert!(loses(Way::Unfenced, None));
     assert!(loses(Way::AtWrite, None));
 }
 
-/// Whoever lifted his fence after he had read would write what he made of an old state.
+/// A holder that raised its fence after it had read would write a result based on an old state.
 #[test]
-fn a_fence_that_is_lifted_after_a_read_loses_an_update() {
+fn raising_the_fence_after_a_read_loses_an_update() {
     assert!(loses(Way::Anchor, Some(Rule::HealBeforeReading)));
 }
 
 /// A Redis that has forgotten its fences can hand one out twice; "not lower" lets both holders pass.
 #[test]
-fn a_fence_that_two_holders_share_loses_an_update() {
+fn fence_shared_by_two_holders_loses_an_update() {
     assert!(loses(Way::Anchor, Some(Rule::OwnFence)));
 }
 
-/// A row that is stored and let go before the commit keeps nobody waiting.
+/// A row lock that is released before the commit blocks no other holder.
 #[test]
-fn a_row_that_is_not_held_loses_an_update() {
+fn missing_row_lock_loses_an_update() {
     assert!(loses(Way::Begin, Some(Rule::HeldRow)));
 }

@@ -1,8 +1,9 @@
-//! The lock over several servers as a model that a checker walks through completely: three servers, one with a clock that is ahead,
-//! that forget everything now and then; three holders that ask each of them, agree on a fence, hold, give back, or lapse at any moment.
+//! The lock over several servers as a model that a checker explores completely: three servers, one with a clock that is
+//! ahead, that lose their data now and then; three holders that ask each of them, agree on a fence, hold, release, or expire
+//! at any moment.
 //!
-//! This is the protocol as docs/spec/lock.md tells it, not the code. Without any of its rules the checker finds a fence that falls, or
-//! two holders at once; with all of them there is neither.
+//! This is the protocol of docs/spec/lock.md, not the code. Without any of its rules the checker finds a fence that falls,
+//! or two holders at once; with all of them there is neither.
 
 use stateright::{Checker, Model, Property};
 
@@ -22,7 +23,7 @@ const FORGETTINGS: u8 = 2;
 enum Rule {
     /// The fence is written back to a majority.
     WriteBack,
-    /// Who forgot takes part again only when all leases of that time are over.
+    /// A server that lost its data takes part again only when all leases of that time have expired.
     SitOut,
     /// And above the fences that a majority of the others knows.
     Floor,
@@ -55,7 +56,7 @@ enum Holder {
 struct Server {
     last: u8,
     owner: Option<usize>,
-    /// For whom it sits out: those that may hold what it forgot.
+    /// The servers wait for these: the holders of locks that they may have forgotten.
     out_for: Option<[bool; HOLDERS]>,
 }
 
@@ -75,7 +76,7 @@ enum Step {
     Ask(usize, usize),
     Choose(usize),
     Agree(usize, usize),
-    /// Given back, or the lease is over.
+    /// Released, or the lease has expired.
     End(usize),
     Forget(usize),
     Admit(usize),
@@ -233,29 +234,29 @@ fn broken(without: Option<Rule>) -> Vec<&'static str> {
     let checker = System { without }.checker().spawn_bfs().join();
     let broken: Vec<_> =
         [FENCES_RISE, ONE_HOLDER].into_iter().filter(|name| checker.discovery(name).is_some()).collect();
-    assert!(!broken.is_empty() || checker.discovery(ALL_HOLD).is_some(), "nobody gets anything done");
+    assert!(!broken.is_empty() || checker.discovery(ALL_HOLD).is_some(), "no schedule makes progress");
     broken
 }
 
 #[test]
-fn with_all_rules_fences_rise_and_one_holds_at_a_time() {
+fn all_rules_keep_one_holder_and_rising_fences() {
     assert_eq!(broken(None), Vec::<&str>::new());
 }
 
 /// The greatest of what a majority grants: the next majority may not have the server that granted it.
 #[test]
-fn a_fence_that_is_not_written_back_is_passed_by_a_lower_one() {
+fn fence_not_written_back_admits_a_lower_one() {
     assert!(broken(Some(Rule::WriteBack)).contains(&FENCES_RISE));
 }
 
 /// A server that was started again empty gave away what its holder still held.
 #[test]
-fn a_server_that_does_not_sit_out_makes_two_holders() {
+fn server_rejoining_at_once_allows_two_holders() {
     assert!(broken(Some(Rule::SitOut)).contains(&ONE_HOLDER));
 }
 
 /// It had also forgotten how high the fences were.
 #[test]
-fn a_server_without_a_floor_lets_a_fence_fall() {
+fn server_without_a_fence_floor_lets_fences_fall() {
     assert!(broken(Some(Rule::Floor)).contains(&FENCES_RISE));
 }

@@ -1,10 +1,11 @@
-//! The read/write lock, the pause, the failover and the resource as a model that a checker walks through completely: two writers that
-//! each read an amount and write one more, two readers that read it under the fence they share and ask the database again before they
-//! make something of it, a Redis whose leases lapse at any moment, each for itself, and which forgets its fences once.
+//! The read/write lock, the pause, the failover and the resource as a model that a checker explores completely: two writers
+//! that each read an amount and write one more, two readers that read it under the fence they share and ask the database
+//! again before they use what they read, a Redis whose leases expire at any moment, each on its own, and which forgets its
+//! fences once.
 //!
-//! This is the protocol as docs/spec/lock.md tells it ("The fence of a read/write lock"), not the code. With all its rules no update is lost, and
-//! no reader that passes has read something that was changed since; without any one of them the checker finds a schedule in which
-//! that happens, or none in which readers get anything done together.
+//! This is the protocol of docs/spec/lock.md ("The fence of a read/write lock"), not the code. With all its rules no update
+//! is lost, and no reader that passes has read something that was changed since; without any one of them the checker finds a
+//! schedule in which that happens, or none in which readers proceed together.
 
 use stateright::{Checker, Model, Property};
 
@@ -23,7 +24,7 @@ enum Rule {
     Exclusion,
     /// A fence is lifted only before anything was read under it.
     HealBeforeReading,
-    /// Of two holders with the same fence the row takes those who share a signer.
+    /// Of two holders with the same fence the row accepts those that share a signer.
     OwnFence,
     /// The row is held until the transaction ends.
     HeldRow,
@@ -61,7 +62,7 @@ enum Holder {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
-    /// Who has the lock, as far as Redis knows.
+    /// The holder of the lock, as far as Redis knows.
     holds: [bool; ALL],
     /// The last fence that Redis remembers, and whose it was first.
     last: Mark,
@@ -98,7 +99,7 @@ impl System {
         self.without != Some(rule)
     }
 
-    /// What Redis hands out; nothing while somebody is in the way.
+    /// What Redis grants; nothing while another holder excludes the caller.
     fn acquire(self, state: &mut State, holder: usize) -> Option<Mark> {
         let others = |writers: bool| (0..ALL).any(|other| state.holds[other] && is_writer(other) == writers);
         let (written, read) = (others(true), others(false));
@@ -259,42 +260,42 @@ fn broken(without: Option<Rule>) -> Vec<&'static str> {
 }
 
 #[test]
-fn with_every_rule_no_update_is_lost_and_no_reader_deceived() {
+fn all_rules_lose_no_update_and_show_no_stale_read() {
     assert_eq!(broken(None), Vec::<&str>::new());
 }
 
-/// A reader that is let in beside a writer finds that writer's fence, and shares it.
+/// A reader that is admitted next to a writer finds that writer's fence, and shares it.
 #[test]
-fn a_reader_beside_a_writer_is_deceived() {
+fn reader_concurrent_with_a_writer_sees_a_stale_read() {
     assert!(broken(Some(Rule::Exclusion)).contains(&NONE_STALE));
 }
 
-/// A reader that lifted its fence after it had read would pass over a writer who came in between.
+/// A reader that raised its fence after it had read would miss a writer in between.
 #[test]
-fn a_fence_that_is_lifted_after_a_read_deceives_a_reader() {
+fn raising_the_fence_after_a_read_shows_a_stale_read() {
     assert!(broken(Some(Rule::HealBeforeReading)).contains(&NONE_STALE));
 }
 
 /// A Redis that has forgotten its fences can give a writer the fence of earlier readers.
 #[test]
-fn a_fence_that_readers_share_with_a_writer_deceives_one() {
+fn fence_shared_with_a_writer_shows_a_stale_read() {
     assert!(broken(Some(Rule::OwnFence)).contains(&NONE_STALE));
 }
 
 /// A writer whose row is let go before its commit writes beneath the readers.
 #[test]
-fn a_row_that_is_not_held_deceives_a_reader() {
+fn missing_row_lock_shows_a_stale_read() {
     assert!(broken(Some(Rule::HeldRow)).contains(&NONE_STALE));
 }
 
 /// (A fence of one owner) The second reader had the same fence and another name: it was refused, though no writer had come.
 #[test]
-fn readers_of_one_fence_with_names_of_their_own_shut_each_other_out() {
+fn readers_with_separate_names_reject_each_other() {
     assert!(broken(Some(Rule::SharedSigner)).contains(&BOTH_READ));
 }
 
-/// (L5) Redis forgot. The second reader lifted the fence once more, and the first one was shut out.
+/// (L5) Redis forgot. The second reader raised the fence once more, and the first one was excluded.
 #[test]
-fn readers_that_heal_one_after_the_other_shut_each_other_out() {
+fn readers_that_raise_the_fence_twice_reject_each_other() {
     assert_eq!(broken(Some(Rule::SharedHeal)), [HEALED_BOTH_READ]);
 }

@@ -1,4 +1,4 @@
-//! Who may in: passwords, users, databases, TLS, sockets; and what is said to those who may not.
+//! Access: passwords, users, databases, TLS, sockets; and the errors for callers without access.
 
 use super::harness::{cmd, link, no_clients, refusal, server};
 use crate::log::Log;
@@ -12,7 +12,7 @@ use testkit::servers::certificates::Identity;
 use testkit::servers::{Redis, RedisOptions};
 
 #[tokio::test]
-async fn a_wrong_password_is_told_without_showing_it() -> Result<()> {
+async fn wrong_password_error_hides_the_password() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().password("secret")).await?;
     link(&redis.url()).await?;
     let wrong = redis.url().replace("secret", "guessed");
@@ -29,7 +29,7 @@ async fn a_wrong_password_is_told_without_showing_it() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_check_tells_a_refusal_from_an_absence_and_leaves_nothing() -> Result<()> {
+async fn check_distinguishes_denied_from_absent() -> Result<()> {
     let mut redis = Redis::start(RedisOptions::new().password("secret")).await?;
     Link::check(LinkOptions::from_url(&redis.url())?).await?;
     no_clients(&redis).await?;
@@ -46,7 +46,7 @@ async fn a_check_tells_a_refusal_from_an_absence_and_leaves_nothing() -> Result<
 }
 
 #[tokio::test]
-async fn a_user_may_what_its_rules_say() -> Result<()> {
+async fn check_reports_the_rights_of_the_user() -> Result<()> {
     let rules = "~app:* &* +@all -@dangerous +info";
     let redis = Redis::start(RedisOptions::new().user("app", "secret", rules)).await?;
     let link = link(&redis.url()).await?;
@@ -58,7 +58,7 @@ async fn a_user_may_what_its_rules_say() -> Result<()> {
 
 /// Every read would come from the database, and only a metric would say why.
 #[tokio::test]
-async fn user_without_rights_to_the_keys_is_told_once() -> Result<()> {
+async fn missing_key_permissions_are_logged_once() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().user("app", "secret", "~other:* &* +@all")).await?;
     let log = Log::begin();
     let keel = Keel::connect(&redis.url()).await?;
@@ -72,7 +72,7 @@ async fn user_without_rights_to_the_keys_is_told_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_user_who_may_not_ask_for_the_role_is_told_so() -> Result<()> {
+async fn user_without_role_permission_gets_a_clear_error() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().user("app", "secret", "~* &* +@all -info")).await?;
     let error = refusal(&redis.url()).await;
     assert!(error.to_string().contains("'info'") && !error.is_retryable(), "{error}");
@@ -80,7 +80,7 @@ async fn a_user_who_may_not_ask_for_the_role_is_told_so() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_database_of_the_url_is_used() -> Result<()> {
+async fn database_of_the_url_is_selected() -> Result<()> {
     let redis = server().await?;
     let third = link(&format!("{}/3", redis.url())).await?;
     third.command(b"k", &cmd(&["SET", "k", "third"])).await?;
@@ -92,7 +92,7 @@ async fn the_database_of_the_url_is_used() -> Result<()> {
 }
 
 #[tokio::test]
-async fn tls_trusts_the_authority_it_is_given_and_no_other() -> Result<()> {
+async fn tls_trusts_only_the_configured_authority() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().tls()).await?;
     let trusting = format!("{}?tls_ca_file={}", redis.url(), redis.tls_authority().display());
     let link = link(&trusting).await?;
@@ -106,7 +106,7 @@ async fn tls_trusts_the_authority_it_is_given_and_no_other() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_client_shows_the_certificate_it_is_given() -> Result<()> {
+async fn client_presents_its_certificate() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().tls_clients()).await?;
     let trusting = format!("{}?tls_ca_file={}", redis.url(), redis.tls_authority().display());
     let Identity { certificate, key } = redis.tls_client();
@@ -127,7 +127,7 @@ async fn a_client_shows_the_certificate_it_is_given() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_local_socket_will_do() -> Result<()> {
+async fn unix_socket_is_supported() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().password("secret")).await?;
     let socket = redis.folder().join("socket");
     let link = link(&format!("unix://{}?password=secret&db=1", socket.display())).await?;
@@ -137,7 +137,7 @@ async fn a_local_socket_will_do() -> Result<()> {
 }
 
 #[tokio::test]
-async fn nobody_there_is_one_sentence() -> Result<()> {
+async fn refused_connection_is_one_sentence() -> Result<()> {
     let mut redis = server().await?;
     redis.kill()?;
     let error = refusal(&redis.url()).await;

@@ -19,7 +19,7 @@ async fn blocked_clients(redis: &Redis, count: u32) -> Result<()> {
 }
 
 #[tokio::test]
-async fn who_blocks_holds_up_nobody_else() -> Result<()> {
+async fn blocking_command_does_not_delay_others() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let mut blocking = link.blocking().await?;
@@ -39,9 +39,9 @@ async fn who_blocks_holds_up_nobody_else() -> Result<()> {
     Ok(())
 }
 
-/// A worker that gave up must not go on popping: the server would hand it a job nobody takes.
+/// A worker that gave up must not keep popping: the server would hand it a job that no worker handles.
 #[tokio::test]
-async fn who_stops_waiting_stops_blocking() -> Result<()> {
+async fn dropped_blocking_command_stops_blocking() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let mut blocking = link.blocking().await?;
@@ -61,7 +61,7 @@ async fn who_stops_waiting_stops_blocking() -> Result<()> {
 }
 
 #[tokio::test]
-async fn it_ends_with_its_epoch() -> Result<()> {
+async fn blocking_command_ends_with_its_epoch() -> Result<()> {
     let redis = server().await?;
     let link = link_without_heartbeat(&redis).await?;
     let mut blocking = link.blocking().await?;
@@ -71,11 +71,11 @@ async fn it_ends_with_its_epoch() -> Result<()> {
         popped = &mut waiting => anyhow::bail!("{popped:?}"),
         blocked = blocked_clients(&redis, 1) => blocked?,
     }
-    // Only the shared connection is closed; the blocking one is told.
+    // Only the shared connection is closed; the blocking one is notified.
     let clients: String = redis.command(&["CLIENT", "LIST"]).await?;
     let shared = clients.lines().find(|line| line.contains("lib-name=evenkeel") && !line.contains("cmd=blpop"));
     let shared = shared.and_then(|line| line.split_whitespace().find_map(|word| word.strip_prefix("addr=")));
-    // `lib-name` is told from Redis 7.2 on.
+    // Servers report `lib-name` from Redis 7.2 on.
     match shared {
         Some(address) => redis.command::<()>(&["CLIENT", "KILL", address]).await?,
         None => cut(&redis).await?,

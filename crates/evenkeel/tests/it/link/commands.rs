@@ -13,7 +13,7 @@ static BROKEN: Script = Script::new("broken-1", "return redis.call('NOSUCH', KEY
 static WORDS: Script = Script::new("words-1", "return {'a', 'b'}");
 
 #[tokio::test]
-async fn a_value_is_read_as_it_was_written() -> Result<()> {
+async fn written_value_is_read_back() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     assert_eq!(link.get(b"k").await?, None);
@@ -26,7 +26,7 @@ async fn a_value_is_read_as_it_was_written() -> Result<()> {
 }
 
 #[tokio::test]
-async fn scripts_are_there_before_they_are_called() -> Result<()> {
+async fn scripts_are_loaded_before_the_first_call() -> Result<()> {
     let redis = server().await?;
     let options = LinkOptions::from_url(&redis.url())?.with_scripts([&COUNT, &NOW]);
     let _link = Link::connect(options, Clock::system()).await?;
@@ -38,7 +38,7 @@ async fn scripts_are_there_before_they_are_called() -> Result<()> {
 /// `SCRIPT FLUSH` by an operator makes the server forget what every client loaded; without the second call everything built on
 /// scripts fails until the next reconnect.
 #[tokio::test]
-async fn a_script_survives_a_script_flush() -> Result<()> {
+async fn script_survives_a_script_flush() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     assert_eq!(link.run::<i64>(&COUNT, &[b"n"], &[b"2"]).await?, 2);
@@ -48,7 +48,7 @@ async fn a_script_survives_a_script_flush() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_script_that_fails_says_so() -> Result<()> {
+async fn failing_script_returns_its_error() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let error = link.run::<i64>(&BROKEN, &[b"n"], &[]).await.unwrap_err();
@@ -59,7 +59,7 @@ async fn a_script_that_fails_says_so() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_pipeline_answers_each_command() -> Result<()> {
+async fn pipeline_returns_one_reply_per_command() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let mut pipeline = Pipeline::new();
@@ -73,7 +73,7 @@ async fn a_pipeline_answers_each_command() -> Result<()> {
 }
 
 #[tokio::test]
-async fn scripts_take_time_from_the_key_that_a_test_sets() -> Result<()> {
+async fn scripts_read_time_from_the_test_key() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let free: u64 = link.run(&NOW, &[b"suite:x"], &[]).await?;
@@ -84,9 +84,9 @@ async fn scripts_take_time_from_the_key_that_a_test_sets() -> Result<()> {
     Ok(())
 }
 
-/// The estimate may be off by the round trip; the bounds here are those of the test's own questions before and after.
+/// The estimate may be off by the round trip; the bounds here are those of the test's own requests before and after.
 #[tokio::test]
-async fn the_servers_time_is_known_without_asking() -> Result<()> {
+async fn server_time_is_estimated_without_a_request() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let before: u64 = link.run(&NOW, &[b"x"], &[]).await?;
@@ -98,7 +98,7 @@ async fn the_servers_time_is_known_without_asking() -> Result<()> {
 }
 
 #[tokio::test]
-async fn with_a_tests_clock_redis_is_taken_to_have_its_time() -> Result<()> {
+async fn test_clock_stands_in_for_the_server_time() -> Result<()> {
     let redis = server().await?;
     let hand = TestClock::default();
     let link = Link::connect(LinkOptions::from_url(&redis.url())?, hand.clock()).await?;
@@ -110,7 +110,7 @@ async fn with_a_tests_clock_redis_is_taken_to_have_its_time() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_prefix_is_the_urls() -> Result<()> {
+async fn prefix_comes_from_the_url() -> Result<()> {
     let redis = server().await?;
     assert_eq!(link(&redis.url()).await?.prefix(), "evenkeel");
     assert_eq!(link(&format!("{}?prefix=shop", redis.url())).await?.prefix(), "shop");

@@ -41,7 +41,7 @@ fn changes() -> Vec<(String, bool, Change)> {
 }
 
 #[tokio::test]
-async fn settings_at_their_extremes_work_or_are_refused() -> Result<()> {
+async fn extreme_settings_work_or_are_rejected() -> Result<()> {
     let redis = server().await?;
     for (what, works, change) in changes() {
         let mut options = LinkOptions::from_url(&redis.url())?;
@@ -59,9 +59,9 @@ async fn settings_at_their_extremes_work_or_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// The sum of two time-outs overflowed.
+/// The sum of two timeouts overflowed.
 #[tokio::test]
-async fn blocking_command_may_wait_for_ever() -> Result<()> {
+async fn blocking_command_accepts_an_endless_wait() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let mut blocking = link.blocking().await?;

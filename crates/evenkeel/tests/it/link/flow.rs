@@ -1,4 +1,4 @@
-//! Many commands at once: their order, their bound, and callers who leave.
+//! Many commands at once: their order, their limit, and dropped callers.
 
 use super::harness::{begin, cmd, link, server};
 use anyhow::Result;
@@ -30,7 +30,7 @@ async fn commands_on_one_key_keep_their_order() -> Result<()> {
 }
 
 #[tokio::test]
-async fn one_command_too_many_is_turned_away_at_once() -> Result<()> {
+async fn command_above_the_limit_is_rejected_at_once() -> Result<()> {
     let redis = server().await?;
     let link = link(&format!("{}?in_flight_max=4", redis.url())).await?;
     let mut waiting: Vec<_> = (0..4).map(|_| Box::pin(link.get(b"k"))).collect();
@@ -47,7 +47,7 @@ async fn one_command_too_many_is_turned_away_at_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_batch_above_the_bound_goes_alone() -> Result<()> {
+async fn batch_above_the_bound_is_sent_alone() -> Result<()> {
     let redis = server().await?;
     let link = link(&format!("{}?in_flight_max=4", redis.url())).await?;
     let mut batch = Pipeline::new();
@@ -62,9 +62,9 @@ async fn a_batch_above_the_bound_goes_alone() -> Result<()> {
     Ok(())
 }
 
-/// A caller who leaves must neither keep a place among those in flight nor leave an answer lying about for the next.
+/// A dropped caller must neither occupy a place among the commands in flight nor leave a reply for the next caller.
 #[tokio::test]
-async fn callers_who_leave_disturb_nobody() -> Result<()> {
+async fn dropped_callers_do_not_disturb_others() -> Result<()> {
     let redis = server().await?;
     let link = link(&format!("{}?in_flight_max=1", redis.url())).await?;
     link.command(b"a", &cmd(&["MSET", "a", "of a", "b", "of b"])).await?;

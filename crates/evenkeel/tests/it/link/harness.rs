@@ -21,7 +21,7 @@ pub(super) async fn server() -> Result<Redis> {
     Redis::start(RedisOptions::new()).await
 }
 
-/// A link with quick time-outs, so that tests of silence are short.
+/// A link with quick timeouts, so that tests of silence are short.
 pub(super) async fn quick_link(redis: &Redis) -> Result<Link> {
     link(&format!("{}?response_timeout_ms=200&connect_timeout_ms=300&heartbeat_ms=100", redis.url())).await
 }
@@ -76,13 +76,13 @@ pub(super) async fn no_clients(redis: &Redis) -> Result<()> {
     .await
 }
 
-/// Lets a future take its first step, in which a call to the link sends its command. (The answer comes later: the tests' runtime
-/// has one thread, which this does not give back.)
+/// Lets a future take its first step, in which a call to the link sends its command. (The reply arrives later: the tests'
+/// runtime has one thread, which this does not yield.)
 pub(super) fn begin<F: Future>(future: Pin<&mut F>) -> bool {
     future.poll(&mut std::task::Context::from_waker(Waker::noop())).is_ready()
 }
 
-/// A command from its words.
+/// Builds a command from its arguments.
 pub(super) fn cmd(words: &[&str]) -> Cmd {
     let mut cmd = Cmd::new();
     words.iter().for_each(|word| {

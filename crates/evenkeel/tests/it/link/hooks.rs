@@ -1,4 +1,4 @@
-//! What happens on a new epoch before anybody may use it.
+//! What happens on a new epoch before its first command.
 
 use super::harness::{cmd, cut, down, epoch_after, link, no_clients, server};
 use anyhow::Result;
@@ -43,9 +43,10 @@ impl EpochHook for Hook {
     }
 }
 
-/// The cache drives its recent invalidations again here. Were the epoch open before, a hit could serve what they ended.
+/// The cache replays its recent invalidations here. If the epoch were open before, a hit could serve a value that they
+/// ended.
 #[tokio::test]
-async fn a_hook_is_done_before_anybody_is_let_in() -> Result<()> {
+async fn hook_completes_before_the_first_command() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let hook = Hook::on(&link, 0);
@@ -58,7 +59,7 @@ async fn a_hook_is_done_before_anybody_is_let_in() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_hook_that_fails_keeps_the_link_closed_until_it_does_not() -> Result<()> {
+async fn failing_hook_keeps_the_link_closed() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let hook = Hook::on(&link, 3);
@@ -82,7 +83,7 @@ impl EpochHook for Panicking {
 }
 
 #[tokio::test]
-async fn a_hook_that_panics_does_not_end_supervision() -> Result<()> {
+async fn panicking_hook_does_not_end_supervision() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let hook = Arc::new(Panicking(AtomicU32::new(0)));
@@ -93,7 +94,7 @@ async fn a_hook_that_panics_does_not_end_supervision() -> Result<()> {
     Ok(())
 }
 
-/// Waits in the hook until it is let on, and tells that it is there.
+/// Waits in the hook until released, and reports its arrival.
 #[derive(Default)]
 struct Waiting {
     arrived: Notify,
@@ -112,7 +113,7 @@ impl EpochHook for Waiting {
 
 /// Closed while an epoch was being made: it was published all the same, and the link was back for good.
 #[tokio::test]
-async fn a_link_that_was_shut_down_does_not_come_back() -> Result<()> {
+async fn closed_link_does_not_reconnect() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let hook = Arc::new(Waiting::default());
@@ -128,7 +129,7 @@ async fn a_link_that_was_shut_down_does_not_come_back() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_hook_that_was_dropped_does_not_run() -> Result<()> {
+async fn dropped_hook_does_not_run() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     drop(Hook::on(&link, 1000));

@@ -1,4 +1,4 @@
-//! What users hang on the link panics or hangs: the link goes on, and so do all others.
+//! A user's hook or listener panics or hangs: the link continues, and so do all other callers.
 
 use super::harness::{cmd, cut, epoch_after, link, no_clients, quick_link, server};
 use anyhow::Result;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use testkit::eventually;
 
-/// Panics as often as it is told to, then does nothing.
+/// Panics as often as configured, then does nothing.
 struct PanicsAtFirst(AtomicU32);
 
 impl EpochHook for PanicsAtFirst {
@@ -23,7 +23,7 @@ impl EpochHook for PanicsAtFirst {
 }
 
 #[tokio::test]
-async fn hook_that_panics_is_called_again() -> Result<()> {
+async fn panicking_hook_is_called_again() -> Result<()> {
     let redis = server().await?;
     let link = quick_link(&redis).await?;
     let hook = Arc::new(PanicsAtFirst(AtomicU32::new(2)));
@@ -36,12 +36,12 @@ async fn hook_that_panics_is_called_again() -> Result<()> {
     no_clients(&redis).await
 }
 
-/// Panics at whatever it hears, and counts.
+/// Panics at every notification, and counts them.
 #[derive(Default)]
 struct Panics(AtomicU32);
 
 impl Panics {
-    fn told(&self) {
+    fn notified(&self) {
         self.0.fetch_add(1, SeqCst);
         panic!("the listener panics");
     }
@@ -49,19 +49,19 @@ impl Panics {
 
 impl PushListener for Panics {
     fn heard(&self, _: &Push<'_>) {
-        self.told();
+        self.notified();
     }
 
     fn opened(&self, _: u64) {
-        self.told();
+        self.notified();
     }
 
     fn ended(&self) {
-        self.told();
+        self.notified();
     }
 }
 
-/// Counts what it hears.
+/// Counts the notifications.
 #[derive(Default)]
 struct Counts(AtomicU32);
 
@@ -73,7 +73,7 @@ impl PushListener for Counts {
 
 /// It ended the task that reads the socket, at every push anew: every command that was on its way was in doubt.
 #[tokio::test]
-async fn listener_that_panics_ends_no_connection() -> Result<()> {
+async fn panicking_listener_keeps_the_connection() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let (panics, counts) = (Arc::new(Panics::default()), Arc::new(Counts::default()));
@@ -85,7 +85,7 @@ async fn listener_that_panics_ends_no_connection() -> Result<()> {
         redis.command::<()>(&["SET", "k", "v"]).await?;
         link.command(b"news", &cmd(&["SPUBLISH", "news", "hello"])).await?;
         assert_eq!(subscription.next().await, Some(Heard::Message("hello".into())));
-        eventually("the invalidation is heard", async || (counts.0.load(SeqCst) >= round).then_some(())).await?;
+        eventually("the invalidation is received", async || (counts.0.load(SeqCst) >= round).then_some(())).await?;
     }
     assert_eq!(link.epoch().map(|epoch| epoch.number()), Some(1), "the connection lives");
     assert!(panics.0.load(SeqCst) >= 20);

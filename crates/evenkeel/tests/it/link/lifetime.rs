@@ -1,4 +1,4 @@
-//! The end of a link: asked for, or because nobody holds it any more.
+//! The end of a link: by shutdown, or because the last handle was dropped.
 
 use super::harness::{begin, cmd, link, no_clients, server};
 use anyhow::Result;
@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 #[tokio::test]
-async fn the_last_handle_takes_everything_with_it() -> Result<()> {
+async fn last_handle_closes_everything() -> Result<()> {
     let redis = server().await?;
     let link = link(&format!("{}?connections=3", redis.url())).await?;
     let mut state = link.state();
@@ -22,7 +22,7 @@ async fn the_last_handle_takes_everything_with_it() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_shutdown_lets_commands_in_flight_finish() -> Result<()> {
+async fn shutdown_completes_commands_in_flight() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let write = cmd(&["SET", "k", "v"]);
@@ -37,7 +37,7 @@ async fn a_shutdown_lets_commands_in_flight_finish() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_shutdown_does_not_wait_for_ever() -> Result<()> {
+async fn shutdown_wait_is_bounded() -> Result<()> {
     let mut redis = server().await?;
     let link = link(&format!("{}?response_timeout_ms=600000&heartbeat_ms=600000", redis.url())).await?;
     redis.pause()?;
@@ -51,7 +51,7 @@ async fn a_shutdown_does_not_wait_for_ever() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_keel_opens_a_link_and_closes_it() -> Result<()> {
+async fn keel_opens_and_closes_its_link() -> Result<()> {
     let redis = server().await?;
     let keel = Keel::connect(&format!("{}?prefix=shop", redis.url())).await?;
     assert_eq!(keel.link().map(|link| link.prefix().to_owned()).as_deref(), Some("shop"));

@@ -15,9 +15,9 @@ fn runtime(is_shared: bool) -> Runtime {
     builder.worker_threads(1).enable_all().build().unwrap()
 }
 
-/// Every call answered "the connection was replaced meanwhile", retryable, for ever.
+/// Every call returned "the connection was replaced meanwhile", retryable, forever.
 #[test]
-fn keel_whose_runtime_has_ended_says_so_to_every_call() -> Result<()> {
+fn calls_after_the_runtime_ended_return_that_error() -> Result<()> {
     let servers = runtime(true);
     let redis = servers.block_on(server())?;
     for is_shared in [false, true] {
@@ -27,7 +27,7 @@ fn keel_whose_runtime_has_ended_says_so_to_every_call() -> Result<()> {
         let guard = first.block_on(keel.lock("stock/42").acquire())?;
         drop(first);
         runtime(is_shared).block_on(every_call(&keel, queue))?;
-        // Nothing blocks, and nothing needs the runtime that is gone.
+        // Nothing blocks, and nothing needs the ended runtime.
         drop(guard);
         drop(keel);
         servers.block_on(no_clients(&redis))?;
@@ -36,9 +36,9 @@ fn keel_whose_runtime_has_ended_says_so_to_every_call() -> Result<()> {
     Ok(())
 }
 
-/// "Too few servers answered", retryable, for ever.
+/// "Too few servers answered", retryable, forever.
 #[test]
-fn redlock_whose_runtime_has_ended_says_so() -> Result<()> {
+fn redlock_after_the_runtime_ended_returns_that_error() -> Result<()> {
     let servers = runtime(true);
     let redis = servers.block_on(server())?;
     let urls = ["a", "b", "c"].map(|prefix| format!("{}?prefix={prefix}", redis.url()));

@@ -30,7 +30,7 @@ fn tracking(link: &Link) -> Arc<Invalidated> {
 }
 
 #[tokio::test]
-async fn pushes_are_heard_in_the_order_of_the_writes() -> Result<()> {
+async fn pushes_arrive_in_the_order_of_the_writes() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let invalidated = tracking(&link);
@@ -41,7 +41,7 @@ async fn pushes_are_heard_in_the_order_of_the_writes() -> Result<()> {
     for key in &keys {
         redis.command::<()>(&["SET", key, "v"]).await?;
     }
-    eventually("all invalidations are heard", async || (invalidated.0.lock().unwrap().len() == 200).then_some(()))
+    eventually("all invalidations are received", async || (invalidated.0.lock().unwrap().len() == 200).then_some(()))
         .await?;
     assert_eq!(*invalidated.0.lock().unwrap(), keys);
     Ok(())
@@ -49,7 +49,7 @@ async fn pushes_are_heard_in_the_order_of_the_writes() -> Result<()> {
 
 /// A near cache that read the answer first could put the old value in after the push that should have kept it out.
 #[tokio::test]
-async fn a_push_is_heard_before_an_answer_that_follows_it() -> Result<()> {
+async fn push_is_delivered_before_a_later_reply() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let invalidated = tracking(&link);
@@ -67,7 +67,7 @@ async fn publish(redis: &Redis, channel: &str, message: &str) -> Result<i64> {
 }
 
 async fn next(subscription: &mut Subscription) -> Result<Heard> {
-    timeout(Duration::from_secs(30), subscription.next()).await.context("nothing was heard")?.context("closed")
+    timeout(Duration::from_secs(30), subscription.next()).await.context("nothing was received")?.context("closed")
 }
 
 fn message(text: &str) -> Heard {
@@ -75,7 +75,7 @@ fn message(text: &str) -> Heard {
 }
 
 #[tokio::test]
-async fn messages_arrive_in_order_at_everybody_who_listens() -> Result<()> {
+async fn messages_reach_all_subscribers_in_order() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let mut first = link.subscribe(b"news").await?;
@@ -93,7 +93,7 @@ async fn messages_arrive_in_order_at_everybody_who_listens() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_subscription_outlives_its_connection_and_says_so() -> Result<()> {
+async fn subscription_survives_and_reports_a_reconnect() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let mut news = link.subscribe(b"news").await?;
@@ -108,7 +108,7 @@ async fn a_subscription_outlives_its_connection_and_says_so() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_subscriber_who_is_too_slow_is_told() -> Result<()> {
+async fn slow_subscriber_receives_a_reset() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let mut news = link.subscribe(b"news").await?;
@@ -123,13 +123,13 @@ async fn a_subscriber_who_is_too_slow_is_told() -> Result<()> {
 }
 
 #[tokio::test]
-async fn who_stops_listening_is_taken_off_the_server() -> Result<()> {
+async fn dropped_subscription_is_removed_from_the_server() -> Result<()> {
     let redis = server().await?;
     let link = link(&format!("{}?heartbeat_ms=50", redis.url())).await?;
     let left = link.subscribe(b"left").await?;
     let _stays = link.subscribe(b"stays").await?;
     drop(left);
-    eventually("the channel is given back", async || {
+    eventually("the channel is released", async || {
         let channels: Vec<String> = redis.command(&["PUBSUB", "SHARDCHANNELS"]).await.ok()?;
         (channels == ["stays"]).then_some(())
     })
@@ -137,7 +137,7 @@ async fn who_stops_listening_is_taken_off_the_server() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_link_that_is_down_subscribes_to_nothing() -> Result<()> {
+async fn subscribe_fails_while_the_link_is_down() -> Result<()> {
     let mut redis = server().await?;
     let link = link(&redis.url()).await?;
     let mut news = link.subscribe(b"news").await?;

@@ -1,4 +1,4 @@
-//! What happens when Redis goes away, and that nobody has to help when it comes back.
+//! What happens when Redis goes away, and that the link recovers by itself when Redis is back.
 
 use super::harness::{begin, cmd, cut, down, epoch_after, link, link_without_heartbeat, quick_link, server};
 use anyhow::Result;
@@ -7,7 +7,7 @@ use std::pin::pin;
 use testkit::servers::{Redis, RedisOptions};
 
 #[tokio::test]
-async fn a_restarted_server_is_found_again() -> Result<()> {
+async fn link_reconnects_to_a_restarted_server() -> Result<()> {
     let mut redis = server().await?;
     let link = quick_link(&redis).await?;
     let first = epoch_after(&link, 0).await?;
@@ -25,7 +25,7 @@ async fn a_restarted_server_is_found_again() -> Result<()> {
 
 /// What an epoch was asked to do must not happen on the next one: in between the data may have been lost.
 #[tokio::test]
-async fn an_epoch_that_is_over_sends_nothing() -> Result<()> {
+async fn ended_epoch_sends_nothing() -> Result<()> {
     let redis = server().await?;
     let link = link(&redis.url()).await?;
     let first = epoch_after(&link, 0).await?;
@@ -39,7 +39,7 @@ async fn an_epoch_that_is_over_sends_nothing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_was_on_its_way_is_in_doubt() -> Result<()> {
+async fn command_in_flight_has_unknown_outcome() -> Result<()> {
     let mut redis = server().await?;
     let link = link_without_heartbeat(&redis).await?;
     redis.pause()?;
@@ -53,7 +53,7 @@ async fn what_was_on_its_way_is_in_doubt() -> Result<()> {
 }
 
 #[tokio::test]
-async fn one_closed_connection_of_several_replaces_all() -> Result<()> {
+async fn one_closed_connection_replaces_all() -> Result<()> {
     let redis = server().await?;
     let link = link(&format!("{}?connections=3", redis.url())).await?;
     let ids: String = redis.command(&["CLIENT", "LIST", "TYPE", "normal"]).await?;
@@ -81,7 +81,7 @@ async fn fill(redis: &Redis) -> Result<()> {
 
 /// A server that reads its file says `LOADING` to everything; an epoch opened then would hand that to every caller.
 #[tokio::test]
-async fn a_server_that_loads_its_data_is_waited_for() -> Result<()> {
+async fn link_waits_while_the_server_loads_its_data() -> Result<()> {
     let mut redis = slow_to_load().await?;
     let link = quick_link(&redis).await?;
     link.command(b"k", &cmd(&["SET", "k", "v"])).await?;
@@ -95,9 +95,9 @@ async fn a_server_that_loads_its_data_is_waited_for() -> Result<()> {
     Ok(())
 }
 
-/// The same on an open connection, as on a server that takes over another one's data: the epoch is given up when it lasts.
+/// The same on an open connection, as on a server that replicates another one's data: the epoch ends if it lasts.
 #[tokio::test]
-async fn an_epoch_whose_server_goes_on_loading_is_given_up() -> Result<()> {
+async fn epoch_ends_if_its_server_keeps_loading() -> Result<()> {
     let redis = slow_to_load().await?;
     let link = quick_link(&redis).await?;
     fill(&redis).await?;

@@ -1,4 +1,4 @@
-//! What is said of a server that does not let us in, and of what is no server of ours.
+//! The errors for a server that rejects the client, and for a server of another kind.
 
 use super::harness::{cmd, cut, down, link, quick_link, refusal, server};
 use anyhow::Result;
@@ -11,7 +11,7 @@ use testkit::servers::{OldRedis, Redis, RedisOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Says `words` to everybody who has said something, or before that, and closes the connection.
+/// Sends `words` to every client that has sent something, or before that, and closes the connection.
 async fn says(words: &'static [u8], is_first: bool) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("redis://{}", listener.local_addr()?);
@@ -35,7 +35,7 @@ fn reason(error: &LinkError) -> &str {
 
 /// It read "broken pipe", or was taken for a refusal that lasts.
 #[tokio::test]
-async fn server_at_maxclients_says_so_and_is_tried_again() -> Result<()> {
+async fn maxclients_error_is_reported_and_retried() -> Result<()> {
     let redis = server().await?;
     // The one client that there may be.
     let mut only = redis.connection().await?;
@@ -54,21 +54,21 @@ async fn server_at_maxclients_says_so_and_is_tried_again() -> Result<()> {
 
 /// It read "Incompatible type - Parse error".
 #[tokio::test]
-async fn http_server_is_named_as_one() -> Result<()> {
+async fn http_server_is_named_in_the_error() -> Result<()> {
     let error = refusal(&says(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", false).await?).await;
     assert!(reason(&error).contains("an HTTP server, not Redis (HTTP/1.1 400 Bad Request)"), "{error}");
     Ok(())
 }
 
 #[tokio::test]
-async fn server_that_speaks_first_and_otherwise_is_shown() -> Result<()> {
+async fn foreign_server_greeting_is_shown_in_the_error() -> Result<()> {
     let error = refusal(&says(b"J\0\0\0\n8.0.36\0", true).await?).await;
     assert!(reason(&error).contains("not Redis (it says `J"), "{error}");
     Ok(())
 }
 
 #[tokio::test]
-async fn port_that_speaks_tls_is_named_as_one() -> Result<()> {
+async fn tls_port_is_named_in_the_error() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().tls()).await?;
     let error = refusal(&redis.url().replace("rediss://", "redis://")).await;
     assert!(matches!(&error, LinkError::Down { .. }) && error.is_retryable(), "{error}");
@@ -78,7 +78,7 @@ async fn port_that_speaks_tls_is_named_as_one() -> Result<()> {
 
 /// It read "unknown command 'HELLO'", without the version that is needed.
 #[tokio::test]
-async fn server_without_hello_is_told_which_version_is_needed() -> Result<()> {
+async fn server_without_hello_is_rejected_with_version() -> Result<()> {
     let redis = server_without_hello().await?;
     let error = refusal(&redis.url()).await;
     assert!(matches!(&error, LinkError::Refused { code, .. } if code == "NOPROTO") && !error.is_retryable(), "{error}");
@@ -86,9 +86,9 @@ async fn server_without_hello_is_told_which_version_is_needed() -> Result<()> {
     Ok(())
 }
 
-/// Redis 6 speaks RESP3, and refused the question who it is: it read "Redis refused: ERR syntax error".
+/// Redis 6 speaks RESP3, and rejected the handshake: the error was "Redis refused: ERR syntax error".
 #[tokio::test]
-async fn redis_six_is_told_its_version_and_the_one_needed() -> Result<()> {
+async fn redis_six_is_rejected_with_the_required_version() -> Result<()> {
     for version in ["6.0.16", "6.2.14"] {
         let redis = OldRedis::start(version).await?;
         let address = redis.url().replace("redis://", "");
@@ -110,7 +110,7 @@ async fn server_without_hello() -> Result<Redis> {
 
 /// Without a password the user was ignored, and the default user logged in.
 #[tokio::test]
-async fn user_that_needs_no_password_is_logged_in() -> Result<()> {
+async fn user_without_a_password_is_logged_in() -> Result<()> {
     let rules = ["--user", "app", "on", "nopass", "~app:*", "&*", "+@all", "-@dangerous", "+info", "+acl|whoami"];
     let redis = Redis::start(RedisOptions::new().arguments(rules)).await?;
     let socket = redis.folder().join("socket");
@@ -125,7 +125,7 @@ async fn user_that_needs_no_password_is_logged_in() -> Result<()> {
     Ok(())
 }
 
-/// A step that waits for an answer that does not come.
+/// A step that waits for a reply that does not arrive.
 struct Waits;
 
 impl EpochHook for Waits {
@@ -136,7 +136,7 @@ impl EpochHook for Waits {
 
 /// One sentence said "the command may have happened; nothing was sent": the first half was about another command.
 #[tokio::test]
-async fn error_of_a_call_says_nothing_about_other_commands() -> Result<()> {
+async fn error_describes_only_its_own_command() -> Result<()> {
     let redis = server().await?;
     let link = quick_link(&redis).await?;
     let hook = Arc::new(Waits);

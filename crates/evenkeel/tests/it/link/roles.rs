@@ -13,9 +13,9 @@ async fn lead(redis: &Redis) -> Result<()> {
     redis.command(&["REPLICAOF", "NO", "ONE"]).await
 }
 
-/// After a failover the published client went on writing to the demoted primary and got `READONLY` for ever.
+/// After a failover the published client kept writing to the demoted primary and got `READONLY` forever.
 #[tokio::test]
-async fn a_demoted_primary_is_left_at_the_first_refused_write() -> Result<()> {
+async fn rejected_write_ends_the_epoch_of_a_demoted_primary() -> Result<()> {
     let (redis, other) = (server().await?, server().await?);
     let link = link_without_heartbeat(&redis).await?;
     follow(&redis, &other).await?;
@@ -30,7 +30,7 @@ async fn a_demoted_primary_is_left_at_the_first_refused_write() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_demotion_is_noticed_without_writes() -> Result<()> {
+async fn demotion_is_noticed_without_writes() -> Result<()> {
     let (redis, other) = (server().await?, server().await?);
     let link = quick_link(&redis).await?;
     follow(&redis, &other).await?;
@@ -41,7 +41,7 @@ async fn a_demotion_is_noticed_without_writes() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_replica_is_no_primary_to_begin_with() -> Result<()> {
+async fn replica_is_rejected_at_connect() -> Result<()> {
     let (redis, other) = (server().await?, server().await?);
     follow(&redis, &other).await?;
     let error = refusal(&redis.url()).await;
@@ -52,10 +52,10 @@ async fn a_replica_is_no_primary_to_begin_with() -> Result<()> {
     Ok(())
 }
 
-/// Demoted and promoted again between two beats: nothing failed, no connection was closed, and yet the data may be another
-/// primary's. Who remembers what it wrote must be told.
+/// Demoted and promoted again between two heartbeats: no call failed, no connection was closed, and yet the data may be
+/// another primary's. Components that remember what they wrote must be notified.
 #[tokio::test]
-async fn another_history_of_the_data_is_another_epoch() -> Result<()> {
+async fn changed_replication_id_starts_a_new_epoch() -> Result<()> {
     let (redis, other) = (server().await?, server().await?);
     let link = quick_link(&redis).await?;
     let first = epoch_after(&link, 0).await?;

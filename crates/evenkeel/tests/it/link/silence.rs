@@ -4,9 +4,9 @@ use super::harness::{begin, down, epoch_after, link, quick_link, server};
 use anyhow::Result;
 use evenkeel::link::LinkError;
 
-/// The published client kept its one connection to a silent peer through any number of time-outs.
+/// The published client kept its one connection to a silent peer through any number of timeouts.
 #[tokio::test]
-async fn a_silent_server_is_replaced_and_found_again_when_it_wakes() -> Result<()> {
+async fn link_reconnects_after_a_silent_server_wakes() -> Result<()> {
     let mut redis = server().await?;
     let link = quick_link(&redis).await?;
     redis.pause()?;
@@ -21,7 +21,7 @@ async fn a_silent_server_is_replaced_and_found_again_when_it_wakes() -> Result<(
     Ok(())
 }
 
-/// Nobody asks for anything, so only the heartbeat can notice.
+/// There is no traffic, so only the heartbeat can notice.
 #[tokio::test]
 async fn silence_is_noticed_without_traffic() -> Result<()> {
     let mut redis = server().await?;
@@ -33,10 +33,10 @@ async fn silence_is_noticed_without_traffic() -> Result<()> {
     Ok(())
 }
 
-/// One slow command ahead of all others makes many of them time out at once. Replacing the connections then would fail everybody
-/// who still waits, and help nobody: the server is alive, as the probe shows.
+/// One slow command ahead of all others makes many of them time out at once. Replacing the connections then would fail all
+/// waiting callers without any benefit: the server is alive, as the probe shows.
 #[tokio::test]
-async fn a_slow_server_keeps_its_epoch() -> Result<()> {
+async fn slow_server_keeps_its_epoch() -> Result<()> {
     let mut redis = server().await?;
     let url = format!("{}?response_timeout_ms=2000&heartbeat_ms=600000&silent_timeouts_max=3", redis.url());
     let link = link(&url).await?;

@@ -1,5 +1,5 @@
-//! Everything that can happen to a server, while callers do not stop: the link comes back by itself each time, nobody hangs, and
-//! no answer reaches the wrong caller.
+//! Everything that can happen to a server, while callers do not stop: the link recovers by itself each time, no caller
+//! hangs, and no reply reaches the wrong caller.
 
 use super::harness::{cmd, cut, epoch_after, quick_link, server};
 use anyhow::{Context, Result};
@@ -15,7 +15,7 @@ static ECHO: Script = Script::new("echo-1", "return {KEYS[1], ARGV[1]}");
 
 /// Callers at once.
 const CALLERS: u64 = 32;
-/// Many times the response time-out: a call that takes longer hangs.
+/// Many times the response timeout: a call that takes longer hangs.
 const CALL_MAX: Duration = Duration::from_secs(20);
 
 /// What the callers saw.
@@ -39,7 +39,7 @@ impl Seen {
     }
 }
 
-async fn call_until_told(link: Link, seen: Arc<Seen>, caller: u64) -> Result<()> {
+async fn call_until_stopped(link: Link, seen: Arc<Seen>, caller: u64) -> Result<()> {
     let key = format!("caller:{caller}");
     for round in 0.. {
         if seen.stop.load(Relaxed) {
@@ -64,7 +64,7 @@ async fn call_until_told(link: Link, seen: Arc<Seen>, caller: u64) -> Result<()>
             }
             Err(error) => seen.note(&error),
         }
-        // On one thread, callers who fail at once would leave no room for the link to recover.
+        // On one thread, callers that fail at once would leave no room for the link to recover.
         tokio::task::yield_now().await;
     }
     Ok(())
@@ -109,13 +109,13 @@ async fn trouble(redis: &mut Redis, other: &Redis, link: &Link, seen: &Seen) -> 
 }
 
 #[tokio::test]
-async fn the_link_recovers_by_itself_under_load() -> Result<()> {
+async fn link_recovers_under_load() -> Result<()> {
     let (mut redis, other) = (server().await?, server().await?);
     let link = quick_link(&redis).await?;
     let seen = Arc::new(Seen::default());
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..CALLERS {
-        callers.spawn(call_until_told(link.clone(), Arc::clone(&seen), caller));
+        callers.spawn(call_until_stopped(link.clone(), Arc::clone(&seen), caller));
     }
     let troubled = trouble(&mut redis, &other, &link, &seen).await;
     seen.stop.store(true, Relaxed);
@@ -123,7 +123,7 @@ async fn the_link_recovers_by_itself_under_load() -> Result<()> {
         caller??;
     }
     troubled?;
-    // The storm was one: each kind of failure was seen.
+    // The faults were effective: each kind of failure was seen.
     assert!(seen.nothing_sent.load(Relaxed) > 0 && seen.in_doubt.load(Relaxed) > 0);
     Ok(())
 }

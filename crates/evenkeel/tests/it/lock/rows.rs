@@ -3,5 +3,5 @@
 use sqlx::{MySql, Postgres};
 use testkit::conformance::lock::Rows;
 
-testkit::lock_suite!(steps_on_mariadb in Rows::<MySql>::mariadb);
-testkit::lock_suite!(steps_on_postgres in Rows::<Postgres>::postgres);
+testkit::lock_suite!(lock_suite_on_mariadb in Rows::<MySql>::mariadb);
+testkit::lock_suite!(lock_suite_on_postgres in Rows::<Postgres>::postgres);

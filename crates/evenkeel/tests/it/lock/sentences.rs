@@ -7,8 +7,8 @@ use sqlx::{MySql, Pool, Postgres, Sqlite};
 use std::time::Duration;
 use testkit::conformance::exclusive::Served;
 
-/// Rows of names that are used once would stay for ever; a name whose row was deleted must not begin with low fences again.
-async fn pruned_row_locks_come_back_with_a_higher_fence<DB: Served>() {
+/// Rows of names that are used once would stay forever; a name whose row was deleted must not begin with low fences again.
+async fn pruned_row_lock_returns_with_higher_fence<DB: Served>() {
     let database = DB::fresh().await.unwrap();
     let pool = Pool::<DB>::connect(&database.url).await.unwrap();
     migrate(&pool).await.unwrap();
@@ -25,22 +25,23 @@ async fn pruned_row_locks_come_back_with_a_higher_fence<DB: Served>() {
 }
 
 #[tokio::test]
-async fn pruned_row_locks_come_back_with_a_higher_fence_on_sqlite() {
-    pruned_row_locks_come_back_with_a_higher_fence::<Sqlite>().await;
+async fn pruned_row_lock_returns_with_higher_fence_on_sqlite() {
+    pruned_row_lock_returns_with_higher_fence::<Sqlite>().await;
 }
 
 #[tokio::test]
-async fn pruned_row_locks_come_back_with_a_higher_fence_on_mariadb() {
-    pruned_row_locks_come_back_with_a_higher_fence::<MySql>().await;
+async fn pruned_row_lock_returns_with_higher_fence_on_mariadb() {
+    pruned_row_lock_returns_with_higher_fence::<MySql>().await;
 }
 
 #[tokio::test]
-async fn pruned_row_locks_come_back_with_a_higher_fence_on_postgres() {
-    pruned_row_locks_come_back_with_a_higher_fence::<Postgres>().await;
+async fn pruned_row_lock_returns_with_higher_fence_on_postgres() {
+    pruned_row_lock_returns_with_higher_fence::<Postgres>().await;
 }
 
-/// Terms that are silently left out let a program believe that somebody reads its words, or that a lapsed lock cools.
-async fn advisory_locks_refuse_metadata_and_a_lock_delay<DB: Served + AdvisoryDatabase>() {
+/// Terms that are silently ignored let a program believe that its metadata is readable, or that an expired lock has a lock
+/// delay.
+async fn advisory_locks_reject_metadata_and_delay<DB: Served + AdvisoryDatabase>() {
     let database = DB::fresh().await.unwrap();
     let pool = Pool::<DB>::connect(&database.url).await.unwrap();
     let locks = Keel::memory().advisory_locks(&pool);
@@ -52,11 +53,11 @@ async fn advisory_locks_refuse_metadata_and_a_lock_delay<DB: Served + AdvisoryDa
 }
 
 #[tokio::test]
-async fn advisory_locks_refuse_metadata_and_a_lock_delay_on_mariadb() {
-    advisory_locks_refuse_metadata_and_a_lock_delay::<MySql>().await;
+async fn advisory_locks_reject_metadata_and_delay_on_mariadb() {
+    advisory_locks_reject_metadata_and_delay::<MySql>().await;
 }
 
 #[tokio::test]
-async fn advisory_locks_refuse_metadata_and_a_lock_delay_on_postgres() {
-    advisory_locks_refuse_metadata_and_a_lock_delay::<Postgres>().await;
+async fn advisory_locks_reject_metadata_and_delay_on_postgres() {
+    advisory_locks_reject_metadata_and_delay::<Postgres>().await;
 }

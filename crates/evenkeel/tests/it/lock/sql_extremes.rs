@@ -1,7 +1,7 @@
 //! Locks in rows and advisory locks with every term at its extremes, and with names that a database may take for one another.
 
 use super::side::extremes::all_terms;
-use super::side::rig::told;
+use super::side::rig::in_time;
 use evenkeel::Keel;
 use evenkeel::lock::{AdvisoryDatabase, ExclusiveLocks, LockError, LockTerms, Release};
 use evenkeel::sql::migrate;
@@ -38,7 +38,7 @@ async fn everything_at_its_extremes(locks: &dyn ExclusiveLocks) {
 }
 
 async fn row_locks_at_their_extremes<DB: Served>() {
-    told(Box::pin(async {
+    in_time(Box::pin(async {
         let database = DB::fresh().await.unwrap();
         let pool = Pool::<DB>::connect(&database.url).await.unwrap();
         migrate(&pool).await.unwrap();
@@ -53,9 +53,9 @@ async fn row_locks_at_their_extremes<DB: Served>() {
 }
 
 async fn advisory_locks_at_their_extremes<DB: Served + AdvisoryDatabase>() {
-    told(Box::pin(async {
+    in_time(Box::pin(async {
         let database = DB::fresh().await.unwrap();
-        // Each lock has a connection of its own.
+        // Each lock has its own connection.
         let pool = sqlx::pool::PoolOptions::<DB>::new().max_connections(20).connect(&database.url).await.unwrap();
         everything_at_its_extremes(&Keel::memory().advisory_locks(&pool)).await;
     }))
@@ -63,26 +63,26 @@ async fn advisory_locks_at_their_extremes<DB: Served + AdvisoryDatabase>() {
 }
 
 #[tokio::test]
-async fn row_locks_at_their_extremes_are_taken_or_refused_on_sqlite() {
+async fn extreme_row_locks_work_or_are_rejected_on_sqlite() {
     row_locks_at_their_extremes::<Sqlite>().await;
 }
 
 #[tokio::test]
-async fn row_locks_at_their_extremes_are_taken_or_refused_on_mariadb() {
+async fn extreme_row_locks_work_or_are_rejected_on_mariadb() {
     row_locks_at_their_extremes::<MySql>().await;
 }
 
 #[tokio::test]
-async fn row_locks_at_their_extremes_are_taken_or_refused_on_postgres() {
+async fn extreme_row_locks_work_or_are_rejected_on_postgres() {
     row_locks_at_their_extremes::<Postgres>().await;
 }
 
 #[tokio::test]
-async fn advisory_locks_at_their_extremes_are_taken_or_refused_on_mariadb() {
+async fn extreme_advisory_locks_work_or_are_rejected_on_mariadb() {
     advisory_locks_at_their_extremes::<MySql>().await;
 }
 
 #[tokio::test]
-async fn advisory_locks_at_their_extremes_are_taken_or_refused_on_postgres() {
+async fn extreme_advisory_locks_work_or_are_rejected_on_postgres() {
     advisory_locks_at_their_extremes::<Postgres>().await;
 }

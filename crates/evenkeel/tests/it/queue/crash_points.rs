@@ -9,7 +9,7 @@ const POINTS_MIN: usize = 140;
 /// (A5) A process that died between two of its calls left half a job, or an id without a body. Wherever ours dies, a fresh process
 /// finds everything that was accepted, and nothing that was settled or revoked.
 #[tokio::test]
-async fn wherever_a_process_dies_a_fresh_one_loses_nothing() -> Result<()> {
+async fn no_job_is_lost_wherever_a_process_dies() -> Result<()> {
     let points = enumerate(AfterTheCut::Dies).await?;
     println!("{points} cut points, each followed by the process's death");
     assert!(points >= POINTS_MIN, "only {points} cut points");
@@ -19,7 +19,7 @@ async fn wherever_a_process_dies_a_fresh_one_loses_nothing() -> Result<()> {
 /// (asynq) A lost answer could not be asked for again: the task ran twice, or burnt an attempt. Wherever our connection breaks,
 /// repeating the call ends where no break would have ended.
 #[tokio::test]
-async fn wherever_a_connection_breaks_repeating_the_call_changes_nothing() -> Result<()> {
+async fn repeated_call_after_any_lost_connection_changes_nothing() -> Result<()> {
     let points = enumerate(AfterTheCut::Repeats).await?;
     println!("{points} cut points, each followed by the same call again");
     assert!(points >= POINTS_MIN, "only {points} cut points");

@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
-use evenkeel::queue::steps::{Enqueued, Found, Shard, State};
 use evenkeel::queue::topic::Topic;
 use evenkeel::queue::{Handled, JobId, Queue};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Shard, State};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -91,7 +91,7 @@ async fn check(url: &str, old: &Queue<String>, jobs: &BTreeMap<String, JobId>) -
 /// A mover that copies and then deletes runs a job twice when it is killed in between; one that deletes first loses it. Ours is
 /// cut off before every one of its commands and before every answer; the next one ends what it began.
 #[tokio::test]
-async fn wherever_a_mover_is_killed_the_next_one_goes_on() -> Result<()> {
+async fn killed_migration_is_completed_by_the_next_one() -> Result<()> {
     let redis = Redis::start(RedisOptions::new()).await?;
     let proxy = Proxy::start(redis.port(), 1).await?;
     let direct = keel(&redis.url()).await?;
@@ -112,7 +112,7 @@ async fn wherever_a_mover_is_killed_the_next_one_goes_on() -> Result<()> {
                 (number, false) => proxy.cut_before_command(number),
                 (number, true) => proxy.cut_before_reply(number),
             }
-            // Whether it notices or not, it is gone afterwards.
+            // Whether the process notices or not, it is gone afterwards.
             let grown = topic.grow(4).await;
             if number == 0 {
                 ensure!(grown.is_ok(), "{grown:?}");
@@ -134,7 +134,7 @@ async fn wherever_a_mover_is_killed_the_next_one_goes_on() -> Result<()> {
 /// A mover that had fallen asleep before its last word, and woke up when the topic had grown again, set the number of shards back:
 /// from then on half of the jobs were looked for where they were not.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_growth_that_was_overtaken_changes_nothing() -> Result<()> {
+async fn overtaken_growth_changes_nothing() -> Result<()> {
     let redis = Redis::start(RedisOptions::new()).await?;
     let slow = keel(&redis.url()).await?;
     let (mail, jobs) = filled(&slow).await?;
@@ -143,7 +143,7 @@ async fn a_growth_that_was_overtaken_changes_nothing() -> Result<()> {
     let overtaken = mail.topic();
     let grown = overtaken.grow_with(4, |_| {
         looks += 1;
-        // After its last look, before it says so.
+        // After its last check, before it reports that.
         if looks == 4 {
             tokio::task::block_in_place(|| {
                 tokio::runtime::Handle::current().block_on(async {

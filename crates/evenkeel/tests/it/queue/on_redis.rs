@@ -4,11 +4,12 @@ use anyhow::Result;
 use bytes::Bytes;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkError, LinkOptions};
-use evenkeel::queue::job::{JobId, JobSpec, Keep, Unique, UniqueKey};
-use evenkeel::queue::steps::{
+use evenkeel::queue::QueueError;
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{
     Enqueued, ITEMS_MAX, NewJob, Outcome, Put, PutChange, QueueSteps, Redrive, Revoked, State, Verdict, When,
 };
-use evenkeel::queue::{QueueError, RedisQueue};
 use testkit::conformance::queue::{Consumer, World, invariants, job};
 use testkit::servers::{Redis, RedisOptions};
 
@@ -21,10 +22,10 @@ async fn own(options: RedisOptions) -> Result<(Redis, World<RedisQueue>, Link)> 
     Ok((redis, world, link))
 }
 
-/// (A9) A hard-coded prefix collided with others', and lay in another slot of a cluster. Everything begins with the shard's tag,
-/// whatever a caller puts into names; and live work never expires (A2).
+/// (A9) A hard-coded prefix collided with others', and was in another slot of a cluster. Every key begins with the shard's
+/// hash tag, whatever a caller puts into names; and live jobs never expire (A2).
 #[tokio::test]
-async fn every_key_begins_with_the_shards_tag() -> Result<()> {
+async fn every_key_begins_with_the_shard_hash_tag() -> Result<()> {
     let (redis, world, link) = own(RedisOptions::new()).await?;
     let tricky = JobId::named(b"{other}:slot}*?[a]\r\n");
     let unique = Some(Unique { key: UniqueKey::new(b"}{"), window_ms: 60_000 });
@@ -49,9 +50,9 @@ async fn every_key_begins_with_the_shards_tag() -> Result<()> {
     invariants::check(&link, &world.shard).await
 }
 
-/// (A3) An id whose body was gone kept its slot for ever, until the consumer fetched nothing any more.
+/// (A3) An id whose body was gone kept its slot forever, until the consumer fetched nothing any more.
 #[tokio::test]
-async fn an_id_without_a_body_costs_no_slot() -> Result<()> {
+async fn id_without_a_body_takes_no_slot() -> Result<()> {
     let (redis, world, _link) = own(RedisOptions::new()).await?;
     world.given(&[job("a"), job("b"), job("c")]).await?;
     let mut consumer = Consumer::default();
@@ -73,7 +74,7 @@ async fn an_id_without_a_body_costs_no_slot() -> Result<()> {
 
 /// (A5, asynq #1051) Half-written jobs, and scripts that failed in the middle. A full Redis takes nothing in, and everything out.
 #[tokio::test]
-async fn a_full_redis_can_be_drained() -> Result<()> {
+async fn full_redis_can_be_drained() -> Result<()> {
     let (redis, world, link) = own(RedisOptions::new()).await?;
     let names: Vec<String> = (0..20).map(|number| format!("job {number:02}")).collect();
     let jobs: Vec<NewJob> = names.iter().map(|name| job(name)).collect();
@@ -90,7 +91,7 @@ async fn a_full_redis_can_be_drained() -> Result<()> {
     };
     assert!(refused.as_ref().is_err_and(oom), "{refused:?}");
     assert_eq!(world.queue.job(&world.shard, job("more").id).await?, None);
-    assert!(world.beat(&consumer, leased[0].receipt, true).await?);
+    assert!(world.heartbeat(&consumer, leased[0].receipt, true).await?);
     assert_eq!(world.settle(&mut consumer, leased[0].receipt, Outcome::Done).await?, Verdict::Settled);
     assert_eq!(world.fail(&mut consumer, leased[1].receipt, 0).await?, Verdict::Settled);
     assert_eq!(world.queue.revoke(&world.shard, &[job("job 10").id]).await?, [Revoked::Revoked]);
@@ -118,9 +119,9 @@ async fn a_full_redis_can_be_drained() -> Result<()> {
     Ok(())
 }
 
-/// Somebody flushed the server's scripts: nothing of the call was executed, and the link sends them again.
+/// An operator flushed the server's scripts: nothing of the call was executed, and the link sends the scripts again.
 #[tokio::test]
-async fn a_script_flush_is_not_noticed() -> Result<()> {
+async fn queue_survives_script_flush() -> Result<()> {
     let (redis, world, _link) = own(RedisOptions::new()).await?;
     world.given(&[job("a")]).await?;
     redis.command::<()>(&["SCRIPT", "FLUSH"]).await?;
@@ -131,7 +132,7 @@ async fn a_script_flush_is_not_noticed() -> Result<()> {
 
 /// Peers take 499 to 823 bytes for a waiting job with a 100-byte body (docs/spec/queue.md says what ours is made of).
 #[tokio::test]
-async fn a_waiting_job_takes_at_most_420_bytes() -> Result<()> {
+async fn waiting_job_takes_at_most_420_bytes() -> Result<()> {
     const JOBS: usize = 20_000;
     let (redis, world, _link) = own(RedisOptions::new()).await?;
     let used = async || -> Result<usize> {

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::queue::RetryDelay;
-use evenkeel::queue::job::{
+use evenkeel_protocol::queue::job::{
     ErrorClass, ErrorNote, Job, JobId, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey,
 };
-use evenkeel::queue::record::{HEADER_BYTES, Record, encode_job, encoded_len};
+use evenkeel_protocol::queue::record::{HEADER_BYTES, Record, encode_job, encoded_len};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -98,14 +98,14 @@ fn job() -> impl Strategy<Value = Job> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(job in job()) {
+    fn encoded_value_decodes_to_itself(job in job()) {
         let raw = encode_job(&job);
         prop_assert_eq!(raw.len(), encoded_len(&job));
         prop_assert_eq!(Record::decode(&raw), Ok(Record::Live(Box::new(job))));
     }
 
     #[test]
-    fn any_bytes_are_answered(mut raw in vec(any::<u8>(), 0..200), format in 0..4_u8) {
+    fn decoder_handles_arbitrary_bytes(mut raw in vec(any::<u8>(), 0..200), format in 0..4_u8) {
         if let Some(first) = raw.first_mut() {
             *first = format;
         }
@@ -117,24 +117,24 @@ proptest! {
     }
 
     #[test]
-    fn a_record_cut_inside_its_head_is_refused(job in job(), cut in 0..HEADER_BYTES) {
+    fn truncated_record_is_rejected(job in job(), cut in 0..HEADER_BYTES) {
         prop_assert!(Record::decode(&encode_job(&job).slice(..cut)).is_err());
     }
 
     #[test]
-    fn ids_are_read_as_they_are_shown(id in any::<[u8; 16]>()) {
+    fn displayed_id_parses_to_itself(id in any::<[u8; 16]>()) {
         prop_assert_eq!(JobId(id).to_string().parse(), Ok(JobId(id)));
     }
 }
 
 #[test]
-fn a_plain_job_adds_forty_bytes_to_its_body() {
+fn record_adds_forty_bytes_to_the_body() {
     let job = Job::accepted(JobSpec::new(Bytes::from(vec![7; 100])), 1, 2);
     assert_eq!(encode_job(&job).len(), 140);
 }
 
 #[test]
-fn generated_ids_sort_by_the_time_they_were_made_at() {
+fn generated_ids_sort_by_their_time() {
     let ids: Vec<JobId> = (0..100).map(|step| JobId::generate(1_700_000_000_000 + step)).collect();
     assert!(ids.is_sorted());
     assert!(ids.windows(2).all(|pair| pair[0] != pair[1]));
@@ -143,7 +143,7 @@ fn generated_ids_sort_by_the_time_they_were_made_at() {
 }
 
 #[test]
-fn a_callers_name_is_hashed_whole() {
+fn job_name_is_hashed_whole() {
     assert_eq!(JobId::named(b"welcome/{42}"), JobId::named(b"welcome/{42}"));
     assert_ne!(JobId::named(b"welcome/{42}"), JobId::named(b"welcome/{43}"));
     assert_ne!(JobId::named(b"k"), JobId::of_unique_key(b"k"));

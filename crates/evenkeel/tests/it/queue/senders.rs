@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use evenkeel::link::LinkError;
-use evenkeel::queue::steps::{Enqueued, NewJob, QueueSteps};
-use evenkeel::queue::{QueueError, RedisQueue};
+use evenkeel::queue::QueueError;
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::steps::{Enqueued, NewJob, QueueSteps};
 use futures_util::future::{join_all, poll_fn};
 use std::task::Poll;
 use testkit::conformance::queue::{World, job};
@@ -28,7 +29,7 @@ async fn scripts_run(redis: &Redis) -> Result<u64> {
 }
 
 #[tokio::test]
-async fn each_sender_gets_its_own_answer_and_they_share_calls() -> Result<()> {
+async fn senders_share_calls_and_get_their_own_results() -> Result<()> {
     let (redis, world) = world().await?;
     let jobs = jobs(200);
     world.given(&jobs[..50]).await?;
@@ -44,9 +45,9 @@ async fn each_sender_gets_its_own_answer_and_they_share_calls() -> Result<()> {
     Ok(())
 }
 
-/// A sender that went away before its call began has sent nothing; those who waited beside it are answered all the same.
+/// A sender dropped before its call began has sent nothing; those that waited next to it get their results all the same.
 #[tokio::test]
-async fn a_sender_that_went_away_in_time_sends_nothing() -> Result<()> {
+async fn sender_dropped_before_its_call_sends_nothing() -> Result<()> {
     let (_redis, world) = world().await?;
     let jobs = jobs(5);
     let send = |number: usize| Box::pin(world.queue.enqueue(&world.shard, &jobs[number..=number]));
@@ -66,9 +67,9 @@ async fn a_sender_that_went_away_in_time_sends_nothing() -> Result<()> {
     Ok(())
 }
 
-/// The first sender's end is not the end of the calls of those that waited for it.
+/// The first sender's end does not end the calls of the waiting ones.
 #[tokio::test]
-async fn who_waits_is_answered_though_those_before_went_away() -> Result<()> {
+async fn waiting_sender_completes_after_earlier_ones_dropped() -> Result<()> {
     let (_redis, world) = world().await?;
     let jobs = jobs(3);
     let send = |number: usize| Box::pin(world.queue.enqueue(&world.shard, &jobs[number..=number]));
@@ -85,20 +86,20 @@ async fn who_waits_is_answered_though_those_before_went_away() -> Result<()> {
     Ok(())
 }
 
-/// A Redis that stands still must not fill the memory of those who send.
+/// A Redis that does not respond must not fill the memory of its senders.
 #[tokio::test]
-async fn one_sender_too_many_is_turned_away() -> Result<()> {
+async fn sender_above_the_limit_is_rejected() -> Result<()> {
     const ROOM: usize = 10_000;
     let (mut redis, world) = world().await?;
     redis.pause()?;
-    // Two calls are on their way; so many wait for the next.
+    // Two calls are in flight; this many wait for the next.
     let jobs = jobs(2 + ROOM + 1);
     let mut sends: Vec<_> =
         jobs.iter().map(|job| Box::pin(world.queue.enqueue(&world.shard, std::slice::from_ref(job)))).collect();
     let mut last = sends.pop().expect("there are many");
     let turned_away = poll_fn(|context| {
         for send in &mut sends {
-            assert!(send.as_mut().poll(context).is_pending(), "the server stands still");
+            assert!(send.as_mut().poll(context).is_pending(), "the server does not respond");
         }
         last.as_mut().poll(context)
     });

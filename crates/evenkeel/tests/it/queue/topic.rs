@@ -3,13 +3,14 @@
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use evenkeel::Keel;
-use evenkeel::queue::job::{JobId, Priority};
-use evenkeel::queue::steps::{
-    Found, Outcome, QueueSteps, Rescheduled, Revoked, SettleAndClaim, Settled, Shard, State, When,
-};
+use evenkeel::queue::QueueError;
 use evenkeel::queue::topic::alert::{AlertKind, AlertLimits, Watch};
 use evenkeel::queue::topic::{Filter, NewTopicJob, Place, Topic};
-use evenkeel::queue::{QueueError, RedisQueue};
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::job::{JobId, Priority};
+use evenkeel_protocol::queue::steps::{
+    Found, Outcome, QueueSteps, Rescheduled, Revoked, SettleAndClaim, Settled, Shard, State, When,
+};
 use std::collections::BTreeSet;
 use testkit::conformance::queue::{Consumer, job};
 use testkit::park::{self, SharedRedis};
@@ -17,7 +18,7 @@ use testkit::park::{self, SharedRedis};
 const SHARDS: u16 = 3;
 const HOUR_MS: u64 = 3_600_000;
 
-/// A topic over three shards in a keel of its own.
+/// A topic over three shards in its own keel.
 async fn opened(keel: &Keel) -> Result<Topic> {
     keel.queue::<String>("mail").shards(SHARDS).build().await?;
     Ok(keel.topic("mail").await?)
@@ -49,7 +50,7 @@ async fn given(topic: &Topic, count: usize) -> Result<Vec<JobId>> {
     Ok(ids)
 }
 
-/// Every page of a place, `limit` jobs each.
+/// Every page of one place, `limit` jobs each.
 async fn pages(topic: &Topic, limit: usize) -> Result<Vec<JobId>> {
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
@@ -71,7 +72,7 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     assert_eq!(topic.stats().await?.total.waiting(), 20);
 
     let again = topic.add(new("job 3", When::In(0))).await?;
-    assert_eq!(again, (ids[3], evenkeel::queue::steps::Enqueued::Duplicate));
+    assert_eq!(again, (ids[3], evenkeel_protocol::queue::steps::Enqueued::Duplicate));
     let revoked = topic.revoke(&[ids[5], job("unknown").id, ids[0]]).await?;
     assert_eq!(revoked, [Revoked::Revoked, Revoked::Unknown, Revoked::Revoked], "in the order of the call");
     assert_eq!(topic.reschedule(ids[7], When::In(60_000)).await?, Rescheduled::Changed);
@@ -96,18 +97,18 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
 }
 
 #[tokio::test]
-async fn waiting_jobs_are_operated_in_memory() -> Result<()> {
+async fn operators_manage_waiting_jobs_in_memory() -> Result<()> {
     waiting_jobs_are_operated(&opened(&Keel::memory()).await?).await
 }
 
 #[tokio::test]
-async fn waiting_jobs_are_operated_on_redis() -> Result<()> {
+async fn operators_manage_waiting_jobs_on_redis() -> Result<()> {
     let (_redis, _keel, topic) = on_redis().await?;
     waiting_jobs_are_operated(&topic).await
 }
 
 #[tokio::test]
-async fn a_topic_nobody_opened_is_unknown() -> Result<()> {
+async fn unopened_topic_is_unknown() -> Result<()> {
     let keel = Keel::memory();
     let unknown = keel.topic("mail").await;
     assert!(matches!(unknown, Err(QueueError::UnknownTopic { .. })), "{unknown:?}");
@@ -157,10 +158,10 @@ async fn letters(keel: &Keel, topic: &Topic) -> Result<Vec<JobId>> {
     Ok(ids)
 }
 
-/// A redrive that was asked for twice, or broke off in the middle and was started again, ran every letter twice. The same name
-/// goes on, by the filter it began with, and takes nothing twice.
+/// A redrive that was requested twice, or was interrupted and started again, ran every letter twice. The same name
+/// continues, with its first filter, and takes no letter twice.
 #[tokio::test]
-async fn a_redrive_goes_on_under_its_name() -> Result<()> {
+async fn redrive_resumes_under_its_name() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
     letters(&keel, &topic).await?;
     let filter = Filter { error_contains: Some("no route".to_owned()), ..Filter::default() };
@@ -182,9 +183,9 @@ async fn a_redrive_goes_on_under_its_name() -> Result<()> {
     Ok(())
 }
 
-/// A thousand letters that come back in one second bring down what had just recovered.
+/// A thousand letters that return in one second bring down a service that had just recovered.
 #[tokio::test]
-async fn a_redrive_with_a_rate_spreads_its_letters() -> Result<()> {
+async fn redrive_with_a_rate_spreads_its_letters() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
     let ids = letters(&keel, &topic).await?;
     let before = topic.stats().await?.total.now;
@@ -197,9 +198,9 @@ async fn a_redrive_with_a_rate_spreads_its_letters() -> Result<()> {
     Ok(())
 }
 
-/// An alert that is raised at every look is soon not read any more; one that is never taken back, neither.
+/// An alert that is repeated at every poll is soon ignored; so is one that is never cleared.
 #[tokio::test]
-async fn alerts_are_raised_and_taken_back_once() -> Result<()> {
+async fn alerts_are_raised_and_cleared_once() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
     let limits = AlertLimits {
         backlog_max: Some(3),
@@ -221,7 +222,7 @@ async fn alerts_are_raised_and_taken_back_once() -> Result<()> {
     assert_eq!(kinds(&watch.look().await?), [(AlertKind::Backlog, true), (AlertKind::Idle, true)]);
     assert_eq!(watch.look().await?, [], "said once");
 
-    // Two answers, two that go on running; a millisecond passes while they do.
+    // Two outcomes, two jobs that keep running; a millisecond passes meanwhile.
     let fate = |body: &[u8]| (body.last()? % 2 == 0).then(|| Outcome::Dead { reason: Bytes::new() });
     consume(&keel, fate).await?;
     let (queue, shards) = by_hand(&keel)?;
@@ -248,7 +249,7 @@ async fn alerts_are_raised_and_taken_back_once() -> Result<()> {
 
 /// A record that this program cannot read (a newer one wrote it) hid the whole page.
 #[tokio::test]
-async fn an_unreadable_record_does_not_hide_the_others() -> Result<()> {
+async fn unreadable_record_does_not_hide_others() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
     let ids = given(&topic, 3).await?;
     let (_, shards) = by_hand(&keel)?;

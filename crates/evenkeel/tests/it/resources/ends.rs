@@ -38,18 +38,18 @@ macro_rules! on_both {
 }
 
 on_both! {
-    a_keel_that_did_nothing_keeps_nothing
-    a_lock_that_was_released_keeps_nothing
-    a_lock_that_was_dropped_keeps_nothing
-    an_acquisition_that_was_dropped_keeps_nothing
-    shared_locks_keep_nothing
-    a_cache_with_a_near_cache_keeps_nothing
-    a_thousand_caches_run_as_many_tasks_as_one
-    a_queue_with_a_consumer_keeps_nothing
-    a_consumer_that_was_dropped_keeps_nothing
-    a_unit_of_work_and_a_relay_keep_nothing
-    locks_in_rows_keep_nothing
-    all_together_keep_nothing
+    dropped_idle_keel_frees_everything
+    released_lock_frees_everything
+    dropped_lock_frees_everything
+    dropped_acquisition_frees_everything
+    dropped_shared_locks_free_everything
+    dropped_near_cache_frees_everything
+    thousand_caches_run_as_many_tasks_as_one
+    dropped_queue_with_a_consumer_frees_everything
+    dropped_consumer_frees_everything
+    dropped_work_and_relay_free_everything
+    dropped_row_locks_free_everything
+    dropped_capabilities_together_free_everything
 }
 
 async fn server() -> Redis {
@@ -78,7 +78,7 @@ async fn at_rest() -> (usize, usize) {
 
 /// Waits until as much is held as `before`, and no client is connected any more.
 async fn until_held(before: (usize, usize), redis: Option<&Redis>) {
-    let given_back = eventually("tasks and descriptors are given back", async || (held() == before).then_some(()));
+    let given_back = eventually("tasks and descriptors are freed", async || (held() == before).then_some(()));
     let given_back = given_back.await;
     assert!(given_back.is_ok(), "tasks and descriptors: {before:?} before, {:?} after", held());
     let Some(redis) = redis else { return };
@@ -96,21 +96,21 @@ async fn all_is_given_back<F: Future<Output = ()>>(redis: Option<&Redis>, story:
     until_held(before, redis).await;
 }
 
-async fn a_keel_that_did_nothing_keeps_nothing(keel: Keel) {
+async fn dropped_idle_keel_frees_everything(keel: Keel) {
     assert!(keel.spool().is_none());
 }
 
-async fn a_lock_that_was_released_keeps_nothing(keel: Keel) {
+async fn released_lock_frees_everything(keel: Keel) {
     keel.lock("stock/42").acquire().await.unwrap().release().await.unwrap();
 }
 
-async fn a_lock_that_was_dropped_keeps_nothing(keel: Keel) {
+async fn dropped_lock_frees_everything(keel: Keel) {
     let guard = keel.lock("stock/42").acquire().await.unwrap();
     drop(keel);
     drop(guard);
 }
 
-async fn an_acquisition_that_was_dropped_keeps_nothing(keel: Keel) {
+async fn dropped_acquisition_frees_everything(keel: Keel) {
     let _guard = keel.lock("stock/42").acquire().await.unwrap();
     let waiting = keel.lock("stock/42").wait(Wait::Forever).acquire();
     assert!(tokio::time::timeout(Duration::from_millis(20), waiting).await.is_err());
@@ -119,7 +119,7 @@ async fn an_acquisition_that_was_dropped_keeps_nothing(keel: Keel) {
     assert!(tokio::time::timeout(Duration::from_millis(20), waiting).await.is_err());
 }
 
-async fn shared_locks_keep_nothing(keel: Keel) {
+async fn dropped_shared_locks_free_everything(keel: Keel) {
     let prices = keel.rw_lock("prices");
     let (_one, two) = (prices.read().acquire().await.unwrap(), prices.read().acquire().await.unwrap());
     two.release().await.unwrap();
@@ -128,7 +128,7 @@ async fn shared_locks_keep_nothing(keel: Keel) {
     permits.release().await.unwrap();
 }
 
-async fn a_cache_with_a_near_cache_keeps_nothing(keel: Keel) {
+async fn dropped_near_cache_frees_everything(keel: Keel) {
     let users = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).near(100).build().unwrap();
     for freshness in [Freshness::Eventual, Freshness::Fresh] {
         let found = users.get_with(&42, freshness, |_| async { Ok::<_, Infallible>(Some("Ada".to_owned())) }).await;
@@ -138,7 +138,7 @@ async fn a_cache_with_a_near_cache_keeps_nothing(keel: Keel) {
 }
 
 /// A cache for each of many tenants.
-async fn a_thousand_caches_run_as_many_tasks_as_one(keel: Keel) {
+async fn thousand_caches_run_as_many_tasks_as_one(keel: Keel) {
     let open = async |tenant: u32| {
         let rows =
             keel.cache::<u64, String>(&format!("tenant-{tenant}")).ttl(Duration::from_secs(600)).build().unwrap();
@@ -159,7 +159,7 @@ async fn a_thousand_caches_run_as_many_tasks_as_one(keel: Keel) {
     assert!(as_many.is_ok(), "{with_one} tasks with one cache, {} with a thousand", tasks());
 }
 
-async fn a_queue_with_a_consumer_keeps_nothing(keel: Keel) {
+async fn dropped_queue_with_a_consumer_frees_everything(keel: Keel) {
     let mail = keel.queue::<String>("mail").build().await.unwrap();
     mail.now(&"welcome".to_owned()).await.unwrap();
     let sent = Arc::new(Notify::new());
@@ -171,7 +171,7 @@ async fn a_queue_with_a_consumer_keeps_nothing(keel: Keel) {
     consumer.run(sent.notified()).await.unwrap();
 }
 
-async fn a_consumer_that_was_dropped_keeps_nothing(keel: Keel) {
+async fn dropped_consumer_frees_everything(keel: Keel) {
     let mail = keel.queue::<String>("mail").build().await.unwrap();
     let heard = Arc::new(Notify::new());
     let notify = Arc::clone(&heard);
@@ -192,7 +192,7 @@ async fn pool() -> SqlitePool {
     pool
 }
 
-async fn a_unit_of_work_and_a_relay_keep_nothing(keel: Keel) {
+async fn dropped_work_and_relay_free_everything(keel: Keel) {
     let pool = pool().await;
     let mail = keel.queue::<String>("mail").build().await.unwrap();
     let relay = keel.relay(&pool).sinks(Sinks::to(StreamSink::new(&keel))).build();
@@ -208,7 +208,7 @@ async fn a_unit_of_work_and_a_relay_keep_nothing(keel: Keel) {
     pool.close().await;
 }
 
-async fn locks_in_rows_keep_nothing(keel: Keel) {
+async fn dropped_row_locks_free_everything(keel: Keel) {
     let pool = pool().await;
     let locks = keel.row_locks(&pool);
     drop(locks.lock("stock/42").acquire().await.unwrap());
@@ -216,15 +216,15 @@ async fn locks_in_rows_keep_nothing(keel: Keel) {
     pool.close().await;
 }
 
-async fn all_together_keep_nothing(keel: Keel) {
-    shared_locks_keep_nothing(keel.clone()).await;
-    a_cache_with_a_near_cache_keeps_nothing(keel.clone()).await;
-    a_queue_with_a_consumer_keeps_nothing(keel.clone()).await;
-    a_lock_that_was_dropped_keeps_nothing(keel).await;
+async fn dropped_capabilities_together_free_everything(keel: Keel) {
+    dropped_shared_locks_free_everything(keel.clone()).await;
+    dropped_near_cache_frees_everything(keel.clone()).await;
+    dropped_queue_with_a_consumer_frees_everything(keel.clone()).await;
+    dropped_lock_frees_everything(keel).await;
 }
 
 #[tokio::test]
-async fn a_keel_with_a_spool_keeps_nothing() {
+async fn dropped_keel_with_a_spool_frees_everything() {
     let redis = server().await;
     let story = async || {
         let folder = tempfile::tempdir().unwrap();
@@ -239,7 +239,7 @@ async fn a_keel_with_a_spool_keeps_nothing() {
 }
 
 #[tokio::test]
-async fn a_redlock_keeps_nothing() {
+async fn dropped_redlock_frees_everything() {
     let redis = [server().await, server().await, server().await];
     let urls: Vec<String> = redis.iter().map(Redis::url).collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();

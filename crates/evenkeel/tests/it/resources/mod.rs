@@ -1,3 +1,3 @@
-//! What a program holds through a keel, and that all of it is given back with the last handle.
+//! What a program holds through a keel, and that all of it is freed with the last handle.
 
 mod ends;

@@ -1,4 +1,4 @@
-//! A process is killed at every point of its work; whatever it was told to be kept is handed out by the next one.
+//! A process is killed at every point of its work; the next process hands out every record whose append was acknowledged.
 
 use super::{TOPIC, numbers, write};
 use evenkeel::spool::{Fsync, Spool, SpoolOptions};
@@ -27,13 +27,13 @@ fn tiny() -> SpoolOptions {
 }
 
 #[tokio::test]
-async fn wherever_the_process_dies_what_was_acknowledged_is_handed_out() {
+async fn acknowledged_records_survive_any_process_death() {
     for point in POINTS {
         let folder = tempfile::tempdir().unwrap();
         let mut process = Worker::start_with("spool::crashes::appender", &[("EVENKEEL_CRASH_AT", *point)]).unwrap();
         process.say(folder.path()).unwrap();
         let (mut kept, mut tried, mut maybe_done) = (HashSet::new(), HashSet::new(), HashSet::new());
-        // It ends by the signal, so its words do.
+        // It ends by the signal, and so does its output.
         while let Ok((what, number)) = process.hear::<(String, u32)>().await {
             assert_ne!(what, "survived", "{point} was never reached");
             match &*what {
@@ -55,7 +55,7 @@ async fn wherever_the_process_dies_what_was_acknowledged_is_handed_out() {
 }
 
 #[tokio::test]
-#[ignore = "a worker of `wherever_the_process_dies_what_was_acknowledged_is_handed_out`"]
+#[ignore = "a worker of `acknowledged_records_survive_any_process_death`"]
 async fn appender() {
     let Some(mut station) = Station::open().unwrap() else { return };
     let dir: PathBuf = station.hear().await.unwrap();

@@ -1,4 +1,5 @@
-//! What a crash leaves half written is cut off; any other damage is told with its place, and nothing is changed.
+//! A record that a crash left half written is truncated; any other damage is an error with its position, and nothing is
+//! changed.
 
 use super::{numbers, open, small, write};
 use evenkeel::spool::format::{FRAME_HEADER_BYTES, HEADER_BYTES};
@@ -35,7 +36,7 @@ fn places(bytes: &[u8]) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn a_file_cut_at_any_byte_of_its_last_record_loses_that_record_alone() {
+async fn truncated_last_record_is_the_only_one_lost() {
     let folder = tempfile::tempdir().unwrap();
     let files = filled(folder.path(), 3).await;
     let [file] = files.as_slice() else { panic!("one segment: {files:?}") };
@@ -55,7 +56,7 @@ async fn a_file_cut_at_any_byte_of_its_last_record_loses_that_record_alone() {
 }
 
 #[tokio::test]
-async fn a_damaged_record_is_an_error_that_names_its_place() {
+async fn damaged_record_is_an_error_with_its_position() {
     let folder = tempfile::tempdir().unwrap();
     let files = filled(folder.path(), 3).await;
     let whole = fs::read(&files[0]).unwrap();
@@ -76,7 +77,7 @@ async fn a_damaged_record_is_an_error_that_names_its_place() {
 }
 
 #[tokio::test]
-async fn a_segment_that_is_missing_or_cut_before_the_last_one_is_an_error() {
+async fn missing_or_truncated_earlier_segment_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let files = filled(folder.path(), 30).await;
     assert!(files.len() >= 4, "{files:?}");

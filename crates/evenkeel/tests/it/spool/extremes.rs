@@ -27,7 +27,7 @@ fn all() -> Vec<(String, bool, SpoolOptions)> {
 }
 
 #[tokio::test]
-async fn spool_with_extreme_settings_keeps_what_it_acknowledged() {
+async fn spool_with_extreme_settings_keeps_acknowledged_records() {
     for (what, works, options) in all() {
         let folder = tempfile::tempdir().unwrap();
         match Spool::open(folder.path(), options.clone()).await {
@@ -49,9 +49,9 @@ async fn spool_with_extreme_settings_keeps_what_it_acknowledged() {
     }
 }
 
-/// A caller that waits for ever for room has it as soon as something is done.
+/// A caller that waits forever for space gets it as soon as a record is done.
 #[tokio::test]
-async fn caller_with_extreme_patience_is_let_in_when_there_is_room() {
+async fn endless_wait_ends_when_the_spool_has_room() {
     for span in spans() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::open(folder.path(), small().bytes_max(256).when_full(WhenFull::Block(span))).await.unwrap();

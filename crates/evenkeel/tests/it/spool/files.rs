@@ -1,4 +1,4 @@
-//! What is written down is there for the next one who opens the folder, within bounds.
+//! Appended records are there for the next process that opens the folder, within bounds.
 
 use super::{TOPIC, delete, numbers, open, small, write};
 use evenkeel::Keel;
@@ -7,7 +7,7 @@ use evenkeel::spool::{Fsync, Obligation, Spool, SpoolError, SpoolOptions, WhenFu
 use std::time::Duration;
 
 #[tokio::test]
-async fn what_was_kept_is_handed_out_after_a_restart_deletes_first_and_done_ones_never() {
+async fn restart_returns_pending_records_deletes_first() {
     let folder = tempfile::tempdir().unwrap();
     let spool = open(folder.path()).await;
     let first = spool.append(write(1)).await.unwrap();
@@ -31,7 +31,7 @@ async fn what_was_kept_is_handed_out_after_a_restart_deletes_first_and_done_ones
 }
 
 #[tokio::test]
-async fn an_acknowledged_obligation_is_on_the_disk() {
+async fn acknowledged_record_is_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::open(folder.path(), small().bytes_max(1 << 20).fsync(Fsync::Always)).await.unwrap();
     for number in 1..=3 {
@@ -41,7 +41,7 @@ async fn an_acknowledged_obligation_is_on_the_disk() {
 }
 
 #[tokio::test]
-async fn with_an_interval_the_disk_follows_that_much_later() {
+async fn sync_interval_delays_the_sync() {
     let folder = tempfile::tempdir().unwrap();
     let clock = TestClock::default();
     let options = small().fsync(Fsync::Every(Duration::from_secs(1)));
@@ -56,7 +56,7 @@ async fn with_an_interval_the_disk_follows_that_much_later() {
 }
 
 #[tokio::test]
-async fn a_folder_has_one_owner() {
+async fn folder_has_one_owner() {
     let folder = tempfile::tempdir().unwrap();
     let spool = open(folder.path()).await;
     let refused = Spool::open(folder.path(), small()).await.unwrap_err();
@@ -67,7 +67,7 @@ async fn a_folder_has_one_owner() {
 }
 
 #[tokio::test]
-async fn a_full_spool_refuses_and_says_how_full_it_is() {
+async fn full_spool_rejects_with_its_size() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::open(folder.path(), small().bytes_max(256)).await.unwrap();
     let mut kept = Vec::new();
@@ -87,7 +87,7 @@ async fn a_full_spool_refuses_and_says_how_full_it_is() {
 }
 
 #[tokio::test]
-async fn a_caller_that_may_wait_gets_room_when_there_is_some() {
+async fn waiting_caller_is_admitted_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let patient = small().bytes_max(256).when_full(WhenFull::Block(Duration::from_secs(600)));
     let clock = TestClock::default();
@@ -116,7 +116,7 @@ async fn a_caller_that_may_wait_gets_room_when_there_is_some() {
 
 /// During an outage a hot row is invalidated over and over. It must not push everything else out.
 #[tokio::test]
-async fn a_key_that_is_deleted_over_and_over_takes_the_room_of_one() {
+async fn repeated_deletes_of_a_key_take_the_space_of_one() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::open(folder.path(), small().bytes_max(256)).await.unwrap();
     for _ in 0..50 {
@@ -130,7 +130,7 @@ async fn a_key_that_is_deleted_over_and_over_takes_the_room_of_one() {
 
 /// Segments go oldest first, so one old obligation would hold all that follows: it is copied to the end.
 #[tokio::test]
-async fn an_old_obligation_does_not_hold_the_files_of_all_that_came_after_it() {
+async fn old_record_does_not_hold_later_segments() {
     let folder = tempfile::tempdir().unwrap();
     let options = || small().bytes_max(512);
     let spool = Spool::open(folder.path(), options()).await.unwrap();
@@ -151,9 +151,9 @@ async fn an_old_obligation_does_not_hold_the_files_of_all_that_came_after_it() {
     assert_eq!(numbers(&spool), [1]);
 }
 
-/// A segment's marks speak of older segments: were it gone before them, what is done would be handed out again.
+/// A segment's marks refer to older segments: if it were removed before them, completed records would be handed out again.
 #[tokio::test]
-async fn what_is_done_stays_done_whichever_segments_go() {
+async fn completed_record_stays_completed_as_segments_go() {
     let folder = tempfile::tempdir().unwrap();
     let spool = open(folder.path()).await;
     let keeper = spool.append(write(1)).await.unwrap();
@@ -179,7 +179,7 @@ async fn what_is_done_stays_done_whichever_segments_go() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused_with_one_sentence() {
+async fn invalid_spool_settings_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [
         (SpoolOptions::default().segment_bytes(10), "segment_bytes"),

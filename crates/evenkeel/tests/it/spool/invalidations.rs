@@ -1,4 +1,4 @@
-//! C7 with a spool: an invalidation that Redis does not take outlives the process that owes it.
+//! C7 with a spool: an invalidation that Redis does not accept outlives its process.
 
 use evenkeel::cache::{Cache, CacheError, Invalidated, Tier};
 use evenkeel::spool::{Obligation, Spool, SpoolOptions};
@@ -35,19 +35,19 @@ async fn read(rows: &Rows, key: u64, text: &str) -> (String, Tier) {
     (found.value.unwrap().to_string(), found.tier)
 }
 
-fn owed(keel: &Keel) -> usize {
+fn pending(keel: &Keel) -> usize {
     keel.spool().unwrap().stats().obligations
 }
 
-/// Waits until Redis has taken what was owed to it.
-async fn until_nothing_is_owed(keel: &Keel) {
-    eventually_within(Duration::from_secs(20), "nothing is owed", async || (owed(keel) == 0).then_some(()))
+/// Waits until Redis has accepted all pending invalidations.
+async fn until_nothing_pending(keel: &Keel) {
+    eventually_within(Duration::from_secs(20), "nothing is pending", async || (pending(keel) == 0).then_some(()))
         .await
         .unwrap();
 }
 
 #[tokio::test]
-async fn an_invalidation_that_redis_does_not_take_is_deferred_and_driven_when_it_is_back() {
+async fn unsent_invalidation_is_deferred_and_replayed() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let keel = keel(&redis.url(), folder.path()).await;
@@ -55,15 +55,15 @@ async fn an_invalidation_that_redis_does_not_take_is_deferred_and_driven_when_it
     read(&rows, 1, "old").await;
     read(&rows, 2, "old").await;
     assert_eq!(rows.invalidate(&3).await.unwrap(), Invalidated::Done);
-    assert_eq!(owed(&keel), 0, "what Redis takes never touches the file");
+    assert_eq!(pending(&keel), 0, "what Redis takes never touches the file");
     redis.pause().unwrap();
     assert_eq!(rows.invalidate(&1).await.unwrap(), Invalidated::Deferred);
     assert_eq!(rows.invalidate_many(&[1, 2]).await.unwrap(), Invalidated::Deferred);
     assert_eq!(rows.purge(&2).await.unwrap(), Invalidated::Deferred);
-    assert_eq!(owed(&keel), 2, "one for each key");
+    assert_eq!(pending(&keel), 2, "one for each key");
     assert_eq!(read(&rows, 1, "new").await, ("new".to_owned(), Tier::Loader));
     redis.resume().unwrap();
-    until_nothing_is_owed(&keel).await;
+    until_nothing_pending(&keel).await;
     let elsewhere = Keel::connect(&redis.url()).await.unwrap();
     for key in [1, 2] {
         assert_eq!(read(&self::rows(&elsewhere), key, "new").await.0, "new");
@@ -76,15 +76,16 @@ struct Open {
     dir: PathBuf,
 }
 
-/// The process that owes it is killed, and Redis comes back later: the next process does it, though nobody tells it to.
+/// The process with the pending invalidation is killed, and Redis returns later: the next process replays it without being
+/// asked.
 #[tokio::test]
-async fn an_invalidation_whose_process_was_killed_is_done_by_the_next_one() {
+async fn invalidation_of_a_killed_process_is_replayed_by_the_next() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut process = Worker::start("spool::invalidations::writer").unwrap();
     process.say(&Open { url: redis.url(), dir: folder.path().to_owned() }).unwrap();
     assert_eq!(process.hear::<String>().await.unwrap(), "read");
-    // A server that only stands still would find the command in its socket.
+    // A server that was only stopped would find the command in its socket.
     redis.command::<()>(&["SAVE"]).await.unwrap();
     redis.kill().unwrap();
     process.say("invalidate").unwrap();
@@ -93,18 +94,18 @@ async fn an_invalidation_whose_process_was_killed_is_done_by_the_next_one() {
     redis.restart().await.unwrap();
     let elsewhere = Keel::connect(&redis.url()).await.unwrap();
     let elsewhere = rows(&elsewhere);
-    assert_eq!(read(&elsewhere, 1, "new").await, ("old".to_owned(), Tier::Store), "nobody else knows of it");
+    assert_eq!(read(&elsewhere, 1, "new").await, ("old".to_owned(), Tier::Store), "no other process knows of it");
     let next = keel(&redis.url(), folder.path()).await;
-    assert_eq!(owed(&next), 1);
+    assert_eq!(pending(&next), 1);
     let rows = rows(&next);
     assert_eq!(read(&rows, 1, "new").await.0, "new", "the next process does not believe the store");
-    until_nothing_is_owed(&next).await;
+    until_nothing_pending(&next).await;
     assert_eq!(read(&elsewhere, 1, "new").await.0, "new");
     drop((rows, next));
 }
 
 #[tokio::test]
-#[ignore = "a worker of `an_invalidation_whose_process_was_killed_is_done_by_the_next_one`"]
+#[ignore = "a worker of `invalidation_of_a_killed_process_is_replayed_by_the_next`"]
 async fn writer() {
     let Some(mut station) = Station::open().unwrap() else { return };
     let Open { url, dir } = station.hear().await.unwrap();
@@ -118,9 +119,9 @@ async fn writer() {
     station.until_finish().await;
 }
 
-/// A full spool must not say that it has what it has not.
+/// A full spool must not acknowledge a record that it has not stored.
 #[tokio::test]
-async fn an_invalidation_that_finds_the_spool_full_is_an_error() {
+async fn invalidation_with_a_full_spool_is_an_error() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let url = format!("{}?response_timeout_ms=100&connect_timeout_ms=200&heartbeat_ms=100", redis.url());
@@ -138,9 +139,9 @@ async fn an_invalidation_that_finds_the_spool_full_is_an_error() {
     redis.resume().unwrap();
 }
 
-/// The caller gave up while Redis was silent: it was told nothing, and the invalidation is in the file all the same.
+/// The caller gave up while Redis was silent: it got no result, and the invalidation is in the file all the same.
 #[tokio::test]
-async fn an_invalidation_whose_caller_went_away_is_in_the_spool() {
+async fn dropped_invalidation_is_in_the_spool() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let keel = keel(&redis.url(), folder.path()).await;
@@ -155,7 +156,7 @@ async fn an_invalidation_whose_caller_went_away_is_in_the_spool() {
         .await;
     }
     keel.spool().unwrap().sync().await.unwrap();
-    assert_eq!(owed(&keel), 1);
+    assert_eq!(pending(&keel), 1);
     keel.spool().unwrap().close().await.unwrap();
     let spool = Spool::open(folder.path(), SpoolOptions::default()).await.unwrap();
     assert_eq!(spool.pending(TOPIC, 10)[0].obligation.key, "1");

@@ -2,22 +2,22 @@
 
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::job::End;
-use evenkeel::queue::steps::{Enqueued, Found, Limits, QueueSteps, Rescheduled, Revoked, State, When};
 use evenkeel::queue::topic::{NewTopicJob, Place as Among, Topic};
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError};
+use evenkeel_protocol::queue::job::End;
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Limits, Rescheduled, Revoked, State, When};
 use std::convert::Infallible;
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
 
 on_each_database! {
-    operators_and_programs_agree_about_jobs_in_memory
-    operators_and_programs_agree_about_jobs_with_rows
-    operators_and_programs_agree_about_jobs_beyond_the_horizon
-    operators_and_programs_agree_about_pauses
-    operators_and_programs_agree_about_limits
-    operators_and_programs_agree_about_shards
-    a_page_of_rows_and_store_is_complete_and_in_order
+    operators_and_programs_agree_on_jobs_in_memory
+    operators_and_programs_agree_on_jobs_with_rows
+    operators_and_programs_agree_on_jobs_beyond_the_horizon
+    operators_and_programs_agree_on_pauses
+    operators_and_programs_agree_on_limits
+    operators_and_programs_agree_on_shards
+    page_of_rows_and_store_is_complete_and_ordered
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -49,7 +49,7 @@ enum Act {
 /// What has become of the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It waits with this body, so many hours from now, more or less.
+    /// The job waits with this body, for about this many hours.
     Waits(u64, String),
     Ended(Option<End>),
     Unknown,
@@ -104,7 +104,7 @@ impl Desk {
         self.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
     }
 
-    /// Does it, and says what must have become of the job, as long as Redis loses nothing.
+    /// Does it, and returns the expected state of the job, as long as Redis loses nothing.
     async fn act(&self, act: Act, id: JobId) -> Fate {
         let topic = &self.topic;
         let waits = |hours, body: &str| Fate::Waits(hours, body.to_owned());
@@ -222,25 +222,25 @@ async fn agree<DB: Tested>(place: Place<DB>, kept: Kept) {
     }
 }
 
-async fn operators_and_programs_agree_about_jobs_in_memory<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_jobs_in_memory<DB: Tested>(place: Place<DB>) {
     agree(place, Kept::Redis).await;
 }
 
-async fn operators_and_programs_agree_about_jobs_with_rows<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_jobs_with_rows<DB: Tested>(place: Place<DB>) {
     agree(place, Kept::Rows).await;
 }
 
-async fn operators_and_programs_agree_about_jobs_beyond_the_horizon<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_jobs_beyond_the_horizon<DB: Tested>(place: Place<DB>) {
     agree(place, Kept::RowsAlone).await;
 }
 
-/// Each durability, and whether Redis loses everything after the operator was told.
+/// Each durability, and whether Redis loses everything after the operator got the result.
 fn all_cases() -> impl Iterator<Item = (Kept, bool)> {
     [Kept::Redis, Kept::Rows, Kept::RowsAlone].into_iter().flat_map(|kept| [(kept, false), (kept, true)])
 }
 
 impl Desk {
-    /// After a loss the topic is in the register again once a program looks, and the rows have been compared.
+    /// After a loss the topic is registered again once a program polls, and the rows have been compared.
     async fn then(&self, is_flushed: bool) {
         if is_flushed {
             self.flush().await;
@@ -255,7 +255,7 @@ impl Desk {
     }
 }
 
-async fn operators_and_programs_agree_about_pauses<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_pauses<DB: Tested>(place: Place<DB>) {
     for (kept, is_flushed) in all_cases() {
         let story = format!("{kept:?}, flushed: {is_flushed}");
         let desk = Desk::open(&place, kept).await;
@@ -278,8 +278,8 @@ async fn operators_and_programs_agree_about_pauses<DB: Tested>(place: Place<DB>)
     }
 }
 
-/// Limits count what Redis keeps. Of rows they count nothing, and the operator hears so.
-async fn operators_and_programs_agree_about_limits<DB: Tested>(place: Place<DB>) {
+/// Limits count what Redis keeps. They do not count rows, and the operator gets that error.
+async fn operators_and_programs_agree_on_limits<DB: Tested>(place: Place<DB>) {
     let limits = Limits { jobs_max: Some(4), bytes_max: None };
     for (kept, is_flushed) in all_cases() {
         let story = format!("{kept:?}, flushed: {is_flushed}");
@@ -305,7 +305,7 @@ async fn operators_and_programs_agree_about_limits<DB: Tested>(place: Place<DB>)
     }
 }
 
-async fn operators_and_programs_agree_about_shards<DB: Tested>(place: Place<DB>) {
+async fn operators_and_programs_agree_on_shards<DB: Tested>(place: Place<DB>) {
     for (kept, is_flushed) in all_cases() {
         let story = format!("{kept:?}, flushed: {is_flushed}");
         let desk = Desk::open(&place, kept).await;
@@ -318,7 +318,7 @@ async fn operators_and_programs_agree_about_shards<DB: Tested>(place: Place<DB>)
         if is_flushed {
             desk.flush().await;
         }
-        // A flush takes the growth out of the register, too: the topic has its first shards again for all who look.
+        // A flush also removes the growth from the register: the topic has its first shards again for every reader.
         let shards = if is_flushed { shards / 2 } else { shards };
         for topic in [&desk.topic, &desk.queue.topic()] {
             assert_eq!(topic.stats().await.unwrap().shards.len(), usize::from(shards), "{story}");
@@ -339,7 +339,7 @@ async fn operators_and_programs_agree_about_shards<DB: Tested>(place: Place<DB>)
 }
 
 /// Rows that the store has, in other places than they say, and rows that it does not have make one list without gaps.
-async fn a_page_of_rows_and_store_is_complete_and_in_order<DB: Tested>(place: Place<DB>) {
+async fn page_of_rows_and_store_is_complete_and_ordered<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place, Kept::RowsAlone).await;
     let mut sent = Vec::new();
     for number in 0..30_u32 {
@@ -349,8 +349,12 @@ async fn a_page_of_rows_and_store_is_complete_and_in_order<DB: Tested>(place: Pl
     }
     // What the store moves by itself is due later there than its row says.
     let (steps, shard) = desk.queue.steps(&sent[0]);
-    let moved =
-        evenkeel::queue::steps::Reschedule { id: sent[0], when: Some(When::In(DAY_MS)), body: None, codec: None };
+    let moved = evenkeel_protocol::queue::steps::Reschedule {
+        id: sent[0],
+        when: Some(When::In(DAY_MS)),
+        body: None,
+        codec: None,
+    };
     steps.reschedule(&shard, &[moved]).await.unwrap();
     for limit in [1, 4, 7, 30, 31] {
         let (mut all, mut after) = (Vec::new(), None);

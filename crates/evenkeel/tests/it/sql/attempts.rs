@@ -1,13 +1,11 @@
-//! What has gone wrong with a job of a row, and its death, outlive the loss of the store.
+//! The errors of a job with a row, and its death, survive the loss of the store.
 
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::steps::{
-    Found, Outcome, QueueSteps, Receipt, Rescheduled, Revoked, SettleAndClaim, Settled, State,
-};
 use evenkeel::queue::topic::{Place as Among, Topic};
 use evenkeel::queue::{Delivery, JobId, Queue, RetryDelay};
 use evenkeel::sql::migrate;
+use evenkeel_protocol::queue::steps::{Found, Outcome, Receipt, Rescheduled, Revoked, SettleAndClaim, Settled, State};
 use sqlx::Row;
 use sqlx::mysql::{MySqlPool, MySqlPoolOptions};
 use std::time::Duration;
@@ -22,11 +20,11 @@ on_each_database! {
     failed_attempts_survive_restart_of_embedded_store
     dead_letter_survives_flush
     dead_letter_survives_restart_of_embedded_store
-    dead_letter_is_known_before_the_sweep
-    dead_letter_whose_worker_died_is_deleted
-    job_that_its_row_calls_dead_does_not_run
-    death_that_only_the_store_knows_survives_flush
-    letter_sent_back_before_the_store_heard_runs
+    dead_letter_is_listed_before_the_sweep
+    dead_letter_of_a_dead_worker_is_deleted
+    job_with_a_dead_row_does_not_run
+    death_known_only_to_the_store_survives_flush
+    letter_redriven_in_its_row_alone_runs
 }
 
 const RETRIES: u16 = 2;
@@ -83,7 +81,7 @@ impl Stage {
     }
 
     /// Runs a job to its death.
-    async fn bury(&self) -> JobId {
+    async fn make_dead(&self) -> JobId {
         let id = self.queue.now(&1).await.unwrap();
         let (task, mut runs) = self.failing();
         self.until_dead(id).await;
@@ -155,7 +153,7 @@ async fn failed_attempts_survive_restart_of_embedded_store<DB: Tested>(place: Pl
 }
 
 async fn death<DB: Tested>(place: &Place<DB>, stage: Stage) {
-    let (kept, redriven) = (stage.bury().await, stage.bury().await);
+    let (kept, redriven) = (stage.make_dead().await, stage.make_dead().await);
     let stage = stage.lose(place).await;
     stage.queue.sweep_once().await.unwrap();
     for id in [kept, redriven] {
@@ -199,7 +197,7 @@ async fn dead_letter_survives_restart_of_embedded_store<DB: Tested>(place: Place
 }
 
 /// Between the loss and the sweep only the rows know of dead letters.
-async fn dead_letter_is_known_before_the_sweep<DB: Tested>(place: Place<DB>) {
+async fn dead_letter_is_listed_before_the_sweep<DB: Tested>(place: Place<DB>) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let operator = Keel::connect(&redis.url()).await.unwrap();
     let stage = Stage { queue: opened(&Keel::connect(&redis.url()).await.unwrap(), &place).await, redis: None };
@@ -209,7 +207,7 @@ async fn dead_letter_is_known_before_the_sweep<DB: Tested>(place: Place<DB>) {
     redis.command::<()>(&["SET", &sweep, "another"]).await.unwrap();
     let mut ids = Vec::new();
     for _ in 0..4 {
-        ids.push(stage.bury().await);
+        ids.push(stage.make_dead().await);
     }
     let topic: Topic = operator.topic("tried").await.unwrap().sql(&place.pool);
     let flush = "redis.call('FLUSHALL') return redis.call('SET', ARGV[1], 'another')";
@@ -252,7 +250,7 @@ async fn dead_in_store(stage: &Stage) -> JobId {
 }
 
 /// A store that was set back, or whose worker died between the row and the store, has it as it was.
-async fn job_that_its_row_calls_dead_does_not_run<DB: Tested>(place: Place<DB>) {
+async fn job_with_a_dead_row_does_not_run<DB: Tested>(place: Place<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = stage.queue.now(&1).await.unwrap();
     assert_eq!(place.run("UPDATE evenkeel_jobs SET dead = 1").await, 1);
@@ -268,7 +266,7 @@ async fn job_that_its_row_calls_dead_does_not_run<DB: Tested>(place: Place<DB>) 
 }
 
 /// The row says that it is dead, and the store still thinks that it runs.
-async fn dead_letter_whose_worker_died_is_deleted<DB: Tested>(place: Place<DB>) {
+async fn dead_letter_of_a_dead_worker_is_deleted<DB: Tested>(place: Place<DB>) {
     let stage = Stage::on_redis(&place).await;
     let topic = stage.queue.topic();
     for is_purged in [false, true] {
@@ -287,7 +285,7 @@ async fn dead_letter_whose_worker_died_is_deleted<DB: Tested>(place: Place<DB>) 
     }
 }
 
-async fn death_that_only_the_store_knows_survives_flush<DB: Tested>(place: Place<DB>) {
+async fn death_known_only_to_the_store_survives_flush<DB: Tested>(place: Place<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = dead_in_store(&stage).await;
     stage.queue.sweep_once().await.unwrap();
@@ -298,7 +296,7 @@ async fn death_that_only_the_store_knows_survives_flush<DB: Tested>(place: Place
 }
 
 /// The operator's process died in between, or a failover set the store back.
-async fn letter_sent_back_before_the_store_heard_runs<DB: Tested>(place: Place<DB>) {
+async fn letter_redriven_in_its_row_alone_runs<DB: Tested>(place: Place<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = dead_in_store(&stage).await;
     stage.queue.sweep_once().await.unwrap();
@@ -318,7 +316,7 @@ async fn updates_so_far(pool: &MySqlPool) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn success_costs_no_statement_for_attempts_and_failure_one_mariadb() {
+async fn only_failed_attempts_cost_a_statement_mariadb() {
     let database = park::mariadb_database().await.unwrap();
     let pool = MySqlPoolOptions::new().max_connections(1).connect(&database.url).await.unwrap();
     migrate(&pool).await.unwrap();

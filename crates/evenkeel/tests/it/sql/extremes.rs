@@ -1,7 +1,7 @@
 //! Every parameter of units of work, of their outbox and of sinks at zero, one, its bounds, just above them, and at its largest: it is taken,
 //! shortened as documented, or refused in a sentence, and the next work commits.
 
-use super::rig::{Rig, Sql, told};
+use super::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;
 use evenkeel::sql::relay::operate::{Outbox, Place, Release};
 use evenkeel::sql::sink::stream::steps::Limit;
@@ -11,9 +11,9 @@ use std::time::Duration;
 use testkit::park::redis;
 
 on_each! {
-    effects_at_their_extremes_are_taken_or_refused
-    looks_into_the_outbox_at_their_extremes_end
-    waits_for_rows_at_their_extremes_are_taken
+    extreme_effects_are_accepted_or_rejected
+    outbox_queries_with_extreme_limits_end
+    extreme_row_lock_timeouts_are_accepted
 }
 
 const SIZES: [usize; 5] = [0, 1, 255, 256, 1 << 20];
@@ -23,7 +23,7 @@ fn spans() -> [Duration; 6] {
     [Duration::ZERO, Duration::from_nanos(1), ms(1), ms(i32::MAX as u64 + 1), ms(u64::MAX), Duration::MAX]
 }
 
-async fn effects_at_their_extremes_are_taken_or_refused<DB: Sql>(rig: Rig<DB>) {
+async fn extreme_effects_are_accepted_or_rejected<DB: Sql>(rig: Rig<DB>) {
     for size in SIZES {
         let text = "x".repeat(size);
         let topic = Message::new(text.clone(), "");
@@ -50,7 +50,7 @@ async fn effects_at_their_extremes_are_taken_or_refused<DB: Sql>(rig: Rig<DB>) {
     }
 }
 
-async fn looks_into_the_outbox_at_their_extremes_end<DB: Sql>(rig: Rig<DB>) {
+async fn outbox_queries_with_extreme_limits_end<DB: Sql>(rig: Rig<DB>) {
     let outbox = Outbox::new(&rig.pool);
     for key in ["a", "b"] {
         let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -76,7 +76,7 @@ async fn looks_into_the_outbox_at_their_extremes_end<DB: Sql>(rig: Rig<DB>) {
     }
 }
 
-async fn waits_for_rows_at_their_extremes_are_taken<DB: Sql>(rig: Rig<DB>) {
+async fn extreme_row_lock_timeouts_are_accepted<DB: Sql>(rig: Rig<DB>) {
     for span in spans() {
         let begun = rig.keel.begin_locking(&rig.pool, span).await;
         match begun {
@@ -106,7 +106,8 @@ fn message(sequence: u64) -> Envelope {
     }
 }
 
-/// A sequence that was to be remembered for ever overflowed in memory; Redis refused its span, and so every message, and each that trims.
+/// A sequence to be remembered forever overflowed in memory; Redis rejected its span, and so every message, and each that
+/// trims.
 async fn stream_at_its_extremes(keel: Keel) {
     let (sink, mut sequence) = (StreamSink::new(&keel), 0);
     for span in spans() {
@@ -132,13 +133,13 @@ async fn stream_at_its_extremes(keel: Keel) {
 }
 
 #[tokio::test]
-async fn stream_in_memory_takes_messages_at_its_extremes() {
-    told(stream_at_its_extremes(Keel::memory())).await;
+async fn stream_in_memory_accepts_extreme_messages() {
+    in_time(stream_at_its_extremes(Keel::memory())).await;
 }
 
 #[tokio::test]
-async fn stream_on_redis_takes_messages_at_its_extremes() {
+async fn stream_on_redis_accepts_extreme_messages() {
     let shared = redis().await.unwrap();
     let keel = Keel::connect(&format!("{}?prefix={}", shared.url, shared.prefix)).await.unwrap();
-    told(stream_at_its_extremes(keel)).await;
+    in_time(stream_at_its_extremes(keel)).await;
 }

@@ -7,21 +7,21 @@ use evenkeel::sql::{Inbox, MessageId, Once, Release, SqlError};
 use std::time::{Duration, SystemTime};
 
 on_each_database! {
-    a_message_is_fresh_once_for_each_group
-    a_rollback_takes_the_note_back
-    the_second_of_two_workers_is_told_what_became_of_the_first
-    many_workers_on_one_message_have_one_effect
-    a_message_older_than_the_retention_is_parked_until_a_person_decides
-    old_messages_are_forgotten_and_parked_ones_are_not
-    names_differ_by_every_byte
-    every_extreme_is_taken_or_refused
+    message_is_new_once_for_each_group
+    rollback_removes_the_inbox_entry
+    second_worker_sees_the_outcome_of_the_first
+    concurrent_workers_on_one_message_have_one_effect
+    message_older_than_the_retention_is_parked
+    retention_removes_old_but_not_parked_messages
+    inbox_names_differ_by_every_byte
+    extreme_inbox_calls_are_accepted_or_rejected
 }
 
 fn inbox<DB: Tested>(place: &Place<DB>) -> Inbox<DB> {
     Keel::memory().inbox(&place.pool)
 }
 
-/// Asks in a transaction of its own, and commits.
+/// Asks in its own transaction, and commits.
 async fn ask<DB: Tested>(place: &Place<DB>, inbox: &Inbox<DB>, message: impl Into<MessageId> + Send) -> Once {
     let mut transaction = place.pool.begin().await.unwrap();
     let once = inbox.once(&mut transaction, "group", message).await.unwrap();
@@ -29,7 +29,7 @@ async fn ask<DB: Tested>(place: &Place<DB>, inbox: &Inbox<DB>, message: impl Int
     once
 }
 
-async fn a_message_is_fresh_once_for_each_group<DB: Tested>(place: Place<DB>) {
+async fn message_is_new_once_for_each_group<DB: Tested>(place: Place<DB>) {
     let inbox = inbox(&place);
     for wanted in [Once::Fresh, Once::Seen, Once::Seen] {
         assert_eq!(ask(&place, &inbox, "payment/7").await, wanted);
@@ -47,7 +47,7 @@ async fn a_message_is_fresh_once_for_each_group<DB: Tested>(place: Place<DB>) {
     assert!(inbox.once(&mut place.pool.acquire().await.unwrap(), "", "x").await.is_err(), "a group has a name");
 }
 
-async fn a_rollback_takes_the_note_back<DB: Tested>(place: Place<DB>) {
+async fn rollback_removes_the_inbox_entry<DB: Tested>(place: Place<DB>) {
     let inbox = inbox(&place);
     let mut transaction = place.pool.begin().await.unwrap();
     assert_eq!(inbox.once(&mut transaction, "group", "payment/7").await.unwrap(), Once::Fresh);
@@ -55,7 +55,7 @@ async fn a_rollback_takes_the_note_back<DB: Tested>(place: Place<DB>) {
     assert_eq!(ask(&place, &inbox, "payment/7").await, Once::Fresh);
 }
 
-async fn the_second_of_two_workers_is_told_what_became_of_the_first<DB: Tested>(place: Place<DB>) {
+async fn second_worker_sees_the_outcome_of_the_first<DB: Tested>(place: Place<DB>) {
     let inbox = inbox(&place);
     for (message, commits, wanted) in [("a", true, Once::Seen), ("b", false, Once::Fresh)] {
         let mut first = place.pool.begin_with(first_statement_writes::<DB>()).await.unwrap();
@@ -85,7 +85,7 @@ fn first_statement_writes<DB: Tested>() -> &'static str {
     if DB::NAME == "SQLite" { "BEGIN IMMEDIATE" } else { "BEGIN" }
 }
 
-async fn many_workers_on_one_message_have_one_effect<DB: Tested>(place: Place<DB>) {
+async fn concurrent_workers_on_one_message_have_one_effect<DB: Tested>(place: Place<DB>) {
     place.run("CREATE TABLE effects (message BIGINT NOT NULL, worker BIGINT NOT NULL)").await;
     let inbox = inbox(&place);
     let workers: Vec<_> = (0..8)
@@ -134,7 +134,7 @@ async fn attempt<DB: Tested>(
     Ok(())
 }
 
-async fn a_message_older_than_the_retention_is_parked_until_a_person_decides<DB: Tested>(place: Place<DB>) {
+async fn message_older_than_the_retention_is_parked<DB: Tested>(place: Place<DB>) {
     let inbox = inbox(&place).retention(Duration::from_secs(3_600));
     let now = SystemTime::now();
     let young = || MessageId::from("young").sent_at(now);
@@ -157,7 +157,7 @@ async fn a_message_older_than_the_retention_is_parked_until_a_person_decides<DB:
     assert_eq!(ask(&place, &inbox, old("b")).await, Once::Seen);
 }
 
-async fn old_messages_are_forgotten_and_parked_ones_are_not<DB: Tested>(place: Place<DB>) {
+async fn retention_removes_old_but_not_parked_messages<DB: Tested>(place: Place<DB>) {
     let inbox = inbox(&place).retention(Duration::from_secs(3_600));
     for name in ["old", "within the skew", "young"] {
         ask(&place, &inbox, name).await;
@@ -187,7 +187,7 @@ async fn old_messages_are_forgotten_and_parked_ones_are_not<DB: Tested>(place: P
 }
 
 /// The default collations of MySQL take `a`, `A` and `a ` for one key: the second and third message were dropped.
-async fn names_differ_by_every_byte<DB: Tested>(place: Place<DB>) {
+async fn inbox_names_differ_by_every_byte<DB: Tested>(place: Place<DB>) {
     let inbox = inbox(&place);
     for name in [&b"a"[..], b"A", b"a ", b"\xc3\xa4", b"a\x00", b"\xff"] {
         assert_eq!(ask(&place, &inbox, name).await, Once::Fresh, "{name:?}");
@@ -195,7 +195,7 @@ async fn names_differ_by_every_byte<DB: Tested>(place: Place<DB>) {
 }
 
 /// What is refused is refused before anything is sent, so the transaction stays as it is.
-async fn every_extreme_is_taken_or_refused<DB: Tested>(place: Place<DB>) {
+async fn extreme_inbox_calls_are_accepted_or_rejected<DB: Tested>(place: Place<DB>) {
     let inbox = inbox(&place);
     let mut transaction = place.pool.begin().await.unwrap();
     for group in ["", &"g".repeat(256), &"g".repeat(1 << 20), "a\0b"] {

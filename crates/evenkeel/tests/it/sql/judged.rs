@@ -3,9 +3,9 @@
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
-use evenkeel::queue::job::End;
-use evenkeel::queue::steps::{Enqueued, Found, QueueSteps, Rescheduled, Revoked, State};
 use evenkeel::queue::{Delivery, JobId, Queue, Retries};
+use evenkeel_protocol::queue::job::End;
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,24 +14,24 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
 on_each_database! {
-    a_job_runs_once_and_its_row_goes_with_it
-    a_restart_of_the_embedded_store_loses_nothing
-    a_flushed_redis_gets_its_jobs_back
-    what_has_ended_does_not_come_back
-    a_revoked_job_never_runs_whatever_the_store_says
-    a_running_job_is_not_revoked
-    a_rescheduled_job_is_not_begun_as_it_was
-    a_job_that_was_named_is_taken_once
-    far_jobs_need_not_be_in_the_store
-    two_sweeps_at_once_put_a_job_back_once
-    an_enqueue_while_redis_is_away_is_accepted
-    a_fence_that_the_row_has_seen_is_passed
-    a_unit_of_work_sends_a_judged_job
+    job_runs_once_and_its_row_is_deleted
+    restart_of_the_embedded_store_loses_no_job
+    flushed_redis_is_refilled_from_the_rows
+    finished_job_is_not_restored
+    revoked_job_never_runs_though_the_store_has_the_job
+    running_job_is_not_revoked
+    outdated_copy_of_a_rescheduled_job_does_not_run
+    job_with_an_id_is_accepted_once
+    jobs_beyond_the_horizon_stay_out_of_the_store
+    concurrent_sweeps_restore_a_job_once
+    enqueue_is_accepted_while_redis_is_away
+    next_fence_exceeds_the_fence_in_the_row
+    unit_of_work_enqueues_a_job_with_a_row
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A queue as one more process opens it, on an embedded store of its own: as after a restart.
+/// A queue as another process opens it, with its own embedded store: as after a restart.
 async fn opened<DB: Tested>(place: &Place<DB>) -> Queue<u32> {
     Keel::memory().queue("judged").retries(Retries::Unlimited).sql(&place.pool).build().await.unwrap()
 }
@@ -43,7 +43,7 @@ async fn on_redis<DB: Tested>(place: &Place<DB>, redis: &Redis) -> Queue<u32> {
     keel.queue("judged").sql(&place.pool).build().await.unwrap()
 }
 
-/// Consumes until dropped; says what ran.
+/// Consumes until dropped; returns what ran.
 fn consuming(queue: &Queue<u32>) -> (JoinHandle<()>, mpsc::UnboundedReceiver<u32>) {
     let (ran, runs) = mpsc::unbounded_channel();
     let consumer = queue.consume(move |job: Delivery<u32>| {
@@ -57,7 +57,7 @@ fn consuming(queue: &Queue<u32>) -> (JoinHandle<()>, mpsc::UnboundedReceiver<u32
     (task, runs)
 }
 
-/// Waits until the rows of all jobs are gone or ended: the end of a job is written there first.
+/// Waits until the rows of all jobs are gone or ended: the end of a job is recorded there first.
 async fn until_no_row_lives<DB: Tested>(place: &Place<DB>) {
     while place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await > 0 {
         tokio::task::yield_now().await;
@@ -69,7 +69,7 @@ async fn waits(queue: &Queue<u32>, id: &JobId) -> bool {
     matches!(steps.job(&shard, *id).await.unwrap(), Some(Found::Live { state: State::Waiting(_), .. }))
 }
 
-async fn a_job_runs_once_and_its_row_goes_with_it<DB: Tested>(place: Place<DB>) {
+async fn job_runs_once_and_its_row_is_deleted<DB: Tested>(place: Place<DB>) {
     let queue = opened(&place).await;
     queue.now(&7).await.unwrap();
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await, 1);
@@ -80,7 +80,7 @@ async fn a_job_runs_once_and_its_row_goes_with_it<DB: Tested>(place: Place<DB>) 
     task.abort();
 }
 
-async fn a_restart_of_the_embedded_store_loses_nothing<DB: Tested>(place: Place<DB>) {
+async fn restart_of_the_embedded_store_loses_no_job<DB: Tested>(place: Place<DB>) {
     let queue = opened(&place).await;
     let id = queue.delay(HOUR, &1).await.unwrap();
     queue.now(&2).await.unwrap();
@@ -93,7 +93,7 @@ async fn a_restart_of_the_embedded_store_loses_nothing<DB: Tested>(place: Place<
     task.abort();
 }
 
-async fn a_flushed_redis_gets_its_jobs_back<DB: Tested>(place: Place<DB>) {
+async fn flushed_redis_is_refilled_from_the_rows<DB: Tested>(place: Place<DB>) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let queue = on_redis(&place, &redis).await;
     let sent = queue.enqueue_all((0..700).map(|number| queue.job(&number).delay(HOUR))).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_flushed_redis_gets_its_jobs_back<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn what_has_ended_does_not_come_back<DB: Tested>(place: Place<DB>) {
+async fn finished_job_is_not_restored<DB: Tested>(place: Place<DB>) {
     let queue = opened(&place).await;
     let done = queue.job(&1).id("done").enqueue().await.unwrap().id;
     let (task, mut runs) = consuming(&queue);
@@ -117,7 +117,7 @@ async fn what_has_ended_does_not_come_back<DB: Tested>(place: Place<DB>) {
     until_no_row_lives(&place).await;
     task.abort();
     let _ = task.await;
-    // A store that was set back delivers it once more: as a stale copy, and after a total loss.
+    // A store that was set back delivers it again: as a stale copy, and after a total loss.
     drop(queue);
     let queue = opened(&place).await;
     assert_eq!(queue.sweep_once().await.unwrap().put_back, 0);
@@ -139,16 +139,16 @@ async fn what_has_ended_does_not_come_back<DB: Tested>(place: Place<DB>) {
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE ended_as = 3").await, 1);
 }
 
-async fn a_revoked_job_never_runs_whatever_the_store_says<DB: Tested>(place: Place<DB>) {
+async fn revoked_job_never_runs_though_the_store_has_the_job<DB: Tested>(place: Place<DB>) {
     let old = opened(&place).await;
     let id = old.delay(HOUR, &1).await.unwrap();
-    // Another process, with a store of its own, revokes it: the first store knows nothing of that.
+    // Another process, with its own store, revokes it: the first store does not know that.
     let other = opened(&place).await;
     assert_eq!(other.revoke(&id).await.unwrap(), Revoked::Revoked);
     let (steps, shard) = old.steps(&id);
-    let early = evenkeel::queue::steps::Reschedule {
+    let early = evenkeel_protocol::queue::steps::Reschedule {
         id,
-        when: Some(evenkeel::queue::steps::When::In(0)),
+        when: Some(evenkeel_protocol::queue::steps::When::In(0)),
         body: None,
         codec: None,
     };
@@ -166,7 +166,7 @@ async fn a_revoked_job_never_runs_whatever_the_store_says<DB: Tested>(place: Pla
     task.abort();
 }
 
-async fn a_running_job_is_not_revoked<DB: Tested>(place: Place<DB>) {
+async fn running_job_is_not_revoked<DB: Tested>(place: Place<DB>) {
     let queue = opened(&place).await;
     let id = queue.now(&1).await.unwrap();
     let (began, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -189,7 +189,7 @@ async fn a_running_job_is_not_revoked<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn a_rescheduled_job_is_not_begun_as_it_was<DB: Tested>(place: Place<DB>) {
+async fn outdated_copy_of_a_rescheduled_job_does_not_run<DB: Tested>(place: Place<DB>) {
     let old = opened(&place).await;
     let id = old.now(&1).await.unwrap();
     // The store of the first process still has it as due now.
@@ -206,7 +206,7 @@ async fn a_rescheduled_job_is_not_begun_as_it_was<DB: Tested>(place: Place<DB>) 
     task.abort();
 }
 
-async fn a_job_that_was_named_is_taken_once<DB: Tested>(place: Place<DB>) {
+async fn job_with_an_id_is_accepted_once<DB: Tested>(place: Place<DB>) {
     let queue = opened(&place).await;
     let orders = || queue.job(&1).id("welcome/42").delay(HOUR);
     assert_eq!(orders().enqueue().await.unwrap().answer, Enqueued::Created);
@@ -215,7 +215,7 @@ async fn a_job_that_was_named_is_taken_once<DB: Tested>(place: Place<DB>) {
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs").await, 1);
 }
 
-async fn far_jobs_need_not_be_in_the_store<DB: Tested>(place: Place<DB>) {
+async fn jobs_beyond_the_horizon_stay_out_of_the_store<DB: Tested>(place: Place<DB>) {
     let keel = Keel::memory();
     let queue: Queue<u32> = keel.queue("judged").sql(&place.pool).horizon(HOUR).build().await.unwrap();
     let far = queue.delay(10 * HOUR, &1).await.unwrap();
@@ -230,7 +230,7 @@ async fn far_jobs_need_not_be_in_the_store<DB: Tested>(place: Place<DB>) {
     assert_eq!(queue.revoke(&other).await.unwrap(), Revoked::Revoked);
 }
 
-async fn two_sweeps_at_once_put_a_job_back_once<DB: Tested>(place: Place<DB>) {
+async fn concurrent_sweeps_restore_a_job_once<DB: Tested>(place: Place<DB>) {
     let old = opened(&place).await;
     for number in 0..50 {
         old.now(&number).await.unwrap();
@@ -256,7 +256,7 @@ async fn two_sweeps_at_once_put_a_job_back_once<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn an_enqueue_while_redis_is_away_is_accepted<DB: Tested>(place: Place<DB>) {
+async fn enqueue_is_accepted_while_redis_is_away<DB: Tested>(place: Place<DB>) {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     let queue = on_redis(&place, &redis).await;
     redis.kill().unwrap();
@@ -270,7 +270,7 @@ async fn an_enqueue_while_redis_is_away_is_accepted<DB: Tested>(place: Place<DB>
 }
 
 /// A Redis that lost its fences (a flush, and a clock behind) hands out lower ones: the row refuses them until they are above.
-async fn a_fence_that_the_row_has_seen_is_passed<DB: Tested>(place: Place<DB>) {
+async fn next_fence_exceeds_the_fence_in_the_row<DB: Tested>(place: Place<DB>) {
     let queue = opened(&place).await;
     let id = queue.now(&1).await.unwrap();
     let ahead = "UPDATE evenkeel_jobs SET fence = 4000000000000000";
@@ -290,7 +290,7 @@ async fn a_fence_that_the_row_has_seen_is_passed<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn a_unit_of_work_sends_a_judged_job<DB: Tested>(place: Place<DB>) {
+async fn unit_of_work_enqueues_a_job_with_a_row<DB: Tested>(place: Place<DB>) {
     let keel = Keel::memory();
     let queue: Queue<u32> = keel.queue("judged").sql(&place.pool).build().await.unwrap();
     let mut work = keel.begin(&place.pool).await.unwrap();

@@ -2,9 +2,9 @@
 
 use super::databases::Tested;
 use evenkeel::Keel;
-use evenkeel::queue::steps::{Found, QueueSteps, State};
 use evenkeel::queue::{Delivery, JobId, Queue};
 use evenkeel::sql::migrate;
+use evenkeel_protocol::queue::steps::{Found, State};
 use serde::{Deserialize, Serialize};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Sqlite, SqlitePool};
@@ -34,7 +34,7 @@ async fn queue(open: &Open) -> Queue<u32> {
 }
 
 #[tokio::test]
-#[ignore = "a worker of the tests beside it"]
+#[ignore = "a worker of the tests next to it"]
 async fn process() {
     let Some(mut station) = Station::open().unwrap() else { return };
     let open: Open = station.hear().await.unwrap();
@@ -58,21 +58,21 @@ async fn dies_at(point: &str, open: &Open) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_dies_between_row_and_redis_neither_loses_nor_repeats() {
+async fn death_between_row_and_redis_loses_and_repeats_no_job() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let (database, pool) = Sqlite::open().await;
     migrate(&pool).await.unwrap();
     let open = |sends| Open { redis: redis.url(), database: database.url.clone(), sends, fails: false };
     dies_at("job_row_written", &open(true)).await;
-    // The sender died before Redis had heard of the job. The consumer's sweep brings it there; the consumer dies once the row
-    // says that it is done, and before Redis does.
+    // The sender died before Redis had the job. The consumer's sweep enqueues it there; the consumer dies once the row is
+    // marked as done, and before Redis has that.
     dies_at("job_row_ended", &open(false)).await;
     let left = Sqlite::number(&mut pool.acquire().await.unwrap(), "SELECT COUNT(*) FROM evenkeel_jobs").await;
     assert_eq!(left, 0, "its row says that it is done");
     let queue = queue(&open(false)).await;
     let (steps, shard) = queue.steps(&JobId([0; 16]));
     let leased = steps.list(&shard, State::Leased, None, 10).await.unwrap();
-    assert_eq!(leased.len(), 1, "Redis has not heard of it");
+    assert_eq!(leased.len(), 1, "Redis does not have its end");
     let (ran, mut runs) = mpsc::unbounded_channel();
     let consumer = queue.consume(move |job: Delivery<u32>| {
         let ran = ran.clone();
@@ -95,7 +95,7 @@ async fn a_process_that_dies_between_row_and_redis_neither_loses_nor_repeats() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn job_whose_worker_dies_once_its_row_is_dead_is_a_dead_letter() {
+async fn worker_death_after_its_row_is_dead_keeps_dead_letter() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let (database, pool) = Sqlite::open().await;
     migrate(&pool).await.unwrap();

@@ -1,4 +1,5 @@
-//! Messages and jobs of megabytes beside small ones: through works, the relay, a stream and the inbox of who reads it.
+//! Messages and jobs of megabytes next to small ones: through units of work, the relay, a stream and the inbox of its
+//! reader.
 
 use super::rig::{Rig, Sql};
 use evenkeel::Keel;
@@ -10,7 +11,7 @@ use testkit::memory::Growth;
 use testkit::park::redis;
 
 on_each! {
-    large_messages_go_their_way_beside_small_works
+    large_messages_do_not_block_small_works
 }
 
 const MIB: usize = 1 << 20;
@@ -19,7 +20,8 @@ const SIZES: [usize; 4] = [MIB, 2 * MIB, 8 * MIB, 20 * MIB];
 /// the embedded store, and so does what SQLite keeps in this process.
 const COPIES_MAX: u64 = 6;
 
-/// Sends `size` bytes as a message without a key, as one with a key, and as a job; whether the database takes so much.
+/// Sends `size` bytes as a message without a key, as one with a key, and as a job; returns whether the database accepts that
+/// much.
 async fn send<DB: Sql>(rig: &Rig<DB>, size: usize) -> bool {
     let bulk = rig.keel.queue("bulk").codec(Raw).body_bytes_max(32 * MIB).build().await.unwrap();
     let mut is_taken = true;
@@ -59,7 +61,7 @@ async fn take<DB: Sql>(rig: &Rig<DB>, group: &str, id: &str) {
     transaction.commit().await.unwrap();
 }
 
-async fn large_messages_go_their_way_beside_small_works<DB: Sql>(rig: Rig<DB>) {
+async fn large_messages_do_not_block_small_works<DB: Sql>(rig: Rig<DB>) {
     let shared = redis().await.unwrap();
     // A busy machine may take its time to copy them.
     let url = format!("{}?prefix={}&response_timeout_ms=15000", shared.url, shared.prefix);

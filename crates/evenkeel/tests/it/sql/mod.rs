@@ -6,24 +6,24 @@ macro_rules! on_each {
         mod sqlite {
             $(#[tokio::test]
             async fn $story() {
-                use crate::sql::rig::{Rig, told};
-                told(super::$story(Rig::<sqlx::Sqlite>::open().await)).await;
+                use crate::sql::rig::{Rig, in_time};
+                in_time(super::$story(Rig::<sqlx::Sqlite>::open().await)).await;
             })+
         }
 
         mod mariadb {
             $(#[tokio::test]
             async fn $story() {
-                use crate::sql::rig::{Rig, told};
-                told(super::$story(Rig::<sqlx::MySql>::open().await)).await;
+                use crate::sql::rig::{Rig, in_time};
+                in_time(super::$story(Rig::<sqlx::MySql>::open().await)).await;
             })+
         }
 
         mod postgres {
             $(#[tokio::test]
             async fn $story() {
-                use crate::sql::rig::{Rig, told};
-                told(super::$story(Rig::<sqlx::Postgres>::open().await)).await;
+                use crate::sql::rig::{Rig, in_time};
+                in_time(super::$story(Rig::<sqlx::Postgres>::open().await)).await;
             })+
         }
     };

@@ -1,12 +1,12 @@
-//! Operators and programs agree: what an operator was told of a job holds, before and after Redis has lost everything.
+//! Operators and programs agree: the result that an operator received holds, before and after Redis has lost everything.
 
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::job::{End, Retries};
-use evenkeel::queue::steps::{Enqueued, Found, QueueSteps, Rescheduled, Revoked, State, When};
 use evenkeel::queue::topic::Place as Among;
 use evenkeel::queue::topic::{NewTopicJob, Topic};
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, QueueError};
+use evenkeel_protocol::queue::job::{End, Retries};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State, When};
 use std::convert::Infallible;
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
@@ -15,23 +15,23 @@ use tokio::task::JoinHandle;
 
 on_each_database! {
     revoked_job_never_runs_after_flush
-    moved_and_edited_jobs_stay_so_after_flush
+    rescheduled_and_edited_jobs_survive_flush
     job_run_now_runs_after_flush
     purged_jobs_do_not_come_back_after_flush
     deleted_dead_letters_do_not_come_back_after_flush
     redriven_dead_letter_runs_after_flush
     added_job_runs_after_flush
-    job_beyond_horizon_is_known_to_operators
-    topic_without_its_database_refuses_every_change
+    job_beyond_the_horizon_is_listed_for_operators
+    topic_without_its_database_rejects_every_change
     pause_survives_flush
-    running_job_is_left_alone_by_operators
-    rows_are_for_every_process_of_the_queue
+    operators_do_not_change_a_running_job
+    queue_with_rows_is_rejected_without_its_database
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY_MS: u64 = 86_400_000;
 
-/// A queue of rows on a Redis of its own, and the topic as an operator opens it.
+/// A queue with rows on its own Redis, and the topic as an operator opens it.
 struct Desk {
     redis: Redis,
     keel: Keel,
@@ -81,7 +81,7 @@ impl Desk {
     }
 
     /// Makes a dead letter.
-    async fn bury(&self, number: u32) -> JobId {
+    async fn make_dead(&self, number: u32) -> JobId {
         let id = self.queue.now(&number).await.unwrap();
         let consumer =
             self.queue.consume(|_: Delivery<u32>| async { Ok::<_, Infallible>(Handled::Dead("no use".into())) });
@@ -107,7 +107,7 @@ impl Desk {
     }
 }
 
-/// What ran is at its end once its row is.
+/// A job has ended once its row has.
 async fn until_no_row_lives<DB: Tested>(place: &Place<DB>) {
     while place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await > 0 {
         tokio::task::yield_now().await;
@@ -130,7 +130,7 @@ async fn revoked_job_never_runs_after_flush<DB: Tested>(place: Place<DB>) {
     }
 }
 
-async fn moved_and_edited_jobs_stay_so_after_flush<DB: Tested>(place: Place<DB>) {
+async fn rescheduled_and_edited_jobs_survive_flush<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
         let id = desk.queue.now(&1).await.unwrap();
@@ -180,12 +180,12 @@ async fn purged_jobs_do_not_come_back_after_flush<DB: Tested>(place: Place<DB>) 
 async fn deleted_dead_letters_do_not_come_back_after_flush<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
-        let one = desk.bury(1).await;
+        let one = desk.make_dead(1).await;
         assert_eq!(desk.topic.revoke(&[one]).await.unwrap(), [Revoked::Dead]);
         assert_eq!(desk.topic.run_now(&[one]).await.unwrap(), [Rescheduled::Dead]);
         assert_eq!(desk.topic.delete_dead(&[one]).await.unwrap(), [true]);
         assert_eq!(desk.topic.delete_dead(&[one]).await.unwrap(), [false]);
-        let other = desk.bury(2).await;
+        let other = desk.make_dead(2).await;
         assert_eq!(desk.topic.purge(Among::Dead, "judged").await.unwrap(), 1);
         desk.then(is_flushed).await;
         for id in [one, other] {
@@ -197,7 +197,7 @@ async fn deleted_dead_letters_do_not_come_back_after_flush<DB: Tested>(place: Pl
 async fn redriven_dead_letter_runs_after_flush<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place).await;
     for (number, is_flushed) in [(1, false), (2, true)] {
-        desk.bury(number).await;
+        desk.make_dead(number).await;
         assert_eq!(desk.topic.redrive(&number.to_string()).run().await.unwrap().taken, 1);
         desk.then(is_flushed).await;
         let (task, mut runs) = desk.consuming();
@@ -206,8 +206,8 @@ async fn redriven_dead_letter_runs_after_flush<DB: Tested>(place: Place<DB>) {
         task.abort();
         let _ = task.await;
     }
-    // A dead letter whose row has ended would not run: nobody is told that it was sent back.
-    let id = desk.bury(3).await;
+    // A dead letter whose row has ended would not run: the redrive must not report it as sent back.
+    let id = desk.make_dead(3).await;
     place.run("DELETE FROM evenkeel_jobs").await;
     assert_eq!(desk.topic.redrive("3").run().await.unwrap().taken, 0);
     assert!(!matches!(desk.in_store(id).await, Some(Found::Live { .. })), "it is no dead letter any more");
@@ -234,7 +234,7 @@ async fn added_job_runs_after_flush<DB: Tested>(place: Place<DB>) {
     }
 }
 
-async fn job_beyond_horizon_is_known_to_operators<DB: Tested>(place: Place<DB>) {
+async fn job_beyond_the_horizon_is_listed_for_operators<DB: Tested>(place: Place<DB>) {
     let desk = Desk::with_horizon(&place, Some(HOUR)).await;
     let far = desk.queue.delay(10 * HOUR, &1).await.unwrap();
     assert!(!desk.waits(far).await);
@@ -245,12 +245,12 @@ async fn job_beyond_horizon_is_known_to_operators<DB: Tested>(place: Place<DB>) 
     assert_eq!(desk.topic.stats().await.unwrap().rows, Some(0));
 }
 
-async fn topic_without_its_database_refuses_every_change<DB: Tested>(place: Place<DB>) {
+async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place).await;
-    let (id, dead) = (desk.later(1).await, desk.bury(2).await);
+    let (id, dead) = (desk.later(1).await, desk.make_dead(2).await);
     for is_flushed in [false, true] {
         desk.then(is_flushed).await;
-        // Whoever opens the queue enters it again.
+        // The next process that opens the queue registers it again.
         desk.keel.queue::<u32>("judged").sql(&place.pool).build().await.unwrap();
         let bare = Keel::connect(&desk.redis.url()).await.unwrap().topic("judged").await.unwrap();
         assert!(bare.needs_database());
@@ -306,7 +306,7 @@ async fn pause_survives_flush<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn running_job_is_left_alone_by_operators<DB: Tested>(place: Place<DB>) {
+async fn operators_do_not_change_a_running_job<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place).await;
     let id = desk.queue.now(&1).await.unwrap();
     let (began, mut beginnings) = mpsc::unbounded_channel();
@@ -331,7 +331,7 @@ async fn running_job_is_left_alone_by_operators<DB: Tested>(place: Place<DB>) {
     task.abort();
 }
 
-async fn rows_are_for_every_process_of_the_queue<DB: Tested>(place: Place<DB>) {
+async fn queue_with_rows_is_rejected_without_its_database<DB: Tested>(place: Place<DB>) {
     let desk = Desk::open(&place).await;
     let refused = desk.keel.queue::<u32>("judged").build().await.err().unwrap();
     assert!(refused.to_string().contains("sql(&pool)"), "{refused}");
@@ -340,7 +340,7 @@ async fn rows_are_for_every_process_of_the_queue<DB: Tested>(place: Place<DB>) {
 
 /// The same operations where no rows decide: their answers hold for as long as Redis does.
 #[tokio::test]
-async fn operators_agree_where_redis_decides() {
+async fn operators_agree_without_rows() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let queue = keel.queue::<u32>("plain").build().await.unwrap();

@@ -2,10 +2,10 @@
 
 use super::databases::Place;
 use evenkeel::Keel;
-use evenkeel::queue::steps::Listed;
 use evenkeel::queue::topic::{Place as Among, Topic};
 use evenkeel::queue::{Queue, page_by_due};
 use evenkeel::sql::Database;
+use evenkeel_protocol::queue::steps::Listed;
 use sqlx::pool::PoolOptions;
 use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Row, Sqlite};
 use std::time::Duration;

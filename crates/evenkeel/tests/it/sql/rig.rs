@@ -1,5 +1,6 @@
-//! One database with a little table in it, and a keel in memory beside it.
+//! One database with a small table in it, and a keel in memory.
 
+pub(super) use crate::in_time;
 use evenkeel::Keel;
 use evenkeel::cache::Cache;
 use evenkeel::queue::Queue;
@@ -36,7 +37,7 @@ pub(super) trait Sql: Database {
         sql: &str,
     ) -> impl Future<Output = Result<Vec<(i64, i64)>, sqlx::Error>> + Send;
 
-    /// The server's own words about its version.
+    /// The server's version string.
     fn version(connection: &mut Self::Connection) -> impl Future<Output = Result<String, sqlx::Error>> + Send;
 }
 
@@ -137,10 +138,4 @@ impl<DB: Sql> Rig<DB> {
 pub(super) async fn pool<DB: Sql>(url: &str, connections: u32) -> Pool<DB> {
     let options = PoolOptions::new().max_connections(connections).test_before_acquire(false);
     options.acquire_timeout(Duration::from_secs(20)).connect(url).await.unwrap()
-}
-
-/// A story that waits for what never happens fails, and says so.
-pub(super) async fn told(story: impl Future<Output = ()>) {
-    let patience = Duration::from_secs(50);
-    assert!(tokio::time::timeout(patience, story).await.is_ok(), "the story stands still");
 }

@@ -1,6 +1,6 @@
 //! A database that does not answer the statement of a lock in rows.
 
-use super::rig::{Rig, Sql, told};
+use super::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;
 use evenkeel::clock::TestClock;
 use evenkeel::lock::{Release, Wait};
@@ -26,7 +26,7 @@ async fn silence<DB: Sql>() {
     assert!(error.to_string().contains("has not answered a lock's statement for 5 s"), "{error}");
     assert!(error.is_retryable() && error.outcome_unknown(), "{error:?}");
     other.rollback().await.unwrap();
-    // What was asked without an answer is given back behind it.
+    // Whatever was requested without a reply is released after it.
     let mut acquire = std::pin::pin!(locks.lock("a").wait(Wait::Forever).acquire());
     let guard = loop {
         match tokio::time::timeout(Duration::from_millis(2), &mut acquire).await {
@@ -38,11 +38,11 @@ async fn silence<DB: Sql>() {
 }
 
 #[tokio::test]
-async fn row_lock_without_an_answer_is_in_doubt_after_five_seconds_on_mariadb() {
-    Box::pin(told(silence::<MySql>())).await;
+async fn unanswered_row_lock_is_in_doubt_after_5_s_on_mariadb() {
+    Box::pin(in_time(silence::<MySql>())).await;
 }
 
 #[tokio::test]
-async fn row_lock_without_an_answer_is_in_doubt_after_five_seconds_on_postgres() {
-    Box::pin(told(silence::<Postgres>())).await;
+async fn unanswered_row_lock_is_in_doubt_after_5_s_on_postgres() {
+    Box::pin(in_time(silence::<Postgres>())).await;
 }

@@ -2,9 +2,9 @@
 
 use super::databases::{Place, Tested, on_each_database};
 use evenkeel::Keel;
-use evenkeel::queue::job::{FORGET_MS, Keep};
-use evenkeel::queue::steps::{Beat, Found, Put, PutChange, QueueSteps, Report, SettleAndClaim, Settled, State};
 use evenkeel::queue::{Delivery, JobId, Queue};
+use evenkeel_protocol::queue::job::{FORGET_MS, Keep};
+use evenkeel_protocol::queue::steps::{Beat, Found, Put, PutChange, Report, SettleAndClaim, Settled, State};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -14,15 +14,15 @@ use testkit::servers::{Redis, RedisOptions};
 use tokio::sync::mpsc;
 
 on_each_database! {
-    rescue_does_not_bury_a_job_whose_row_ended
+    rescue_makes_no_dead_letter_of_a_finished_job
     crashed_job_with_live_row_is_dead_without_running
-    done_in_store_alone_does_not_end_live_row
-    withdrawal_in_store_alone_does_not_end_live_row
-    large_bodies_come_back_and_cost_nothing_at_rest
-    page_that_fails_is_halved_down_to_one_job
+    completion_in_store_alone_keeps_the_live_row
+    withdrawal_in_store_alone_keeps_the_live_row
+    large_bodies_are_restored_and_sent_only_when_needed
+    failing_page_is_halved_down_to_one_job
     unreadable_row_does_not_stop_the_sweep
-    one_process_at_a_time_sweeps
-    body_that_panics_when_dropped_does_not_keep_its_lease
+    only_one_process_sweeps_at_a_time
+    panic_in_the_drop_of_a_body_frees_its_lease
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -96,7 +96,7 @@ impl Stage {
     }
 }
 
-async fn rescue_does_not_bury_a_job_whose_row_ended<DB: Tested>(place: Place<DB>) {
+async fn rescue_makes_no_dead_letter_of_a_finished_job<DB: Tested>(place: Place<DB>) {
     let stage = Stage::open(&place).await;
     for is_flushed in [false, true] {
         let id = stage.silent_at_last_attempt("done").await;
@@ -126,7 +126,7 @@ impl Drop for Explosive {
 }
 
 /// What its row does not let run is dropped by the attempt itself, outside the handler.
-async fn body_that_panics_when_dropped_does_not_keep_its_lease<DB: Tested>(place: Place<DB>) {
+async fn panic_in_the_drop_of_a_body_frees_its_lease<DB: Tested>(place: Place<DB>) {
     let keel = Keel::memory();
     let queue = keel.queue::<Explosive>("explosive").retries(0).sql(&place.pool).build().await.unwrap();
     let id = queue.now(&Explosive(1)).await.unwrap();
@@ -145,14 +145,14 @@ async fn body_that_panics_when_dropped_does_not_keep_its_lease<DB: Tested>(place
     let _ = task.await;
 }
 
-async fn done_in_store_alone_does_not_end_live_row<DB: Tested>(place: Place<DB>) {
+async fn completion_in_store_alone_keeps_the_live_row<DB: Tested>(place: Place<DB>) {
     let stage = Stage::open(&place).await;
     for is_flushed in [false, true] {
         let id = stage.queue.now(&"a".to_owned()).await.unwrap();
         let (steps, shard) = stage.queue.steps(&id);
         let mut worker = Consumer::default();
         let Settled::Done(claimed) = steps.settle_and_claim(&shard, &worker.call(1)).await.unwrap() else { panic!() };
-        let done = vec![(claimed.deliveries[0].receipt, evenkeel::queue::steps::Outcome::Done)];
+        let done = vec![(claimed.deliveries[0].receipt, evenkeel_protocol::queue::steps::Outcome::Done)];
         steps.settle_and_claim(&shard, &SettleAndClaim { settlements: done, ..worker.call(0) }).await.unwrap();
         assert!(matches!(stage.in_store(id).await, Some(Found::Ended(_))));
         stage.flush(is_flushed).await;
@@ -161,7 +161,7 @@ async fn done_in_store_alone_does_not_end_live_row<DB: Tested>(place: Place<DB>)
     }
 }
 
-async fn withdrawal_in_store_alone_does_not_end_live_row<DB: Tested>(place: Place<DB>) {
+async fn withdrawal_in_store_alone_keeps_the_live_row<DB: Tested>(place: Place<DB>) {
     let stage = Stage::open(&place).await;
     for is_flushed in [false, true] {
         let (one, other) = (
@@ -170,7 +170,7 @@ async fn withdrawal_in_store_alone_does_not_end_live_row<DB: Tested>(place: Plac
         );
         let (steps, shard) = stage.queue.steps(&one);
         steps.revoke(&shard, &[one]).await.unwrap();
-        // As a job leaves a stamp that was moved away: above the row's version.
+        // The completion record of a migrated job: above the row's version.
         let withdrawn = Put { id: other, version: 9, change: PutChange::Withdraw(Keep::AfterEnd(FORGET_MS)) };
         let (steps, shard) = stage.queue.steps(&other);
         steps.put(&shard, &[withdrawn]).await.unwrap();
@@ -179,7 +179,7 @@ async fn withdrawal_in_store_alone_does_not_end_live_row<DB: Tested>(place: Plac
     }
 }
 
-async fn large_bodies_come_back_and_cost_nothing_at_rest<DB: Tested>(place: Place<DB>) {
+async fn large_bodies_are_restored_and_sent_only_when_needed<DB: Tested>(place: Place<DB>) {
     const JOBS: usize = 24;
     let stage = Stage::open(&place).await;
     let body = "x".repeat(MIB);
@@ -194,12 +194,12 @@ async fn large_bodies_come_back_and_cost_nothing_at_rest<DB: Tested>(place: Plac
     let sent = stage.sent_by_redis().await - before;
     assert!(sent < 256 * 1024, "three looks at {JOBS} bodies of 1 MiB took {sent} bytes");
     stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
-    // A neighbour goes on meanwhile.
+    // A neighbor continues meanwhile.
     let keel = Keel::connect(&stage.redis.url()).await.unwrap();
-    let neighbour: Queue<u32> = keel.queue("neighbour").build().await.unwrap();
+    let neighbor: Queue<u32> = keel.queue("neighbor").build().await.unwrap();
     let (swept, sent) = tokio::join!(stage.queue.sweep_once(), async {
         for number in 0..50 {
-            neighbour.now(&number).await?;
+            neighbor.now(&number).await?;
         }
         Ok::<_, evenkeel::queue::QueueError>(())
     });
@@ -222,12 +222,12 @@ impl Stage {
 /// The record of the first job becomes something that is none.
 const SPOIL: &str = "UPDATE evenkeel_jobs SET record = job WHERE job = \
                      (SELECT job FROM (SELECT job FROM evenkeel_jobs ORDER BY job LIMIT 1) AS first)";
-/// In one step, so that no sweep comes in between: Redis loses everything, and a foreign value stands where a job's record belongs.
+/// In one step, so that no sweep comes in between: Redis loses everything, and a foreign value replaces a job's record.
 const FLUSH_AND_OCCUPY: &str = "redis.call('FLUSHALL') \
     local id = string.gsub(ARGV[2], '..', function(hex) return string.char(tonumber(hex, 16)) end) \
     return redis.call('RPUSH', ARGV[1] .. id, 'x')";
 
-async fn page_that_fails_is_halved_down_to_one_job<DB: Tested>(place: Place<DB>) {
+async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: Place<DB>) {
     let stage = Stage::open(&place).await;
     let mut ids = Vec::new();
     for number in 0..5 {
@@ -239,7 +239,7 @@ async fn page_that_fails_is_halved_down_to_one_job<DB: Tested>(place: Place<DB>)
     assert!(stage.queue.sweep_once().await.is_err(), "the whole page fails");
     for at in [0, 1, 3, 4] {
         let id = ids[at];
-        testkit::eventually("its neighbours come back", async || stage.waits(id).await.then_some(())).await.unwrap();
+        testkit::eventually("its neighbors come back", async || stage.waits(id).await.then_some(())).await.unwrap();
     }
 }
 
@@ -257,7 +257,7 @@ async fn unreadable_row_does_not_stop_the_sweep<DB: Tested>(place: Place<DB>) {
     assert!(stage.waits(ids[1]).await && stage.waits(ids[2]).await, "the others are there");
 }
 
-async fn one_process_at_a_time_sweeps<DB: Tested>(place: Place<DB>) {
+async fn only_one_process_sweeps_at_a_time<DB: Tested>(place: Place<DB>) {
     let stage = Stage::open(&place).await;
     let id = stage.queue.delay(HOUR, &"a".to_owned()).await.unwrap();
     let (_, shard) = stage.queue.steps(&id);
@@ -272,7 +272,7 @@ async fn one_process_at_a_time_sweeps<DB: Tested>(place: Place<DB>) {
     stage.redis.command::<()>(&["SET", &key, "another"]).await.unwrap();
     stage.queue.sweep_once().await.unwrap();
     assert_eq!(stage.redis.command::<String>(&["GET", &key]).await.unwrap(), "another");
-    // It ends, and with it its lease: a round begins at once, and brings back what is missing.
+    // It ends, and with it its lease: a sweep begins at once, and restores what is missing.
     stage.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
     testkit::eventually("it comes back by itself", async || stage.waits(id).await.then_some(())).await.unwrap();
     assert_ne!(stage.redis.command::<Option<Vec<u8>>>(&["GET", &key]).await.unwrap().as_deref(), Some(&b"another"[..]));

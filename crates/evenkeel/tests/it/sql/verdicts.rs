@@ -1,8 +1,8 @@
-//! Which servers the stories of this folder were told on. `cargo xtask verdicts` puts the killed ones into a table.
+//! Which servers the stories of this folder ran on. `cargo xtask verdicts` puts the killed ones into a table.
 
 use super::rig::{Rig, Sql};
 
-/// Name of the server and its version, from its own words.
+/// Name of the server and its version, from its version string.
 async fn version<DB: Sql>() -> (String, Vec<u32>) {
     let rig = Rig::<DB>::open().await;
     let words = DB::version(&mut rig.pool.acquire().await.unwrap()).await.unwrap();

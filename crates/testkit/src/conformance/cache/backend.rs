@@ -1,20 +1,20 @@
-//! A backend under test: its steps, the hand on its clock, and what the world may do to its entries.
+//! A backend under test: its steps, its clock, and what other programs or failures may do to its entries.
 
 use crate::park::{SharedRedis, redis};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::cache::keys::CacheKeys;
-use evenkeel::cache::memory::{EntryStore, MemoryCache};
-use evenkeel::cache::redis::RedisCache;
-use evenkeel::cache::steps::CacheSteps;
 use evenkeel::clock::TestClock;
 use evenkeel::link::{Link, LinkOptions};
+use evenkeel_protocol::cache::keys::CacheKeys;
+use evenkeel_protocol::cache::memory::{EntryStore, MemoryCache};
+use evenkeel_protocol::cache::redis::RedisCache;
+use evenkeel_protocol::cache::steps::CacheSteps;
 use std::sync::Arc;
 use std::time::Duration;
 
 const CACHE: &str = "conformance";
 
-/// What a story is played on. Time stands still unless the story moves it.
+/// The backend of a story. Time is frozen unless the story advances it.
 pub trait Backend: Sync {
     /// The steps under test.
     type Steps: CacheSteps;
@@ -96,7 +96,7 @@ pub struct OnRedis {
 }
 
 impl OnRedis {
-    /// A backend of its own on the run's Redis.
+    /// A backend on the run's Redis, under its own prefix.
     pub async fn start() -> Result<Self> {
         let server = redis().await?;
         let mut backend = Self::on(&server.url, &server.prefix).await?;
@@ -104,7 +104,7 @@ impl OnRedis {
         Ok(backend)
     }
 
-    /// A backend on a server that the caller keeps, under a prefix that nobody else uses.
+    /// A backend on a server that the caller keeps, under an unused prefix.
     pub async fn on(url: &str, prefix: &str) -> Result<Self> {
         let clock = TestClock::default();
         let mut options = LinkOptions::from_url(url)?;

@@ -1,13 +1,13 @@
-//! One load at a time (C3), and no lease for ever.
+//! One load at a time (C3), and every lease expires.
 
 use super::Backend;
 use super::player::{LEASE_MS, LIFE_MS, Player, SOFT_MS, asked, granted, hit, loaded};
 use evenkeel::Token;
-use evenkeel::cache::header::Entry;
-use evenkeel::cache::steps::{Fill, Filled, Lease, Leased, Why};
+use evenkeel_protocol::cache::header::Entry;
+use evenkeel_protocol::cache::steps::{Fill, Filled, Lease, Leased, Why};
 
-/// A hot key goes missing and everybody loads it at once.
-pub async fn while_one_loads_others_wait<B: Backend>(backend: &B) {
+/// A hot key goes missing and every reader loads it at once: a cache stampede.
+pub async fn lease_is_granted_to_one_loader_at_a_time<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let first = cache.grant().await;
     cache.advance(10_000).await;
@@ -20,7 +20,7 @@ pub async fn while_one_loads_others_wait<B: Backend>(backend: &B) {
 }
 
 /// The reply to a lease is lost and the caller asks again: it would wait for itself.
-pub async fn a_repeated_lease_gets_the_same_grant<B: Backend>(backend: &B) {
+pub async fn repeated_lease_returns_the_same_grant<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let ask = asked(Why::Miss);
     let first = granted(cache.lease_with(&ask).await);
@@ -28,9 +28,9 @@ pub async fn a_repeated_lease_gets_the_same_grant<B: Backend>(backend: &B) {
     assert_eq!(granted(cache.lease_with(&ask).await), first);
 }
 
-/// A reader finds nothing, is stopped, and asks for a lease when the value has long landed: it would load for nothing, and
-/// the others would wait for it.
-pub async fn a_lease_for_what_has_landed_gets_the_value<B: Backend>(backend: &B) {
+/// A reader finds nothing, is stopped, and asks for a lease when the value has long been stored: it would load without need,
+/// and the others would wait for it.
+pub async fn lease_after_fill_returns_the_value<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     for why in [Why::Miss, Why::Stale] {
@@ -41,7 +41,7 @@ pub async fn a_lease_for_what_has_landed_gets_the_value<B: Backend>(backend: &B)
 }
 
 /// A client whose idea of the server's time is off refreshes a value over and over.
-pub async fn a_refresh_is_granted_when_it_is_due<B: Backend>(backend: &B) {
+pub async fn refresh_is_granted_only_when_due<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     cache.advance(SOFT_MS - 1).await;
@@ -54,7 +54,7 @@ pub async fn a_refresh_is_granted_when_it_is_due<B: Backend>(backend: &B) {
 
 /// rockscache takes the lease for the fence: a load that takes longer than the lease is refused, the next one too, and a hot
 /// key with a slow query is never cached again.
-pub async fn a_load_longer_than_its_lease_is_stored<B: Backend>(backend: &B) {
+pub async fn load_longer_than_its_lease_is_stored<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
     cache.advance(LEASE_MS * 2).await;
@@ -65,8 +65,8 @@ pub async fn a_load_longer_than_its_lease_is_stored<B: Backend>(backend: &B) {
     assert_eq!(cache.read().await, hit("v2"));
 }
 
-/// A value is about to end when its refresh begins; the entry ends during the load, and the load was for nothing.
-pub async fn the_entry_lives_as_long_as_the_load_may_take<B: Backend>(backend: &B) {
+/// A value is about to expire when its refresh begins; the entry expires during the load, whose value is then lost.
+pub async fn lease_extends_entry_ttl_to_the_load_budget<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
     let short = Fill { soft_ms: 30_000, hard_ms: 31_000, ..loaded(grant, "v1") };
@@ -78,7 +78,7 @@ pub async fn the_entry_lives_as_long_as_the_load_may_take<B: Backend>(backend: &
 }
 
 /// A short lease after a long one takes the entry from under the first loader.
-pub async fn a_lease_never_shortens_the_life_of_the_entry<B: Backend>(backend: &B) {
+pub async fn lease_never_shortens_the_entry_ttl<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
     cache.advance(LEASE_MS).await;
@@ -88,9 +88,8 @@ pub async fn a_lease_never_shortens_the_life_of_the_entry<B: Backend>(backend: &
     assert_eq!(cache.fill(slow, "v1").await, Filled::Stored);
 }
 
-/// A loader dies. rockscache's key stays without an expiry for ever; here the entry ends by itself and the next one begins
-/// anew.
-pub async fn the_entry_of_a_dead_loader_ends<B: Backend>(backend: &B) {
+/// A loader dies. rockscache's key stays without an expiry forever; here the entry expires and the next one begins anew.
+pub async fn entry_of_a_dead_loader_expires<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let dead = cache.grant().await;
     assert_eq!(cache.header().await.ends_at_ms, dead.at_ms + LIFE_MS);
@@ -100,8 +99,8 @@ pub async fn the_entry_of_a_dead_loader_ends<B: Backend>(backend: &B) {
     assert_ne!(next.generation, dead.generation);
 }
 
-/// A failing load is repeated by one waiter after the other, each with its own full time-out.
-pub async fn after_a_failed_load_the_next_one_has_patience<B: Backend>(backend: &B) {
+/// A failing load is repeated by one waiter after the other, each with its own full timeout.
+pub async fn lease_after_failed_load_is_delayed<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let ask = asked(Why::Miss);
     let failed = granted(cache.lease_with(&ask).await);
@@ -115,15 +114,15 @@ pub async fn after_a_failed_load_the_next_one_has_patience<B: Backend>(backend: 
 }
 
 /// A loader that lost its lease to another one fails, and takes the other's lease away.
-pub async fn nobody_abandons_the_lease_of_another<B: Backend>(backend: &B) {
+pub async fn abandon_leaves_lease_of_another_owner<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     granted(cache.lease(Why::Miss).await);
     cache.abandon(Token::random(), 0).await;
     assert_eq!(cache.lease(Why::Miss).await, Leased::Wait { retry_after_ms: LEASE_MS });
 }
 
-/// Redis's clock is set back by a day, and a lease of a dead loader holds everybody off for a day.
-pub async fn a_lease_from_the_future_holds_nobody_off<B: Backend>(backend: &B) {
+/// Redis's clock is set back by a day, and a lease of a dead loader blocks all others for a day.
+pub async fn lease_from_the_future_does_not_block_loads<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.advance(86_400_000).await;
     let before = cache.grant().await;
@@ -134,7 +133,7 @@ pub async fn a_lease_from_the_future_holds_nobody_off<B: Backend>(backend: &B) {
 }
 
 /// A reader that must not see anything older than its own write asks for a version.
-pub async fn a_lease_below_a_version_is_granted_until_it_is_there<B: Backend>(backend: &B) {
+pub async fn lease_with_minimum_version_is_granted_until_stored<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
     cache.fill_with(Fill { version: Some(7), ..loaded(grant, "v7") }).await;
@@ -146,9 +145,9 @@ pub async fn a_lease_below_a_version_is_granted_until_it_is_there<B: Backend>(ba
     assert_eq!(Entry::parse(landed).unwrap().header.value.unwrap().version, Some(8));
 }
 
-/// A reader that bears a bounded age finds nothing, is stopped, and must not be told of a value that has landed meanwhile and is
-/// older than it bears.
-pub async fn a_lease_for_a_younger_value_is_granted_until_it_is_there<B: Backend>(backend: &B) {
+/// A reader with a maximum age finds nothing, is stopped, and must not get a value that was stored meanwhile and is older
+/// than that.
+pub async fn lease_with_maximum_age_is_granted_until_stored<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     cache.advance(5_000).await;

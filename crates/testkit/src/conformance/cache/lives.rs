@@ -3,11 +3,11 @@
 use super::Backend;
 use super::player::{HARD_MS, KEEP_MS, LIFE_MS, Player, SOFT_MS, Served, asked, expiring, granted, hit, loaded, stale};
 use evenkeel::Token;
-use evenkeel::cache::header::Entry;
-use evenkeel::cache::steps::{Fill, Filled, Invalidation, Lease, Mode, Why};
+use evenkeel_protocol::cache::header::Entry;
+use evenkeel_protocol::cache::steps::{Fill, Filled, Invalidation, Lease, Mode, Why};
 
 /// What is served goes from good to due to nothing, and the key goes with it.
-pub async fn a_value_is_served_until_its_hard_expiry<B: Backend>(backend: &B) {
+pub async fn value_is_served_until_its_hard_expiry<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     cache.advance(SOFT_MS - 1).await;
@@ -22,7 +22,7 @@ pub async fn a_value_is_served_until_its_hard_expiry<B: Backend>(backend: &B) {
 }
 
 /// A ttl that begins when the value is stored lets a value read long ago live longer than the ttl.
-pub async fn the_life_of_a_value_counts_from_its_lease<B: Backend>(backend: &B) {
+pub async fn value_ttl_counts_from_its_lease<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
     cache.advance(LIFE_MS - 1).await;
@@ -33,8 +33,8 @@ pub async fn the_life_of_a_value_counts_from_its_lease<B: Backend>(backend: &B) 
     assert_eq!(value.hard_until_ms, grant.at_ms + HARD_MS);
 }
 
-/// A load takes longer than the value may live: there is nothing to store, and the caller is told.
-pub async fn a_value_whose_life_is_over_is_not_stored<B: Backend>(backend: &B) {
+/// A load takes longer than the value's ttl: there is nothing to store, and the fill reports that.
+pub async fn fill_after_the_value_ttl_is_rejected<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
     cache.advance(5_000).await;
@@ -46,7 +46,7 @@ pub async fn a_value_whose_life_is_over_is_not_stored<B: Backend>(backend: &B) {
 
 /// While the database is down, rockscache prolongs the stale value with every failed load: it never ends. Here nothing but
 /// a fill sets the hard expiry, and an invalidation can only lower it.
-pub async fn a_stale_value_is_never_renewed<B: Backend>(backend: &B) {
+pub async fn failed_load_does_not_extend_a_stale_value<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     cache.expire().await;
@@ -63,7 +63,7 @@ pub async fn a_stale_value_is_never_renewed<B: Backend>(backend: &B) {
 }
 
 /// A value near its end is invalidated, and gets the whole keeping time on top of its life.
-pub async fn an_invalidation_does_not_prolong_a_value<B: Backend>(backend: &B) {
+pub async fn invalidation_does_not_extend_the_value_ttl<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     let left = KEEP_MS / 2;
@@ -75,7 +75,7 @@ pub async fn an_invalidation_does_not_prolong_a_value<B: Backend>(backend: &B) {
 }
 
 /// A reader that wants it fresh is served an invalidated value.
-pub async fn an_invalidated_value_is_stale<B: Backend>(backend: &B) {
+pub async fn invalidated_value_is_stale<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     cache.expire().await;
@@ -87,7 +87,7 @@ pub async fn an_invalidated_value_is_stale<B: Backend>(backend: &B) {
 }
 
 /// A permission was revoked, and a fail-safe keeps serving the old one: `Clear(hard)` of several libraries does that.
-pub async fn a_purged_value_is_gone<B: Backend>(backend: &B) {
+pub async fn purged_value_is_never_served<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("secret").await;
     cache.purge().await;
@@ -100,7 +100,7 @@ pub async fn a_purged_value_is_gone<B: Backend>(backend: &B) {
 }
 
 /// An invalidation that keeps nothing must keep nothing for a reader, too, whose clock is behind the store's.
-pub async fn a_value_kept_for_no_time_is_spent_at_once<B: Backend>(backend: &B) {
+pub async fn value_with_zero_retention_expires_at_once<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     cache.invalidate_with(&Invalidation { mode: Mode::Expire { keep_ms: 0 }, ..expiring() }).await;
@@ -110,8 +110,8 @@ pub async fn a_value_kept_for_no_time_is_spent_at_once<B: Backend>(backend: &B) 
     assert!(value.stale);
 }
 
-/// A database that is away for a minute takes every value along whose ttl ends in that minute.
-pub async fn a_spent_value_is_kept_for_those_whose_load_fails<B: Backend>(backend: &B) {
+/// A database that is away for a minute loses every value whose ttl ends in that minute.
+pub async fn expired_value_is_retained_for_stale_reads<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
     assert_eq!(cache.fill_with(Fill { spare_ms: 2 * HARD_MS, ..loaded(grant, "v1") }).await, Filled::Stored);
@@ -129,8 +129,8 @@ pub async fn a_spent_value_is_kept_for_those_whose_load_fails<B: Backend>(backen
     assert_eq!(Entry::parse(cache.bytes().await.unwrap()).unwrap().payload, "");
 }
 
-/// A spent value that counts as landed keeps everybody from loading a new one.
-pub async fn a_spent_value_is_loaded_again<B: Backend>(backend: &B) {
+/// If an expired value counted as stored, no reader could load a new one.
+pub async fn expired_value_grants_a_new_lease<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
     cache.fill_with(Fill { spare_ms: 2 * HARD_MS, ..loaded(grant, "v1") }).await;
@@ -141,7 +141,7 @@ pub async fn a_spent_value_is_loaded_again<B: Backend>(backend: &B) {
 }
 
 /// The absence of a row is a value like any other.
-pub async fn an_absent_row_is_kept_as_such<B: Backend>(backend: &B) {
+pub async fn absent_row_is_stored_as_absence<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
     let absent = Fill { absent: true, payload: bytes::Bytes::new(), ..loaded(grant, "") };
@@ -153,7 +153,7 @@ pub async fn an_absent_row_is_kept_as_such<B: Backend>(backend: &B) {
 }
 
 /// Lives of whole seconds turn a ttl of 300 ms into none at all.
-pub async fn lives_are_exact_to_the_millisecond<B: Backend>(backend: &B) {
+pub async fn ttl_is_exact_to_the_millisecond<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
     assert_eq!(cache.fill_with(Fill { soft_ms: 60_001, hard_ms: 60_003, ..loaded(grant, "v1") }).await, Filled::Stored);

@@ -3,8 +3,8 @@
 use super::Backend;
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::header::{Entry, Header, Verdict};
-use evenkeel::cache::steps::{
+use evenkeel_protocol::cache::header::{Entry, Header, Verdict};
+use evenkeel_protocol::cache::steps::{
     BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Generation, Grant, Invalidation, Lease, Leased, Mode, Renewed,
     Why,
 };
@@ -21,7 +21,7 @@ pub const HARD_MS: u64 = 3_600_000;
 pub const KEEP_MS: u64 = 120_000;
 /// How long an update window stays open.
 pub const WINDOW_MS: u64 = 90_000;
-/// How long a transaction may go on after its window lapsed.
+/// How long a transaction may continue after its window expired.
 pub const SUSPECT_MS: u64 = 300_000;
 /// How long a value lives that is stored in that time.
 pub const SUSPECT_LIFE_MS: u64 = 30_000;
@@ -53,7 +53,7 @@ pub fn stale(value: &str) -> Served {
     Served::Stale(value.to_owned())
 }
 
-/// One key and everybody who uses it.
+/// One key and all its users.
 #[derive(Debug)]
 pub struct Player<'a, B> {
     backend: &'a B,
@@ -109,17 +109,17 @@ impl<'a, B: Backend> Player<'a, B> {
         self.backend.steps().lease(self.key, lease).await.unwrap()
     }
 
-    /// A lease by somebody new.
+    /// A lease by a new reader.
     pub async fn lease(&self, why: Why) -> Leased {
         self.lease_with(&asked(why)).await
     }
 
-    /// A lease by somebody new for a miss, which must be granted.
+    /// A lease by a new reader for a miss, which must be granted.
     pub async fn grant(&self) -> Grant {
         granted(self.lease(Why::Miss).await)
     }
 
-    /// Stores with the given particulars.
+    /// Stores with the given fields.
     pub async fn fill_with(&self, fill: Fill) -> Filled {
         self.backend.steps().fill(self.key, &fill).await.unwrap()
     }
@@ -135,12 +135,12 @@ impl<'a, B: Backend> Player<'a, B> {
         assert_eq!(self.fill(grant, value).await, Filled::Stored);
     }
 
-    /// Gives a lease back after a failure.
+    /// Abandons a lease after a failure.
     pub async fn abandon(&self, token: Token, retry_after_ms: u64) {
         self.backend.steps().abandon(self.key, token, retry_after_ms).await.unwrap();
     }
 
-    /// Invalidates as told.
+    /// Invalidates with the given fields.
     pub async fn invalidate_with(&self, invalidation: &Invalidation) {
         self.backend.steps().invalidate(self.key, invalidation).await.unwrap();
     }
@@ -155,7 +155,7 @@ impl<'a, B: Backend> Player<'a, B> {
         self.invalidate_with(&Invalidation { mode: Mode::Purge, ..expiring() }).await;
     }
 
-    /// Opens an update window as told.
+    /// Opens an update window with the given fields.
     pub async fn begin_with(&self, begin: &BeginWrite) -> Begun {
         self.backend.steps().begin_write(self.key, begin).await.unwrap()
     }
@@ -170,7 +170,7 @@ impl<'a, B: Backend> Player<'a, B> {
         self.backend.steps().renew_write(self.key, writer, WINDOW_MS).await.unwrap()
     }
 
-    /// Ends a writer's window as told.
+    /// Ends a writer's window with the given fields.
     pub async fn end_with(&self, writer: Token, invalidation: &Invalidation) -> Ended {
         self.backend.steps().end_write(self.key, writer, invalidation).await.unwrap()
     }
@@ -181,7 +181,7 @@ impl<'a, B: Backend> Player<'a, B> {
     }
 }
 
-/// A lease asked for by somebody new.
+/// A lease requested by a new reader.
 pub fn asked(why: Why) -> Lease {
     Lease {
         token: Token::random(),

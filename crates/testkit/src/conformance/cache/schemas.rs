@@ -3,15 +3,15 @@
 use super::Backend;
 use super::player::{LEASE_MS, Player, SCHEMA, asked, expiring, granted, hit};
 use bytes::Bytes;
-use evenkeel::cache::header::Entry;
-use evenkeel::cache::steps::{Filled, Lease, Leased, Why};
+use evenkeel_protocol::cache::header::Entry;
+use evenkeel_protocol::cache::steps::{Filled, Lease, Leased, Why};
 
 fn other_schema() -> Lease {
     Lease { schema: SCHEMA + 1, ..asked(Why::Miss) }
 }
 
 /// During a rolling upgrade two programs overwrite each other's values, and each finds only what it cannot read.
-pub async fn programs_of_two_schemas_do_not_fight<B: Backend>(backend: &B) {
+pub async fn programs_with_two_schemas_keep_each_others_entries<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
     assert_eq!(cache.lease_with(&other_schema()).await, Leased::OtherSchema);
@@ -25,8 +25,8 @@ pub async fn programs_of_two_schemas_do_not_fight<B: Backend>(backend: &B) {
     assert_eq!(cache.header().await.schema, SCHEMA + 1);
 }
 
-/// The lease of one program lapses, the other one takes the entry over, and the first stores bytes under the wrong schema.
-pub async fn a_load_is_not_stored_under_another_schema<B: Backend>(backend: &B) {
+/// The lease of one program expires, the other one takes the entry over, and the first stores bytes under the wrong schema.
+pub async fn fill_under_another_schema_is_rejected<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
     cache.advance(LEASE_MS).await;
@@ -36,7 +36,7 @@ pub async fn a_load_is_not_stored_under_another_schema<B: Backend>(backend: &B) 
 }
 
 /// A newer program's entry cannot be read here; it is neither overwritten nor left standing by an invalidation.
-pub async fn an_entry_of_a_newer_format_is_left_alone_but_not_by_an_invalidation<B: Backend>(backend: &B) {
+pub async fn entry_of_a_newer_format_is_only_invalidated<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     let mut newer = cache.bytes().await.unwrap().to_vec();
@@ -49,8 +49,8 @@ pub async fn an_entry_of_a_newer_format_is_left_alone_but_not_by_an_invalidation
     assert_eq!(cache.bytes().await, None);
 }
 
-/// Somebody else writes under our key, or an entry was cut short: it must not stay there for ever.
-pub async fn bytes_that_are_no_entry_are_overwritten<B: Backend>(backend: &B) {
+/// Another program writes under our key, or an entry was truncated: it must not stay there forever.
+pub async fn malformed_entry_is_overwritten<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
     let whole = cache.bytes().await.unwrap();

@@ -2,14 +2,14 @@
 
 use super::Backend;
 use super::player::{LAG_MS, LEASE_MS, LIFE_MS, Player, Served, asked, expiring, granted, hit, loaded};
-use evenkeel::cache::steps::{Fill, Filled, Grant, Invalidation, Lease, Why};
+use evenkeel_protocol::cache::steps::{Fill, Filled, Grant, Invalidation, Lease, Why};
 
 fn versioned(grant: Grant, version: u64) -> Fill {
     Fill { version: Some(version), ..loaded(grant, &format!("v{version}")) }
 }
 
 /// Invalidated at a version, a key is loaded from a database that does not have that version yet.
-pub async fn a_value_below_the_floor_is_refused<B: Backend>(backend: &B) {
+pub async fn fill_below_the_version_floor_is_rejected<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("old").await;
     cache.invalidate_with(&Invalidation { floor: Some(5), ..expiring() }).await;
@@ -20,7 +20,7 @@ pub async fn a_value_below_the_floor_is_refused<B: Backend>(backend: &B) {
 }
 
 /// Invalidations arrive out of order; an older one must not lower the floor.
-pub async fn the_floor_only_rises<B: Backend>(backend: &B) {
+pub async fn version_floor_only_rises<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("old").await;
     for floor in [9, 6] {
@@ -32,7 +32,7 @@ pub async fn the_floor_only_rises<B: Backend>(backend: &B) {
 }
 
 /// A later loader reads a slower replica, and puts an older row in the place of a newer one.
-pub async fn a_stored_version_raises_the_floor<B: Backend>(backend: &B) {
+pub async fn stored_version_raises_the_floor<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let first = cache.grant().await;
     cache.advance(LEASE_MS).await;
@@ -43,7 +43,7 @@ pub async fn a_stored_version_raises_the_floor<B: Backend>(backend: &B) {
 }
 
 /// Numbers in Lua are exact to 2^53 only, so that 2^53 and 2^53 + 1 are the same; and its strings are compared by the locale.
-pub async fn versions_are_compared_exactly<B: Backend>(backend: &B) {
+pub async fn versions_above_2_53_are_compared_exactly<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     for floor in [1 << 53, 0x0000_0001_0000_0000, 0x7FFF_FFFF_FFFF_FFFF, u64::MAX - 1] {
         cache.evict().await;
@@ -66,7 +66,7 @@ fn from_replica(grant: Grant, value: &str) -> Fill {
 
 /// The entry was evicted together with what it knew of the last invalidation; the next loader asks a replica that lags, and
 /// the row of yesterday is cached for a full ttl.
-pub async fn a_created_entry_wants_the_primary<B: Backend>(backend: &B) {
+pub async fn created_entry_requires_a_primary_read<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = granted(cache.lease_with(&with_replicas()).await);
     assert!(grant.primary_required);
@@ -77,11 +77,11 @@ pub async fn a_created_entry_wants_the_primary<B: Backend>(backend: &B) {
     assert!(!grant.primary_required);
     assert_eq!(cache.fill_with(from_replica(grant, "new")).await, Filled::Stored);
     cache.evict().await;
-    assert!(!cache.grant().await.primary_required, "who reads the primary anyway need not be told");
+    assert!(!cache.grant().await.primary_required, "a caller that reads the primary anyway needs no demand");
 }
 
-/// A key is invalidated, and loaded from a replica that has not heard of the write yet.
-pub async fn after_an_invalidation_the_primary_is_wanted_until_replicas_have_followed<B: Backend>(backend: &B) {
+/// A key is invalidated, and loaded from a replica that does not have the write yet.
+pub async fn invalidation_requires_primary_read_for_replica_lag<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("old").await;
     cache.invalidate_with(&Invalidation { lag_ms_max: LAG_MS, ..expiring() }).await;
@@ -95,7 +95,7 @@ pub async fn after_an_invalidation_the_primary_is_wanted_until_replicas_have_fol
 }
 
 /// The time in which replicas may lag is longer than the entry would have lived: the entry must not forget before.
-pub async fn the_entry_lives_until_replicas_have_followed<B: Backend>(backend: &B) {
+pub async fn entry_outlives_the_replica_lag<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("old").await;
     let before = cache.header().await.granted;

@@ -6,12 +6,12 @@ use super::player::{
     opening, stale,
 };
 use evenkeel::Token;
-use evenkeel::cache::steps::{Begun, Ended, Filled, Leased, Renewed, Why};
+use evenkeel_protocol::cache::steps::{Begun, Ended, Filled, Leased, Renewed, Why};
 
 const OPEN: Begun = Begun::Open { remaining_ms: WINDOW_MS };
 
 /// A reader loads between the writer's statement and its commit, and caches the row as it was.
-pub async fn nobody_loads_in_an_open_window<B: Backend>(backend: &B) {
+pub async fn open_window_grants_no_lease<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();
     cache.load("v1").await;
@@ -27,7 +27,7 @@ pub async fn nobody_loads_in_an_open_window<B: Backend>(backend: &B) {
 }
 
 /// A load is running when the window opens.
-pub async fn a_window_ends_the_loads_before_it<B: Backend>(backend: &B) {
+pub async fn window_rejects_fill_from_earlier_load<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
     let writer = Token::random();
@@ -38,8 +38,8 @@ pub async fn a_window_ends_the_loads_before_it<B: Backend>(backend: &B) {
     assert_eq!(cache.read().await, Served::Miss);
 }
 
-/// There is no entry to hold the window, and a reader loads as if nobody were writing.
-pub async fn a_window_creates_its_entry<B: Backend>(backend: &B) {
+/// There is no entry to hold the window, and a reader loads as if there were no writer.
+pub async fn window_creates_a_missing_entry<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.begin(Token::random()).await;
     assert_eq!(cache.lease(Why::Miss).await, Leased::Writing { retry_after_ms: WINDOW_MS });
@@ -47,7 +47,7 @@ pub async fn a_window_creates_its_entry<B: Backend>(backend: &B) {
 }
 
 /// The reply is lost and the writer asks again: with two windows it would end one and be locked out by the other.
-pub async fn a_repeated_begin_opens_no_second_window<B: Backend>(backend: &B) {
+pub async fn repeated_begin_opens_one_window<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let begin = opening(Token::random());
     assert_eq!(cache.begin_with(&begin).await, OPEN);
@@ -59,7 +59,7 @@ pub async fn a_repeated_begin_opens_no_second_window<B: Backend>(backend: &B) {
 }
 
 /// One writer ends, and takes the window of another one with it: a reader loads before the other's commit.
-pub async fn a_writer_ends_its_own_window_only<B: Backend>(backend: &B) {
+pub async fn end_closes_only_its_own_window<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let [first, second] = [Token::random(), Token::random()];
     cache.begin(first).await;
@@ -72,7 +72,7 @@ pub async fn a_writer_ends_its_own_window_only<B: Backend>(backend: &B) {
 }
 
 /// Writers without bound make an entry without bound.
-pub async fn a_fifth_writer_is_turned_away<B: Backend>(backend: &B) {
+pub async fn fifth_concurrent_window_is_rejected<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writers: Vec<Token> = (0..4).map(|_| Token::random()).collect();
     for &writer in &writers {
@@ -87,7 +87,7 @@ pub async fn a_fifth_writer_is_turned_away<B: Backend>(backend: &B) {
 }
 
 /// A long transaction needs its window for longer than it thought.
-pub async fn a_renewed_window_stays_open<B: Backend>(backend: &B) {
+pub async fn renewed_window_stays_open<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();
     cache.begin(writer).await;
@@ -99,8 +99,8 @@ pub async fn a_renewed_window_stays_open<B: Backend>(backend: &B) {
     assert_eq!(cache.header().await.windows[0].suspect_until_ms, backend.now_ms() + WINDOW_MS + SUSPECT_MS);
 }
 
-/// A window lapsed while its writer was stopped, a reader has stored the older value, and the writer renews and commits.
-pub async fn a_lapsed_window_is_lost<B: Backend>(backend: &B) {
+/// A window expired while its writer was stopped, a reader has stored the older value, and the writer renews and commits.
+pub async fn expired_window_cannot_be_renewed<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();
     cache.begin(writer).await;
@@ -113,8 +113,9 @@ pub async fn a_lapsed_window_is_lost<B: Backend>(backend: &B) {
     assert_eq!(cache.bytes().await, None);
 }
 
-/// A writer dies in its window. Its transaction may still commit, long after the window has lapsed, and nobody will say so.
-pub async fn after_a_lapse_values_live_short<B: Backend>(backend: &B) {
+/// A writer dies in its window. Its transaction may still commit, long after the window has expired, and no message reports
+/// that.
+pub async fn value_after_expired_window_gets_short_ttl<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.begin(Token::random()).await;
     cache.advance(WINDOW_MS).await;
@@ -133,8 +134,8 @@ pub async fn after_a_lapse_values_live_short<B: Backend>(backend: &B) {
     assert_eq!(cache.header().await.value.unwrap().hard_until_ms, backend.now_ms() + HARD_MS);
 }
 
-/// A late writer finds its window lapsed and goes its way: what was stored meanwhile must not stay.
-pub async fn a_late_writer_invalidates_what_was_stored_meanwhile<B: Backend>(backend: &B) {
+/// A late writer finds its window expired and ends it: values stored meanwhile must not stay.
+pub async fn end_of_expired_window_invalidates_later_value<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();
     cache.begin(writer).await;
@@ -149,8 +150,8 @@ pub async fn a_late_writer_invalidates_what_was_stored_meanwhile<B: Backend>(bac
 }
 
 /// The reply to the end of a window is lost. The repeat cannot know whether the first call still found the window, and a
-/// writer that is told it was open when it had lapsed takes a stale read for impossible.
-pub async fn a_repeated_end_never_says_that_the_window_was_open<B: Backend>(backend: &B) {
+/// writer that is told it was open when it had expired takes a stale read for impossible.
+pub async fn repeated_end_never_reports_an_open_window<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let [in_time, late] = [Token::random(), Token::random()];
     cache.begin(late).await;
@@ -165,8 +166,8 @@ pub async fn a_repeated_end_never_says_that_the_window_was_open<B: Backend>(back
     assert_eq!(cache.fill(grant, "v2").await, Filled::Stored);
 }
 
-/// The entry was evicted inside the window (the one case in which a window does not hold): the writer is told.
-pub async fn a_window_whose_entry_is_gone_had_lapsed<B: Backend>(backend: &B) {
+/// The entry was evicted inside the window (the one case in which a window does not hold): the writer gets an error.
+pub async fn end_of_evicted_window_reports_expiry<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();
     cache.begin(writer).await;
@@ -176,7 +177,7 @@ pub async fn a_window_whose_entry_is_gone_had_lapsed<B: Backend>(backend: &B) {
 }
 
 /// The old value may be served stale in a window, but no longer than after any other invalidation.
-pub async fn in_a_window_the_old_value_is_kept_no_longer<B: Backend>(backend: &B) {
+pub async fn window_does_not_extend_stale_retention<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();
     cache.load("v1").await;

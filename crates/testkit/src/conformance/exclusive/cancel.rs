@@ -27,7 +27,7 @@ async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
 }
 
 /// (L6) `timeout(lock.acquire())`, dropped after the command had reached the server, left the lock behind until its ttl.
-pub async fn an_acquire_that_is_dropped_leaves_nothing(fleet: &impl Fleet, name: &str) -> Result<()> {
+pub async fn dropped_acquire_leaves_nothing(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let terms = terms(LONG);
     for polls in 0.. {
@@ -42,8 +42,8 @@ pub async fn an_acquire_that_is_dropped_leaves_nothing(fleet: &impl Fleet, name:
     Ok(())
 }
 
-/// The same while somebody else holds it. On a running clock an acquisition polls as often as it likes, so the polls are few.
-pub async fn an_acquire_that_is_dropped_while_it_waits_leaves_nothing(fleet: &impl Fleet, name: &str) -> Result<()> {
+/// The same while another holder has it. On a running clock an acquisition polls as often as it likes, so the polls are few.
+pub async fn dropped_waiting_acquire_leaves_nothing(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let terms = terms(LONG).wait(Wait::Forever);
     for polls in 1..8 {
@@ -61,8 +61,8 @@ pub async fn an_acquire_that_is_dropped_while_it_waits_leaves_nothing(fleet: &im
     Ok(())
 }
 
-/// A release that is dropped is finished by somebody else.
-pub async fn a_release_that_is_dropped_is_done_nevertheless(fleet: &impl Fleet, name: &str) -> Result<()> {
+/// The library completes a dropped release.
+pub async fn dropped_release_completes(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     for polls in 0.. {
         let guard = take(&*one, name, LONG).await?;

@@ -21,7 +21,7 @@ pub trait Fleet: Send + Sync {
     /// One more process, by this clock.
     fn process(&self, clock: Clock) -> impl Future<Output = Result<Box<dyn ExclusiveLocks>>> + Send;
 
-    /// One more process whose clock stands still, but for [`pass`](Self::pass): as if it were paused.
+    /// One more process whose clock is frozen, except for [`pass`](Self::pass): as if it were paused.
     fn paused(&self) -> impl Future<Output = Result<Box<dyn ExclusiveLocks>>> + Send {
         self.process(self.clock().clock())
     }
@@ -36,9 +36,9 @@ pub trait Fleet: Send + Sync {
         self.clock().advance(span);
     }
 
-    /// The short leases that were taken before end about now, for the store: where the store's time is not the test's, it does nothing,
-    /// and who waits for the lock sees it happen.
-    fn lapse(&self) -> impl Future<Output = Result<()>> + Send {
+    /// The short leases acquired before expire about now, for the store: where the store's time is not the test's, this does
+    /// nothing, and a waiter for the lock sees the expiry.
+    fn expire_leases(&self) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
     }
 
@@ -68,7 +68,7 @@ pub(super) async fn take(locks: &dyn ExclusiveLocks, name: &str, ttl: Duration) 
     Ok(locks.acquire(name, &terms(ttl).wait(PATIENCE)).await?)
 }
 
-/// Whether the lock can be had now; it is given back.
+/// Whether the lock can be acquired now; it is released.
 pub(super) async fn is_free(locks: &dyn ExclusiveLocks, name: &str) -> Result<bool> {
     match locks.try_acquire(name, &terms(LONG)).await? {
         Some(guard) => {

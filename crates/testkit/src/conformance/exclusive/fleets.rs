@@ -9,17 +9,17 @@ use evenkeel::link::LinkOptions;
 use evenkeel::lock::{Boxed, ExclusiveGuard, ExclusiveLocks, LockError, LockTerms};
 use std::time::Duration;
 
-/// So long nothing happens in this process before its clock is moved on.
+/// This long nothing happens in this process before its clock advances.
 const STILL: Duration = Duration::from_millis(2);
 
-/// Locks in this process: all share one clock, which stands still.
+/// Locks in this process: all share one frozen clock.
 pub struct MemoryFleet {
     clock: TestClock,
     keel: Keel,
 }
 
 impl MemoryFleet {
-    /// A store of its own.
+    /// With its own store.
     pub async fn open() -> Result<Self> {
         let clock = TestClock::default();
         let keel = Keel::builder().clock(clock.clock()).memory();
@@ -42,13 +42,13 @@ impl Fleet for MemoryFleet {
         Ok(Box::new(Ticking { keel: self.keel.another_process(), clock: self.clock.clone() }))
     }
 
-    async fn lapse(&self) -> Result<()> {
+    async fn expire_leases(&self) -> Result<()> {
         self.clock.advance(SHORT);
         Ok(())
     }
 }
 
-/// A process whose clock goes on while it waits.
+/// A process whose clock advances while it waits.
 struct Ticking {
     keel: Keel,
     clock: TestClock,
@@ -80,7 +80,7 @@ pub struct RedisFleet {
 }
 
 impl RedisFleet {
-    /// Under a prefix of its own.
+    /// Under its own prefix.
     pub async fn open() -> Result<Self> {
         Ok(Self { server: park::redis().await?, clock: TestClock::default() })
     }

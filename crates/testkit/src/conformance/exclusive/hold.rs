@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 const TASKS: u32 = 6;
 
-/// Nobody is between another one's read and write.
+/// No holder runs between another one's read and write.
 pub async fn one_holder_at_a_time(fleet: &impl Fleet, name: &'static str) -> Result<()> {
     let processes: Vec<Arc<dyn ExclusiveLocks>> =
         vec![Arc::from(fleet.running().await?), Arc::from(fleet.running().await?)];
@@ -21,7 +21,7 @@ pub async fn one_holder_at_a_time(fleet: &impl Fleet, name: &'static str) -> Res
         let (inside, count) = (Arc::clone(&inside), Arc::clone(&count));
         tasks.spawn(async move {
             let guard = take(&*locks, name, LONG).await?;
-            assert_eq!(inside.fetch_add(1, SeqCst), 0, "somebody else is inside");
+            assert_eq!(inside.fetch_add(1, SeqCst), 0, "another holder is inside");
             let before = count.load(SeqCst);
             for _ in 0..20 {
                 tokio::task::yield_now().await;
@@ -39,8 +39,8 @@ pub async fn one_holder_at_a_time(fleet: &impl Fleet, name: &'static str) -> Res
     Ok(())
 }
 
-/// Who does not wait is told at once, and who waits is told when he has waited as long as he wanted.
-pub async fn a_lock_that_is_held_is_refused(fleet: &impl Fleet, name: &str) -> Result<()> {
+/// A caller that does not wait gets an error at once, and one that waits gets it after its wait.
+pub async fn held_lock_is_rejected_with_its_remaining_time(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let guard = one.try_acquire(name, &terms(LONG)).await?.context("it is free")?;
     assert_eq!((guard.name(), guard.is_lost()), (name, false));
@@ -54,13 +54,13 @@ pub async fn a_lock_that_is_held_is_refused(fleet: &impl Fleet, name: &str) -> R
     assert!(two.try_acquire("another", &terms(LONG)).await?.is_some());
     assert_eq!(guard.run(async { 7 }).await?, 7);
     assert_eq!(guard.release().await?, Release::Released);
-    // Who waited for a moment may still stand in a server's queue.
+    // A caller that waited for a moment may still be in a server's queue.
     until(async || is_free(&*two, name).await).await?;
     until(async || is_free(&*one, name).await).await
 }
 
-/// (L5) A fence that does not rise keeps nobody apart; a backend that has none says so.
-pub async fn fences_rise_where_there_are_any(fleet: &impl Fleet, name: &str) -> Result<()> {
+/// (L5) A fence that does not rise excludes no earlier holder; a backend without fences says so.
+pub async fn fences_rise_if_supported(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let mut last = None;
     for locks in [&one, &two, &one, &one, &two] {
@@ -75,7 +75,7 @@ pub async fn fences_rise_where_there_are_any(fleet: &impl Fleet, name: &str) -> 
 }
 
 /// (L10) A waiter slept through the release, until the lease would have ended.
-pub async fn who_waits_is_woken(fleet: &impl Fleet, name: &'static str) -> Result<()> {
+pub async fn release_wakes_the_waiter(fleet: &impl Fleet, name: &'static str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let guard = take(&*one, name, LONG).await?;
     let waiting = tokio::spawn(async move { take(&*two, name, LONG).await });
@@ -84,7 +84,7 @@ pub async fn who_waits_is_woken(fleet: &impl Fleet, name: &'static str) -> Resul
     guard.release().await?;
     let next = waiting.await??;
     assert!(!next.is_lost());
-    // And those after that, in the same process and in another.
+    // And later ones, in the same process and in another.
     let third = fleet.running().await?;
     let (first, second) = tokio::join!(tokio::spawn(pass_through(one, name)), async {
         let waiting = tokio::spawn(pass_through(third, name));
@@ -101,7 +101,7 @@ async fn pass_through(locks: Box<dyn ExclusiveLocks>, name: &str) -> Result<()> 
 }
 
 /// (L2) A lease is kept for as long as its holder lives.
-pub async fn a_guard_is_renewed_while_it_lives(fleet: &impl Fleet, name: &str) -> Result<()> {
+pub async fn guard_is_renewed_while_held(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let ttl = SHORT * 6;
     let guard = take(&*one, name, ttl).await?;

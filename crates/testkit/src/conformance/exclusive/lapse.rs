@@ -15,13 +15,13 @@ async fn overtaken(
     name: &str,
 ) -> Result<(Box<dyn ExclusiveGuard>, Box<dyn ExclusiveGuard>)> {
     let early = take(paused, name, SHORT).await?;
-    fleet.lapse().await?;
+    fleet.expire_leases().await?;
     let late = take(next, name, LONG).await?;
     Ok((early, late))
 }
 
-/// (L2, L3) A holder was paused beyond its lease: it learns that when it runs again, before it goes on, and for good.
-pub async fn a_lapse_is_told_to_its_holder(fleet: &impl Fleet, name: &str) -> Result<()> {
+/// (L2, L3) A holder was paused beyond its lease: it learns that when it runs again, before it continues, and permanently.
+pub async fn holder_learns_of_its_expired_lease(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
     fleet.pass(SHORT);
@@ -44,7 +44,7 @@ pub async fn a_lapse_is_told_to_its_holder(fleet: &impl Fleet, name: &str) -> Re
 }
 
 /// (the recipe without a check of the owner) The release of a holder that came too late freed the lock of the next one.
-pub async fn a_late_release_leaves_the_next_holder_alone(fleet: &impl Fleet, name: &str) -> Result<()> {
+pub async fn late_release_does_not_free_the_next_holder(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let third = fleet.running().await?;
     let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
@@ -54,12 +54,12 @@ pub async fn a_late_release_leaves_the_next_holder_alone(fleet: &impl Fleet, nam
     Ok(())
 }
 
-/// (L1, L2) A renewal that came late made the lock of nobody somebody's again.
-pub async fn what_was_lost_is_not_renewed_back(fleet: &impl Fleet, name: &str) -> Result<()> {
+/// (L1, L2) A late renewal gave an unheld lock a holder again.
+pub async fn late_renewal_does_not_revive_a_lost_lock(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
     late.release().await?;
-    // By its own clock the lease goes on, so a renewal is sent.
+    // By its own clock the lease continues, so a renewal is sent.
     fleet.pass(SHORT / 3);
     let lost = early.lost().await;
     assert!(matches!(lost.reason, LossReason::Gone | LossReason::Expired), "{lost:?}");
@@ -69,8 +69,9 @@ pub async fn what_was_lost_is_not_renewed_back(fleet: &impl Fleet, name: &str) -
     Ok(())
 }
 
-/// The server ended the holder's connection. A lease outlives it; what was held by the connection is gone, and its holder learns it.
-pub async fn a_connection_that_is_killed(fleet: &impl Fleet, name: &str) -> Result<()> {
+/// The server ended the holder's connection. A lease outlives it; a lock held by the connection is gone, and its holder
+/// learns it.
+pub async fn killed_connection_ends_only_connection_locks(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let guard = take(&*one, name, LONG).await?;
     if !fleet.kill_connections().await? {
@@ -94,7 +95,7 @@ pub async fn a_connection_that_is_killed(fleet: &impl Fleet, name: &str) -> Resu
 }
 
 /// (L7) A drop outside of the runtime panicked, or blocked it: it had to send something.
-pub async fn a_guard_needs_no_runtime_to_be_dropped(fleet: &impl Fleet, name: &str) -> Result<()> {
+pub async fn guard_drop_needs_no_runtime(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let guard = take(&*one, name, LONG).await?;
     let dropped = std::thread::spawn(move || drop(guard));

@@ -1,5 +1,5 @@
-//! The suite of everything that locks exclusively, whatever keeps it: [`ExclusiveLocks`](evenkeel::lock::ExclusiveLocks), said as
-//! tests. L-numbers are bugs met elsewhere. A backend implements [`Fleet`]; those of the library are in `fleets`.
+//! The suite of all exclusive locks, on every backend: [`ExclusiveLocks`](evenkeel::lock::ExclusiveLocks) as tests.
+//! L-numbers are bugs met elsewhere. A backend implements [`Fleet`]; those of the library are in `fleets`.
 
 mod cancel;
 mod fleet;
@@ -23,12 +23,12 @@ pub use sql::{Served, SqlFleet};
 macro_rules! exclusive_suite {
     ($test:ident in $fleet:path) => {
         $crate::exclusive_suite!($test in $fleet:
-            one_holder_at_a_time, a_lock_that_is_held_is_refused, fences_rise_where_there_are_any,
-            who_waits_is_woken, a_guard_is_renewed_while_it_lives,
-            a_lapse_is_told_to_its_holder, a_late_release_leaves_the_next_holder_alone,
-            what_was_lost_is_not_renewed_back, a_connection_that_is_killed,
-            an_acquire_that_is_dropped_leaves_nothing, an_acquire_that_is_dropped_while_it_waits_leaves_nothing,
-            a_release_that_is_dropped_is_done_nevertheless, a_guard_needs_no_runtime_to_be_dropped,
+            one_holder_at_a_time, held_lock_is_rejected_with_its_remaining_time, fences_rise_if_supported,
+            release_wakes_the_waiter, guard_is_renewed_while_held,
+            holder_learns_of_its_expired_lease, late_release_does_not_free_the_next_holder,
+            late_renewal_does_not_revive_a_lost_lock, killed_connection_ends_only_connection_locks,
+            dropped_acquire_leaves_nothing, dropped_waiting_acquire_leaves_nothing,
+            dropped_release_completes, guard_drop_needs_no_runtime,
         );
     };
     ($test:ident in $fleet:path: $($story:ident),* $(,)?) => {
@@ -38,7 +38,7 @@ macro_rules! exclusive_suite {
             $(
                 let story = Box::pin($crate::conformance::exclusive::$story(&fleet, stringify!($story)));
                 let told = tokio::time::timeout(std::time::Duration::from_secs(40), story).await;
-                let told = anyhow::Context::context(told, concat!("stands still: ", stringify!($story)))?;
+                let told = anyhow::Context::context(told, concat!("timed out: ", stringify!($story)))?;
                 anyhow::Context::context(told, stringify!($story))?;
             )*
             Ok(())

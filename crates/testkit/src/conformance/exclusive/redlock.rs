@@ -1,4 +1,4 @@
-//! Locks over several servers: three prefixes on the run's Redis, each a server of its own.
+//! Locks over several servers: three prefixes on the run's Redis, each acting as a server.
 
 use super::fleet::Fleet;
 use crate::park::{self, SharedRedis};
@@ -19,10 +19,10 @@ pub struct RedlockFleet {
 }
 
 impl RedlockFleet {
-    /// Under prefixes of its own.
+    /// Under its own prefixes.
     pub async fn open() -> Result<Self> {
         let fleet = Self { server: park::redis().await?, clock: TestClock::default() };
-        // Somebody begins the Redlock; all others find it.
+        // One process initializes the Redlock; all others find it.
         fleet.process(Clock::system()).await?;
         Ok(fleet)
     }

@@ -1,4 +1,4 @@
-//! Locks that a database keeps, in rows or of its own, by the database's own time.
+//! Locks in a database, in rows or advisory, by the database's own time.
 
 use super::fleet::Fleet;
 use crate::park::{self, mariadb_database, postgres_database, sqlite_database};
@@ -35,7 +35,7 @@ impl Served for MySql {
             WHERE db = DATABASE() AND id <> CONNECTION_ID()";
         let others: Vec<i64> = sqlx::query_scalar(others).fetch_all(&mut *connection).await?;
         for other in others {
-            // It may have gone by itself.
+            // It may have expired by itself.
             let _ =
                 sqlx::raw_sql(sqlx::AssertSqlSafe(format!("KILL CONNECTION {other}"))).execute(&mut *connection).await;
         }
@@ -61,7 +61,7 @@ impl Served for Sqlite {
         sqlite_database()
     }
 
-    /// A file has no connections that somebody else could end.
+    /// A file has no connections that another one could end.
     async fn kill_others(_pool: &Pool<Self>) -> Result<bool> {
         Ok(false)
     }

@@ -1,13 +1,13 @@
-//! Who gets a lock, for how long, and with which fence.
+//! Which caller gets a lock, for how long, and with which fence.
 
 use super::world::{LEASE_MS, Party, World};
 use anyhow::Result;
 use bytes::Bytes;
 use evenkeel::lock::Fence;
-use evenkeel::lock::steps::{Acquire, Acquired, FENCE_MAX, LockSteps, WORDS_BYTES_MAX};
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, FENCE_MAX, LockSteps, WORDS_BYTES_MAX};
 
 /// One at a time.
-pub async fn a_free_lock_is_granted_and_then_taken<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn free_lock_is_granted_once<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     assert!(matches!(world.ask(&ann.call()).await?, Acquired::Granted { lease_left_ms: LEASE_MS, .. }));
     assert_eq!(world.taken_for(&bob.call()).await?, LEASE_MS);
@@ -17,8 +17,8 @@ pub async fn a_free_lock_is_granted_and_then_taken<L: LockSteps>(world: &World<L
     Ok(())
 }
 
-/// (L6) The reply was lost: the caller asks again and must hear of its own lock, not wait for itself.
-pub async fn a_lost_reply_is_repeated<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// (L6) The reply was lost: the caller asks again and must get its own lock, not wait for itself.
+pub async fn repeated_call_returns_the_same_reply<L: LockSteps>(world: &World<L>) -> Result<()> {
     let ann = Party::new(1);
     let fence = world.take(ann).await?;
     world.time.advance(500).await?;
@@ -27,7 +27,7 @@ pub async fn a_lost_reply_is_repeated<L: LockSteps>(world: &World<L>) -> Result<
     Ok(())
 }
 
-/// (L5) A fence that stays the same keeps nobody apart.
+/// (L5) A fence that does not change excludes no earlier holder.
 pub async fn fences_rise_within_one_millisecond<L: LockSteps>(world: &World<L>) -> Result<()> {
     let mut last = Fence(0);
     for number in 1..=5 {
@@ -41,14 +41,14 @@ pub async fn fences_rise_within_one_millisecond<L: LockSteps>(world: &World<L>) 
 }
 
 /// (L5) A counter begins at one again after a flush or a failover to an empty server, and a zombie passes.
-pub async fn a_fence_is_as_high_as_the_clock<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn fence_is_at_least_the_server_time<L: LockSteps>(world: &World<L>) -> Result<()> {
     let fence = world.take(Party::new(1)).await?;
     assert!(fence.0 >= world.time.now() * 1_000, "{fence}");
     Ok(())
 }
 
-/// (L5) The new server's clock is behind: what SQL has seen is the floor.
-pub async fn a_fence_is_above_what_sql_has_seen<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// (L5) The new server's clock is behind: the fence that SQL has seen is the floor.
+pub async fn new_fence_exceeds_the_fence_seen_by_sql<L: LockSteps>(world: &World<L>) -> Result<()> {
     let seen = (world.time.now() + 3_600_000) * 1_000;
     let fence = world.take_with(&Acquire { fence_floor: seen, ..Party::new(1).call() }).await?;
     assert_eq!(fence, Fence(seen + 1));
@@ -57,8 +57,8 @@ pub async fn a_fence_is_above_what_sql_has_seen<L: LockSteps>(world: &World<L>) 
     Ok(())
 }
 
-/// A holder that died keeps nobody out for longer than its lease.
-pub async fn a_lease_that_ran_out_is_free<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// A dead holder blocks others no longer than its lease.
+pub async fn expired_lock_is_free<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     let first = world.take(ann).await?;
     world.time.advance(LEASE_MS - 1).await?;
@@ -69,8 +69,8 @@ pub async fn a_lease_that_ran_out_is_free<L: LockSteps>(world: &World<L>) -> Res
     Ok(())
 }
 
-/// (Consul's lock-delay) Nobody knows what a holder whose lease ran out is still doing.
-pub async fn a_lease_that_ran_out_cools<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// (Consul's lock-delay) It is unknown what a holder with an expired lease is still doing.
+pub async fn expired_lease_starts_the_lock_delay<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
     world.time.advance(LEASE_MS).await?;
@@ -81,8 +81,8 @@ pub async fn a_lease_that_ran_out_cools<L: LockSteps>(world: &World<L>) -> Resul
     Ok(())
 }
 
-/// A server clock that was set back by an hour would keep a dead holder's lock from everybody for an hour.
-pub async fn a_clock_set_back_does_not_prolong_a_lease<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// A server clock that was set back by an hour would keep a dead holder's lock from all others for an hour.
+pub async fn clock_set_back_does_not_extend_a_lease<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;
     world.time.set_back(3_600_000).await?;
@@ -93,7 +93,7 @@ pub async fn a_clock_set_back_does_not_prolong_a_lease<L: LockSteps>(world: &Wor
 }
 
 /// What cannot work is refused before anything is sent.
-pub async fn what_cannot_work_is_refused<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn invalid_arguments_are_rejected<L: LockSteps>(world: &World<L>) -> Result<()> {
     let call = Party::new(1).call();
     for wrong in [
         Acquire { lease_ms: 0, ..call.clone() },

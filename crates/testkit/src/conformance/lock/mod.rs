@@ -1,4 +1,4 @@
-//! The suite of locks: docs/spec/lock.md, said as tests. L-numbers are bugs met elsewhere.
+//! The suite of locks: docs/spec/lock.md as tests. L-numbers are bugs met elsewhere.
 
 mod acquire;
 mod operate;
@@ -15,17 +15,17 @@ pub use renew::*;
 pub use rows::Rows;
 pub use world::{LEASE_MS, Party, World};
 
-/// Makes a test of every function of the suite: `lock_suite!(world)`, where `world` is an async function that answers
-/// `anyhow::Result<World<_>>`. Where a fresh world costs much, one test plays all that need no knowledge of who waits:
-/// `lock_suite!(name in stand)`, where `stand` is an async function that answers something with a method `world(&str)`.
+/// Makes a test of every function of the suite: `lock_suite!(world)`, where `world` is an async function that returns
+/// `anyhow::Result<World<_>>`. Where a fresh world costs much, one test plays all that need no knowledge of waiters:
+/// `lock_suite!(name in stand)`, where `stand` is an async function that returns something with a method `world(&str)`.
 #[macro_export]
 macro_rules! lock_suite {
     ($world:path) => {
         $crate::lock_suite!(@common each $world:
             // whose turn it is
-            who_gave_it_back_lets_others_go_first, a_turn_that_is_not_taken_ends, nobody_yields_to_nobody,
-            a_waiter_that_falls_silent_is_forgotten, who_is_called_and_does_not_come_counts_no_more,
-            a_release_can_say_that_its_process_goes_on_waiting, who_looks_sees_the_holder,
+            releasing_process_yields_to_waiters, reserved_turn_expires, release_without_waiters_frees_the_lock_for_all,
+            silent_waiter_is_forgotten, called_waiter_that_stays_away_is_not_counted,
+            release_can_keep_its_process_waiting, inspect_returns_the_holder,
         );
     };
     ($test:ident in $stand:path) => {
@@ -34,18 +34,18 @@ macro_rules! lock_suite {
     (@common $($suite:tt)*) => {
         $crate::lock_suite!(@$($suite)*
             // acquire
-            a_free_lock_is_granted_and_then_taken, a_lost_reply_is_repeated, fences_rise_within_one_millisecond,
-            a_fence_is_as_high_as_the_clock, a_fence_is_above_what_sql_has_seen, a_lease_that_ran_out_is_free,
-            a_lease_that_ran_out_cools, a_clock_set_back_does_not_prolong_a_lease, what_cannot_work_is_refused,
+            free_lock_is_granted_once, repeated_call_returns_the_same_reply, fences_rise_within_one_millisecond,
+            fence_is_at_least_the_server_time, new_fence_exceeds_the_fence_seen_by_sql, expired_lock_is_free,
+            expired_lease_starts_the_lock_delay, clock_set_back_does_not_extend_a_lease, invalid_arguments_are_rejected,
             // renew
-            a_renewal_counts_from_now, nobody_renews_the_lock_of_another, a_renewal_never_creates,
-            a_renewal_after_the_end_is_refused, a_lease_ends_at_its_limit, a_limit_below_the_lease_bounds_it,
+            renewed_lease_counts_from_the_renewal, renewal_requires_the_owner, renewal_never_creates_a_lock,
+            renewal_during_the_lock_delay_is_rejected, renewals_end_at_max_hold, max_hold_below_the_ttl_bounds_the_lease,
             // release
-            a_release_frees_once, a_late_release_leaves_the_next_holder_alone, a_late_release_does_not_end_the_cooling,
-            a_release_starts_no_cooling,
+            repeated_release_finds_nothing, late_release_does_not_free_the_next_holder, late_release_does_not_end_the_lock_delay,
+            release_starts_no_lock_delay,
             // operate
-            a_fence_that_fell_behind_is_raised, nobody_raises_the_fence_of_another, only_what_was_seen_is_broken,
-            a_cooling_can_be_broken,
+            raise_lifts_a_fence_that_fell_behind, raise_requires_the_owner, break_affects_only_the_inspected_holder,
+            break_ends_the_lock_delay,
         );
     };
     (@each $world:path: $($name:ident),* $(,)?) => {

@@ -3,24 +3,24 @@
 use super::world::{LEASE_MS, Party, World};
 use anyhow::{Context, Result};
 use evenkeel::lock::Fence;
-use evenkeel::lock::steps::{Acquire, Holder, LockSteps, Released, Renewed};
+use evenkeel_protocol::lock::steps::{Acquire, Holder, LockSteps, Released, Renewed};
 
 /// SQL has seen a fence that Redis forgot: the holder's is lifted above it, once.
-pub async fn a_fence_that_fell_behind_is_raised<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn raise_lifts_a_fence_that_fell_behind<L: LockSteps>(world: &World<L>) -> Result<()> {
     let ann = Party::new(1);
     let fence = world.take(ann).await?;
     let seen = Fence(fence.0 + 1_000);
     assert_eq!(world.locks.raise(&world.name, ann.owner, seen).await?, Some(Fence(seen.0 + 1)));
     assert_eq!(world.locks.raise(&world.name, ann.owner, seen).await?, Some(Fence(seen.0 + 1)), "a repeat");
-    let holder = world.locks.inspect(&world.name).await?.context("nobody holds it")?;
+    let holder = world.locks.inspect(&world.name).await?.context("it has no holder")?;
     assert_eq!((holder.fence, holder.lease_left_ms), (Fence(seen.0 + 1), LEASE_MS));
     world.give_back(ann).await?;
     assert!(world.take(Party::new(2)).await? > Fence(seen.0 + 1));
     Ok(())
 }
 
-/// A zombie that raised its fence would shut out whoever has the lock now.
-pub async fn nobody_raises_the_fence_of_another<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// A zombie that raised its fence would exclude the current holder.
+pub async fn raise_requires_the_owner<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;
     world.time.advance(LEASE_MS).await?;
@@ -31,8 +31,8 @@ pub async fn nobody_raises_the_fence_of_another<L: LockSteps>(world: &World<L>) 
     Ok(())
 }
 
-/// Who looks sees the holder, its words, and how long it will be.
-pub async fn who_looks_sees_the_holder<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// `inspect` returns the holder, its metadata, and its remaining time.
+pub async fn inspect_returns_the_holder<L: LockSteps>(world: &World<L>) -> Result<()> {
     assert_eq!(world.locks.inspect(&world.name).await?, None);
     let ann = Party::new(1);
     let words: bytes::Bytes = "counter 7".into();
@@ -57,7 +57,7 @@ pub async fn who_looks_sees_the_holder<L: LockSteps>(world: &World<L>) -> Result
 }
 
 /// An operator breaks the lock of the holder that was seen, and not that of the next one.
-pub async fn only_what_was_seen_is_broken<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn break_affects_only_the_inspected_holder<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     let seen = world.take(ann).await?;
     world.give_back(ann).await?;
@@ -73,8 +73,8 @@ pub async fn only_what_was_seen_is_broken<L: LockSteps>(world: &World<L>) -> Res
     Ok(())
 }
 
-/// Breaking ends a cooling that nobody needs.
-pub async fn a_cooling_can_be_broken<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// Breaking ends a lock delay that is not needed.
+pub async fn break_ends_the_lock_delay<L: LockSteps>(world: &World<L>) -> Result<()> {
     world.take_with(&Acquire { cooling_ms: 60_000, ..Party::new(1).call() }).await?;
     world.time.advance(LEASE_MS).await?;
     assert!(world.locks.break_lock(&world.name, None).await?.is_some());

@@ -2,12 +2,12 @@
 
 use super::world::{LEASE_MS, Party, World};
 use anyhow::Result;
-use evenkeel::lock::steps::{Acquire, Acquired, LockSteps, Release, Released};
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released};
 
 const NOBODY_WAITS: Released = Released::Released { others_waiting: 0 };
 
 /// A repeat finds nothing, and says so.
-pub async fn a_release_frees_once<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn repeated_release_finds_nothing<L: LockSteps>(world: &World<L>) -> Result<()> {
     let ann = Party::new(1);
     world.take(ann).await?;
     assert_eq!(world.give_back(ann).await?, NOBODY_WAITS);
@@ -18,7 +18,7 @@ pub async fn a_release_frees_once<L: LockSteps>(world: &World<L>) -> Result<()> 
 }
 
 /// A holder stopped past its lease deleted the lock of the next one (the classical recipe without a check of the owner).
-pub async fn a_late_release_leaves_the_next_holder_alone<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn late_release_does_not_free_the_next_holder<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;
     world.time.advance(LEASE_MS).await?;
@@ -29,7 +29,7 @@ pub async fn a_late_release_leaves_the_next_holder_alone<L: LockSteps>(world: &W
 }
 
 /// The release of a holder that came too late must not end the time in which it is waited for.
-pub async fn a_late_release_does_not_end_the_cooling<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn late_release_does_not_end_the_lock_delay<L: LockSteps>(world: &World<L>) -> Result<()> {
     let ann = Party::new(1);
     world.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
     world.time.advance(LEASE_MS).await?;
@@ -39,7 +39,7 @@ pub async fn a_late_release_does_not_end_the_cooling<L: LockSteps>(world: &World
 }
 
 /// A release, unlike an expiry, says that its holder has stopped.
-pub async fn a_release_starts_no_cooling<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn release_starts_no_lock_delay<L: LockSteps>(world: &World<L>) -> Result<()> {
     let ann = Party::new(1);
     world.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
     assert_eq!(world.give_back(ann).await?, NOBODY_WAITS);
@@ -47,13 +47,13 @@ pub async fn a_release_starts_no_cooling<L: LockSteps>(world: &World<L>) -> Resu
     Ok(())
 }
 
-/// A busy process won its own lock again and again: it was awake, those who waited were not.
-pub async fn who_gave_it_back_lets_others_go_first<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// A busy process won its own lock again and again: it was awake, the waiters were not.
+pub async fn releasing_process_yields_to_waiters<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;
     world.taken_for(&bob.waiting_call()).await?;
     assert_eq!(world.give_back(ann).await?, Released::Released { others_waiting: 1 });
-    let next = ann.neighbour(3);
+    let next = ann.neighbor(3);
     assert_eq!(world.taken_for(&next.waiting_call()).await?, 20, "the whole process waits, not this owner only");
     world.take(bob).await?;
     assert_eq!(world.give_back(bob).await?, Released::Released { others_waiting: 1 });
@@ -61,21 +61,21 @@ pub async fn who_gave_it_back_lets_others_go_first<L: LockSteps>(world: &World<L
     Ok(())
 }
 
-/// Nobody waits for those who do not come.
-pub async fn a_turn_that_is_not_taken_ends<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// No caller waits for a waiter that does not come.
+pub async fn reserved_turn_expires<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;
     world.taken_for(&bob.waiting_call()).await?;
     world.give_back(ann).await?;
     world.time.advance(20).await?;
-    world.take(ann.neighbour(3)).await?;
+    world.take(ann.neighbor(3)).await?;
     assert_eq!(world.taken_for(&bob.call()).await?, LEASE_MS);
     Ok(())
 }
 
-/// Whoever waits longest is called once. A process that died while it waited, or waits no more, would be called at every release, and
-/// those who do come would have to look for themselves.
-pub async fn who_is_called_and_does_not_come_counts_no_more<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// The longest waiter is called once. A process that died while it waited, or waits no more, would be called at every
+/// release, and the others would have to poll.
+pub async fn called_waiter_that_stays_away_is_not_counted<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob, eve, dan) = (Party::new(1), Party::new(2), Party::new(3), Party::new(4));
     world.take(ann).await?;
     world.taken_for(&bob.waiting_call()).await?;
@@ -88,18 +88,18 @@ pub async fn who_is_called_and_does_not_come_counts_no_more<L: LockSteps>(world:
     Ok(())
 }
 
-/// Without waiters the lock is free at once, for everybody.
-pub async fn nobody_yields_to_nobody<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// Without waiters the lock is free at once, for every process.
+pub async fn release_without_waiters_frees_the_lock_for_all<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;
     world.taken_for(&bob.call()).await?;
     assert_eq!(world.give_back(ann).await?, NOBODY_WAITS, "bob does not wait");
-    world.take(ann.neighbour(3)).await?;
+    world.take(ann.neighbor(3)).await?;
     Ok(())
 }
 
 /// A process that died while it waited counts for two seconds.
-pub async fn a_waiter_that_falls_silent_is_forgotten<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn silent_waiter_is_forgotten<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;
     world.taken_for(&bob.waiting_call()).await?;
@@ -108,12 +108,12 @@ pub async fn a_waiter_that_falls_silent_is_forgotten<L: LockSteps>(world: &World
     world.time.advance(1).await?;
     assert_eq!(world.locks.inspect(&world.name).await?.map(|holder| holder.waiting), Some(0));
     assert_eq!(world.give_back(ann).await?, NOBODY_WAITS);
-    world.take(ann.neighbour(3)).await?;
+    world.take(ann.neighbor(3)).await?;
     Ok(())
 }
 
 /// A process whose next task waits is seen to wait by the one that gets the lock.
-pub async fn a_release_can_say_that_its_process_goes_on_waiting<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn release_can_keep_its_process_waiting<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;
     world.taken_for(&bob.waiting_call()).await?;
@@ -122,6 +122,6 @@ pub async fn a_release_can_say_that_its_process_goes_on_waiting<L: LockSteps>(wo
     assert_eq!(released, Released::Released { others_waiting: 1 }, "it does not count itself");
     world.take(bob).await?;
     assert_eq!(world.give_back(bob).await?, Released::Released { others_waiting: 1 });
-    assert!(matches!(world.ask(&bob.neighbour(3).call()).await?, Acquired::Taken { free_in_ms: 20 }));
+    assert!(matches!(world.ask(&bob.neighbor(3).call()).await?, Acquired::Taken { free_in_ms: 20 }));
     Ok(())
 }

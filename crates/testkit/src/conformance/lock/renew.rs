@@ -2,10 +2,10 @@
 
 use super::world::{LEASE_MS, Party, World};
 use anyhow::Result;
-use evenkeel::lock::steps::{Acquire, LockSteps, Renewed};
+use evenkeel_protocol::lock::steps::{Acquire, LockSteps, Renewed};
 
 /// A lease counts from its last renewal.
-pub async fn a_renewal_counts_from_now<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn renewed_lease_counts_from_the_renewal<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;
     for _ in 0..3 {
@@ -16,8 +16,8 @@ pub async fn a_renewal_counts_from_now<L: LockSteps>(world: &World<L>) -> Result
     Ok(())
 }
 
-/// (L2) A renewal without a check of the owner prolonged somebody else's lock.
-pub async fn nobody_renews_the_lock_of_another<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// (L2) A renewal without a check of the owner extended another holder's lock.
+pub async fn renewal_requires_the_owner<L: LockSteps>(world: &World<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     world.take(ann).await?;
     world.time.advance(LEASE_MS).await?;
@@ -29,7 +29,7 @@ pub async fn nobody_renews_the_lock_of_another<L: LockSteps>(world: &World<L>) -
 }
 
 /// (L2) A lease kept in a set came back to life when its dead holder renewed it.
-pub async fn a_renewal_never_creates<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn renewal_never_creates_a_lock<L: LockSteps>(world: &World<L>) -> Result<()> {
     let ann = Party::new(1);
     assert_eq!(world.renew(ann).await?, Renewed::Lost);
     world.take(ann).await?;
@@ -40,7 +40,7 @@ pub async fn a_renewal_never_creates<L: LockSteps>(world: &World<L>) -> Result<(
 }
 
 /// While a lock cools its former owner has lost it.
-pub async fn a_renewal_after_the_end_is_refused<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn renewal_during_the_lock_delay_is_rejected<L: LockSteps>(world: &World<L>) -> Result<()> {
     let ann = Party::new(1);
     world.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
     world.time.advance(LEASE_MS).await?;
@@ -50,8 +50,8 @@ pub async fn a_renewal_after_the_end_is_refused<L: LockSteps>(world: &World<L>) 
     Ok(())
 }
 
-/// (L7) A guard that was leaked was renewed for ever.
-pub async fn a_lease_ends_at_its_limit<L: LockSteps>(world: &World<L>) -> Result<()> {
+/// (L7) A leaked guard was renewed forever.
+pub async fn renewals_end_at_max_hold<L: LockSteps>(world: &World<L>) -> Result<()> {
     let ann = Party::new(1);
     world.take_with(&Acquire { hold_ms_max: Some(50_000), ..ann.call() }).await?;
     world.time.advance(15_000).await?;
@@ -67,7 +67,7 @@ pub async fn a_lease_ends_at_its_limit<L: LockSteps>(world: &World<L>) -> Result
 }
 
 /// A limit below the ttl bounds the first lease, too.
-pub async fn a_limit_below_the_lease_bounds_it<L: LockSteps>(world: &World<L>) -> Result<()> {
+pub async fn max_hold_below_the_ttl_bounds_the_lease<L: LockSteps>(world: &World<L>) -> Result<()> {
     let ann = Party::new(1);
     world.take_with(&Acquire { hold_ms_max: Some(5_000), ..ann.call() }).await?;
     assert_eq!(world.taken_for(&Party::new(2).call()).await?, 5_000);

@@ -1,4 +1,4 @@
-//! Locks in rows of a database whose connections are told what time it is.
+//! Locks in rows of a database whose connections get the test's time.
 
 use super::world::World;
 use crate::conformance::queue::ServerTime;
@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, MySql, Pool, Postgres};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// A database with the library's tables, on which every story has a lock of its own.
+/// A database with the library's tables, on which every story has its own lock.
 pub struct Rows<DB: Database> {
     pool: Pool<DB>,
     now: Arc<AtomicU64>,
@@ -41,7 +41,7 @@ impl Rows<MySql> {
 }
 
 impl Rows<Postgres> {
-    /// On the run's PostgreSQL, whose function of the time is hidden by one that reads what its connection was told.
+    /// On the run's PostgreSQL, whose time function is hidden by one that returns the time set on its connection.
     pub async fn postgres() -> Result<Self> {
         let (database, now) = (postgres_database().await?, start());
         let (first, later) = (Arc::clone(&now), Arc::clone(&now));
@@ -67,7 +67,7 @@ impl Rows<Postgres> {
 }
 
 impl<DB: Database> Rows<DB> {
-    /// A lock that is called `name`. Its time goes on where the last story's ended.
+    /// A lock with the name `name`. Its time continues where the last story's ended.
     pub fn world(&self, name: &str) -> Result<World<RowLock<DB>>> {
         let locks = RowLock::new(self.pool.clone(), Clock::system());
         let time = ServerTime::Told(Arc::clone(&self.now));

@@ -1,40 +1,35 @@
-//! The model and the scripts, given the same random calls: every answer must be equal, and what is promised of the answers holds.
-//!
-//! A seed decides everything; the report of a difference names it and shows the calls before.
+//! The model and the scripts of locks, compared on the same random calls.
 
 use super::world::{Party, World};
-use anyhow::{Context, Result, ensure};
+use crate::conformance::differential::{Differential, same};
+use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
-use evenkeel::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
 use evenkeel::lock::{Fence, LockName};
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
+use evenkeel_protocol::lock::{MemoryLock, RedisLock};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Calls shown when something differs.
-const SHOWN: usize = 25;
 const PARTIES: u8 = 4;
 const NAMES: [&str; 2] = ["stock/42", "}%{"];
 
-/// Kinds of answers a long run must meet: what never happens is not compared.
-const ANSWERS: &[&str] = &[
-    "Acquire Granted",
-    "Acquire Taken",
-    "Renew Renewed",
-    "Renew Held",
-    "Renew Lost",
-    "Release Released",
-    "Release Lost",
-    "Release Nothing",
-    "Raise Some",
-    "Raise None",
-    "Inspect Some",
-    "Inspect None",
-    "Break Some",
-    "Break None",
-];
+/// The model and the scripts of two locks.
+pub struct Locks {
+    model: World<MemoryLock>,
+    redis: World<RedisLock>,
+    names: [LockName; 2],
+    floors: [u64; 2],
+    random: StdRng,
+}
 
-/// One call, or what the world does to both.
+/// A call for one of the locks.
+#[derive(Clone, Debug)]
+pub struct Step {
+    name: usize,
+    call: Call,
+}
+
+/// One call, or an event that happens to both.
 #[derive(Clone, Debug)]
 enum Call {
     Advance(u64),
@@ -47,63 +42,68 @@ enum Call {
     Break(Option<Fence>),
 }
 
-/// How often each kind of answer came.
-#[derive(Clone, Debug, Default)]
-pub struct Tally(BTreeMap<String, usize>);
+impl Differential for Locks {
+    type Step = Step;
 
-impl Tally {
-    /// The answers that never came, of those that a long run must meet.
-    #[must_use]
-    pub fn missing(&self) -> Vec<&'static str> {
-        ANSWERS.iter().copied().filter(|answer| !self.0.contains_key(*answer)).collect()
+    const REPLIES: &'static [&'static str] = &[
+        "Acquire Granted",
+        "Acquire Taken",
+        "Renew Renewed",
+        "Renew Held",
+        "Renew Lost",
+        "Release Released",
+        "Release Lost",
+        "Release Nothing",
+        "Raise Some",
+        "Raise None",
+        "Inspect Some",
+        "Inspect None",
+        "Break Some",
+        "Break None",
+    ];
+
+    async fn open(seed: u64) -> Result<Self> {
+        Ok(Self {
+            model: World::memory().await?,
+            redis: World::redis().await?,
+            names: [LockName::new(NAMES[0])?, LockName::new(NAMES[1])?],
+            floors: [1_700_000_000_000_000; 2],
+            random: StdRng::seed_from_u64(seed),
+        })
     }
 
-    /// Counts another run's answers too.
-    pub fn add(&mut self, other: Tally) {
-        for (answer, count) in other.0 {
-            *self.0.entry(answer).or_default() += count;
+    fn draw(&mut self) -> Step {
+        let name = usize::from(self.random.random_bool(0.2));
+        Step { name, call: next(&mut self.floors[name], &mut self.random) }
+    }
+
+    async fn play(&mut self, Step { name, call }: &Step) -> Result<String> {
+        let name = &self.names[*name];
+        let (expected, got) = (make(&self.model, name, call).await?, make(&self.redis, name, call).await?);
+        same(call, &expected, &got)
+    }
+
+    /// Every lock can be acquired again, with rising fences. One of the two is asked: they have agreed.
+    async fn finish(self) -> Result<()> {
+        let world = &self.model;
+        for name in &self.names {
+            world.time.advance(120_000).await?;
+            let mut last = Fence(0);
+            for party in (1..=PARTIES).map(Party::new) {
+                let Acquired::Granted { fence, .. } = world.locks.acquire(name, &party.call()).await? else {
+                    bail!("{name} is not free two minutes later")
+                };
+                ensure!(fence > last, "the fence went from {last} to {fence}");
+                last = fence;
+                let renewed = world.locks.renew(name, party.owner, 1_000).await?;
+                ensure!(matches!(renewed, Renewed::Held { .. }), "a renewal shortened the lease");
+                let call = Release { owner: party.owner, process: party.process, waits: false };
+                let released = world.locks.release(name, call).await?;
+                ensure!(matches!(released, Released::Released { .. }), "{released:?}");
+            }
         }
+        Ok(())
     }
-
-    fn count(&mut self, call: &Call, answer: &str) {
-        let word = |text: &str| text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned();
-        *self.0.entry(format!("{} {}", word(&format!("{call:?}")), word(answer))).or_default() += 1;
-    }
-}
-
-/// Drives both through `steps` random calls; tells which answers there were.
-///
-/// # Errors
-/// The first difference, with the seed and the calls before it.
-pub async fn model_and_redis_agree(seed: u64, steps: usize) -> Result<Tally> {
-    let model = World::memory().await?;
-    let redis = World::redis().await?;
-    let names = [LockName::new(NAMES[0])?, LockName::new(NAMES[1])?];
-    let mut random = StdRng::seed_from_u64(seed);
-    let mut watch = Watch::default();
-    let mut tally = Tally::default();
-    let mut shown = VecDeque::new();
-    for step in 1..=steps {
-        let name = &names[usize::from(random.random_bool(0.2))];
-        let call = watch.next(name, &mut random);
-        shown.push_back(format!("{name} {call:?}"));
-        if shown.len() > SHOWN {
-            shown.pop_front();
-        }
-        let story = || {
-            let replay = crate::conformance::cache::side_by_side::SEED_VARIABLE;
-            let calls: Vec<&str> = shown.iter().map(String::as_str).collect();
-            format!("step {step}; to replay: {replay}={seed}\n{}", calls.join("\n"))
-        };
-        let expected = make(&model, name, &call).await.with_context(story)?;
-        let got = make(&redis, name, &call).await.with_context(story)?;
-        let same = if expected == got { Ok(()) } else { Err(anyhow::anyhow!("model {expected}\n redis {got}")) };
-        same.with_context(story)?;
-        tally.count(&call, &got);
-    }
-    // Fences, and that no two hold at once, are judged on one of the two: they have agreed.
-    watch.judge(&model, &names, seed).await?;
-    Ok(tally)
 }
 
 async fn make<L: LockSteps>(world: &World<L>, name: &LockName, call: &Call) -> Result<String> {
@@ -120,68 +120,37 @@ async fn make<L: LockSteps>(world: &World<L>, name: &LockName, call: &Call) -> R
     })
 }
 
-/// What calls are worth making.
-#[derive(Default)]
-struct Watch {
-    floor: HashMap<LockName, u64>,
-}
-
-impl Watch {
-    fn next(&mut self, name: &LockName, random: &mut StdRng) -> Call {
-        let party = Party::new(random.random_range(1..=PARTIES));
-        // Two processes with two owners each.
-        let party = Party { process: Party::new(1 + party.owner.as_bytes()[0] % 2).process, ..party };
-        let base = 1_700_000_000_000_000;
-        let floor = self.floor.entry(name.clone()).or_insert(base);
-        match random.random_range(0..100) {
-            0..=11 => Call::Advance(random.random_range(1..40)),
-            12..=19 => Call::Advance(random.random_range(500..3_000)),
-            20..=23 => Call::Advance(random.random_range(5_000..40_000)),
-            24 => Call::SetBack(random.random_range(1..60_000)),
-            25..=54 => {
-                if random.random_bool(0.02) {
-                    *floor += random.random_range(1..1_000_000_000);
-                }
-                Call::Acquire(Acquire {
-                    lease_ms: random.random_range(10_000..30_000),
-                    cooling_ms: if random.random_bool(0.2) { random.random_range(1..10_000) } else { 0 },
-                    hold_ms_max: random.random_bool(0.3).then(|| random.random_range(1..60_000)),
-                    fence_floor: if random.random_bool(0.1) { *floor } else { 0 },
-                    waits: random.random_bool(0.5),
-                    words: Bytes::from(vec![b'w'; random.random_range(0..4)]),
-                    ..party.call()
-                })
+/// A call worth making.
+fn next(floor: &mut u64, random: &mut StdRng) -> Call {
+    let party = Party::new(random.random_range(1..=PARTIES));
+    // Two processes with two owners each.
+    let party = Party { process: Party::new(1 + party.owner.as_bytes()[0] % 2).process, ..party };
+    match random.random_range(0..100) {
+        0..=11 => Call::Advance(random.random_range(1..40)),
+        12..=19 => Call::Advance(random.random_range(500..3_000)),
+        20..=23 => Call::Advance(random.random_range(5_000..40_000)),
+        24 => Call::SetBack(random.random_range(1..60_000)),
+        25..=54 => {
+            if random.random_bool(0.02) {
+                *floor += random.random_range(1..1_000_000_000);
             }
-            55..=69 => Call::Renew(party, random.random_range(10_000..30_000)),
-            70..=85 => {
-                Call::Release(Release { owner: party.owner, process: party.process, waits: random.random_bool(0.2) })
-            }
-            86..=89 => Call::Raise(party, Fence(*floor)),
-            90..=97 => Call::Inspect,
-            98 => Call::Break(None),
-            _ => Call::Break(Some(Fence(*floor))),
+            Call::Acquire(Acquire {
+                lease_ms: random.random_range(10_000..30_000),
+                cooling_ms: if random.random_bool(0.2) { random.random_range(1..10_000) } else { 0 },
+                hold_ms_max: random.random_bool(0.3).then(|| random.random_range(1..60_000)),
+                fence_floor: if random.random_bool(0.1) { *floor } else { 0 },
+                waits: random.random_bool(0.5),
+                words: Bytes::from(vec![b'w'; random.random_range(0..4)]),
+                ..party.call()
+            })
         }
-    }
-
-    /// After the storm every lock can be had again, with fences that rise.
-    async fn judge<L: LockSteps>(&self, world: &World<L>, names: &[LockName], seed: u64) -> Result<()> {
-        for name in names {
-            world.time.advance(120_000).await?;
-            let mut last = Fence(0);
-            for number in 1..=PARTIES {
-                let party = Party::new(number);
-                let Acquired::Granted { fence, .. } = world.locks.acquire(name, &party.call()).await? else {
-                    anyhow::bail!("seed {seed}: {name} is not free two minutes later")
-                };
-                ensure!(fence > last, "seed {seed}: the fence went from {last} to {fence}");
-                last = fence;
-                let renewed = world.locks.renew(name, party.owner, 1_000).await?;
-                ensure!(matches!(renewed, Renewed::Held { .. }), "seed {seed}: a renewal shortened the lease");
-                let call = Release { owner: party.owner, process: party.process, waits: false };
-                let released = world.locks.release(name, call).await?;
-                ensure!(matches!(released, Released::Released { .. }), "seed {seed}: {released:?}");
-            }
+        55..=69 => Call::Renew(party, random.random_range(10_000..30_000)),
+        70..=85 => {
+            Call::Release(Release { owner: party.owner, process: party.process, waits: random.random_bool(0.2) })
         }
-        Ok(())
+        86..=89 => Call::Raise(party, Fence(*floor)),
+        90..=97 => Call::Inspect,
+        98 => Call::Break(None),
+        _ => Call::Break(Some(Fence(*floor))),
     }
 }

@@ -1,4 +1,4 @@
-//! A place with locks, and a clock that a test moves.
+//! A lock, its backend, and a clock that a test advances.
 
 use crate::conformance::queue::ServerTime;
 use crate::park::{self, SharedRedis};
@@ -7,8 +7,9 @@ use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::clock::{Clock, TestClock};
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
-use evenkeel::lock::{Fence, LockName, MemoryLock, RedisLock};
+use evenkeel::lock::{Fence, LockName};
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
+use evenkeel_protocol::lock::{MemoryLock, RedisLock};
 use std::sync::atomic::AtomicU64;
 
 /// The lease of the suite's holders.
@@ -25,7 +26,7 @@ pub struct World<L> {
     pub(super) _redis: Option<SharedRedis>,
 }
 
-/// Somebody who wants a lock.
+/// A caller that wants a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
     /// Of one acquisition.
@@ -35,7 +36,7 @@ pub struct Party {
 }
 
 impl Party {
-    /// Number `number`: the same number is the same party, in a process of its own.
+    /// Number `number`: the same number is the same party, in its own process.
     #[must_use]
     pub fn new(number: u8) -> Self {
         Self { owner: Token::from([number; 16]), process: Token::from([number | 0x80; 16]) }
@@ -43,7 +44,7 @@ impl Party {
 
     /// Another one in the same process.
     #[must_use]
-    pub fn neighbour(self, number: u8) -> Self {
+    pub fn neighbor(self, number: u8) -> Self {
         Self { owner: Token::from([number; 16]), ..self }
     }
 
@@ -131,13 +132,13 @@ impl<L: LockSteps> World<L> {
         Ok(self.locks.renew(&self.name, party.owner, LEASE_MS).await?)
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     pub async fn give_back(&self, party: Party) -> Result<Released> {
         let call = Release { owner: party.owner, process: party.process, waits: false };
         Ok(self.locks.release(&self.name, call).await?)
     }
 
-    /// Who holds it.
+    /// The owner of the lock.
     pub async fn owner(&self) -> Result<Option<Token>> {
         Ok(self.locks.inspect(&self.name).await?.map(|holder| holder.owner))
     }

@@ -4,9 +4,9 @@ use super::world::{World, owner, permits, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
 use evenkeel::lock::Fence;
-use evenkeel::lock::pool::steps::{Ask, Asked, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{Ask, Asked, PoolSteps};
 
-/// Readers at the same time have one fence, and one name beside it: none of them refuses another in SQL.
+/// Concurrent readers have one fence, and one signer name: none of them is rejected because of another in SQL.
 pub async fn readers_share_a_fence<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let (fence, signer) = world.enter(&reader(1)).await?;
     assert_eq!(signer, owner(1));
@@ -17,8 +17,8 @@ pub async fn readers_share_a_fence<P: PoolSteps>(world: &World<P>) -> Result<()>
     Ok(())
 }
 
-/// A writer's fence is above those of all readers before it, and theirs above the writer's before them.
-pub async fn a_writers_fence_is_above_all<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// A writer's fence exceeds those of all readers before it, and theirs exceed the earlier writer's.
+pub async fn writer_fence_exceeds_all_earlier_fences<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let mut last = Fence(0);
     for number in 1..=3 {
         let (write, signer) = world.enter(&writer(number)).await?;
@@ -32,7 +32,7 @@ pub async fn a_writers_fence_is_above_all<P: PoolSteps>(world: &World<P>) -> Res
     Ok(())
 }
 
-/// (L5) A fence that stays the same keeps nobody apart.
+/// (L5) A fence that does not change excludes no earlier holder.
 pub async fn shared_fences_rise_within_one_millisecond<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let (first, _) = world.enter(&writer(1)).await?;
     world.leave(1).await?;
@@ -42,14 +42,14 @@ pub async fn shared_fences_rise_within_one_millisecond<P: PoolSteps>(world: &Wor
 }
 
 /// (L5) A counter begins at one again after a flush or a failover to an empty server, and a zombie passes.
-pub async fn a_shared_fence_is_as_high_as_the_clock<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn shared_fence_is_at_least_the_server_time<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let (fence, _) = world.enter(&reader(1)).await?;
     assert!(fence.0 >= world.time.now() * 1_000, "{fence}");
     Ok(())
 }
 
-/// (L5) The new server's clock is behind: what SQL has seen is the floor, also for a reader that joins others.
-pub async fn a_shared_fence_is_above_its_floor<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// (L5) The new server's clock is behind: the fence that SQL has seen is the floor, also for a reader that joins others.
+pub async fn shared_fence_exceeds_its_floor<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let seen = (world.time.now() + 3_600_000) * 1_000;
     let (fence, _) = world.enter(&Ask { fence_floor: seen, ..writer(1) }).await?;
     assert_eq!(fence, Fence(seen + 1));
@@ -60,9 +60,9 @@ pub async fn a_shared_fence_is_above_its_floor<P: PoolSteps>(world: &World<P>) -
     Ok(())
 }
 
-/// SQL has seen a fence that Redis forgot. The first reader lifts theirs above it; the others take that over: if each lifted it once
-/// more, the last would refuse all the others.
-pub async fn a_shared_fence_is_lifted_once<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// SQL has seen a fence that Redis forgot. The first reader raises the shared fence above it; the others adopt that: if each
+/// raised it once more, the last would exclude all the others.
+pub async fn shared_fence_is_raised_once<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let (fence, _) = world.enter(&reader(1)).await?;
     world.enter(&reader(2)).await?;
     let seen = Fence(fence.0 + 1_000);
@@ -77,8 +77,8 @@ pub async fn a_shared_fence_is_lifted_once<P: PoolSteps>(world: &World<P>) -> Re
     Ok(())
 }
 
-/// A zombie that lifted the fence would shut out whoever has the lock now.
-pub async fn nobody_lifts_the_fence_without_holding<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// A zombie that raised the fence would exclude the current holder.
+pub async fn raise_of_a_shared_fence_requires_a_holder<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let (old, _) = world.enter(&reader(1)).await?;
     world.time.advance(LEASE_MS).await?;
     let (fence, _) = world.enter(&writer(2)).await?;
@@ -88,7 +88,7 @@ pub async fn nobody_lifts_the_fence_without_holding<P: PoolSteps>(world: &World<
     Ok(())
 }
 
-/// Those who hold permits at the same time have no order.
+/// Concurrent holders of permits have no order.
 pub async fn permits_have_no_fence<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let granted = |number| Asked::Granted { lease_left_ms: LEASE_MS, fence: Fence(0), signer: owner(number) };
     assert_eq!(world.pools.acquire(&world.desks, &permits(1, 1)).await?, granted(1));

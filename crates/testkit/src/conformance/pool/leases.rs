@@ -1,13 +1,13 @@
-//! Leases of those who share: renewal checks the owner and never creates.
+//! Leases of shared holders: renewal checks the owner and never creates.
 
 use super::world::{World, owner, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
-use evenkeel::lock::pool::steps::{Ask, PoolSteps};
-use evenkeel::lock::steps::{Released, Renewed};
+use evenkeel_protocol::lock::pool::steps::{Ask, PoolSteps};
+use evenkeel_protocol::lock::steps::{Released, Renewed};
 
 /// A lease counts from its last renewal.
-pub async fn a_shared_lease_counts_from_its_renewal<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn shared_lease_counts_from_its_renewal<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     for _ in 0..3 {
         world.time.advance(LEASE_MS - 1).await?;
@@ -18,12 +18,12 @@ pub async fn a_shared_lease_counts_from_its_renewal<P: PoolSteps>(world: &World<
     Ok(())
 }
 
-/// (L2: a lease kept in a sorted set) A reader that woke up late renewed itself back in, beside a writer.
-pub async fn nobody_renews_what_is_not_held<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// (L2: a lease kept in a sorted set) A reader that woke up late renewed itself back in, next to a writer.
+pub async fn shared_renewal_requires_a_holder<P: PoolSteps>(world: &World<P>) -> Result<()> {
     assert_eq!(world.renew(1).await?, Renewed::Lost);
     world.enter(&reader(1)).await?;
     world.time.advance(LEASE_MS).await?;
-    assert_eq!(world.renew(1).await?, Renewed::Lost, "its lease is over, though nobody came since");
+    assert_eq!(world.renew(1).await?, Renewed::Lost, "its lease has expired, though no other came since");
     world.enter(&writer(2)).await?;
     assert_eq!(world.renew(1).await?, Renewed::Lost);
     assert_eq!(world.readers().await?, [owner(2)]);
@@ -33,8 +33,8 @@ pub async fn nobody_renews_what_is_not_held<P: PoolSteps>(world: &World<P>) -> R
     Ok(())
 }
 
-/// (L7) A guard that was leaked was renewed for ever.
-pub async fn a_shared_lease_ends_at_its_limit<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// (L7) A leaked guard was renewed forever.
+pub async fn shared_lease_ends_at_max_hold<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&Ask { hold_ms_max: Some(40_000), ..reader(1) }).await?;
     world.enter(&Ask { hold_ms_max: Some(5_000), ..reader(2) }).await?;
     assert_eq!(world.renew(2).await?, Renewed::Held { lease_left_ms: 5_000 });
@@ -48,7 +48,7 @@ pub async fn a_shared_lease_ends_at_its_limit<P: PoolSteps>(world: &World<P>) ->
 }
 
 /// A server clock that was set back by an hour would keep dead readers for an hour.
-pub async fn a_pools_clock_set_back_prolongs_nothing<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn clock_set_back_does_not_extend_a_pool_lease<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     world.time.set_back(3_600_000).await?;
     assert_eq!(world.shut_for(&writer(2)).await?, LEASE_MS);
@@ -57,8 +57,8 @@ pub async fn a_pools_clock_set_back_prolongs_nothing<P: PoolSteps>(world: &World
     Ok(())
 }
 
-/// Whose lease is over has nothing to give back, and is told.
-pub async fn a_lease_that_is_over_is_not_given_back<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// A holder whose lease has expired has nothing to release, and the reply says so.
+pub async fn release_of_an_expired_lease_finds_nothing<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     world.enter(&reader(2)).await?;
     world.time.advance(LEASE_MS).await?;

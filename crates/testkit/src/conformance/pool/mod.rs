@@ -1,4 +1,4 @@
-//! The suite of pools, which read/write locks and semaphores stand on: docs/spec/lock.md, said as tests. L-numbers are bugs met
+//! The suite of pools, the basis of read/write locks and semaphores: docs/spec/lock.md as tests. L-numbers are bugs met
 //! elsewhere.
 
 mod fences;
@@ -25,24 +25,24 @@ macro_rules! pool_suite {
     ($world:path) => {
         $crate::pool_suite!($world:
             // readers
-            readers_share_and_a_writer_is_alone, a_writer_keeps_readers_out, a_reader_that_died_is_out_after_its_lease,
-            each_reader_has_a_lease_of_its_own, a_repeated_question_is_answered_the_same,
+            readers_share_and_a_writer_is_exclusive, writer_excludes_readers, dead_reader_is_removed_after_its_lease,
+            each_reader_has_its_own_lease, repeated_acquire_returns_the_same_result,
             // permits
-            no_more_than_there_are, several_permits_are_taken_together, a_release_gives_back_its_own_only,
-            another_number_of_permits_is_refused, a_number_is_changed_explicitly, what_no_pool_can_do_is_refused,
+            permits_never_exceed_their_number, several_permits_are_granted_together, release_returns_only_its_own_permits,
+            different_number_of_permits_is_rejected, resize_changes_the_number_of_permits, invalid_pool_arguments_are_rejected,
             // leases
-            a_shared_lease_counts_from_its_renewal, nobody_renews_what_is_not_held, a_shared_lease_ends_at_its_limit,
-            a_pools_clock_set_back_prolongs_nothing, a_lease_that_is_over_is_not_given_back,
+            shared_lease_counts_from_its_renewal, shared_renewal_requires_a_holder, shared_lease_ends_at_max_hold,
+            clock_set_back_does_not_extend_a_pool_lease, release_of_an_expired_lease_finds_nothing,
             // turns
-            a_waiting_writer_keeps_later_readers_back, a_writer_lets_readers_pass_after_its_turn,
-            permits_come_in_the_order_of_asking, room_is_kept_for_those_before, who_leaves_the_queue_keeps_nobody_back,
-            a_silent_place_is_forgotten, a_place_is_kept_while_its_owner_asks,
+            waiting_writer_blocks_later_readers, waiting_writer_lets_readers_pass_after_its_turn,
+            permits_are_granted_in_request_order, permits_are_reserved_for_earlier_waiters, waiter_that_leaves_does_not_block_others,
+            silent_waiter_loses_its_place, repeated_request_keeps_its_place_in_the_queue,
             // fences
-            readers_share_a_fence, a_writers_fence_is_above_all, shared_fences_rise_within_one_millisecond,
-            a_shared_fence_is_as_high_as_the_clock, a_shared_fence_is_above_its_floor, a_shared_fence_is_lifted_once,
-            nobody_lifts_the_fence_without_holding, permits_have_no_fence,
+            readers_share_a_fence, writer_fence_exceeds_all_earlier_fences, shared_fences_rise_within_one_millisecond,
+            shared_fence_is_at_least_the_server_time, shared_fence_exceeds_its_floor, shared_fence_is_raised_once,
+            raise_of_a_shared_fence_requires_a_holder, permits_have_no_fence,
             // operate
-            who_looks_sees_all_holders, only_the_named_holder_is_broken, all_holders_are_broken, pools_of_two_kinds_are_apart,
+            inspect_returns_all_holders, break_removes_only_the_named_holder, break_without_an_owner_removes_all_holders, pools_of_two_kinds_are_independent,
         );
     };
     ($world:path: $($name:ident),* $(,)?) => {

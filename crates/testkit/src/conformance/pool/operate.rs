@@ -4,11 +4,11 @@ use super::world::{PERMITS, World, owner, permits, reader, waiting, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::{Context, Result};
 use evenkeel::lock::Fence;
-use evenkeel::lock::pool::steps::{Ask, PoolHolder, PoolState, PoolSteps};
-use evenkeel::lock::steps::{Released, Renewed};
+use evenkeel_protocol::lock::pool::steps::{Ask, PoolHolder, PoolState, PoolSteps};
+use evenkeel_protocol::lock::steps::{Released, Renewed};
 
-/// Who looks sees all who hold some, their words, and how many wait.
-pub async fn who_looks_sees_all_holders<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// `inspect` returns all holders, their metadata, and the number of waiters.
+pub async fn inspect_returns_all_holders<P: PoolSteps>(world: &World<P>) -> Result<()> {
     assert_eq!(world.pools.inspect(&world.desks).await?, None);
     let words: bytes::Bytes = "counter 7".into();
     world.sit(&Ask { words: words.clone(), ..permits(2, 2) }).await?;
@@ -29,7 +29,7 @@ pub async fn who_looks_sees_all_holders<P: PoolSteps>(world: &World<P>) -> Resul
 }
 
 /// An operator takes permits from the holder that was seen, and not from the others.
-pub async fn only_the_named_holder_is_broken<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn break_removes_only_the_named_holder<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     world.enter(&reader(2)).await?;
     let broken = world.pools.break_holds(&world.shelf, Some(owner(1))).await?;
@@ -42,7 +42,7 @@ pub async fn only_the_named_holder_is_broken<P: PoolSteps>(world: &World<P>) -> 
 }
 
 /// Without a name, all of them; the next fence is above theirs.
-pub async fn all_holders_are_broken<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn break_without_an_owner_removes_all_holders<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let (fence, _) = world.enter(&reader(1)).await?;
     world.enter(&reader(2)).await?;
     assert_eq!(world.pools.break_holds(&world.shelf, None).await?.len(), 2);
@@ -51,12 +51,12 @@ pub async fn all_holders_are_broken<P: PoolSteps>(world: &World<P>) -> Result<()
 }
 
 /// A read/write lock and a semaphore of one name have nothing in common.
-pub async fn pools_of_two_kinds_are_apart<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn pools_of_two_kinds_are_independent<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&writer(1)).await?;
-    let twin = evenkeel::lock::pool::steps::Pool { kind: world.desks.kind, name: world.shelf.name.clone() };
+    let twin = evenkeel_protocol::lock::pool::steps::Pool { kind: world.desks.kind, name: world.shelf.name.clone() };
     assert!(world.pools.inspect(&twin).await?.is_none());
     let granted = world.pools.acquire(&twin, &permits(1, 1)).await?;
-    assert!(matches!(granted, evenkeel::lock::pool::steps::Asked::Granted { .. }), "{granted:?}");
+    assert!(matches!(granted, evenkeel_protocol::lock::pool::steps::Asked::Granted { .. }), "{granted:?}");
     assert_eq!(world.pools.release(&twin, owner(1)).await?, Released::Released { others_waiting: 0 });
     assert_eq!(world.readers().await?, [owner(1)]);
     Ok(())

@@ -1,14 +1,14 @@
-//! As many at once as there are permits.
+//! As many holders at once as there are permits.
 
 use super::world::{PERMITS, World, permits, reader};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::lock::pool::steps::{Ask, Asked, LEASE_MS_MAX, PERMITS_MAX, PoolSteps};
-use evenkeel::lock::steps::{FENCE_MAX, Released, WORDS_BYTES_MAX};
+use evenkeel_protocol::lock::pool::steps::{Ask, Asked, LEASE_MS_MAX, PERMITS_MAX, PoolSteps};
+use evenkeel_protocol::lock::steps::{FENCE_MAX, Released, WORDS_BYTES_MAX};
 
 /// The next one waits for the first lease that ends.
-pub async fn no_more_than_there_are<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn permits_never_exceed_their_number<P: PoolSteps>(world: &World<P>) -> Result<()> {
     for number in 1..=3 {
         assert_eq!(world.sit(&permits(number, 1)).await?, LEASE_MS);
         world.time.advance(1_000).await?;
@@ -21,7 +21,7 @@ pub async fn no_more_than_there_are<P: PoolSteps>(world: &World<P>) -> Result<()
 }
 
 /// All that are wanted, or none: two halves in two hands would wait for each other.
-pub async fn several_permits_are_taken_together<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn several_permits_are_granted_together<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.sit(&permits(1, 2)).await?;
     assert_eq!(world.full_for(&permits(2, 2)).await?, LEASE_MS);
     world.sit(&permits(3, 1)).await?;
@@ -31,7 +31,7 @@ pub async fn several_permits_are_taken_together<P: PoolSteps>(world: &World<P>) 
 }
 
 /// (A list of tokens) A release pushed a permit back that its caller no longer had: there was one more than before.
-pub async fn a_release_gives_back_its_own_only<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn release_returns_only_its_own_permits<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.sit(&permits(1, 3)).await?;
     world.time.advance(LEASE_MS).await?;
     world.sit(&permits(2, 3)).await?;
@@ -44,23 +44,23 @@ pub async fn a_release_gives_back_its_own_only<P: PoolSteps>(world: &World<P>) -
 }
 
 /// Two versions of a program named different numbers: each let in as many as it thought there were.
-pub async fn another_number_of_permits_is_refused<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn different_number_of_permits_is_rejected<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.sit(&permits(1, 1)).await?;
     let other = Ask { permits_in_all: PERMITS + 1, ..permits(2, 1) };
     let differs = Asked::Differs { permits_in_all: PERMITS };
     assert_eq!(world.pools.acquire(&world.desks, &other).await?, differs);
     world.stand_up(1).await?;
-    assert_eq!(world.pools.acquire(&world.desks, &other).await?, differs, "also while nobody holds any");
+    assert_eq!(world.pools.acquire(&world.desks, &other).await?, differs, "also without a holder");
     Ok(())
 }
 
-/// The number changes when somebody says so, and then for everybody.
-pub async fn a_number_is_changed_explicitly<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// The number changes by an explicit call, and then for all programs.
+pub async fn resize_changes_the_number_of_permits<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.sit(&permits(1, 3)).await?;
     world.pools.resize(&world.desks, 2).await?;
     assert_eq!(world.pools.acquire(&world.desks, &permits(2, 1)).await?, Asked::Differs { permits_in_all: 2 });
     let smaller = Ask { permits_in_all: 2, ..permits(2, 1) };
-    assert_eq!(world.full_for(&smaller).await?, LEASE_MS, "who holds some keeps them");
+    assert_eq!(world.full_for(&smaller).await?, LEASE_MS, "holders keep their permits");
     world.stand_up(1).await?;
     world.sit(&smaller).await?;
     world.pools.resize(&world.desks, 4).await?;
@@ -69,7 +69,7 @@ pub async fn a_number_is_changed_explicitly<P: PoolSteps>(world: &World<P>) -> R
 }
 
 /// What cannot work is refused before anything is sent.
-pub async fn what_no_pool_can_do_is_refused<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn invalid_pool_arguments_are_rejected<P: PoolSteps>(world: &World<P>) -> Result<()> {
     let call = permits(1, 1);
     for wrong in [
         Ask { permits: 0, ..call.clone() },

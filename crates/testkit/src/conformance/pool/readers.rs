@@ -3,11 +3,11 @@
 use super::world::{World, owner, reader, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
-use evenkeel::lock::pool::steps::{Asked, PoolSteps};
-use evenkeel::lock::steps::Released;
+use evenkeel_protocol::lock::pool::steps::{Asked, PoolSteps};
+use evenkeel_protocol::lock::steps::Released;
 
 /// Readers do not wait for each other; a writer waits for all of them.
-pub async fn readers_share_and_a_writer_is_alone<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn readers_share_and_a_writer_is_exclusive<P: PoolSteps>(world: &World<P>) -> Result<()> {
     for number in 1..=3 {
         world.enter(&reader(number)).await?;
         world.time.advance(1_000).await?;
@@ -22,8 +22,8 @@ pub async fn readers_share_and_a_writer_is_alone<P: PoolSteps>(world: &World<P>)
     Ok(())
 }
 
-/// Neither a reader nor another writer gets in beside a writer.
-pub async fn a_writer_keeps_readers_out<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// A writer excludes readers and other writers.
+pub async fn writer_excludes_readers<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&writer(1)).await?;
     assert_eq!(world.shut_for(&reader(2)).await?, LEASE_MS);
     assert_eq!(world.shut_for(&writer(3)).await?, LEASE_MS);
@@ -33,8 +33,8 @@ pub async fn a_writer_keeps_readers_out<P: PoolSteps>(world: &World<P>) -> Resul
     Ok(())
 }
 
-/// (Counters without leases) A reader that died was counted for ever, and no writer ever came.
-pub async fn a_reader_that_died_is_out_after_its_lease<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// (Counters without leases) A dead reader was counted forever, and no writer ever entered.
+pub async fn dead_reader_is_removed_after_its_lease<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     world.time.advance(LEASE_MS - 1).await?;
     assert_eq!(world.shut_for(&writer(2)).await?, 1);
@@ -46,7 +46,7 @@ pub async fn a_reader_that_died_is_out_after_its_lease<P: PoolSteps>(world: &Wor
 }
 
 /// (One time to live for the whole lock) A reader that renewed kept the dead ones alive with it.
-pub async fn each_reader_has_a_lease_of_its_own<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn each_reader_has_its_own_lease<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     world.enter(&reader(2)).await?;
     world.time.advance(LEASE_MS - 1).await?;
@@ -59,7 +59,7 @@ pub async fn each_reader_has_a_lease_of_its_own<P: PoolSteps>(world: &World<P>) 
 }
 
 /// (L6) The reply was lost: the caller asks again, and must neither count twice nor wait for itself.
-pub async fn a_repeated_question_is_answered_the_same<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn repeated_acquire_returns_the_same_result<P: PoolSteps>(world: &World<P>) -> Result<()> {
     for ask in [reader(1), writer(2)] {
         let (fence, signer) = world.enter(&ask).await?;
         world.time.advance(500).await?;

@@ -1,41 +1,35 @@
-//! The model and the scripts, given the same random calls: every answer must be equal, and what is promised of the answers holds.
-//!
-//! A seed decides everything; the report of a difference names it and shows the calls before.
+//! The model and the scripts of pools, compared on the same random calls.
 
 use super::world::{World, owner};
-use crate::conformance::cache::side_by_side::SEED_VARIABLE;
-use anyhow::{Context, Result, ensure};
+use crate::conformance::differential::{Differential, same};
+use anyhow::{Result, ensure};
 use bytes::Bytes;
 use evenkeel::lock::Fence;
-use evenkeel::lock::pool::steps::{Ask, Kind, PERMITS_MAX, Pool, PoolSteps};
+use evenkeel_protocol::lock::pool::steps::{Ask, Kind, PERMITS_MAX, Pool, PoolSteps};
+use evenkeel_protocol::lock::pool::{MemoryPool, RedisPool};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use std::collections::{BTreeMap, VecDeque};
 
-/// Calls shown when something differs.
-const SHOWN: usize = 25;
 const OWNERS: u8 = 6;
 /// Permits of the semaphore, mostly.
 const SEATS: u32 = 4;
 
-/// Kinds of answers a long run must meet: what never happens is not compared.
-const ANSWERS: &[&str] = &[
-    "Acquire Granted",
-    "Acquire Taken",
-    "Acquire Differs",
-    "Renew Renewed",
-    "Renew Held",
-    "Renew Lost",
-    "Release Released",
-    "Release Nothing",
-    "Raise Some",
-    "Raise None",
-    "Inspect Some",
-    "Break some",
-    "Break none",
-];
+/// The model and the scripts of a read/write lock and a semaphore.
+pub struct Pools {
+    model: World<MemoryPool>,
+    redis: World<RedisPool>,
+    fence: Fence,
+    random: StdRng,
+}
 
-/// One call, or what the world does to both.
+/// A call for one of the pools.
+#[derive(Clone, Debug)]
+pub struct Step {
+    kind: Kind,
+    call: Call,
+}
+
+/// One call, or an event that happens to both.
 #[derive(Clone, Debug)]
 enum Call {
     Advance(u64),
@@ -49,69 +43,55 @@ enum Call {
     Resize(u32),
 }
 
-/// How often each kind of answer came.
-#[derive(Clone, Debug, Default)]
-pub struct Tally(BTreeMap<String, usize>);
+impl Differential for Pools {
+    type Step = Step;
 
-impl Tally {
-    /// The answers that never came, of those that a long run must meet.
-    #[must_use]
-    pub fn missing(&self) -> Vec<&'static str> {
-        ANSWERS.iter().copied().filter(|answer| !self.0.contains_key(*answer)).collect()
+    const REPLIES: &'static [&'static str] = &[
+        "Acquire Granted",
+        "Acquire Taken",
+        "Acquire Differs",
+        "Renew Renewed",
+        "Renew Held",
+        "Renew Lost",
+        "Release Released",
+        "Release Nothing",
+        "Raise Some",
+        "Raise None",
+        "Inspect Some",
+        "Break some",
+        "Break none",
+    ];
+
+    async fn open(seed: u64) -> Result<Self> {
+        let (model, redis) = (World::memory().await?, World::redis().await?);
+        Ok(Self { model, redis, fence: Fence(0), random: StdRng::seed_from_u64(seed) })
     }
 
-    /// Counts another run's answers too.
-    pub fn add(&mut self, other: Tally) {
-        for (answer, count) in other.0 {
-            *self.0.entry(answer).or_default() += count;
+    fn draw(&mut self) -> Step {
+        let pool = if self.random.random_bool(0.5) { &self.model.shelf } else { &self.model.desks };
+        Step { kind: pool.kind, call: next(pool.kind, self.fence, &mut self.random) }
+    }
+
+    async fn play(&mut self, Step { kind, call }: &Step) -> Result<String> {
+        let (model, redis) = (&self.model, &self.redis);
+        let pool = if *kind == model.shelf.kind { &model.shelf } else { &model.desks };
+        let reply = same(call, &make(model, pool, call).await?, &make(redis, pool, call).await?)?;
+        judge(model, pool, &mut self.fence).await?;
+        Ok(reply)
+    }
+
+    /// Every caller gets in.
+    async fn finish(self) -> Result<()> {
+        self.model.time.advance(120_000).await?;
+        self.redis.time.advance(120_000).await?;
+        for number in 1..=OWNERS {
+            self.model.enter(&super::writer(number)).await?;
+            self.model.leave(number).await?;
+            self.redis.enter(&super::writer(number)).await?;
+            self.redis.leave(number).await?;
         }
+        Ok(())
     }
-
-    fn count(&mut self, call: &Call, answer: &str) {
-        let word = |text: &str| text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned();
-        *self.0.entry(format!("{} {}", word(&format!("{call:?}")), word(answer))).or_default() += 1;
-    }
-}
-
-/// Drives both through `steps` random calls; tells which answers there were.
-///
-/// # Errors
-/// The first difference, with the seed and the calls before it.
-pub async fn pools_agree(seed: u64, steps: usize) -> Result<Tally> {
-    let (model, redis) = (World::memory().await?, World::redis().await?);
-    let mut random = StdRng::seed_from_u64(seed);
-    let mut tally = Tally::default();
-    let mut shown = VecDeque::new();
-    let mut fence = Fence(0);
-    for step in 1..=steps {
-        let pool = if random.random_bool(0.5) { &model.shelf } else { &model.desks };
-        let call = next(pool.kind, fence, &mut random);
-        shown.push_back(format!("{pool:?} {call:?}"));
-        if shown.len() > SHOWN {
-            shown.pop_front();
-        }
-        let story = || {
-            let calls: Vec<&str> = shown.iter().map(String::as_str).collect();
-            format!("step {step}; to replay: {SEED_VARIABLE}={seed}\n{}", calls.join("\n"))
-        };
-        let expected = make(&model, pool, &call).await.with_context(story)?;
-        let got = make(&redis, pool, &call).await.with_context(story)?;
-        let same = if expected == got { Ok(()) } else { Err(anyhow::anyhow!("model {expected}\n redis {got}")) };
-        same.with_context(story)?;
-        tally.count(&call, &got);
-        judge(&model, pool, &mut fence).await.with_context(story)?;
-    }
-    // After the storm everybody gets in.
-    for world_time in [&model.time, &redis.time] {
-        world_time.advance(120_000).await?;
-    }
-    for number in 1..=OWNERS {
-        model.enter(&super::writer(number)).await?;
-        model.leave(number).await?;
-        redis.enter(&super::writer(number)).await?;
-        redis.leave(number).await?;
-    }
-    Ok(tally)
 }
 
 async fn make<P: PoolSteps>(world: &World<P>, pool: &Pool, call: &Call) -> Result<String> {
@@ -178,7 +158,7 @@ fn ask(kind: Kind, number: u8, near: Fence, random: &mut StdRng) -> Ask {
 async fn judge<P: PoolSteps>(world: &World<P>, pool: &Pool, fence: &mut Fence) -> Result<()> {
     let Some(state) = world.pools.inspect(pool).await? else { return Ok(()) };
     let held: u32 = state.holders.iter().map(|holder| holder.permits).sum();
-    // After a decrease those who hold some keep them.
+    // After a decrease the holders keep their permits.
     let most = if pool.kind == Kind::Semaphore { SEATS } else { state.permits_in_all };
     ensure!(held <= most, "{held} of {most} are held: {state:?}");
     if pool.kind == Kind::ReadWrite {

@@ -1,16 +1,16 @@
-//! Whose turn it is: the queue of those who wait.
+//! The queue of waiters, and whose turn it is.
 
 use super::world::{World, permits, reader, waiting, writer};
 use crate::conformance::lock::LEASE_MS;
 use anyhow::Result;
-use evenkeel::lock::pool::steps::{PoolSteps, TURN_MS, WAITING_MS};
-use evenkeel::lock::steps::Released;
+use evenkeel_protocol::lock::pool::steps::{PoolSteps, TURN_MS, WAITING_MS};
+use evenkeel_protocol::lock::steps::Released;
 
-/// Readers that came and went in turns kept a writer out for ever.
-pub async fn a_waiting_writer_keeps_later_readers_back<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// Readers that came and went in turns kept a writer out forever.
+pub async fn waiting_writer_blocks_later_readers<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     assert_eq!(world.shut_for(&waiting(writer(2))).await?, LEASE_MS);
-    assert_eq!(world.shut_for(&reader(3)).await?, WAITING_MS, "there is room, but not for those who asked later");
+    assert_eq!(world.shut_for(&reader(3)).await?, WAITING_MS, "there is room, but not for later callers");
     assert_eq!(world.leave(1).await?, Released::Released { others_waiting: 1 });
     assert_eq!(world.shut_for(&waiting(reader(3))).await?, WAITING_MS);
     world.enter(&waiting(writer(2))).await?;
@@ -20,14 +20,14 @@ pub async fn a_waiting_writer_keeps_later_readers_back<P: PoolSteps>(world: &Wor
 }
 
 /// A writer that waited for one long reader would keep all others out for as long.
-pub async fn a_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn waiting_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     let mut passed = Vec::new();
     for second in 0..40_u8 {
         world.renew(1).await?;
         world.shut_for(&waiting(writer(2))).await?;
         let asked = world.pools.acquire(&world.shelf, &reader(100 + second)).await?;
-        if matches!(asked, evenkeel::lock::pool::steps::Asked::Granted { .. }) {
+        if matches!(asked, evenkeel_protocol::lock::pool::steps::Asked::Granted { .. }) {
             passed.push(second);
             world.leave(100 + second).await?;
         }
@@ -41,8 +41,8 @@ pub async fn a_writer_lets_readers_pass_after_its_turn<P: PoolSteps>(world: &Wor
     Ok(())
 }
 
-/// Somebody small slipped in before somebody who had waited for many.
-pub async fn permits_come_in_the_order_of_asking<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// A small request overtook an earlier request for many permits.
+pub async fn permits_are_granted_in_request_order<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.sit(&permits(1, 2)).await?;
     world.full_for(&waiting(permits(2, 3))).await?;
     world.time.advance(1).await?;
@@ -55,8 +55,8 @@ pub async fn permits_come_in_the_order_of_asking<P: PoolSteps>(world: &World<P>)
     Ok(())
 }
 
-/// Whoever is awake first gets a permit, as long as there is room for those before.
-pub async fn room_is_kept_for_those_before<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// The first waiter to wake gets a permit, as long as there is enough for earlier ones.
+pub async fn permits_are_reserved_for_earlier_waiters<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.sit(&permits(1, 3)).await?;
     for number in 2..=5 {
         world.full_for(&waiting(permits(number, 1))).await?;
@@ -72,8 +72,8 @@ pub async fn room_is_kept_for_those_before<P: PoolSteps>(world: &World<P>) -> Re
     Ok(())
 }
 
-/// Who gave up waiting says so, and keeps nobody back any more.
-pub async fn who_leaves_the_queue_keeps_nobody_back<P: PoolSteps>(world: &World<P>) -> Result<()> {
+/// A waiter that gives up says so, and blocks no other waiter any more.
+pub async fn waiter_that_leaves_does_not_block_others<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     world.shut_for(&waiting(writer(2))).await?;
     world.shut_for(&reader(3)).await?;
@@ -83,7 +83,7 @@ pub async fn who_leaves_the_queue_keeps_nobody_back<P: PoolSteps>(world: &World<
 }
 
 /// A process that died while it waited keeps its place for two seconds.
-pub async fn a_silent_place_is_forgotten<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn silent_waiter_loses_its_place<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.enter(&reader(1)).await?;
     world.shut_for(&waiting(writer(2))).await?;
     world.time.advance(WAITING_MS - 1).await?;
@@ -97,7 +97,7 @@ pub async fn a_silent_place_is_forgotten<P: PoolSteps>(world: &World<P>) -> Resu
 }
 
 /// Asking again keeps the place; it does not begin at the end.
-pub async fn a_place_is_kept_while_its_owner_asks<P: PoolSteps>(world: &World<P>) -> Result<()> {
+pub async fn repeated_request_keeps_its_place_in_the_queue<P: PoolSteps>(world: &World<P>) -> Result<()> {
     world.sit(&permits(1, 3)).await?;
     world.full_for(&waiting(permits(2, 3))).await?;
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! A place with pools, and a clock that a test moves.
+//! Pools, their backend, and a clock that a test advances.
 
 use crate::conformance::lock::LEASE_MS;
 use crate::conformance::queue::ServerTime;
@@ -8,10 +8,10 @@ use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::clock::{Clock, TestClock};
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel::lock::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, PoolSteps};
-use evenkeel::lock::pool::{MemoryPool, RedisPool};
-use evenkeel::lock::steps::{Released, Renewed};
 use evenkeel::lock::{Fence, LockName};
+use evenkeel_protocol::lock::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, PoolSteps};
+use evenkeel_protocol::lock::pool::{MemoryPool, RedisPool};
+use evenkeel_protocol::lock::steps::{Released, Renewed};
 use std::sync::atomic::AtomicU64;
 
 /// Permits of the suite's semaphore.
@@ -48,7 +48,7 @@ pub fn writer(number: u8) -> Ask {
     Ask { permits: PERMITS_MAX, ..reader(number) }
 }
 
-/// A call for so many permits of the suite's semaphore, that does not wait.
+/// A call for this many permits of the suite's semaphore, that does not wait.
 #[must_use]
 pub fn permits(number: u8, permits: u32) -> Ask {
     Ask {
@@ -63,7 +63,7 @@ pub fn permits(number: u8, permits: u32) -> Ask {
     }
 }
 
-/// The same call by somebody who waits.
+/// The same call by a waiter.
 #[must_use]
 pub fn waiting(ask: Ask) -> Ask {
     Ask { waits: true, ..ask }
@@ -108,7 +108,7 @@ impl<P> World<P> {
 }
 
 impl<P: PoolSteps> World<P> {
-    /// Takes the read/write lock, which must be to be had; its fence, and who stands beside it.
+    /// Acquires the read/write lock, which must be free; returns its fence and the signer.
     pub async fn enter(&self, ask: &Ask) -> Result<(Fence, Token)> {
         match self.pools.acquire(&self.shelf, ask).await? {
             Asked::Granted { fence, signer, .. } => Ok((fence, signer)),
@@ -121,7 +121,7 @@ impl<P: PoolSteps> World<P> {
         taken(self.pools.acquire(&self.shelf, ask).await?)
     }
 
-    /// Takes permits of the semaphore, which must be to be had; what is left of the lease.
+    /// Acquires permits of the semaphore, which must be free; returns the rest of the lease.
     pub async fn sit(&self, ask: &Ask) -> Result<u64> {
         match self.pools.acquire(&self.desks, ask).await? {
             Asked::Granted { lease_left_ms, .. } => Ok(lease_left_ms),
@@ -139,17 +139,17 @@ impl<P: PoolSteps> World<P> {
         Ok(self.pools.renew(&self.shelf, owner(number), LEASE_MS).await?)
     }
 
-    /// Gives the read/write lock back.
+    /// Releases the read/write lock.
     pub async fn leave(&self, number: u8) -> Result<Released> {
         Ok(self.pools.release(&self.shelf, owner(number)).await?)
     }
 
-    /// Gives permits back.
+    /// Releases permits.
     pub async fn stand_up(&self, number: u8) -> Result<Released> {
         Ok(self.pools.release(&self.desks, owner(number)).await?)
     }
 
-    /// Who holds the read/write lock.
+    /// The owners of the read/write lock.
     pub async fn readers(&self) -> Result<Vec<Token>> {
         let found = self.pools.inspect(&self.shelf).await?;
         Ok(found.map_or_else(Vec::new, |state| state.holders.iter().map(|holder| holder.owner).collect()))

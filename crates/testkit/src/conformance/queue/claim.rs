@@ -1,18 +1,20 @@
-//! Who is given what, and what a lost reply costs.
+//! Which jobs a claim returns, and what a lost reply costs.
 
 use super::world::{Consumer, World, job, plain};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
-use evenkeel::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
-use evenkeel::queue::record::Record;
-use evenkeel::queue::steps::{Delivered, ITEMS_MAX, NewJob, Outcome, QueueSteps, SettleAndClaim, Settled, When};
+use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries};
+use evenkeel_protocol::queue::record::Record;
+use evenkeel_protocol::queue::steps::{
+    Delivered, ITEMS_MAX, NewJob, Outcome, QueueSteps, SettleAndClaim, Settled, When,
+};
 
 fn with_priority(name: &str, priority: Priority, delay_ms: u64) -> NewJob {
     NewJob { when: When::In(delay_ms), spec: JobSpec { priority, ..job(name).spec }, ..job(name) }
 }
 
 /// Priority first, then the due time. Jobs in a ready list could not be overtaken; there is no such list.
-pub async fn urgent_jobs_go_first<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn urgent_jobs_run_first<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world
         .given(&[
             with_priority("low", Priority::Low, 0),
@@ -28,7 +30,7 @@ pub async fn urgent_jobs_go_first<Q: QueueSteps>(world: &World<Q>) -> Result<()>
 }
 
 /// (BullMQ) Twelve bits of a score kept the order of jobs of one millisecond: beyond 4,096 of them it broke. Here the id decides.
-pub async fn jobs_of_one_millisecond_leave_in_order<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn jobs_due_in_one_millisecond_keep_their_order<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let names: Vec<String> = (0..5_000).map(|number| format!("job {number:04}")).collect();
     let jobs: Vec<NewJob> = names.iter().map(|name| job(name)).collect();
     for jobs in jobs.chunks(ITEMS_MAX) {
@@ -43,7 +45,7 @@ pub async fn jobs_of_one_millisecond_leave_in_order<Q: QueueSteps>(world: &World
 }
 
 /// (A7, kombu #337) Everything due was moved to one consumer at once, its deadlines ticking while ids sat in a local channel.
-pub async fn a_claim_takes_no_more_than_wanted<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn claim_returns_no_more_than_requested<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&["a", "b", "c", "d", "e"].map(job)).await?;
     let mut consumer = Consumer::default();
     assert_eq!(world.claim(&mut consumer, 2).await?.len(), 2);
@@ -54,7 +56,7 @@ pub async fn a_claim_takes_no_more_than_wanted<Q: QueueSteps>(world: &World<Q>) 
 }
 
 /// While paused nothing is claimed; what runs can be settled.
-pub async fn a_paused_topic_gives_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn paused_topic_delivers_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let running = world.claim_one(&mut consumer).await?;
@@ -74,9 +76,9 @@ pub async fn a_paused_topic_gives_nothing<Q: QueueSteps>(world: &World<Q>) -> Re
     Ok(())
 }
 
-/// (A3, asynq) When the reply of a claim was lost, the jobs were leased to nobody until the lease ran out, and an attempt was
-/// gone. The same sequence gets the same verdicts and the same deliveries.
-pub async fn a_lost_reply_is_repeated<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// (A3, asynq) When the reply of a claim was lost, the jobs were leased to no consumer until the lease expired, and an
+/// attempt was used. The same sequence gets the same verdicts and the same deliveries.
+pub async fn repeated_call_returns_the_same_reply<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&["a", "b", "c"].map(job)).await?;
     let mut consumer = Consumer::default();
     let first = world.claim_one(&mut consumer).await?;
@@ -87,14 +89,14 @@ pub async fn a_lost_reply_is_repeated<Q: QueueSteps>(world: &World<Q>) -> Result
     world.given(&[job("d")]).await?;
     let again = world.settle_and_claim(&call).await?;
     assert_eq!(again.verdicts, answer.verdicts);
-    let receipts = |claimed: &evenkeel::queue::steps::Claimed| -> Vec<_> {
+    let receipts = |claimed: &evenkeel_protocol::queue::steps::Claimed| -> Vec<_> {
         claimed.deliveries.iter().map(|delivered| delivered.receipt).collect()
     };
     assert_eq!(receipts(&again), receipts(&answer));
     assert_eq!(again.deliveries.iter().map(plain).collect::<Vec<_>>(), ["b", "c"]);
     assert!(again.deliveries.iter().all(|delivered| delivered.lease_left_ms == 20_000));
     // What is not held under that token any more is left out.
-    let beat = world.beat(&consumer, answer.deliveries[0].receipt, false).await?;
+    let beat = world.heartbeat(&consumer, answer.deliveries[0].receipt, false).await?;
     assert!(beat);
     world.time.advance(20_000).await?;
     world.rescue().await?;
@@ -103,7 +105,7 @@ pub async fn a_lost_reply_is_repeated<Q: QueueSteps>(world: &World<Q>) -> Result
 }
 
 /// A call that was delayed on its way and overtaken by the next one would settle and claim for a worker that has moved on.
-pub async fn a_stale_call_changes_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn stale_call_changes_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let delayed = consumer.call(1);
@@ -115,7 +117,7 @@ pub async fn a_stale_call_changes_nothing<Q: QueueSteps>(world: &World<Q>) -> Re
     Ok(())
 }
 
-/// The fence is what SQL compares. A clock that stands still (or was set back) must not give two deliveries the same one.
+/// The fence is what SQL compares. A frozen clock (or one that was set back) must not give two deliveries the same one.
 pub async fn fences_rise_within_one_millisecond<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
@@ -131,7 +133,7 @@ pub async fn fences_rise_within_one_millisecond<Q: QueueSteps>(world: &World<Q>)
 }
 
 /// After a flush or a failover to a replica with an older clock, only SQL knows how high fences were.
-pub async fn fences_rise_above_what_sql_has_seen<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn fences_exceed_those_seen_by_sql<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let first = world.claim_one(&mut consumer).await?;
@@ -143,8 +145,8 @@ pub async fn fences_rise_above_what_sql_has_seen<Q: QueueSteps>(world: &World<Q>
     Ok(())
 }
 
-/// Everything a sender said arrives.
-pub async fn what_was_sent_is_delivered<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A delivery has everything that its sender set.
+pub async fn job_is_delivered_as_sent<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let spec = JobSpec {
         priority: Priority::High,
         retries: Retries::Unlimited,
@@ -179,8 +181,8 @@ fn ids(deliveries: &[Delivered]) -> Vec<JobId> {
     deliveries.iter().map(|delivered| delivered.receipt.id).collect()
 }
 
-/// All that was due came in one answer, which was given up on the way and asked for again, for ever.
-pub async fn a_claim_takes_at_most_four_mebibytes<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// All due jobs came in one reply, which was given up on the way and requested again, forever.
+pub async fn claim_returns_at_most_four_mebibytes<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     const MIB: usize = 1 << 20;
     let sizes = [("a", MIB), ("b", 2 * MIB), ("c", 2 * MIB), ("d", 5 * MIB), ("e", 10), ("f", 10)];
     world.given(&sizes.map(|(name, bytes)| sized(name, bytes))).await?;
@@ -189,14 +191,14 @@ pub async fn a_claim_takes_at_most_four_mebibytes<Q: QueueSteps>(world: &World<Q
         let claimed = world.claim(&mut consumer, 10).await?;
         assert_eq!(ids(&claimed), expected.iter().map(|name| job(name).id).collect::<Vec<_>>());
     }
-    // A hundred small ones beside a large one are counted one by one.
+    // A hundred small ones next to a large one are counted one by one.
     world.given(&["g", "h"].map(|name| sized(name, 60_000))).await?;
     assert_eq!(world.claim(&mut consumer, 100).await?.len(), 2);
     Ok(())
 }
 
-/// A body that does not travel with its claim is read piece by piece, by whoever holds the delivery.
-pub async fn a_large_body_is_left_behind_by_its_claim<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// The holder of the delivery reads a body that is not part of the claim's reply piece by piece.
+pub async fn large_body_is_not_returned_with_its_claim<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let notes = vec![Note::Headers(Bytes::from_static(b"{}"))];
     let large = sized("b", 100_000);
     let large = NewJob { spec: JobSpec { notes, late_ms_max: Some(60_000), ..large.spec }, ..large };

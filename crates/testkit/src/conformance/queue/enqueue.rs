@@ -3,8 +3,8 @@
 use super::world::{Consumer, World, job};
 use anyhow::Result;
 use evenkeel::queue::QueueError;
-use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Retries, Unique, UniqueKey};
-use evenkeel::queue::steps::{Enqueued, ITEMS_MAX, Limits, NewJob, Outcome, QueueSteps, When};
+use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{Enqueued, ITEMS_MAX, Limits, NewJob, Outcome, QueueSteps, When};
 
 fn remembered(name: &str) -> NewJob {
     NewJob { spec: JobSpec { keep: Keep::AfterEnd(60_000), ..job(name).spec }, ..job(name) }
@@ -16,7 +16,7 @@ fn unique(name: &str, key: &str) -> NewJob {
 }
 
 /// A sender that never saw the answer sends again: while the job waits, runs, is dead, and for a while after it is done.
-pub async fn a_callers_id_makes_enqueueing_idempotent<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn enqueue_with_caller_id_is_idempotent<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let welcome = remembered("welcome/42");
     assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Created);
     assert_eq!(world.enqueue(welcome.clone()).await?, Enqueued::Duplicate);
@@ -35,8 +35,8 @@ pub async fn a_callers_id_makes_enqueueing_idempotent<Q: QueueSteps>(world: &Wor
     Ok(())
 }
 
-/// Nobody sends a generated id again, so nothing of the job is kept.
-pub async fn a_plain_job_leaves_nothing_behind<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// No sender uses a generated id again, so nothing of the job is kept.
+pub async fn finished_job_without_id_leaves_no_key_behind<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let delivered = world.claim_one(&mut consumer).await?;
@@ -47,8 +47,8 @@ pub async fn a_plain_job_leaves_nothing_behind<Q: QueueSteps>(world: &World<Q>) 
     Ok(())
 }
 
-/// (asynq #275, #492) Locks that outlived their job blocked the next one: a revoked job gives its key back at once.
-pub async fn a_unique_key_deduplicates_within_its_window<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// (asynq #275, #492) Locks that outlived their job blocked the next one: a revoked job frees its key at once.
+pub async fn unique_key_deduplicates_within_its_window<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let first = unique("first", "invoice/7");
     world.given(std::slice::from_ref(&first)).await?;
     assert_eq!(world.enqueue(unique("second", "invoice/7")).await?, Enqueued::Taken(first.id));
@@ -65,15 +65,15 @@ pub async fn a_unique_key_deduplicates_within_its_window<Q: QueueSteps>(world: &
 }
 
 /// (asynq) The unique lock was taken before the id was checked, and stayed taken by a job that never came to be.
-pub async fn a_refused_id_leaves_the_unique_key_free<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn rejected_id_leaves_the_unique_key_free<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     assert_eq!(world.enqueue(unique("a", "k")).await?, Enqueued::Duplicate);
     assert_eq!(world.enqueue(unique("b", "k")).await?, Enqueued::Created);
     Ok(())
 }
 
-/// Limits count what waits and runs, and the bytes of everything; what does not fit is said job by job.
-pub async fn a_full_topic_says_so_per_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// Limits count waiting and running jobs, and the bytes of all; jobs above the limit are rejected one by one.
+pub async fn full_topic_rejects_job_by_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.queue.set_limits(&world.shard, Limits { jobs_max: Some(2), bytes_max: None }).await?;
     let answers = world.queue.enqueue(&world.shard, &[job("a"), job("a"), job("b"), job("c")]).await?;
     assert_eq!(answers, [Enqueued::Created, Enqueued::Duplicate, Enqueued::Created, Enqueued::Full]);
@@ -91,7 +91,7 @@ pub async fn a_full_topic_says_so_per_job<Q: QueueSteps>(world: &World<Q>) -> Re
 }
 
 /// (A1) An option for one message was written into the queue, and silently changed every later message.
-pub async fn one_jobs_options_are_its_own<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn job_options_apply_to_one_job_only<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let special = JobSpec {
         retries: Retries::Limited(0),
         late_ms_max: Some(1_000),
@@ -109,7 +109,7 @@ pub async fn one_jobs_options_are_its_own<Q: QueueSteps>(world: &World<Q>) -> Re
 }
 
 /// (A6, BullMQ #422) Scripts without a bound froze Redis, or failed at 8,000 items: a step takes 500 and says so.
-pub async fn a_step_takes_five_hundred_items<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn step_accepts_at_most_five_hundred_items<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let jobs: Vec<NewJob> = (0..=ITEMS_MAX).map(|number| job(&number.to_string())).collect();
     let refused = world.queue.enqueue(&world.shard, &jobs).await;
     assert!(matches!(refused, Err(QueueError::TooMany { items: 501, limit: 500 })), "{refused:?}");

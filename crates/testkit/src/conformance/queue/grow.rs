@@ -1,10 +1,10 @@
-//! A topic that is spread over more shards: what belongs elsewhere is refused, given, adopted once, and gone.
+//! A topic that is spread over more shards: a job of another shard is rejected, sent there, received once, and removed here.
 
 use super::world::{Consumer, World, job};
 use anyhow::{Context, Result, bail};
-use evenkeel::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
-use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Priority, Stamp, Unique, UniqueKey};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
+use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Priority, Stamp, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{
     Enqueued, Found, Limits, NewJob, Outcome, Put, PutAnswer, PutChange, QueueSteps, Receipt, Revoked, SettleAndClaim,
     Settled, Shard, State, Tick, Ticked, When,
 };
@@ -59,7 +59,7 @@ async fn there<Q: GrowSteps>(world: &World<Q>, id: JobId) -> Result<Option<Found
 }
 
 /// Two shards that both take an id in run its job twice.
-pub async fn a_closed_shard_takes_in_nothing_that_another_keeps<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+pub async fn closed_shard_rejects_jobs_of_another_shard<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
     let (known, new, own) = (kept_by(1, "known"), kept_by(1, "new"), kept_by(0, "own"));
     let schedule = |of: u8| kept_by(of, "nightly").id.0;
     let tick = |of, seen| Tick { schedule: schedule(of), seen, last: seen.unwrap_or(0) + 100, jobs: Vec::new() };
@@ -73,11 +73,11 @@ pub async fn a_closed_shard_takes_in_nothing_that_another_keeps<Q: GrowSteps>(wo
     let put = |id| Put { id, version: 1, change: PutChange::Job(When::In(0), Box::new(known.spec.clone())) };
     assert_eq!(world.queue.put(&world.shard, &[put(new.id)]).await?, [PutAnswer::Elsewhere]);
     assert_eq!(world.queue.put(&world.shard, &[put(known.id)]).await?, [PutAnswer::Applied]);
-    // A unique key beside an id is looked up where the job goes: with two shards that is not one place any more.
+    // A unique key with an id is looked up in the job's shard: with two shards that is not one place any more.
     let mut unique = kept_by(0, "unique");
     unique.spec.unique = Some(Unique { key: UniqueKey::new(b"key"), window_ms: 60_000 });
     assert_eq!(world.enqueue(unique).await?, Enqueued::Elsewhere);
-    // A schedule whose last tick is here goes on here until it is given.
+    // A schedule whose last tick is here continues here until it is sent to its new shard.
     assert_eq!(world.queue.tick(&world.shard, &tick(1, Some(100))).await?, Ticked::Moved);
     assert_eq!(world.queue.tick(&world.shard, &tick(0, None)).await?, Ticked::Moved);
     assert_eq!(give(world, Item::Schedule(schedule(1))).await?, Given::Given);
@@ -90,7 +90,7 @@ pub async fn a_closed_shard_takes_in_nothing_that_another_keeps<Q: GrowSteps>(wo
 }
 
 /// A move that reads, writes and then deletes loses what changes in between, and shows the job twice meanwhile.
-pub async fn what_is_given_is_nowhere_until_it_is_adopted<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+pub async fn migrating_job_is_in_no_shard_until_received<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
     let (waiting, dead, leased, own) = (kept_by(1, "c"), kept_by(1, "a"), kept_by(1, "b"), kept_by(0, "own"));
     let mut consumer = Consumer::default();
     world.given(std::slice::from_ref(&dead)).await?;
@@ -113,8 +113,8 @@ pub async fn what_is_given_is_nowhere_until_it_is_adopted<Q: GrowSteps>(world: &
     carry(world).await?;
     assert_eq!([there(world, waiting.id).await?, there(world, dead.id).await?], before, "as it was, to the byte");
 
-    // What runs goes on here, and moves once it waits again.
-    assert!(world.beat(&consumer, running.receipt, true).await?);
+    // A running job continues here, and moves once it waits again.
+    assert!(world.heartbeat(&consumer, running.receipt, true).await?);
     world.fail(&mut consumer, running.receipt, 1_000).await?;
     assert_eq!(give(world, Item::Job(leased.id)).await?, Given::Given);
     carry(world).await?;
@@ -123,7 +123,7 @@ pub async fn what_is_given_is_nowhere_until_it_is_adopted<Q: GrowSteps>(world: &
     let (here, there) = (world.queue.stats(&world.shard).await?, world.queue.stats(&other(world)).await?);
     assert_eq!((here.waiting(), here.leased, here.dead), (1, 0, 0));
     assert_eq!((there.waiting(), there.leased, there.dead), (2, 0, 1));
-    assert!(there.markers > 0, "whoever waits there is told");
+    assert!(there.markers > 0, "waiting consumers there are notified");
     world.queue.purge(&world.shard, WAITING, 10).await?;
     assert_eq!(world.queue.stats(&world.shard).await?.bytes, 0, "bytes move with their records");
     let (ids, cursor) = world.queue.ids(&world.shard, 0).await?;
@@ -131,8 +131,8 @@ pub async fn what_is_given_is_nowhere_until_it_is_adopted<Q: GrowSteps>(world: &
     Ok(())
 }
 
-/// A mover that had fallen asleep with a job in its hands brought it back after it was done.
-pub async fn a_parcel_that_comes_late_is_not_taken_again<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+/// A migration that was paused with a job taken out restored it after it was done.
+pub async fn late_migration_batch_is_rejected<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[kept_by(1, "a"), kept_by(1, "b"), kept_by(1, "c")]).await?;
     grown(world).await?;
     for name in ["a", "b", "c"] {
@@ -154,8 +154,8 @@ pub async fn a_parcel_that_comes_late_is_not_taken_again<Q: GrowSteps>(world: &W
     Ok(())
 }
 
-/// Fifty bodies on their way came in one answer, however large they were: it was given up, and asked for again for ever.
-pub async fn a_step_of_growing_carries_four_mebibytes<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+/// Fifty migrating bodies came in one reply, however large they were: it was given up, and requested again, forever.
+pub async fn migration_batch_carries_at_most_four_mebibytes<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
     const KIB: usize = 1 << 10;
     let sizes =
         [("a", 900), ("b", 900), ("c", 1_000), ("d", 1_000), ("e", 1_000), ("f", 5_000), ("g", 1), ("h", 1_100)];
@@ -213,7 +213,7 @@ impl<Q: QueueSteps> There<'_, Q> {
 }
 
 /// An id that is forgotten on the way runs again when it is sent again.
-pub async fn stamps_move_with_what_is_left_of_them<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+pub async fn completion_records_move_with_their_remaining_ttl<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
     let mut named = kept_by(1, "named");
     named.spec.keep = Keep::AfterEnd(60_000);
     let mut born = kept_by(1, "born");
@@ -240,7 +240,7 @@ pub async fn stamps_move_with_what_is_left_of_them<Q: GrowSteps>(world: &World<Q
 }
 
 /// A topic that was paused was handed out by its new shards, and its limit doubled.
-pub async fn new_shards_take_over_the_settings<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
+pub async fn new_shards_inherit_the_settings<Q: GrowSteps>(world: &World<Q>) -> Result<()> {
     let limits = Limits { jobs_max: Some(5), bytes_max: None };
     world.queue.set_limits(&world.shard, limits).await?;
     world.queue.pause(&world.shard, None).await?;

@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use evenkeel::link::Link;
-use evenkeel::queue::job::{ErrorClass, Job, Note, Retries};
-use evenkeel::queue::record::Record;
-use evenkeel::queue::steps::{MARKERS_MAX, Shard};
+use evenkeel_protocol::queue::job::{ErrorClass, Job, Note, Retries};
+use evenkeel_protocol::queue::record::Record;
+use evenkeel_protocol::queue::steps::{MARKERS_MAX, Shard};
 use redis::{Cmd, FromRedisValue, Value, cmd, from_redis_value, pipe};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,9 @@ const INDEXES: [&str; 6] = ["due:0", "due:1", "due:2", "due:3", "leased", "dead"
 const KEYS_AT_ONCE: usize = 200;
 const OTHERS: [&str; 5] = ["answers", "workers", "wake", "meta", "schedules"];
 
-/// Checks a shard (the numbers are those of the reference): every job is in exactly one index or has ended (I1), a body exists
-/// exactly if an index refers to it (I2), the counter of bytes is right (I3), a job has a token exactly if it is leased (I4),
-/// no waiting job has used more attempts than it has (I6); and nothing lives longer than it says.
+/// Checks a shard (the numbers are those of the reference): every job is in exactly one index or has ended (I1), a body
+/// exists exactly if an index refers to it (I2), the counter of bytes is right (I3), a job has a token exactly if it is
+/// leased (I4), no waiting job has used more attempts than it has (I6); and nothing lives longer than its ttl.
 pub async fn check(link: &Link, shard: &Shard) -> Result<()> {
     let state = Dump::read(link, shard).await?;
     let mut placed = BTreeMap::new();
@@ -66,8 +66,8 @@ fn check_job(job: &Job, index: &str) -> Result<()> {
     Ok(())
 }
 
-/// Crashes that may not have buried a job that a row decides about: it waits after each, and its next begin asks the row. They are the latest
-/// of its errors, but for the one that buried it at last.
+/// Crashes that may not have killed a job whose row decides: it waits after each, and its next start asks the row. They are
+/// the latest of its errors, except the one that made it dead.
 fn spared_crashes(job: &Job, is_dead: bool) -> u16 {
     let since_redrive = job.spec.notes.iter().rev().take_while(|note| !matches!(note, Note::Redriven { .. }));
     let errors = since_redrive.filter_map(|note| if let Note::Error(error) = note { Some(error.class) } else { None });

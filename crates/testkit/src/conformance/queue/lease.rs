@@ -1,47 +1,47 @@
-//! Leases, heartbeats, lapses and crashes.
+//! Leases, heartbeats, lease expiry and crashes.
 
 use super::world::{Consumer, World, job};
 use anyhow::Result;
-use evenkeel::queue::job::{ErrorClass, JobSpec, Retries};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{ErrorClass, JobSpec, Retries};
+use evenkeel_protocol::queue::steps::{
     Fate, NewJob, Outcome, QueueSteps, Report, Rescue, SettleAndClaim, Settled, State, Verdict, WORKER_COUNTED_MS,
     WORKER_SILENT_MS,
 };
 
 /// (A13) Five seconds and no way to extend: every handler that took longer ran twice.
-pub async fn a_beat_keeps_the_lease<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn heartbeat_extends_the_lease<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let kept = world.claim_one(&mut consumer).await?;
     let silent = world.claim_one(&mut consumer).await?;
     for _ in 0..10 {
         world.time.advance(20_000).await?;
-        assert!(world.beat(&consumer, kept.receipt, true).await?);
+        assert!(world.heartbeat(&consumer, kept.receipt, true).await?);
         world.rescue().await?;
     }
-    assert!(!world.beat(&consumer, silent.receipt, true).await?, "the lost one is named");
+    assert!(!world.heartbeat(&consumer, silent.receipt, true).await?, "the lost one is named");
     assert_eq!(world.state(kept.receipt.id).await?, Some(State::Leased));
     assert_eq!(world.settle(&mut consumer, kept.receipt, Outcome::Done).await?, Verdict::Settled);
     assert_eq!(world.claimable(10).await?, ["b"]);
     Ok(())
 }
 
-/// As long as nobody else has the job, a late ack is as good as an early one, and a late beat keeps it.
-pub async fn a_late_ack_is_accepted_before_the_rescue<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// As long as no other worker has the job, a late ack counts like an early one, and a late heartbeat keeps the lease.
+pub async fn late_ack_is_accepted_before_the_rescue<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
     let deliveries = world.claim(&mut consumer, 2).await?;
     world.time.advance(60_000).await?;
     assert_eq!(world.queue.stats(&world.shard).await?.lapsed, 2);
     assert_eq!(world.settle(&mut consumer, deliveries[0].receipt, Outcome::Done).await?, Verdict::Settled);
-    assert!(world.beat(&consumer, deliveries[1].receipt, false).await?);
+    assert!(world.heartbeat(&consumer, deliveries[1].receipt, false).await?);
     assert!(world.rescue().await?.jobs.is_empty());
     Ok(())
 }
 
-/// (asynq) Its recoverer listed lapsed leases, then retried the tasks without looking again: one whose lease was extended in
-/// between was moved while it ran. Here the same step looks and takes.
-pub async fn a_rescue_takes_only_what_has_lapsed<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// (asynq) Its recoverer listed expired leases, then retried the tasks without checking again: one whose lease was extended
+/// in between was moved while it ran. Here one step checks and takes.
+pub async fn rescue_takes_only_expired_leases<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a"), job("b"), job("c")]).await?;
     let mut consumer = Consumer::default();
     world.claim(&mut consumer, 2).await?;
@@ -62,7 +62,7 @@ pub async fn a_rescue_takes_only_what_has_lapsed<Q: QueueSteps>(world: &World<Q>
 
 /// (omniqueue #102) A lease that counted from enqueueing was over before its job was claimed: a job that had waited for long ran
 /// twice at once. It counts from the claim.
-pub async fn a_lease_counts_from_the_claim<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn lease_counts_from_the_claim<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     world.time.advance(3_600_000).await?;
     let mut consumer = Consumer::default();
@@ -74,13 +74,13 @@ pub async fn a_lease_counts_from_the_claim<Q: QueueSteps>(world: &World<Q>) -> R
     Ok(())
 }
 
-/// (asynq #1167) A write about a job that had ended left a hash behind that nobody ever removed, and that blocked its id.
-pub async fn a_late_beat_leaves_nothing_behind<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// (asynq #1167) A write about a job that had ended left a hash behind that was never removed, and that blocked its id.
+pub async fn late_heartbeat_leaves_no_key_behind<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let delivered = world.claim_one(&mut consumer).await?;
     world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?;
-    assert!(!world.beat(&consumer, delivered.receipt, true).await?);
+    assert!(!world.heartbeat(&consumer, delivered.receipt, true).await?);
     assert_eq!(world.queue.job(&world.shard, delivered.receipt.id).await?, None);
     let stats = world.queue.stats(&world.shard).await?;
     assert_eq!((stats.leased, stats.bytes), (0, 0));
@@ -88,11 +88,11 @@ pub async fn a_late_beat_leaves_nothing_behind<Q: QueueSteps>(world: &World<Q>) 
 }
 
 /// (asynq) A lost dequeue reply burnt an attempt. A job that was never reported as started has not been tried.
-pub async fn a_lapse_before_the_start_uses_no_attempt<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn lease_expiry_before_the_start_uses_no_attempt<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[NewJob { spec: JobSpec { retries: Retries::Limited(0), ..job("a").spec }, ..job("a") }]).await?;
     let delivered = world.claim_one(&mut Consumer::default()).await?;
     let id = delivered.receipt.id;
-    assert_eq!(world.lapse().await?.jobs, [(id, Fate::Lapsed)]);
+    assert_eq!(world.expire_leases().await?.jobs, [(id, Fate::Lapsed)]);
     let waiting = world.live(id).await?;
     assert_eq!((waiting.errors, waiting.crashes, waiting.lapses, waiting.lapsed), (0, 0, 1, true));
     let classes: Vec<_> = waiting.error_notes().map(|error| (error.class, error.attempt)).collect();
@@ -101,8 +101,8 @@ pub async fn a_lapse_before_the_start_uses_no_attempt<Q: QueueSteps>(world: &Wor
     Ok(())
 }
 
-/// Crashes are bounded, each followed by a longer wait; work that must succeed is never given up.
-pub async fn a_job_that_crashes_too_often_is_dead<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// Crashes are bounded, each followed by a longer wait; jobs with unlimited retries are never given up.
+pub async fn job_exceeding_its_crash_limit_is_dead<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let stubborn = NewJob { spec: JobSpec { retries: Retries::Unlimited, ..job("b").spec }, ..job("b") };
     for (new, last) in [(job("a"), Fate::Died), (stubborn, Fate::Crashed)] {
         let id = new.id;
@@ -111,7 +111,7 @@ pub async fn a_job_that_crashes_too_often_is_dead<Q: QueueSteps>(world: &World<Q
             let mut consumer = Consumer::default();
             let delivered = world.claim_one(&mut consumer).await?;
             assert!(world.report(&consumer, delivered.receipt, Report::ALONE).await?);
-            assert_eq!(world.lapse().await?.jobs, [(id, fate)]);
+            assert_eq!(world.expire_leases().await?.jobs, [(id, fate)]);
             if fate == Fate::Crashed {
                 assert_eq!(world.next().await?.due, Some(world.time.now() + wait_ms));
             }
@@ -125,7 +125,7 @@ pub async fn a_job_that_crashes_too_often_is_dead<Q: QueueSteps>(world: &World<Q
 }
 
 /// Workers that had been killed were counted for ten minutes.
-pub async fn a_killed_worker_is_counted_for_a_minute<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn killed_worker_is_counted_for_a_minute<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     let (mut killed, mut lives) = (Consumer::default(), Consumer::default());
     world.settle_and_claim(&killed.call(0)).await?;
@@ -133,11 +133,11 @@ pub async fn a_killed_worker_is_counted_for_a_minute<Q: QueueSteps>(world: &Worl
     assert_eq!(world.queue.stats(&world.shard).await?.workers, 2);
     world.time.advance(WORKER_COUNTED_MS - 1).await?;
     assert_eq!(world.queue.stats(&world.shard).await?.workers, 2);
-    world.beat(&lives, held.receipt, true).await?;
+    world.heartbeat(&lives, held.receipt, true).await?;
     world.time.advance(1).await?;
     assert_eq!(world.queue.stats(&world.shard).await?.workers, 1, "a heartbeat is enough");
-    // A clock that is set back brings nobody back.
-    world.beat(&lives, held.receipt, true).await?;
+    // A clock that is set back revives no worker.
+    world.heartbeat(&lives, held.receipt, true).await?;
     world.time.set_back(WORKER_COUNTED_MS).await?;
     assert_eq!(world.queue.stats(&world.shard).await?.workers, 1);
     Ok(())

@@ -43,53 +43,53 @@ macro_rules! queue_suite {
     ($world:path) => {
         $crate::queue_suite!($world:
             // time
-            a_job_is_never_early, a_delay_counts_from_the_servers_now, a_clock_set_back_does_not_prolong_a_lease,
-            a_body_outlives_any_delay, a_late_job_expires,
+            job_is_never_delivered_early, delay_counts_from_the_server_clock, clock_set_back_does_not_extend_a_lease,
+            body_outlives_any_delay, job_past_its_deadline_expires,
             // enqueue
-            a_callers_id_makes_enqueueing_idempotent, a_plain_job_leaves_nothing_behind,
-            a_unique_key_deduplicates_within_its_window, a_refused_id_leaves_the_unique_key_free,
-            a_full_topic_says_so_per_job, one_jobs_options_are_its_own, a_step_takes_five_hundred_items,
+            enqueue_with_caller_id_is_idempotent, finished_job_without_id_leaves_no_key_behind,
+            unique_key_deduplicates_within_its_window, rejected_id_leaves_the_unique_key_free,
+            full_topic_rejects_job_by_job, job_options_apply_to_one_job_only, step_accepts_at_most_five_hundred_items,
             // claim
-            urgent_jobs_go_first, jobs_of_one_millisecond_leave_in_order, a_claim_takes_no_more_than_wanted, a_paused_topic_gives_nothing,
-            a_lost_reply_is_repeated, a_stale_call_changes_nothing, fences_rise_within_one_millisecond,
-            fences_rise_above_what_sql_has_seen, what_was_sent_is_delivered, a_claim_takes_at_most_four_mebibytes,
-            a_large_body_is_left_behind_by_its_claim,
+            urgent_jobs_run_first, jobs_due_in_one_millisecond_keep_their_order, claim_returns_no_more_than_requested, paused_topic_delivers_nothing,
+            repeated_call_returns_the_same_reply, stale_call_changes_nothing, fences_rise_within_one_millisecond,
+            fences_exceed_those_seen_by_sql, job_is_delivered_as_sent, claim_returns_at_most_four_mebibytes,
+            large_body_is_not_returned_with_its_claim,
             // settle
-            a_late_settlement_changes_nothing, a_repeated_ack_leaves_the_next_job_of_that_id_alone,
-            a_token_that_returns_is_told_apart_by_its_fence,
-            a_failed_job_is_retried_and_then_dead, a_job_with_unlimited_retries_never_dies,
-            an_exhausted_job_may_be_discarded, a_dead_job_is_kept_even_if_exhausted_ones_are_not,
-            snoozing_and_releasing_use_no_attempt, the_newest_errors_are_kept,
-            progress_is_noted_for_the_current_delivery_only,
+            late_settlement_changes_nothing, repeated_ack_does_not_end_the_next_job_with_that_id,
+            fence_distinguishes_deliveries_with_equal_tokens,
+            failed_job_is_retried_and_then_dead, job_with_unlimited_retries_never_dies,
+            exhausted_job_is_discarded_if_configured, dead_job_is_kept_when_exhausted_jobs_are_discarded,
+            snooze_and_release_use_no_attempt, newest_errors_are_kept,
+            progress_is_stored_for_the_current_delivery_only,
             // lease
-            a_beat_keeps_the_lease, a_lease_counts_from_the_claim, a_late_beat_leaves_nothing_behind, a_late_ack_is_accepted_before_the_rescue, a_rescue_takes_only_what_has_lapsed,
-            a_lapse_before_the_start_uses_no_attempt, a_job_that_crashes_too_often_is_dead, silent_workers_are_forgotten, a_killed_worker_is_counted_for_a_minute,
+            heartbeat_extends_the_lease, lease_counts_from_the_claim, late_heartbeat_leaves_no_key_behind, late_ack_is_accepted_before_the_rescue, rescue_takes_only_expired_leases,
+            lease_expiry_before_the_start_uses_no_attempt, job_exceeding_its_crash_limit_is_dead, silent_workers_are_forgotten, killed_worker_is_counted_for_a_minute,
             // suspects
-            few_suspects_are_claimed_at_once, suspects_of_one_level_run_at_a_time, a_job_that_lapsed_twice_is_a_suspect,
-            a_claim_puts_a_hundred_suspects_off, a_shielded_job_does_not_crash, a_shielded_job_without_retries_does_not_run_twice,
-            a_shield_is_taken_back, a_job_is_dead_only_after_it_crashed_alone,
+            suspects_are_claimed_a_few_at_a_time, only_suspects_of_one_level_run_together, job_with_two_expired_leases_is_a_suspect,
+            claim_postpones_up_to_a_hundred_suspects, crash_is_not_counted_for_a_shielded_job, shielded_job_without_retries_does_not_run_twice,
+            job_loses_its_shield_when_the_suspect_ended, job_is_dead_only_after_crashing_alone,
             // revoke
-            revoke_says_what_happened, a_repeated_revoke_says_the_same, a_lapsed_job_can_be_revoked,
-            a_revoked_job_is_not_brought_back_by_its_enqueue, a_waiting_job_is_moved_and_edited,
-            a_running_job_is_not_moved, a_lapsed_job_can_be_moved, moving_a_job_moves_its_expiry,
+            revoke_reports_what_happened, repeated_revoke_returns_the_same_result, job_with_expired_lease_can_be_revoked,
+            late_enqueue_does_not_revive_a_revoked_job, waiting_job_is_rescheduled_and_edited,
+            running_job_is_not_rescheduled, job_with_expired_lease_can_be_rescheduled, reschedule_moves_the_job_deadline,
             // put
-            the_newest_version_wins, a_withdrawal_comes_before_its_job, a_newer_version_supersedes_a_running_job,
-            a_version_beyond_what_lua_counts_is_compared_exactly, a_newer_version_keeps_the_fence,
-            a_job_is_put_back_with_its_past,
+            newest_version_wins, withdrawal_before_its_job_prevents_the_job, newer_version_supersedes_a_running_job,
+            versions_above_lua_numbers_are_compared_exactly, newer_version_keeps_the_fence,
+            restored_job_keeps_its_attempts_and_state,
             // tick
-            each_tick_is_taken_in_once,
+            each_tick_is_enqueued_once,
             // redrive
-            a_redrive_takes_each_dead_letter_once, a_redrive_leaves_what_died_later, a_redrive_keeps_its_history,
+            redrive_moves_each_dead_letter_once, redrive_skips_letters_that_died_later, redriven_job_keeps_its_history,
             // operate
-            dead_letters_are_deleted_one_by_one, dead_letters_are_never_trimmed, a_purge_is_bounded, forgetting_lets_stamps_run_out,
-            a_page_goes_on_while_jobs_come_and_go, a_page_goes_on_among_many_of_one_time, figures_add_up,
+            only_dead_letters_are_deleted, dead_letters_are_never_trimmed, purge_deletes_a_bounded_number, forget_lets_completion_records_expire,
+            page_continues_while_jobs_come_and_go, page_continues_among_many_jobs_due_at_one_time, stats_add_up,
             // grow
-            a_closed_shard_takes_in_nothing_that_another_keeps, what_is_given_is_nowhere_until_it_is_adopted,
-            a_parcel_that_comes_late_is_not_taken_again, stamps_move_with_what_is_left_of_them,
-            a_step_of_growing_carries_four_mebibytes, new_shards_take_over_the_settings, fences_rise_across_shards,
+            closed_shard_rejects_jobs_of_another_shard, migrating_job_is_in_no_shard_until_received,
+            late_migration_batch_is_rejected, completion_records_move_with_their_remaining_ttl,
+            migration_batch_carries_at_most_four_mebibytes, new_shards_inherit_the_settings, fences_rise_across_shards,
             // wake
-            claimable_work_leaves_markers, an_earlier_job_leaves_one_marker, idle_and_paused_calls_leave_none,
-            resuming_leaves_markers,
+            claimable_jobs_leave_wake_up_markers, earlier_job_leaves_one_wake_up_marker, idle_and_paused_calls_leave_no_markers,
+            resume_leaves_wake_up_markers,
         );
     };
     ($world:path: $($name:ident),* $(,)?) => {

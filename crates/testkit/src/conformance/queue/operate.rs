@@ -3,15 +3,15 @@
 use super::world::{Consumer, World, job};
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Priority};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Priority};
+use evenkeel_protocol::queue::steps::{
     Enqueued, Found, ITEMS_MAX, Listed, NewJob, Outcome, QueueSteps, SettleAndClaim, State, When,
 };
 
 const NORMAL: State = State::Waiting(Priority::Normal);
 
 /// Only what is dead can be deleted.
-pub async fn dead_letters_are_deleted_one_by_one<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn only_dead_letters_are_deleted<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a"), job("b")]).await?;
     world.kill(&mut Consumer::default()).await?;
     let ids = [job("a").id, job("b").id, job("never seen").id];
@@ -42,7 +42,7 @@ pub async fn dead_letters_are_never_trimmed<Q: QueueSteps>(world: &World<Q>) -> 
 
 /// (BullMQ) Cleaning 1.5 million jobs in one script held Redis for eighteen hours. And one that may delete nothing deletes nothing:
 /// the script's range up to rank -1 was once everything (found by the model and the scripts side by side).
-pub async fn a_purge_is_bounded<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn purge_deletes_a_bounded_number<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&["a", "b", "c"].map(job)).await?;
     world.claim_one(&mut Consumer::default()).await?;
     assert_eq!(world.queue.purge(&world.shard, NORMAL, 0).await?, 0);
@@ -56,7 +56,7 @@ pub async fn a_purge_is_bounded<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
 }
 
 /// A job from an outbox is remembered until the outbox row is marked done, then for ten minutes.
-pub async fn forgetting_lets_stamps_run_out<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn forget_lets_completion_records_expire<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let outbox = |name: &str| NewJob { spec: JobSpec { keep: Keep::UntilForgotten, ..job(name).spec }, ..job(name) };
     world.given(&[outbox("done"), outbox("waiting")]).await?;
     let mut consumer = Consumer::default();
@@ -82,8 +82,8 @@ pub async fn forgetting_lets_stamps_run_out<Q: QueueSteps>(world: &World<Q>) -> 
     Ok(())
 }
 
-/// Pages by number skip or repeat what moves under them; these go on behind the last one seen, even if that is gone.
-pub async fn a_page_goes_on_while_jobs_come_and_go<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// Pages by number skip or repeat jobs that move; these continue behind the last one seen, even if that is gone.
+pub async fn page_continues_while_jobs_come_and_go<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let at = |name: &str, delay_ms: u64| NewJob { when: When::In(delay_ms), ..job(name) };
     world.given(&[at("a", 10), at("b", 10), at("c", 10), at("d", 20), at("e", 30)]).await?;
     let name = |listed: &Listed| char::from(listed.id.0[0]);
@@ -103,8 +103,8 @@ pub async fn a_page_goes_on_while_jobs_come_and_go<Q: QueueSteps>(world: &World<
     Ok(())
 }
 
-/// One look tells where everything is.
-pub async fn figures_add_up<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// One call returns where everything is.
+pub async fn stats_add_up<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let low = NewJob { spec: JobSpec { priority: Priority::Low, ..job("low").spec }, ..job("low") };
     let later = NewJob { when: When::In(10), ..job("later") };
     world.given(&[job("a"), job("b"), low, later]).await?;
@@ -119,7 +119,7 @@ pub async fn figures_add_up<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     assert_eq!((stats.totals.created, stats.totals.died), (4, 1));
     let mut bytes = 0;
     for name in ["a", "b", "low", "later"] {
-        bytes += evenkeel::queue::record::encoded_len(&world.live(job(name).id).await?);
+        bytes += evenkeel_protocol::queue::record::encoded_len(&world.live(job(name).id).await?);
     }
     assert_eq!(stats.bytes, u64::try_from(bytes)?);
     let found = world.queue.job(&world.shard, job("later").id).await?.context("unknown")?;
@@ -127,9 +127,9 @@ pub async fn figures_add_up<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     Ok(())
 }
 
-/// Jobs that are due in the same millisecond are many after a bulk enqueue; a cursor of another shard, or of a job that is gone,
-/// falls in between them. A page that looked at the first 500 only would be empty there, and the list would seem to end.
-pub async fn a_page_goes_on_among_many_of_one_time<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// Many jobs are due in the same millisecond after a bulk enqueue; a cursor of another shard, or of a job that is gone,
+/// falls in between them. A page that read the first 500 only would be empty there, and the list would seem to end.
+pub async fn page_continues_among_many_jobs_due_at_one_time<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let names: Vec<String> = (0..600).map(|number| format!("job {number:03}")).collect();
     let jobs: Vec<NewJob> = names.iter().map(|name| job(name)).collect();
     for jobs in jobs.chunks(ITEMS_MAX) {

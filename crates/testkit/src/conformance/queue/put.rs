@@ -3,8 +3,10 @@
 use super::world::{Consumer, World, job};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::queue::job::{End, ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{
+    End, ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey,
+};
+use evenkeel_protocol::queue::steps::{
     Enqueued, Outcome, Put, PutAnswer, PutChange, QueueSteps, Restored, Revoked, State, Verdict, When,
 };
 
@@ -21,7 +23,7 @@ fn due(delay_ms: u64, body: &'static [u8]) -> PutChange {
 const WITHDRAWN: PutChange = PutChange::Withdraw(Keep::UntilForgotten);
 
 /// A relay that replayed yesterday's enqueue undid today's reschedule.
-pub async fn the_newest_version_wins<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn newest_version_wins<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let id = job("reminder").id;
     assert_eq!(put(world, 2, due(5_000, b"v2")).await?, PutAnswer::Applied);
     assert_eq!(put(world, 1, due(0, b"v1")).await?, PutAnswer::Superseded);
@@ -46,7 +48,7 @@ pub async fn the_newest_version_wins<Q: QueueSteps>(world: &World<Q>) -> Result<
 }
 
 /// The revocation overtook the enqueue it revokes.
-pub async fn a_withdrawal_comes_before_its_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn withdrawal_before_its_job_prevents_the_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let id = job("reminder").id;
     assert_eq!(put(world, 2, WITHDRAWN).await?, PutAnswer::Applied);
     assert_eq!(put(world, 1, due(0, b"v1")).await?, PutAnswer::Superseded);
@@ -57,7 +59,7 @@ pub async fn a_withdrawal_comes_before_its_job<Q: QueueSteps>(world: &World<Q>) 
 }
 
 /// The newer version is new work: it is neither lost behind the running delivery nor undone by its late ack.
-pub async fn a_newer_version_supersedes_a_running_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn newer_version_supersedes_a_running_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let id = job("reminder").id;
     let unique = Unique { key: UniqueKey::new(b"k"), window_ms: 60_000 };
     let mut enqueued = job("reminder");
@@ -66,7 +68,7 @@ pub async fn a_newer_version_supersedes_a_running_job<Q: QueueSteps>(world: &Wor
     let mut consumer = Consumer::default();
     let running = world.claim_one(&mut consumer).await?;
     assert_eq!(put(world, 1, due(1_000, b"v1")).await?, PutAnswer::Applied);
-    assert!(!world.beat(&consumer, running.receipt, true).await?, "its worker is told");
+    assert!(!world.heartbeat(&consumer, running.receipt, true).await?, "its worker is notified");
     assert_eq!(world.settle(&mut consumer, running.receipt, Outcome::Done).await?, Verdict::Lost);
     assert_eq!(world.state(id).await?, Some(State::Waiting(Priority::Normal)));
     world.time.advance(1_000).await?;
@@ -75,7 +77,7 @@ pub async fn a_newer_version_supersedes_a_running_job<Q: QueueSteps>(world: &Wor
     assert_eq!(put(world, 2, WITHDRAWN).await?, PutAnswer::Applied);
     assert_eq!(world.queue.revoke(&world.shard, &[id]).await?, [Revoked::RevokedAfterLapse]);
     assert_eq!(world.settle(&mut consumer, second.receipt, Outcome::Released).await?, Verdict::Lost);
-    // A dead letter gives way too.
+    // A put also replaces a dead letter.
     assert_eq!(put(world, 3, due(0, b"v3")).await?, PutAnswer::Applied);
     world.kill(&mut consumer).await?;
     assert_eq!(put(world, 4, due(0, b"v4")).await?, PutAnswer::Applied);
@@ -90,7 +92,7 @@ pub async fn a_newer_version_supersedes_a_running_job<Q: QueueSteps>(world: &Wor
 }
 
 /// Lua's numbers are exact to 2^53; versions that a database counts may be larger.
-pub async fn a_version_beyond_what_lua_counts_is_compared_exactly<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn versions_above_lua_numbers_are_compared_exactly<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let large = (1 << 53) + 1;
     assert_eq!(put(world, large, due(0, b"newer")).await?, PutAnswer::Applied);
     assert_eq!(put(world, large - 1, due(0, b"older")).await?, PutAnswer::Superseded);
@@ -102,7 +104,7 @@ pub async fn a_version_beyond_what_lua_counts_is_compared_exactly<Q: QueueSteps>
 
 /// The version that replaced a job forgot the fence of its last delivery: with a clock that had been set back, the next delivery's
 /// fence was lower, and SQL refused the writes of the only worker that had the job. Found by the model and the scripts side by side.
-pub async fn a_newer_version_keeps_the_fence<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn newer_version_keeps_the_fence<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let put = |version| Put { id: job("a").id, version, change: PutChange::Job(When::In(0), Box::new(job("a").spec)) };
     world.queue.put(&world.shard, &[put(1)]).await?;
     let mut consumer = Consumer::default();
@@ -116,7 +118,7 @@ pub async fn a_newer_version_keeps_the_fence<Q: QueueSteps>(world: &World<Q>) ->
 }
 
 /// What a store had lost came back with all its attempts, and what had been dead ran again.
-pub async fn a_job_is_put_back_with_its_past<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn restored_job_keeps_its_attempts_and_state<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let id = job("reminder").id;
     let died = world.time.now() - 5_000;
     let error = ErrorNote { at: died, class: ErrorClass::Failed, attempt: 2, text: Bytes::from_static(b"no") };

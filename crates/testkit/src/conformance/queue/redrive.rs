@@ -3,8 +3,8 @@
 use super::world::{Consumer, World, job};
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use evenkeel::queue::job::{ErrorClass, JobId, JobSpec, Note};
-use evenkeel::queue::steps::{NewJob, QueueSteps, Redrive, RedriveVerdict, Redriven, State};
+use evenkeel_protocol::queue::job::{ErrorClass, JobId, JobSpec, Note};
+use evenkeel_protocol::queue::steps::{NewJob, QueueSteps, Redrive, RedriveVerdict, Redriven, State};
 
 async fn redrive<Q: QueueSteps>(world: &World<Q>, redrive: u8, ids: &[JobId]) -> Result<Redriven> {
     let filter = Bytes::from(format!("filter {redrive}"));
@@ -12,9 +12,9 @@ async fn redrive<Q: QueueSteps>(world: &World<Q>, redrive: u8, ids: &[JobId]) ->
     Ok(world.queue.redrive(&world.shard, &call).await?)
 }
 
-/// A redrive that was started twice, or repeated after a lost answer, ran every letter twice; one that died again in between
-/// went round for ever.
-pub async fn a_redrive_takes_each_dead_letter_once<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A redrive that was started twice, or repeated after a lost reply, ran every letter twice; one that died again in between
+/// was redriven endlessly.
+pub async fn redrive_moves_each_dead_letter_once<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let mut consumer = Consumer::default();
     world.given(&[job("a"), job("b")]).await?;
     world.kill(&mut consumer).await?;
@@ -23,7 +23,7 @@ pub async fn a_redrive_takes_each_dead_letter_once<Q: QueueSteps>(world: &World<
     let first = redrive(world, 1, &ids[..1]).await?;
     assert_eq!(first.verdicts, [RedriveVerdict::Taken]);
     assert_eq!((first.taken, first.cutoff), (1, world.time.now()));
-    // It dies again, in the same millisecond, so that only the letter itself can tell.
+    // It dies again, in the same millisecond, so that only the letter itself shows it.
     world.kill(&mut consumer).await?;
     let second = redrive(world, 1, &ids).await?;
     assert_eq!(second.verdicts, [RedriveVerdict::TakenBefore, RedriveVerdict::Taken, RedriveVerdict::NotDead]);
@@ -35,8 +35,8 @@ pub async fn a_redrive_takes_each_dead_letter_once<Q: QueueSteps>(world: &World<
     Ok(())
 }
 
-/// What dies while the redrive runs is not what somebody looked at when they started it.
-pub async fn a_redrive_leaves_what_died_later<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A job that dies while the redrive runs is not one that the operator saw when starting it.
+pub async fn redrive_skips_letters_that_died_later<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let mut consumer = Consumer::default();
     let begun = redrive(world, 1, &[]).await?;
     world.time.advance(1).await?;
@@ -57,7 +57,7 @@ pub async fn a_redrive_leaves_what_died_later<Q: QueueSteps>(world: &World<Q>) -
 }
 
 /// A letter that comes back has its attempts again, and its history still.
-pub async fn a_redrive_keeps_its_history<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn redriven_job_keeps_its_history<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let mut consumer = Consumer::default();
     let spec = JobSpec { late_ms_max: Some(500), ..job("a").spec };
     world.given(&[NewJob { spec, ..job("a") }]).await?;

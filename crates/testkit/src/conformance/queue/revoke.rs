@@ -1,10 +1,10 @@
-//! Exact answers: what became of the job somebody wants back, or moved.
+//! Exact results: what happened to a job that a caller revokes or reschedules.
 
 use super::world::{Consumer, World, job};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::queue::job::{End, JobId, JobSpec, Keep, Note, Priority, REVOKE_MS_MIN};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{End, JobId, JobSpec, Keep, Note, Priority, REVOKE_MS_MIN};
+use evenkeel_protocol::queue::steps::{
     Enqueued, NewJob, Outcome, QueueSteps, Reschedule, Rescheduled, Revoked, State, Verdict, When,
 };
 
@@ -22,8 +22,8 @@ async fn reschedule<Q: QueueSteps>(
     Ok(world.queue.reschedule(&world.shard, &[change]).await?[0])
 }
 
-/// (A8, asynq #532) Two calls looked in two places, the job moved in between, and "not intercepted" ran or "cancelled" ran.
-pub async fn revoke_says_what_happened<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// (A8, asynq #532) Two calls looked in two places, the job moved in between, and a job reported as "cancelled" ran.
+pub async fn revoke_reports_what_happened<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     assert_eq!(revoke(world, job("never seen").id).await?, Revoked::Unknown);
     let waiting = NewJob { when: When::In(5_000), ..job("waiting") };
     world.given(&[waiting.clone(), job("running"), job("dead")]).await?;
@@ -49,7 +49,7 @@ pub async fn revoke_says_what_happened<Q: QueueSteps>(world: &World<Q>) -> Resul
 }
 
 /// The answer was lost, the caller asks again: "unknown" would be no answer.
-pub async fn a_repeated_revoke_says_the_same<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn repeated_revoke_returns_the_same_result<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     assert_eq!(revoke(world, job("a").id).await?, Revoked::Revoked);
     world.time.advance(REVOKE_MS_MIN - 1).await?;
@@ -60,8 +60,8 @@ pub async fn a_repeated_revoke_says_the_same<Q: QueueSteps>(world: &World<Q>) ->
     Ok(())
 }
 
-/// A worker that fell silent may have begun: the caller is told, and whatever that worker still sends is refused.
-pub async fn a_lapsed_job_can_be_revoked<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A silent worker may have begun: the caller learns that, and later calls of that worker are rejected.
+pub async fn job_with_expired_lease_can_be_revoked<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("not rescued"), job("rescued")]).await?;
     let mut consumer = Consumer::default();
     let rescued = world.claim(&mut consumer, 2).await?;
@@ -72,14 +72,14 @@ pub async fn a_lapsed_job_can_be_revoked<Q: QueueSteps>(world: &World<Q>) -> Res
     for delivered in rescued {
         assert_eq!(revoke(world, delivered.receipt.id).await?, Revoked::RevokedAfterLapse);
         assert_eq!(world.settle(&mut consumer, delivered.receipt, Outcome::Done).await?, Verdict::Lost);
-        assert!(!world.beat(&consumer, delivered.receipt, true).await?);
+        assert!(!world.heartbeat(&consumer, delivered.receipt, true).await?);
     }
     assert!(world.claimable(10).await?.is_empty());
     Ok(())
 }
 
-/// An enqueue that was still on its way when its job was revoked brought the job back.
-pub async fn a_revoked_job_is_not_brought_back_by_its_enqueue<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// An enqueue in flight when its job was revoked revived the job.
+pub async fn late_enqueue_does_not_revive_a_revoked_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     revoke(world, job("a").id).await?;
     assert_eq!(world.enqueue(job("a")).await?, Enqueued::Ended(End::Revoked));
@@ -88,7 +88,7 @@ pub async fn a_revoked_job_is_not_brought_back_by_its_enqueue<Q: QueueSteps>(wor
 }
 
 /// (asynq #568, #649) A reminder whose time changes keeps its id.
-pub async fn a_waiting_job_is_moved_and_edited<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn waiting_job_is_rescheduled_and_edited<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let id = job("a").id;
     let notes = vec![Note::Name(Bytes::from_static(b"reminder/a"))];
     let spec = JobSpec { priority: Priority::Low, notes: notes.clone(), ..job("a").spec };
@@ -109,8 +109,8 @@ pub async fn a_waiting_job_is_moved_and_edited<Q: QueueSteps>(world: &World<Q>) 
     Ok(())
 }
 
-/// What runs is not touched: its handler holds the old body.
-pub async fn a_running_job_is_not_moved<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A running job is not changed: its handler holds the old body.
+pub async fn running_job_is_not_rescheduled<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let id = job("a").id;
     let soon = Some(When::In(1));
     assert_eq!(reschedule(world, id, soon, None).await?, Rescheduled::Unknown);
@@ -127,8 +127,8 @@ pub async fn a_running_job_is_not_moved<Q: QueueSteps>(world: &World<Q>) -> Resu
     Ok(())
 }
 
-/// The same as for a revocation: the silent worker loses it, and the caller is told.
-pub async fn a_lapsed_job_can_be_moved<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// The same as for a revocation: the silent worker loses it, and the caller learns that.
+pub async fn job_with_expired_lease_can_be_rescheduled<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let silent = world.claim_one(&mut consumer).await?;
@@ -142,7 +142,7 @@ pub async fn a_lapsed_job_can_be_moved<Q: QueueSteps>(world: &World<Q>) -> Resul
 }
 
 /// A reminder that may be ten minutes late may be ten minutes late after its new time.
-pub async fn moving_a_job_moves_its_expiry<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn reschedule_moves_the_job_deadline<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let spec = JobSpec { late_ms_max: Some(600), ..job("a").spec };
     world.given(&[NewJob { spec, ..job("a") }]).await?;
     reschedule(world, job("a").id, Some(When::In(10_000)), None).await?;

@@ -3,9 +3,9 @@
 use super::world::{Consumer, World, job};
 use anyhow::Result;
 use bytes::Bytes;
-use evenkeel::queue::job::{ERRORS_KEPT_MAX, End, ErrorClass, JobSpec, Keep, Note, Priority, Retries};
-use evenkeel::queue::record::encoded_len;
-use evenkeel::queue::steps::{Found, NewJob, Outcome, QueueSteps, Receipt, SettleAndClaim, State, Verdict};
+use evenkeel_protocol::queue::job::{ERRORS_KEPT_MAX, End, ErrorClass, JobSpec, Keep, Note, Priority, Retries};
+use evenkeel_protocol::queue::record::encoded_len;
+use evenkeel_protocol::queue::steps::{Found, NewJob, Outcome, QueueSteps, Receipt, SettleAndClaim, State, Verdict};
 
 const NORMAL: Option<State> = Some(State::Waiting(Priority::Normal));
 
@@ -15,17 +15,17 @@ fn with_retries(name: &str, retries: Retries) -> NewJob {
 
 /// (A4, asynq) A worker that was silent past its lease came back: its late nack put a finished job into the list of running
 /// ones again, its late ack removed the next worker's claim. Whatever is not current changes nothing.
-pub async fn a_late_settlement_changes_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn late_settlement_changes_nothing<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     let (mut slow, mut next) = (Consumer::default(), Consumer::default());
     let lapsed = world.claim_one(&mut slow).await?;
-    world.lapse().await?;
+    world.expire_leases().await?;
     assert_eq!(world.settle(&mut slow, lapsed.receipt, Outcome::Done).await?, Verdict::Lost, "it waits");
     let current = world.claim_one(&mut next).await?;
     for outcome in [Outcome::Done, Outcome::Released, Outcome::Dead { reason: Bytes::new() }] {
         assert_eq!(world.settle(&mut slow, lapsed.receipt, outcome).await?, Verdict::Lost, "it runs elsewhere");
     }
-    assert!(!world.beat(&slow, lapsed.receipt, true).await?);
+    assert!(!world.heartbeat(&slow, lapsed.receipt, true).await?);
     assert_eq!(world.settle(&mut next, current.receipt, Outcome::Done).await?, Verdict::Settled);
     assert_eq!(world.fail(&mut slow, lapsed.receipt, 0).await?, Verdict::Lost, "it is done");
     assert_eq!(world.queue.job(&world.shard, lapsed.receipt.id).await?, None);
@@ -34,9 +34,9 @@ pub async fn a_late_settlement_changes_nothing<Q: QueueSteps>(world: &World<Q>) 
     Ok(())
 }
 
-/// An ack that was sent twice arrived again after its job was done, enqueued anew and given to somebody else: in the same
-/// millisecond, so that even the fences are equal.
-pub async fn a_repeated_ack_leaves_the_next_job_of_that_id_alone<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A duplicate ack arrived after its job was done, enqueued anew and claimed by another worker: in the same millisecond, so
+/// that even the fences are equal.
+pub async fn repeated_ack_does_not_end_the_next_job_with_that_id<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let (mut first, mut second) = (Consumer::default(), Consumer::default());
     world.given(&[job("a")]).await?;
     let done = world.claim_one(&mut first).await?;
@@ -45,28 +45,28 @@ pub async fn a_repeated_ack_leaves_the_next_job_of_that_id_alone<Q: QueueSteps>(
     let running = world.claim_one(&mut second).await?;
     assert_eq!(running.receipt.fence, done.receipt.fence);
     assert_eq!(world.settle(&mut first, done.receipt, Outcome::Done).await?, Verdict::Lost);
-    assert!(!world.beat(&first, done.receipt, false).await?);
+    assert!(!world.heartbeat(&first, done.receipt, false).await?);
     assert_eq!(world.settle(&mut second, running.receipt, Outcome::Done).await?, Verdict::Settled);
     Ok(())
 }
 
-/// Two processes restored from one snapshot draw the same random bits. Fences tell their deliveries apart.
-pub async fn a_token_that_returns_is_told_apart_by_its_fence<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// Two processes restored from one snapshot draw the same random bits. Fences distinguish their deliveries.
+pub async fn fence_distinguishes_deliveries_with_equal_tokens<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let first = world.claim_one(&mut consumer).await?;
-    world.lapse().await?;
+    world.expire_leases().await?;
     let mut twin = Consumer::default();
     let call = SettleAndClaim { token: first.receipt.token, ..twin.call(1) };
     let second = world.settle_and_claim(&call).await?.deliveries[0].receipt;
     assert_eq!(world.settle(&mut consumer, first.receipt, Outcome::Done).await?, Verdict::Lost);
-    assert!(!world.beat(&consumer, first.receipt, false).await?);
+    assert!(!world.heartbeat(&consumer, first.receipt, false).await?);
     assert_eq!(world.settle(&mut twin, second, Outcome::Done).await?, Verdict::Settled);
     Ok(())
 }
 
 /// (A11) "Dead" meant deleted. A dead letter is whole: body, errors, attempts.
-pub async fn a_failed_job_is_retried_and_then_dead<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn failed_job_is_retried_and_then_dead<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[with_retries("a", Retries::Limited(1))]).await?;
     let mut consumer = Consumer::default();
     let first = world.claim_one(&mut consumer).await?;
@@ -89,7 +89,7 @@ pub async fn a_failed_job_is_retried_and_then_dead<Q: QueueSteps>(world: &World<
 }
 
 /// Work that must succeed is tried for as long as it takes.
-pub async fn a_job_with_unlimited_retries_never_dies<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn job_with_unlimited_retries_never_dies<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[with_retries("a", Retries::Unlimited)]).await?;
     let mut consumer = Consumer::default();
     for _ in 0..40 {
@@ -100,8 +100,8 @@ pub async fn a_job_with_unlimited_retries_never_dies<Q: QueueSteps>(world: &Worl
     Ok(())
 }
 
-/// What nobody wants to look at is counted and gone.
-pub async fn an_exhausted_job_may_be_discarded<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A job that no operator needs is counted and removed.
+pub async fn exhausted_job_is_discarded_if_configured<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let spec =
         JobSpec { retries: Retries::Limited(0), discard_exhausted: true, keep: Keep::AfterEnd(1_000), ..job("a").spec };
     world.given(&[NewJob { spec, ..job("a") }]).await?;
@@ -114,8 +114,8 @@ pub async fn an_exhausted_job_may_be_discarded<Q: QueueSteps>(world: &World<Q>) 
     Ok(())
 }
 
-/// A handler that says "dead" wants somebody to look, whatever happens to jobs that are merely out of retries.
-pub async fn a_dead_job_is_kept_even_if_exhausted_ones_are_not<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A handler that returns "dead" asks for an operator's attention, whatever happens to jobs that are merely out of retries.
+pub async fn dead_job_is_kept_when_exhausted_jobs_are_discarded<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[NewJob { spec: JobSpec { discard_exhausted: true, ..job("a").spec }, ..job("a") }]).await?;
     let delivered = world.kill(&mut Consumer::default()).await?;
     let dead = world.live(delivered.receipt.id).await?;
@@ -125,7 +125,7 @@ pub async fn a_dead_job_is_kept_even_if_exhausted_ones_are_not<Q: QueueSteps>(wo
 }
 
 /// (asynq #1124) Waiting for something is not failing.
-pub async fn snoozing_and_releasing_use_no_attempt<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn snooze_and_release_use_no_attempt<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[with_retries("a", Retries::Limited(0))]).await?;
     let mut consumer = Consumer::default();
     let first = world.claim_one(&mut consumer).await?;
@@ -146,8 +146,8 @@ pub async fn snoozing_and_releasing_use_no_attempt<Q: QueueSteps>(world: &World<
     Ok(())
 }
 
-/// A history that grows with every attempt of a job that is retried for ever would fill Redis.
-pub async fn the_newest_errors_are_kept<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A history that grows with every attempt of an endlessly retried job would fill Redis.
+pub async fn newest_errors_are_kept<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[with_retries("a", Retries::Unlimited)]).await?;
     let mut consumer = Consumer::default();
     let attempts = ERRORS_KEPT_MAX + 3;
@@ -165,7 +165,7 @@ pub async fn the_newest_errors_are_kept<Q: QueueSteps>(world: &World<Q>) -> Resu
 }
 
 /// What a handler notes after its lease was taken must not overwrite what its successor knows.
-pub async fn progress_is_noted_for_the_current_delivery_only<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn progress_is_stored_for_the_current_delivery_only<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
     let first = world.claim_one(&mut consumer).await?;

@@ -2,8 +2,8 @@
 
 use super::world::{Consumer, World, job, plain};
 use anyhow::Result;
-use evenkeel::queue::job::{ErrorClass, JobSpec, Retries};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{ErrorClass, JobSpec, Retries};
+use evenkeel_protocol::queue::steps::{
     Delivered, Fate, NewJob, Outcome, PUT_OFF_MAX, PUT_OFF_MS, QueueSteps, Report, Rescued, Room, SettleAndClaim, State,
 };
 
@@ -33,13 +33,13 @@ async fn crash<Q: QueueSteps>(world: &World<Q>, deliveries: &[Delivered], report
     for delivered in deliveries {
         assert!(world.report(&Consumer::default(), delivered.receipt, report).await?);
     }
-    let rescued = world.lapse().await?;
+    let rescued = world.expire_leases().await?;
     world.time.advance(4_001).await?;
     Ok(rescued)
 }
 
 /// Of 64 slots one worked after a crash of their process: all that had run there came back one by one, and everything else waited.
-pub async fn few_suspects_are_claimed_at_once<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn suspects_are_claimed_a_few_at_a_time<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&jobs(&names("suspect", 24))).await?;
     crash(world, &claim(world, WIDE, 64).await?, Report::STARTED).await?;
     world.given(&jobs(&names("other", 20))).await?;
@@ -61,8 +61,8 @@ pub async fn few_suspects_are_claimed_at_once<Q: QueueSteps>(world: &World<Q>) -
     Ok(())
 }
 
-/// Side by side with others of its own kind a job would take them along, and be taken along by those that crashed more often.
-pub async fn suspects_of_one_level_run_at_a_time<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// Next to others of its own kind a suspect would crash them, and be crashed by those that crashed more often.
+pub async fn only_suspects_of_one_level_run_together<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("twice")]).await?;
     crash(world, &claim(world, WIDE, 1).await?, Report::STARTED).await?;
     world.given(&[job("once")]).await?;
@@ -78,12 +78,12 @@ pub async fn suspects_of_one_level_run_at_a_time<Q: QueueSteps>(world: &World<Q>
     Ok(())
 }
 
-/// A job that kills its worker before anybody can report its start would never count as a crash.
-pub async fn a_job_that_lapsed_twice_is_a_suspect<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A job that kills its worker before the start is reported would never count as a crash.
+pub async fn job_with_two_expired_leases_is_a_suspect<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     for _ in 0..2 {
         claim(world, WIDE, 1).await?;
-        world.lapse().await?;
+        world.expire_leases().await?;
     }
     world.given(&[job("b")]).await?;
     let full = claim(world, Room { level: 1, running: 16, ..WIDE }, 10).await?;
@@ -99,7 +99,7 @@ pub async fn a_job_that_lapsed_twice_is_a_suspect<Q: QueueSteps>(world: &World<Q
 }
 
 /// However many suspects wait in front, a call stays short, and the jobs behind them are claimed by the next one.
-pub async fn a_claim_puts_a_hundred_suspects_off<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn claim_postpones_up_to_a_hundred_suspects<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&jobs(&names("suspect", PUT_OFF_MAX + 20))).await?;
     crash(world, &claim(world, WIDE, 500).await?, Report::STARTED).await?;
     world.given(&[job("other"), job("second")]).await?;
@@ -111,7 +111,7 @@ pub async fn a_claim_puts_a_hundred_suspects_off<Q: QueueSteps>(world: &World<Q>
 }
 
 /// A job that kills its worker took its neighbors' attempts with it, until they were all dead letters.
-pub async fn a_shielded_job_does_not_crash<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn crash_is_not_counted_for_a_shielded_job<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("neighbor")]).await?;
     let neighbor = claim(world, WIDE, 1).await?;
     let shielded = Report { is_shielded: true, ..Report::STARTED };
@@ -124,8 +124,8 @@ pub async fn a_shielded_job_does_not_crash<Q: QueueSteps>(world: &World<Q>) -> R
     Ok(())
 }
 
-/// Its sender said that it must not run twice, whoever is to blame.
-pub async fn a_shielded_job_without_retries_does_not_run_twice<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// Its sender chose that it must not run twice, whichever job caused the crash.
+pub async fn shielded_job_without_retries_does_not_run_twice<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let once = JobSpec { retries: Retries::Limited(0), ..job("once").spec };
     world.given(&[NewJob { spec: once, ..job("once") }]).await?;
     let shielded = Report { is_shielded: true, ..Report::STARTED };
@@ -135,7 +135,7 @@ pub async fn a_shielded_job_without_retries_does_not_run_twice<Q: QueueSteps>(wo
 }
 
 /// Once the suspect has ended, its former neighbor answers for itself again.
-pub async fn a_shield_is_taken_back<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn job_loses_its_shield_when_the_suspect_ended<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("neighbor")]).await?;
     let neighbor = claim(world, WIDE, 1).await?;
     let receipt = neighbor[0].receipt;
@@ -147,7 +147,7 @@ pub async fn a_shield_is_taken_back<Q: QueueSteps>(world: &World<Q>) -> Result<(
 }
 
 /// Suspects that ran together crash together: which of them is to blame shows only when one of them crashes alone.
-pub async fn a_job_is_dead_only_after_it_crashed_alone<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn job_is_dead_only_after_crashing_alone<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     let id = job("a").id;
     for _ in 0..3 {

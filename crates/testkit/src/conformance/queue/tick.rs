@@ -2,11 +2,11 @@
 
 use super::world::{Consumer, World, job, plain};
 use anyhow::Result;
-use evenkeel::queue::steps::{NewJob, Outcome, QueueSteps, Tick, Ticked, Verdict, When};
+use evenkeel_protocol::queue::steps::{NewJob, Outcome, QueueSteps, Tick, Ticked, Verdict, When};
 
 /// Schedulers in several processes enqueued each tick several times (asynq #395, #554, #653): the slow one came when the job was
 /// done already.
-pub async fn each_tick_is_taken_in_once<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn each_tick_is_enqueued_once<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let at = world.time.now();
     let tick = |seen, last, name: &str| Tick {
         schedule: [5; 16],

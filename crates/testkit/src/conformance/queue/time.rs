@@ -2,11 +2,11 @@
 
 use super::world::{Consumer, World, job};
 use anyhow::Result;
-use evenkeel::queue::job::{End, JobSpec, Keep};
-use evenkeel::queue::steps::{Enqueued, Found, NewJob, Outcome, QueueSteps, Verdict, When};
+use evenkeel_protocol::queue::job::{End, JobSpec, Keep};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, NewJob, Outcome, QueueSteps, Verdict, When};
 
 /// A published design kept due times in seconds of the client's clock, and one measured peer started jobs up to a second early.
-pub async fn a_job_is_never_early<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn job_is_never_delivered_early<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let due = world.time.now() + 5_000;
     world.given(&[NewJob { when: When::At(due), ..job("at") }]).await?;
     world.time.advance(4_999).await?;
@@ -18,7 +18,7 @@ pub async fn a_job_is_never_early<Q: QueueSteps>(world: &World<Q>) -> Result<()>
 }
 
 /// (A10) Two producers with skewed clocks reordered their jobs: a delay is not theirs to add up.
-pub async fn a_delay_counts_from_the_servers_now<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn delay_counts_from_the_server_clock<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[NewJob { when: When::In(90_000), ..job("in") }]).await?;
     assert_eq!(world.next().await?.due, Some(world.time.now() + 90_000));
     world.time.advance(89_999).await?;
@@ -28,8 +28,8 @@ pub async fn a_delay_counts_from_the_servers_now<Q: QueueSteps>(world: &World<Q>
     Ok(())
 }
 
-/// A server clock that was set back by an hour would keep a dead worker's jobs from everybody for an hour.
-pub async fn a_clock_set_back_does_not_prolong_a_lease<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A server clock that was set back by an hour would keep a dead worker's jobs from all others for an hour.
+pub async fn clock_set_back_does_not_extend_a_lease<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a")]).await?;
     world.claim_one(&mut Consumer::default()).await?;
     world.time.advance(10_000).await?;
@@ -42,7 +42,7 @@ pub async fn a_clock_set_back_does_not_prolong_a_lease<Q: QueueSteps>(world: &Wo
 }
 
 /// (A2) Bodies had a time to live of the delay plus an hour: with consumers down for longer, the id was delivered without one.
-pub async fn a_body_outlives_any_delay<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn body_outlives_any_delay<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let keep = Keep::AfterEnd(1_000);
     world.given(&[NewJob { spec: JobSpec { keep, ..job("old").spec }, ..job("old") }]).await?;
     world.time.advance(365 * 24 * 3_600_000).await?;
@@ -54,7 +54,7 @@ pub async fn a_body_outlives_any_delay<Q: QueueSteps>(world: &World<Q>) -> Resul
 }
 
 /// A job that says how late is too late ends as expired instead of running.
-pub async fn a_late_job_expires<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+pub async fn job_past_its_deadline_expires<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let spec = JobSpec { late_ms_max: Some(600), keep: Keep::AfterEnd(60_000), ..job("late").spec };
     let late = NewJob { when: When::In(1_000), spec, ..job("late") };
     let in_time = NewJob { id: job("in time").id, ..late.clone() };

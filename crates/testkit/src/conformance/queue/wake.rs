@@ -2,14 +2,14 @@
 
 use super::world::{Consumer, World, job};
 use anyhow::Result;
-use evenkeel::queue::steps::{MARKERS_MAX, NewJob, Outcome, QueueSteps, Reschedule, SettleAndClaim, When};
+use evenkeel_protocol::queue::steps::{MARKERS_MAX, NewJob, Outcome, QueueSteps, Reschedule, SettleAndClaim, When};
 
 fn after(name: &str, delay_ms: u64) -> NewJob {
     NewJob { when: When::In(delay_ms), ..job(name) }
 }
 
-/// (BullMQ #1656, Redisson #4088) Jobs that were due waited for somebody to look. As many consumers wake as there is work for.
-pub async fn claimable_work_leaves_markers<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// (BullMQ #1656, Redisson #4088) Due jobs waited for the next poll. As many consumers wake as there are jobs.
+pub async fn claimable_jobs_leave_wake_up_markers<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[job("a"), job("b")]).await?;
     assert_eq!(world.markers().await?, 2);
     let many: Vec<NewJob> = (0..20).map(|number| job(&format!("n{number}"))).collect();
@@ -22,17 +22,17 @@ pub async fn claimable_work_leaves_markers<Q: QueueSteps>(world: &World<Q>) -> R
     assert_eq!(world.markers().await?, 0);
     world.settle(&mut consumer, last[0].receipt, Outcome::Released).await?;
     assert_eq!(world.markers().await?, 1);
-    world.lapse().await?;
+    world.expire_leases().await?;
     assert_eq!(world.markers().await?, MARKERS_MAX);
     Ok(())
 }
 
-/// A consumer that sleeps until noon must hear of a job that is due at eleven.
-pub async fn an_earlier_job_leaves_one_marker<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A consumer that sleeps until noon must be notified of a job that is due at eleven.
+pub async fn earlier_job_leaves_one_wake_up_marker<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.given(&[after("noon", 12_000)]).await?;
     assert_eq!(world.markers().await?, 1);
     world.given(&[after("one", 13_000)]).await?;
-    assert_eq!(world.markers().await?, 0, "nobody need wake for what is later");
+    assert_eq!(world.markers().await?, 0, "a later job needs no wake-up");
     world.given(&[after("eleven", 11_000)]).await?;
     assert_eq!(world.markers().await?, 1);
     let change = Reschedule { id: job("one").id, when: Some(When::In(10_000)), body: None, codec: None };
@@ -49,8 +49,8 @@ pub async fn an_earlier_job_leaves_one_marker<Q: QueueSteps>(world: &World<Q>) -
     Ok(())
 }
 
-/// A marker for a topic that gives nothing would wake consumers in a circle.
-pub async fn idle_and_paused_calls_leave_none<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// A marker for a topic that delivers nothing would wake consumers endlessly.
+pub async fn idle_and_paused_calls_leave_no_markers<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     let mut consumer = Consumer::default();
     world.claim(&mut consumer, 10).await?;
     assert_eq!(world.markers().await?, 0);
@@ -61,15 +61,15 @@ pub async fn idle_and_paused_calls_leave_none<Q: QueueSteps>(world: &World<Q>) -
     Ok(())
 }
 
-/// What was held back by a pause is taken up when it ends, not at the next look.
-pub async fn resuming_leaves_markers<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
+/// Jobs held back by a pause start when it ends, not at the next poll.
+pub async fn resume_leaves_wake_up_markers<Q: QueueSteps>(world: &World<Q>) -> Result<()> {
     world.queue.pause(&world.shard, None).await?;
     world.queue.resume(&world.shard).await?;
     assert_eq!(world.markers().await?, 0);
     world.queue.pause(&world.shard, None).await?;
     world.given(&[after("a", 5)]).await?;
     world.queue.resume(&world.shard).await?;
-    assert_eq!(world.markers().await?, 1, "somebody must set a timer");
+    assert_eq!(world.markers().await?, 1, "a consumer must set a timer");
     world.queue.pause(&world.shard, None).await?;
     world.given(&[job("b"), job("c")]).await?;
     world.queue.resume(&world.shard).await?;

@@ -1,4 +1,4 @@
-//! A backend, a clock that stands still until a test moves it, and the few calls most tests make.
+//! A backend, a clock that is frozen until a test advances it, and the few calls most tests make.
 
 use crate::park::{self, SharedRedis};
 use anyhow::{Context, Result, bail};
@@ -6,12 +6,12 @@ use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::clock::{Clock, TestClock};
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel::queue::job::{Job, JobId, JobSpec};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{Job, JobId, JobSpec};
+use evenkeel_protocol::queue::steps::{
     Beat, Claimed, Delivered, Enqueued, Found, NewJob, Next, Outcome, QueueSteps, Receipt, Report, Rescue, Rescued,
     Room, SettleAndClaim, Settled, Shard, State, Verdict, When, Worker,
 };
-use evenkeel::queue::{MemoryQueue, RedisQueue};
+use evenkeel_protocol::queue::{MemoryQueue, RedisQueue};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct World<Q> {
     _redis: Option<SharedRedis>,
 }
 
-/// The server's clock; it stands still until a test moves it.
+/// The server's clock; it is frozen until a test advances it.
 pub enum ServerTime {
     /// Of the model.
     Model(TestClock),
@@ -43,7 +43,7 @@ pub enum ServerTime {
         /// What it holds.
         now: AtomicU64,
     },
-    /// Of a database: what each of its connections is told before it is used.
+    /// Of a database: the statement that sets the time on each of its connections before use.
     Told(Arc<AtomicU64>),
 }
 
@@ -169,7 +169,7 @@ pub fn job(name: &str) -> NewJob {
     NewJob { id: JobId(id), when: When::In(0), spec: JobSpec::new(Bytes::copy_from_slice(name.as_bytes())) }
 }
 
-/// The name a job was given by [`job`].
+/// The name of a job made by [`job`].
 pub fn plain(delivered: &Delivered) -> String {
     delivered.job.as_ref().map_or_else(ToString::to_string, |job| String::from_utf8_lossy(&job.spec.body).into_owned())
 }
@@ -206,7 +206,7 @@ impl<Q: QueueSteps> World<Q> {
         self.claim(consumer, 1).await?.pop().context("nothing to claim")
     }
 
-    /// The names of the jobs a new consumer is given, and of those only.
+    /// The names of the jobs that a new consumer receives, and of those only.
     pub async fn claimable(&self, want: usize) -> Result<Vec<String>> {
         Ok(self.claim(&mut Consumer::default(), want).await?.iter().map(plain).collect())
     }
@@ -233,7 +233,7 @@ impl<Q: QueueSteps> World<Q> {
     }
 
     /// Extends one lease.
-    pub async fn beat(&self, consumer: &Consumer, receipt: Receipt, started: bool) -> Result<bool> {
+    pub async fn heartbeat(&self, consumer: &Consumer, receipt: Receipt, started: bool) -> Result<bool> {
         self.report(consumer, receipt, if started { Report::STARTED } else { Report::WAITS }).await
     }
 
@@ -243,14 +243,14 @@ impl<Q: QueueSteps> World<Q> {
         Ok(self.queue.beat(&self.shard, &beat).await? == [true])
     }
 
-    /// Takes lapsed leases back: three crashes are deadly, the first wait is a second.
+    /// Takes expired leases back: three crashes make a job dead, the first wait is a second.
     pub async fn rescue(&self) -> Result<Rescued> {
         let rescue = Rescue { limit: 500, crash_max: 3, crash_delay_ms: 1_000, is_judged: false };
         Ok(self.queue.rescue(&self.shard, rescue).await?)
     }
 
-    /// Lets every lease lapse and takes it back.
-    pub async fn lapse(&self) -> Result<Rescued> {
+    /// Lets every lease expire and takes it back.
+    pub async fn expire_leases(&self) -> Result<Rescued> {
         self.time.advance(LEASE_MS).await?;
         self.rescue().await
     }

@@ -17,9 +17,9 @@ use evenkeel::sql::sink::{Envelope, Order};
 macro_rules! stream_sink_suite {
     ($world:path) => {
         $crate::stream_sink_suite!($world:
-            a_sequence_is_taken_once, keys_sources_and_topics_count_for_themselves, unordered_messages_always_come,
-            a_full_stream_takes_nothing_more, nothing_is_trimmed_unless_asked, what_was_sent_is_read_back,
-            a_sequence_is_forgotten_in_the_end, a_large_sequence_is_compared_exactly,
+            sequence_is_accepted_once, sequences_are_per_key_source_and_topic, unordered_messages_are_always_appended,
+            full_stream_rejects_messages, stream_is_trimmed_only_if_configured, appended_message_is_read_back,
+            sequence_expires_after_the_last_message, large_sequences_are_compared_exactly,
         );
     };
     ($world:path: $($name:ident),* $(,)?) => {
@@ -36,8 +36,9 @@ fn is_entry(appended: &Appended) -> bool {
     matches!(appended, Appended::Entry(_))
 }
 
-/// A relay that slept after its claim had lapsed published what another had published long ago, and readers went back in time.
-pub async fn a_sequence_is_taken_once<S: StreamSteps>(world: &World<S>) -> Result<()> {
+/// A relay that slept past the expiry of its claim published what another had published long ago, and readers went back in
+/// time.
+pub async fn sequence_is_accepted_once<S: StreamSteps>(world: &World<S>) -> Result<()> {
     let answers = world.streams.append(RULE, &[ordered("a", 1), ordered("a", 2), ordered("a", 3)]).await?;
     assert!(answers.iter().all(is_entry), "{answers:?}");
     for late in [2, 3, 1] {
@@ -50,7 +51,7 @@ pub async fn a_sequence_is_taken_once<S: StreamSteps>(world: &World<S>) -> Resul
 }
 
 /// Two services with databases of their own publish to one topic, and each counts from one.
-pub async fn keys_sources_and_topics_count_for_themselves<S: StreamSteps>(world: &World<S>) -> Result<()> {
+pub async fn sequences_are_per_key_source_and_topic<S: StreamSteps>(world: &World<S>) -> Result<()> {
     let other_source = |mut message: Envelope| {
         message.source = "stock".to_owned();
         message
@@ -71,7 +72,7 @@ pub async fn keys_sources_and_topics_count_for_themselves<S: StreamSteps>(world:
 }
 
 /// What has no order is never taken for a copy.
-pub async fn unordered_messages_always_come<S: StreamSteps>(world: &World<S>) -> Result<()> {
+pub async fn unordered_messages_are_always_appended<S: StreamSteps>(world: &World<S>) -> Result<()> {
     for _ in 0..2 {
         assert!(is_entry(&world.append(RULE, unordered("u")).await?));
     }
@@ -81,7 +82,7 @@ pub async fn unordered_messages_always_come<S: StreamSteps>(world: &World<S>) ->
 
 /// A published relay capped its stream with `MAXLEN ~`, and a reader that was away for an hour never saw what was cut. A limit
 /// refuses, and what is refused is not remembered as seen.
-pub async fn a_full_stream_takes_nothing_more<S: StreamSteps>(world: &World<S>) -> Result<()> {
+pub async fn full_stream_rejects_messages<S: StreamSteps>(world: &World<S>) -> Result<()> {
     let rule = Rule { limit: Limit::Refuse(2), ..RULE };
     let answers =
         world.streams.append(rule, &[ordered("a", 1), ordered("b", 1), ordered("a", 2), ordered("c", 1)]).await?;
@@ -93,8 +94,8 @@ pub async fn a_full_stream_takes_nothing_more<S: StreamSteps>(world: &World<S>) 
     Ok(())
 }
 
-/// Only who asks for it loses the oldest entries.
-pub async fn nothing_is_trimmed_unless_asked<S: StreamSteps>(world: &World<S>) -> Result<()> {
+/// The oldest entries are trimmed only if configured.
+pub async fn stream_is_trimmed_only_if_configured<S: StreamSteps>(world: &World<S>) -> Result<()> {
     for sequence in 1..=300 {
         world.append(RULE, ordered("a", sequence)).await?;
     }
@@ -109,7 +110,7 @@ pub async fn nothing_is_trimmed_unless_asked<S: StreamSteps>(world: &World<S>) -
 }
 
 /// Every part of a message comes back byte for byte, page by page.
-pub async fn what_was_sent_is_read_back<S: StreamSteps>(world: &World<S>) -> Result<()> {
+pub async fn appended_message_is_read_back<S: StreamSteps>(world: &World<S>) -> Result<()> {
     let first = Envelope {
         payload: Bytes::from_static(b"\0\xff\r\n"),
         headers: vec![("traceparent".to_owned(), "00-1-2-03".to_owned()), ("traceparent".to_owned(), "é".to_owned())],
@@ -126,7 +127,7 @@ pub async fn what_was_sent_is_read_back<S: StreamSteps>(world: &World<S>) -> Res
 }
 
 /// A key that had its last message long ago takes no memory any more.
-pub async fn a_sequence_is_forgotten_in_the_end<S: StreamSteps>(world: &World<S>) -> Result<()> {
+pub async fn sequence_expires_after_the_last_message<S: StreamSteps>(world: &World<S>) -> Result<()> {
     world.append(RULE, ordered("a", 1)).await?;
     world.time.advance(REMEMBER_MS - 1).await?;
     assert_eq!(world.append(RULE, ordered("a", 1)).await?, Appended::Seen);
@@ -135,8 +136,8 @@ pub async fn a_sequence_is_forgotten_in_the_end<S: StreamSteps>(world: &World<S>
     Ok(())
 }
 
-/// As text `9` is above `10`; as a float 2^53 is no better than its neighbours.
-pub async fn a_large_sequence_is_compared_exactly<S: StreamSteps>(world: &World<S>) -> Result<()> {
+/// As text `9` is above `10`; as a float 2^53 equals its neighbor.
+pub async fn large_sequences_are_compared_exactly<S: StreamSteps>(world: &World<S>) -> Result<()> {
     let large = (1_u64 << 53) - 2;
     for sequence in [9, 10, large, large + 1] {
         assert!(is_entry(&world.append(RULE, ordered("a", sequence)).await?), "{sequence}");

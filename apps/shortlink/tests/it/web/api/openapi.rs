@@ -1,7 +1,7 @@
 //! The OpenAPI document: what it says is what there is.
 
 use crate::web::server::Server;
-use web::documents::dangling;
+use web::documents::dangling_references;
 
 #[tokio::test]
 async fn openapi_document_matches_snapshot() {
@@ -31,7 +31,7 @@ async fn openapi_operations_exist_and_references_resolve() {
         }
     }
     assert!(operations >= 13, "{operations}");
-    assert_eq!(dangling(&document), Vec::<String>::new());
+    assert_eq!(dangling_references(&document), Vec::<String>::new());
 }
 
 #[tokio::test]

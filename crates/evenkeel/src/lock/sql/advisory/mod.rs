@@ -6,15 +6,15 @@ mod steps;
 mod waiter;
 
 use crate::keel::Keel;
-use crate::lock::builder::LockBuilder;
-use crate::lock::error::{LockError, Lost};
+use crate::lock::acquire::builder::LockBuilder;
+use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{Boxed, ExclusiveGuard, ExclusiveLocks};
-use crate::lock::guard::{Guard, Release};
-use crate::lock::locks::{Kept, Locks};
-use crate::lock::other::OtherStore;
-use crate::lock::steps::Fence;
-use crate::lock::terms::LockTerms;
+use crate::lock::hold::guard::{Guard, Release};
+use crate::lock::store::locks::{Kept, Locks};
 use crate::sql::Database;
+use evenkeel_protocol::lock::error::{LockError, Lost};
+use evenkeel_protocol::lock::steps::Fence;
+use evenkeel_protocol::lock::steps::LockSteps;
 use sqlx::Pool;
 use std::any::TypeId;
 use std::fmt;
@@ -63,7 +63,7 @@ impl Keel {
     /// ```
     pub fn advisory_locks<DB: AdvisoryDatabase>(&self, pool: &Pool<DB>) -> AdvisoryLocks<DB> {
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
-        let make = || -> Arc<dyn OtherStore> { Arc::new(AdvisorySteps::new(pool.clone(), self.clock().clone())) };
+        let make = || -> Arc<dyn LockSteps> { Arc::new(AdvisorySteps::new(pool.clone(), self.clock().clone())) };
         let locks = self.locks().other(Kept::Advisory(TypeId::of::<DB>()), place, make);
         AdvisoryLocks { locks, database: PhantomData }
     }
@@ -74,7 +74,7 @@ impl<DB: AdvisoryDatabase> AdvisoryLocks<DB> {
     /// is being closed.
     ///
     /// # Errors
-    /// [`LockError::Busy`]; [`LockError::Sql`] if the database did not answer; [`LockError::Invalid`] for a lock delay or
+    /// [`LockError::Busy`]; [`LockError::Database`] if the database did not answer; [`LockError::Invalid`] for a lock delay or
     /// metadata, which advisory locks do not have.
     pub async fn acquire(&self, name: &str, terms: &LockTerms) -> Result<AdvisoryGuard, LockError> {
         let lock = LockBuilder::new(&self.locks, name).terms(terms.clone());

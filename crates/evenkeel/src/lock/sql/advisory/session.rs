@@ -1,10 +1,10 @@
 //! A connection of its own, outside the pool, that may hold one advisory lock.
 
 use super::AdvisoryDatabase;
-use crate::guard::guard;
 use crate::lock::fence::end_when_quiet;
-use crate::lock::name::LockName;
 use crate::sql::{Kind, Row, Statement, Value};
+use evenkeel_link::support::guard;
+use evenkeel_protocol::lock::name::LockName;
 use sha2::{Digest, Sha256};
 use sqlx::{ConnectOptions, Connection, Pool};
 use std::time::Duration;

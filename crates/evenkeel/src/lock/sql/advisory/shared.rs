@@ -2,9 +2,9 @@
 
 use super::AdvisoryDatabase;
 use super::session::Session;
-use crate::clock::Moment;
-use crate::lock::name::LockName;
-use crate::token::Token;
+use evenkeel_link::Token;
+use evenkeel_link::clock::Moment;
+use evenkeel_protocol::lock::name::LockName;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

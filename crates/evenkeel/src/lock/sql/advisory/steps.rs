@@ -5,15 +5,17 @@ use super::AdvisoryDatabase;
 use super::session::Session;
 use super::shared::{Found, Holding, Shared};
 use super::waiter::Waiter;
-use crate::clock::{Clock, Moment};
-use crate::guard::guard;
-use crate::lock::error::LockError;
-use crate::lock::name::LockName;
-use crate::lock::other::{Elsewhere, Listener};
 use crate::lock::sql::bounded;
-use crate::lock::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, check};
 use crate::sql::SqlError;
-use crate::token::Token;
+use async_trait::async_trait;
+use evenkeel_link::Token;
+use evenkeel_link::clock::{Clock, Moment};
+use evenkeel_link::support::guard;
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::steps::{
+    Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, WakeListener, check,
+};
 use sqlx::Pool;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,13 +76,14 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
             // Unless it was put back, the connection ends here: nobody knows what a connection holds that does not answer.
             Ok(is_held)
         });
-        asked.await.unwrap_or_else(|_| Err(LockError::Sql(SqlError::Interrupted)))
+        asked.await.unwrap_or_else(|_| Err(LockError::from(SqlError::Interrupted)))
     }
 }
 
+#[async_trait]
 impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
-        Elsewhere::check(self, call)?;
+        LockSteps::check(self, call)?;
         let now = self.clock.now();
         if let Some(holding) = self.shared.holding(call.owner) {
             // The answer to an earlier try was lost.
@@ -137,9 +140,16 @@ impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
     async fn break_lock(&self, _name: &LockName, _seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
         Err(LockError::Invalid(ASK_THE_SERVER.to_owned()))
     }
-}
 
-impl<DB: AdvisoryDatabase> Elsewhere for AdvisorySteps<DB> {
+    async fn held(&self) -> Result<Vec<LockName>, LockError> {
+        Err(LockError::Invalid(ASK_THE_SERVER.to_owned()))
+    }
+
+    async fn listen(&self, name: &LockName) -> Result<Box<dyn WakeListener>, LockError> {
+        let (shared, pool) = (Arc::clone(&self.shared), self.pool.clone());
+        Ok(Box::new(Waiter::start(shared, pool, self.clock.clone(), name.clone())))
+    }
+
     fn check(&self, call: &Acquire) -> Result<(), LockError> {
         check(call)?;
         // The server is told to end a connection that is quiet for so long; MySQL's and PostgreSQL's limits are near.
@@ -155,12 +165,8 @@ impl<DB: AdvisoryDatabase> Elsewhere for AdvisorySteps<DB> {
         Ok(())
     }
 
-    fn listen(&self, name: &LockName) -> Box<dyn Listener> {
-        Box::new(Waiter::start(Arc::clone(&self.shared), self.pool.clone(), self.clock.clone(), name.clone()))
-    }
-
-    async fn held(&self) -> Result<Vec<LockName>, LockError> {
-        Err(LockError::Invalid(ASK_THE_SERVER.to_owned()))
+    fn no_answer(&self) -> LockError {
+        SqlError::Busy("the time to wait for the lock was over before the database answered").into()
     }
 }
 

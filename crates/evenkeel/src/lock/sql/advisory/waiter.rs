@@ -3,11 +3,11 @@
 use super::AdvisoryDatabase;
 use super::session::Session;
 use super::shared::Shared;
-use crate::clock::Clock;
-use crate::lock::exclusive::Boxed;
-use crate::lock::name::LockName;
-use crate::lock::other::Listener;
-use crate::token::Token;
+use async_trait::async_trait;
+use evenkeel_link::Token;
+use evenkeel_link::clock::Clock;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::steps::{Call, WakeListener};
 use sqlx::Pool;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -66,16 +66,15 @@ impl<DB: AdvisoryDatabase> Waiter<DB> {
     }
 }
 
-impl<DB: AdvisoryDatabase> Listener for Waiter<DB> {
-    fn woken(&mut self) -> Boxed<'_, ()> {
-        if self.shared.is_granted(&self.name) {
-            return Box::pin(std::future::ready(()));
-        }
-        let mut over = self.wait();
-        Box::pin(async move {
+#[async_trait]
+impl<DB: AdvisoryDatabase> WakeListener for Waiter<DB> {
+    async fn called(&mut self, _process: Token) -> Call {
+        if !self.shared.is_granted(&self.name) {
+            let mut over = self.wait();
             // The task ends also when its sender is gone.
             let _ = over.wait_for(|over| *over).await;
-        })
+        }
+        Call::You
     }
 }
 

@@ -246,7 +246,7 @@ fn seen_key<DB: Database>(row: &Row<DB>) -> Result<SeenKey, sqlx::Error> {
 }
 
 fn due(due_at: Option<i64>) -> Option<u64> {
-    due_at.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms < super::super::rows::NEVER)
+    due_at.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms < crate::sql::relay::rows::NEVER)
 }
 
 fn words(effect: &Effect) -> String {

@@ -1,10 +1,10 @@
 //! The model: streams in this process, gone with it. The embedded backend, and what the script is compared with.
 
 use super::steps::{Appended, Entry, Limit, Rule, StreamSteps};
-use crate::clock::Clock;
-use crate::guard::guard;
-use crate::link::LinkError;
 use crate::sql::sink::Envelope;
+use evenkeel_link::LinkError;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -13,9 +13,9 @@ pub use redis::RedisStreams;
 pub(crate) use redis::SCRIPTS;
 
 use super::{Confirmed, Envelope, Sink, SinkError};
-use crate::guard::guard;
 use crate::keel::{Backend, Keel};
-use crate::link::{Link, LinkError};
+use evenkeel_link::support::guard;
+use evenkeel_link::{Link, LinkError};
 use futures_util::future::join_all;
 use std::time::Duration;
 use steps::{Appended, Entry, Limit, MESSAGES_MAX, Rule, SEQUENCE_MAX, StreamSteps};

@@ -1,9 +1,9 @@
 //! The steps on Redis: one script, and `XRANGE` to look.
 
 use super::steps::{Appended, Entry, Limit, Rule, StreamSteps};
-use crate::link::{Link, LinkError, Script};
 use crate::sql::sink::{Envelope, Order};
 use bytes::Bytes;
+use evenkeel_link::{Link, LinkError, Script};
 use redis::Value;
 
 static APPEND: Script = Script::with("append-1", "", &[], include_str!("../scripts/append-1.lua"));

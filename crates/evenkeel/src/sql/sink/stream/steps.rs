@@ -1,7 +1,7 @@
 //! The atomic step of a stream sink, as a trait; the model and the script both implement it.
 
-use crate::link::LinkError;
 use crate::sql::sink::Envelope;
+use evenkeel_link::LinkError;
 use std::future::Future;
 
 /// At most so many messages go in one step.

@@ -26,7 +26,7 @@ const KEYS: u64 = 3;
 /// What was tried, and what it came to.
 #[derive(Debug, Default, Serialize)]
 struct Eventual {
-    /// The last seed of those that were added up.
+    /// The last of the seeds counted.
     eventual_seed: u64,
     eventual_histories: u64,
     reads: u64,
@@ -235,7 +235,7 @@ fn load_time(random: &mut StdRng) -> Duration {
     Duration::from_millis(if above { random.random_range(21..60) } else { random.random_range(0..6) })
 }
 
-/// A query that takes so long.
+/// A query that takes this long.
 async fn pass(span: Duration) {
     tokio::time::timeout(span, std::future::pending::<()>()).await.ok();
 }

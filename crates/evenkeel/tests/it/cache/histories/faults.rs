@@ -12,7 +12,7 @@ pub(super) const PROCESSES: usize = 3;
 pub(super) struct Faults {
     /// What happens to the connection of each process.
     pub(super) connections: [Schedule; PROCESSES],
-    /// One process is stopped at such a moment, and goes on when the others have done so much.
+    /// One process is stopped at this moment, and continues when the others have done this many operations.
     pub(super) pause: Option<(At, u32)>,
     /// One process is killed at such a moment.
     pub(super) kill: Option<At>,

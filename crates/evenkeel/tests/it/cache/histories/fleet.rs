@@ -1,5 +1,5 @@
-//! Three processes on one Redis and one database, each behind a proxy of its own; their history is collected while it happens,
-//! so that what a killed process did is in it.
+//! Three processes on one Redis and one database, each behind its own proxy; their history is collected while it happens, so
+//! that it includes what a killed process did.
 
 use super::faults::{At, Faults, PROCESSES};
 use super::worker::{Plan, Told};
@@ -22,15 +22,15 @@ pub(super) struct Fleet {
 #[derive(Debug, Default)]
 pub(super) struct Played {
     pub(super) history: History<u64>,
-    /// Fresh reads that the store answered, and those that the loader did.
+    /// Fresh reads served by the store, and those served by the loader.
     pub(super) from_store: u64,
     pub(super) from_loader: u64,
     pub(super) failed_reads: u64,
-    /// Writes that were acknowledged, those that were refused or rolled back, and those of which nobody knows.
+    /// Writes that were acknowledged, those that were rejected or rolled back, and those with an unknown outcome.
     pub(super) acknowledged: u64,
     pub(super) refused: u64,
     pub(super) unknown: u64,
-    /// Commits that were acknowledged after their window had lapsed.
+    /// Commits that were acknowledged after their window had expired.
     pub(super) late: u64,
     pub(super) killed: bool,
     pub(super) paused: bool,
@@ -115,7 +115,7 @@ impl Play<'_> {
             match told {
                 Ok(Told::Done) => self.runs[process] = false,
                 Ok(told) => self.note(process, told),
-                // All that it said before it was killed has been heard now.
+                // All messages that it sent before it was killed have been received now.
                 Err(_) if self.killed == Some(process) => self.runs[process] = false,
                 Err(error) => panic!("{error:#}"),
             }
@@ -171,7 +171,7 @@ impl Play<'_> {
         if told != *paused {
             *left = left.saturating_sub(1);
         }
-        // The last one that runs may have been paused itself: nobody else would ever say a word.
+        // The last running process may itself be paused: no other one would send a message again.
         let others_run = (0..PROCESSES).any(|process| process != *paused && self.runs[process]);
         if *left == 0 || !others_run {
             self.workers[*paused].process().resume().unwrap();
@@ -179,7 +179,7 @@ impl Play<'_> {
         }
     }
 
-    /// What was begun and has no end may have happened: nobody knows.
+    /// An operation that began and has no end may have happened: its outcome is unknown.
     fn finish(mut self) -> Played {
         self.played.unknown = self.pending.len() as u64;
         self.played.history.0.extend(self.pending.into_values());

@@ -1,8 +1,8 @@
 //! C2: histories of fresh reads and of writes in update windows, of three processes with eight tasks each, while connections
 //! are cut, processes are paused, and a writer is killed inside its window. The truth is a SQLite file.
 //!
-//! A history is linearizable, or it is one in which a commit was acknowledged after its window had lapsed (a pause was longer
-//! than a window): those are counted apart, with the staleness that came of it.
+//! A history is linearizable, or it is one in which a commit was acknowledged after its window had expired (a pause was
+//! longer than a window): those are counted apart, with the resulting staleness.
 
 mod eventual;
 mod faults;
@@ -19,7 +19,7 @@ use testkit::park::redis;
 const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
 
 #[tokio::test]
-async fn fresh_reads_are_linearizable_while_processes_and_connections_fail() {
+async fn fresh_reads_stay_linearizable_under_faults() {
     let tally = run(1..=3, None).await;
     assert_eq!(tally.violations, 0, "{tally}");
     assert!(tally.fresh_reads > 500 && tally.writes > 50, "a check of nothing shows nothing: {tally}");
@@ -27,7 +27,7 @@ async fn fresh_reads_are_linearizable_while_processes_and_connections_fail() {
 
 /// The same checker, and writers without windows: what the windows keep away is there to be found.
 #[tokio::test]
-async fn without_windows_the_checker_finds_a_violation() {
+async fn checker_finds_violation_without_windows() {
     for seed in 1..=20 {
         if run(seed..=seed, Some("update_window")).await.violations > 0 {
             return;
@@ -53,7 +53,7 @@ async fn run(seeds: std::ops::RangeInclusive<u64>, mutant: Option<&str>) -> Tall
     for seed in seeds {
         let faults = Faults::draw(seed);
         let played = Fleet::start(&server, seed, mutant).await.play(&faults).await;
-        // Without windows none can have lapsed: nothing is put apart.
+        // Without windows none can have expired: no history is set apart.
         let seed = Seed::judge(seed, &played, mutant.is_none());
         println!("{}", serde_json::to_string(&seed).unwrap());
         if let Verdict::Violation(timeline) = &seed.verdict {

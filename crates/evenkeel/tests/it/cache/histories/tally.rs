@@ -26,7 +26,7 @@ pub(super) struct Seed {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
     Linearizable,
-    /// A commit was acknowledged after its window had lapsed: nothing is promised, and this is what came of it.
+    /// A commit was acknowledged after its window had expired: there is no promise, and this is the result.
     Apart {
         stale_reads: usize,
         staleness_ms_max: f64,

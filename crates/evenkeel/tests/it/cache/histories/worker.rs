@@ -95,7 +95,7 @@ async fn process() {
         task.await.unwrap();
     }
     process.say(&Told::Done);
-    process.until_told_to_finish().await;
+    process.run_until_finish().await;
 }
 
 async fn open_cache(plan: &Plan) -> Cache<String, u64> {
@@ -200,7 +200,7 @@ impl Process {
         self.station.lock().unwrap().say(told).unwrap();
     }
 
-    async fn until_told_to_finish(self) {
+    async fn run_until_finish(self) {
         if let Some(station) = Arc::into_inner(self.station) {
             station.into_inner().unwrap().until_finish().await;
         }

@@ -12,25 +12,25 @@ use testkit::servers::{Redis, RedisOptions};
 use tokio::task::JoinHandle;
 
 on_both! {
-    what_is_missing_is_loaded_in_one_run
-    a_batch_waits_for_loads_under_way_and_repeats_none
-    a_batch_waits_for_a_load_that_is_longer_than_its_lease
-    readers_wait_for_a_batch
-    a_batch_loads_its_own_keys_before_it_waits_for_others
-    an_invalidation_costs_a_batch_one_key
-    a_failed_run_fails_its_own_keys_and_no_others
-    a_caller_that_goes_away_does_not_take_the_batch_along
-    due_values_are_served_and_refreshed
-    many_invalidations_at_once
-    ten_thousand_keys_at_once
-    rows_that_nobody_asked_for_are_left_alone
-    an_entry_that_cannot_be_read_costs_a_load_and_no_other_key
+    batch_loads_missing_keys_in_one_call
+    batch_joins_loads_in_progress
+    batch_waits_for_load_longer_than_its_lease
+    readers_join_the_load_of_a_batch
+    batch_loads_its_own_keys_before_waiting
+    invalidation_during_batch_rejects_only_its_key
+    failed_batch_load_fails_only_its_keys
+    batch_load_survives_a_dropped_caller
+    batch_serves_and_refreshes_due_values
+    invalidate_many_repeats_the_key_that_failed
+    batch_of_ten_thousand_keys_is_stored
+    batch_ignores_rows_that_were_not_requested
+    unreadable_entry_reloads_only_its_key
 }
 
 type Runs = Arc<Mutex<Vec<Vec<u64>>>>;
 type Answer = Result<HashMap<u64, Option<Arc<String>>>, Incomplete<u64, String>>;
 
-/// A batch in a task of its own, which writes down what its loader was called with.
+/// A batch in its own task, which records what its loader was called with.
 fn batch(rows: &Rows, db: &Db, runs: &Runs, keys: &[u64]) -> JoinHandle<Answer> {
     let (rows, db, runs, keys) = (rows.clone(), db.clone(), Arc::clone(runs), keys.to_vec());
     tokio::spawn(async move {
@@ -54,7 +54,7 @@ fn runs(runs: &Runs) -> Vec<Vec<u64>> {
     std::mem::take(&mut *runs.lock().unwrap())
 }
 
-async fn what_is_missing_is_loaded_in_one_run(rig: Rig) {
+async fn batch_loads_missing_keys_in_one_call(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     db.write(2, "b");
     assert_eq!(all(batch(&rows, &db, &asked, &[2])).await, [(2, some("b"))]);
@@ -65,7 +65,7 @@ async fn what_is_missing_is_loaded_in_one_run(rig: Rig) {
     assert_eq!(runs(&asked), [vec![2], vec![1, 3]], "absence is cached, too");
 }
 
-async fn a_batch_waits_for_loads_under_way_and_repeats_none(rig: Rig) {
+async fn batch_joins_loads_in_progress(rig: Rig) {
     let (rows, elsewhere, db, asked) = (rig.rows().await, rig.rows().await, Db::with("a"), Runs::default());
     db.write(2, "b");
     let (mut here, here_reader) = (db.hold(), reader(&rows, &db));
@@ -83,8 +83,8 @@ async fn a_batch_waits_for_loads_under_way_and_repeats_none(rig: Rig) {
     assert_eq!(runs(&asked), [vec![2], vec![3]]);
 }
 
-/// The lease of a slow load lapses, and the next batch asks the database for the same row again.
-async fn a_batch_waits_for_a_load_that_is_longer_than_its_lease(rig: Rig) {
+/// The lease of a slow load expires, and the next batch asks the database for the same row again.
+async fn batch_waits_for_load_longer_than_its_lease(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     let (mut load, slow) = (db.hold(), reader(&rows, &db));
     load.reached().await;
@@ -97,7 +97,7 @@ async fn a_batch_waits_for_a_load_that_is_longer_than_its_lease(rig: Rig) {
     assert_eq!(runs(&asked), [[2]]);
 }
 
-async fn readers_wait_for_a_batch(rig: Rig) {
+async fn readers_join_the_load_of_a_batch(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     let (mut load, loading) = (db.hold(), batch(&rows, &db, &asked, &[1, 2]));
     load.reached().await;
@@ -110,7 +110,7 @@ async fn readers_wait_for_a_batch(rig: Rig) {
     assert_eq!(db.loads(), 1);
 }
 
-async fn a_batch_loads_its_own_keys_before_it_waits_for_others(rig: Rig) {
+async fn batch_loads_its_own_keys_before_waiting(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     let (mut load, slow) = (db.hold(), reader(&rows, &db));
     load.reached().await;
@@ -123,7 +123,7 @@ async fn a_batch_loads_its_own_keys_before_it_waits_for_others(rig: Rig) {
     assert_eq!(runs(&asked), [[2]]);
 }
 
-async fn an_invalidation_costs_a_batch_one_key(rig: Rig) {
+async fn invalidation_during_batch_rejects_only_its_key(rig: Rig) {
     let (rows, writing, db, asked) = (rig.rows().await, rig.rows().await, Db::with("old"), Runs::default());
     db.write(2, "b");
     let (mut load, loading) = (db.hold(), batch(&rows, &db, &asked, &[1, 2]));
@@ -138,7 +138,7 @@ async fn an_invalidation_costs_a_batch_one_key(rig: Rig) {
 }
 
 /// H8: a recovered panic became an empty value for every key of the batch.
-async fn a_failed_run_fails_its_own_keys_and_no_others(rig: Rig) {
+async fn failed_batch_load_fails_only_its_keys(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     all(batch(&rows, &db, &asked, &[1])).await;
     db.fail(Some(DbError("away")));
@@ -161,7 +161,7 @@ fn rows_of_a_panic() -> Result<Vec<(u64, String)>, DbError> {
     panic!("cursed")
 }
 
-async fn a_caller_that_goes_away_does_not_take_the_batch_along(rig: Rig) {
+async fn batch_load_survives_a_dropped_caller(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     let (mut load, gone) = (db.hold(), batch(&rows, &db, &asked, &[1, 2]));
     load.reached().await;
@@ -174,7 +174,7 @@ async fn a_caller_that_goes_away_does_not_take_the_batch_along(rig: Rig) {
     assert_eq!(db.loads(), 1);
 }
 
-async fn due_values_are_served_and_refreshed(rig: Rig) {
+async fn batch_serves_and_refreshes_due_values(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     all(batch(&rows, &db, &asked, &[1, 2])).await;
     rig.advance(Duration::from_secs(599)).await;
@@ -184,7 +184,7 @@ async fn due_values_are_served_and_refreshed(rig: Rig) {
     assert_eq!(all(batch(&rows, &db, &asked, &[1])).await, [(1, some("b"))]);
 }
 
-async fn many_invalidations_at_once(rig: Rig) {
+async fn invalidate_many_repeats_the_key_that_failed(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
     let (db, asked) = (Db::new(), Runs::default());
@@ -194,7 +194,7 @@ async fn many_invalidations_at_once(rig: Rig) {
     runs(&asked);
     all(batch(&rows, &db, &asked, &keys)).await;
     assert_eq!(runs(&asked), std::slice::from_ref(&keys), "all of them were invalidated");
-    // One that fails is owed, and the others are done all the same.
+    // A failed invalidation stays pending, and the others complete all the same.
     gate.hold(Step::Invalidate, Side::BeforeSend).fail(super::rig::no_answer());
     gate.hold(Step::Invalidate, Side::BeforeSend).release();
     let mut again = gate.hold(Step::Invalidate, Side::BeforeSend);
@@ -204,8 +204,9 @@ async fn many_invalidations_at_once(rig: Rig) {
     again.release();
 }
 
-/// Ten thousand leases at once were more than a link lets wait for answers, and what was turned away was not stored.
-async fn ten_thousand_keys_at_once(rig: Rig) {
+/// Ten thousand leases at once exceeded the number of commands that a link lets wait for replies, and the rejected ones were
+/// not stored.
+async fn batch_of_ten_thousand_keys_is_stored(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::new(), Runs::default());
     let keys: Vec<u64> = (0..10_000).collect();
     keys.iter().step_by(2).for_each(|key| db.write(*key, "even"));
@@ -218,8 +219,8 @@ async fn ten_thousand_keys_at_once(rig: Rig) {
     assert_eq!(sizes, [10_000], "one run for all, and then none");
 }
 
-/// A loader that brings more than it was asked for must not put it past the fence: nobody holds a lease for that.
-async fn rows_that_nobody_asked_for_are_left_alone(rig: Rig) {
+/// A loader that returns more than requested must not store it past the fence: there is no lease for those keys.
+async fn batch_ignores_rows_that_were_not_requested(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::new());
     let found =
         rows.get_many(&[1, 2], |_| async { Ok::<_, DbError>([(2, "b".to_owned()), (3, "c".to_owned())]) }).await;
@@ -230,7 +231,7 @@ async fn rows_that_nobody_asked_for_are_left_alone(rig: Rig) {
 }
 
 /// One entry of another type under a page's keys must not cost the page.
-async fn an_entry_that_cannot_be_read_costs_a_load_and_no_other_key(rig: Rig) {
+async fn unreadable_entry_reloads_only_its_key(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     db.write(2, "b");
     all(batch(&rows, &db, &asked, &[1])).await;
@@ -243,7 +244,7 @@ async fn an_entry_that_cannot_be_read_costs_a_load_and_no_other_key(rig: Rig) {
 
 /// A page of a hundred rows must not cost a hundred round trips.
 #[tokio::test]
-async fn a_batch_of_hits_is_one_write() {
+async fn batch_of_hits_is_one_socket_write() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let rows: Rows = keel.cache("row").ttl(Duration::from_secs(600)).build().unwrap();

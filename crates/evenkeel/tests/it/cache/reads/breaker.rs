@@ -1,4 +1,4 @@
-//! A store that does not answer costs a few readers its time-out, and not all of them.
+//! A store that does not answer costs a few readers its timeout, and not all of them.
 
 use super::db::Db;
 use super::rig::{Rig, Rows, find, get, no_answer, reader, row, some};
@@ -8,14 +8,14 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(500);
 
 on_both! {
-    after_three_silent_reads_the_store_is_left_alone
-    an_answer_in_between_begins_the_count_anew
-    one_reader_tries_and_the_others_do_not_wait
-    a_try_that_fails_opens_it_again
-    a_reader_that_goes_away_leaves_the_try_to_the_next
-    an_invalidation_is_sent_whatever_the_breaker_says
-    a_silent_answer_to_a_lease_counts_too
-    a_batch_counts_and_is_kept_away_too
+    breaker_opens_after_three_unanswered_reads
+    answer_resets_the_breaker_count
+    half_open_breaker_lets_one_reader_probe
+    failed_probe_reopens_the_breaker
+    dropped_probe_lets_the_next_reader_probe
+    open_breaker_does_not_block_invalidations
+    breaker_counts_unanswered_leases
+    breaker_counts_and_blocks_batches
 }
 
 /// Makes the next read end without an answer.
@@ -40,8 +40,8 @@ async fn tier(rows: &Rows, db: &Db) -> Tier {
     find(rows, db).await.unwrap().tier
 }
 
-/// Every reader waited for the time-out of a silent Redis, for as long as it was silent.
-async fn after_three_silent_reads_the_store_is_left_alone(rig: Rig) {
+/// Every reader waited for the timeout of a silent Redis, for as long as it was silent.
+async fn breaker_opens_after_three_unanswered_reads(rig: Rig) {
     let (rows, db, _gate) = open(&rig).await;
     for _ in 0..10 {
         assert_eq!(tier(&rows, &db).await, Tier::Loader);
@@ -53,7 +53,7 @@ async fn after_three_silent_reads_the_store_is_left_alone(rig: Rig) {
     }
 }
 
-async fn an_answer_in_between_begins_the_count_anew(rig: Rig) {
+async fn answer_resets_the_breaker_count(rig: Rig) {
     let gate = StepGate::default();
     let (rows, db) = (rig.rows_with(|builder| builder.gate(&gate)).await, Db::with("a"));
     get(&rows, &db).await;
@@ -66,7 +66,7 @@ async fn an_answer_in_between_begins_the_count_anew(rig: Rig) {
     }
 }
 
-async fn one_reader_tries_and_the_others_do_not_wait(rig: Rig) {
+async fn half_open_breaker_lets_one_reader_probe(rig: Rig) {
     let (rows, db, gate) = open(&rig).await;
     rig.advance(PAUSE).await;
     let mut probe = gate.hold(Step::Read, Side::BeforeSend);
@@ -81,7 +81,7 @@ async fn one_reader_tries_and_the_others_do_not_wait(rig: Rig) {
     assert_eq!(tier(&rows, &db).await, Tier::Store);
 }
 
-async fn a_try_that_fails_opens_it_again(rig: Rig) {
+async fn failed_probe_reopens_the_breaker(rig: Rig) {
     let (rows, db, gate) = open(&rig).await;
     rig.advance(PAUSE).await;
     silence(&gate);
@@ -92,7 +92,7 @@ async fn a_try_that_fails_opens_it_again(rig: Rig) {
     assert_eq!(tier(&rows, &db).await, Tier::Store);
 }
 
-async fn a_reader_that_goes_away_leaves_the_try_to_the_next(rig: Rig) {
+async fn dropped_probe_lets_the_next_reader_probe(rig: Rig) {
     let (rows, db, gate) = open(&rig).await;
     rig.advance(PAUSE).await;
     let mut probe = gate.hold(Step::Read, Side::BeforeSend);
@@ -104,7 +104,7 @@ async fn a_reader_that_goes_away_leaves_the_try_to_the_next(rig: Rig) {
 }
 
 /// C7: a read can do without the store; an invalidation that does without it is a stale value somewhere else.
-async fn an_invalidation_is_sent_whatever_the_breaker_says(rig: Rig) {
+async fn open_breaker_does_not_block_invalidations(rig: Rig) {
     let (rows, db, _gate) = open(&rig).await;
     db.write(1, "b");
     assert_eq!(rows.invalidate(&1).await.unwrap(), Invalidated::Done);
@@ -112,7 +112,7 @@ async fn an_invalidation_is_sent_whatever_the_breaker_says(rig: Rig) {
     assert_eq!(get(&elsewhere, &db).await, some("b"));
 }
 
-async fn a_silent_answer_to_a_lease_counts_too(rig: Rig) {
+async fn breaker_counts_unanswered_leases(rig: Rig) {
     let gate = StepGate::default();
     let (rows, db) = (rig.rows_with(|builder| builder.gate(&gate).breaker(1, PAUSE)).await, Db::with("a"));
     gate.hold(Step::Lease, Side::BeforeSend).fail(no_answer());
@@ -124,7 +124,7 @@ async fn a_silent_answer_to_a_lease_counts_too(rig: Rig) {
     assert_eq!(tier(&rows, &db).await, Tier::Store);
 }
 
-async fn a_batch_counts_and_is_kept_away_too(rig: Rig) {
+async fn breaker_counts_and_blocks_batches(rig: Rig) {
     let gate = StepGate::default();
     let (rows, db) = (rig.rows_with(|builder| builder.gate(&gate).breaker(1, PAUSE)).await, Db::with("a"));
     get(&rows, &db).await;

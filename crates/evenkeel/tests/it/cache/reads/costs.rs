@@ -1,4 +1,4 @@
-//! What reads cost, as Redis itself tells it.
+//! What reads cost, as Redis itself reports it.
 
 use super::db::Db;
 use super::rig::{find, get, some};
@@ -13,9 +13,9 @@ async fn sent(trace: &mut CommandTrace, redis: &Redis) -> Trace {
     trace.take(redis).await.unwrap().from_clients().on_prefix("evenkeel:c:row:{")
 }
 
-/// A near hit is no command at all, and what brings it near is one write.
+/// A near hit sends no command, and one write fills the near cache.
 #[tokio::test]
-async fn a_near_hit_asks_nobody() {
+async fn near_hit_sends_no_command() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let rows = keel.cache("row").ttl(Duration::from_secs(600)).near(10).build().unwrap();
@@ -32,7 +32,7 @@ async fn a_near_hit_asks_nobody() {
 
 /// C4: a script for every hit costs Redis several times what a `GET` does, and a second key for the lock doubles the commands.
 #[tokio::test]
-async fn a_hit_is_one_get_and_a_miss_two_scripts_more() {
+async fn hit_costs_one_get_and_miss_two_more_scripts() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let rows = keel.cache("row").ttl(Duration::from_secs(600)).build().unwrap();

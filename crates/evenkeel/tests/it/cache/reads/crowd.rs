@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 const READERS: usize = 256;
 
-/// What the test tells a process.
+/// What the test sends to a process.
 #[derive(Serialize, Deserialize)]
 enum Tell {
     /// Where the cache is.
@@ -27,25 +27,25 @@ enum Tell {
     Invalidate,
 }
 
-/// What a process tells the test.
+/// What a process sends to the test.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 enum Told {
     Ready,
     /// A reader has asked for a lease and has an answer.
     Asked,
-    /// All readers have their value; so many loads have begun in this process for them.
+    /// All readers have their value; this many loads began in this process for them.
     Read {
         loads: usize,
     },
 }
 
 #[tokio::test]
-async fn a_crowd_in_three_processes_costs_one_load() {
+async fn readers_in_three_processes_share_one_load() {
     let server = redis().await.unwrap();
     let mut crowd = Crowd::gather(&server).await;
 
     crowd.tell(&Tell::ReadUntil(1));
-    assert_eq!(crowd.load(1).await, 1, "a key that nobody has read");
+    assert_eq!(crowd.load(1).await, 1, "a key without earlier reads");
 
     crowd.expire(&server).await;
     crowd.tell(&Tell::ReadUntil(2));

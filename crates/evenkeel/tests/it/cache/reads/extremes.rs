@@ -1,5 +1,5 @@
-//! Every public parameter at zero, one, its bounds, just above them, and at its largest: it is taken, shortened as documented, or refused
-//! in a sentence. Nothing wedges, panics or overflows, and reads, writes and invalidations go on.
+//! Every public parameter at zero, one, its bounds, just above them, and at its largest: it is accepted, shortened as
+//! documented, or rejected with an error. Nothing blocks, panics or overflows, and reads, writes and invalidations continue.
 
 use super::db::Db;
 use super::rig::{Rig, Rows, some};
@@ -10,9 +10,9 @@ use std::time::Duration;
 on_both! {
     cache_with_extreme_settings_works_or_is_refused
     cache_with_all_spans_extreme_works
-    extreme_reads_and_invalidations_are_answered
-    extreme_keys_and_batches_are_answered
-    extreme_windows_end_with_a_verdict
+    reads_and_invalidations_with_extreme_options_work
+    keys_and_batches_of_extreme_size_are_answered
+    windows_with_extreme_settings_report_their_end
 }
 
 type Change = Box<dyn Fn(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>>;
@@ -133,10 +133,10 @@ async fn cache_with_all_spans_extreme_works(rig: Rig) {
     let (keel, forever) = (rig.process().await, Duration::MAX);
     let builder = keel.cache("forever").ttl(forever).wait_max(forever).load_timeout(forever).retry_after(forever);
     let builder = builder.store_timeout(forever).remember(forever).write_window(forever).transaction_max(forever);
-    works(&builder.keep(forever).breaker(u32::MAX, forever).build().unwrap(), "for ever").await;
+    works(&builder.keep(forever).breaker(u32::MAX, forever).build().unwrap(), "forever").await;
 }
 
-async fn extreme_reads_and_invalidations_are_answered(rig: Rig) {
+async fn reads_and_invalidations_with_extreme_options_work(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.version(|_| u64::MAX).near(100)).await;
     let db = Db::with("a");
     let mut all = vec![Freshness::Eventual, Freshness::Fresh, Freshness::StaleWhileRevalidate];
@@ -166,7 +166,7 @@ async fn extreme_reads_and_invalidations_are_answered(rig: Rig) {
     }
 }
 
-async fn extreme_keys_and_batches_are_answered(rig: Rig) {
+async fn keys_and_batches_of_extreme_size_are_answered(rig: Rig) {
     let keel = rig.process().await;
     let texts = keel.cache::<str, String>("text").ttl(Duration::from_secs(600)).near(100).build().unwrap();
     let long = "k".repeat(1 << 20);
@@ -193,7 +193,7 @@ async fn extreme_keys_and_batches_are_answered(rig: Rig) {
 }
 
 /// The test's servers have no replicas, so that a window on one is refused in time, or when the builder is asked.
-async fn extreme_windows_end_with_a_verdict(rig: Rig) {
+async fn windows_with_extreme_settings_report_their_end(rig: Rig) {
     let keel = rig.process().await;
     for (number, span) in spans().into_iter().enumerate() {
         for count in [0, 1, u32::MAX] {

@@ -9,18 +9,18 @@ const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 on_both! {
-    when_a_load_fails_an_ended_value_is_served
-    it_is_never_renewed
-    an_invalidated_value_is_served_and_a_purged_one_is_not
-    nobody_waits_for_a_load_that_keeps_failing
-    a_reader_that_wants_it_fresh_gets_the_error
-    stale_if_error_asks_for_as_much_as_the_store_keeps
-    stale_while_revalidate_takes_what_has_ended
-    a_reader_that_is_turned_away_is_served_too
-    without_it_an_error_is_an_error
-    after_the_soft_time_out_an_ended_value_is_served_and_the_load_is_stored
-    a_batch_is_served_what_it_has
-    a_batch_does_not_wait_longer_than_the_soft_time_out
+    failed_load_serves_the_expired_value
+    fail_safe_never_extends_a_value
+    fail_safe_serves_invalidated_but_not_purged_values
+    repeatedly_failing_load_does_not_delay_readers
+    fresh_read_gets_the_error_despite_fail_safe
+    stale_if_error_is_bounded_by_store_retention
+    stale_while_revalidate_accepts_expired_value
+    rejected_reader_is_served_the_stale_value
+    failed_load_without_fail_safe_is_an_error
+    soft_timeout_serves_expired_value_and_stores_load
+    batch_serves_stale_values_when_loads_fail
+    batch_waits_no_longer_than_the_soft_timeout
 }
 
 type Builder = CacheBuilder<u64, String>;
@@ -41,7 +41,7 @@ fn text(found: &Found<String>) -> (Option<&str>, Option<Stale>) {
     (found.value.as_deref().map(String::as_str), found.stale)
 }
 
-async fn when_a_load_fails_an_ended_value_is_served(rig: Rig) {
+async fn failed_load_serves_the_expired_value(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);
     let found = find(&rows, &db).await.unwrap();
@@ -55,7 +55,7 @@ async fn when_a_load_fails_an_ended_value_is_served(rig: Rig) {
 }
 
 /// H10: each failed load gave the value another life, so while the database was away it never ended.
-async fn it_is_never_renewed(rig: Rig) {
+async fn fail_safe_never_extends_a_value(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);
     for minute in 10..60 {
@@ -75,7 +75,7 @@ async fn it_is_never_renewed(rig: Rig) {
 }
 
 /// A fail-safe that serves what was to be seen no more is none.
-async fn an_invalidated_value_is_served_and_a_purged_one_is_not(rig: Rig) {
+async fn fail_safe_serves_invalidated_but_not_purged_values(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.fail_safe(HOUR)).await, Db::with("a"));
     get(&rows, &db).await;
     rows.invalidate(&1).await.unwrap();
@@ -92,17 +92,17 @@ async fn an_invalidated_value_is_served_and_a_purged_one_is_not(rig: Rig) {
 }
 
 /// After each failure a load is put off for a moment; readers with something to serve must not wait for that.
-async fn nobody_waits_for_a_load_that_keeps_failing(rig: Rig) {
+async fn repeatedly_failing_load_does_not_delay_readers(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);
     for _ in 0..10 {
-        // Time stands still: whoever waited here would wait for ever.
+        // Time is frozen: a reader that waited here would wait forever.
         assert_eq!(text(&find(&rows, &db).await.unwrap()), (Some("a"), Some(Stale::LoaderFailed)));
     }
     assert_eq!(db.loads(), 2, "and the database is left alone");
 }
 
-async fn a_reader_that_wants_it_fresh_gets_the_error(rig: Rig) {
+async fn fresh_read_gets_the_error_despite_fail_safe(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);
     for freshness in [Freshness::Fresh, Freshness::Bounded(HOUR)] {
@@ -112,7 +112,7 @@ async fn a_reader_that_wants_it_fresh_gets_the_error(rig: Rig) {
     }
 }
 
-async fn stale_if_error_asks_for_as_much_as_the_store_keeps(rig: Rig) {
+async fn stale_if_error_is_bounded_by_store_retention(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);
     let read = async |age_max| rows.get_with(&1, Freshness::StaleIfError(age_max), |key| db.find(*key)).await;
@@ -123,7 +123,7 @@ async fn stale_if_error_asks_for_as_much_as_the_store_keeps(rig: Rig) {
     rig.while_time_passes(async { read(24 * HOUR).await.unwrap_err() }).await;
 }
 
-async fn stale_while_revalidate_takes_what_has_ended(rig: Rig) {
+async fn stale_while_revalidate_accepts_expired_value(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     db.write(1, "b");
     let found = rows.get_with(&1, Freshness::StaleWhileRevalidate, |key| db.find(*key)).await.unwrap();
@@ -132,7 +132,7 @@ async fn stale_while_revalidate_takes_what_has_ended(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("b"));
 }
 
-async fn a_reader_that_is_turned_away_is_served_too(rig: Rig) {
+async fn rejected_reader_is_served_the_stale_value(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder.loads_max(1).wait_max(Duration::from_secs(1))).await;
     let mut load = db.hold();
     let other = tokio::spawn({
@@ -146,7 +146,7 @@ async fn a_reader_that_is_turned_away_is_served_too(rig: Rig) {
     other.await.unwrap().unwrap();
 }
 
-async fn without_it_an_error_is_an_error(rig: Rig) {
+async fn failed_load_without_fail_safe_is_an_error(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     get(&rows, &db).await;
     rig.advance(10 * MINUTE).await;
@@ -155,14 +155,14 @@ async fn without_it_an_error_is_an_error(rig: Rig) {
 }
 
 /// A slow database makes every reader slow, although a value from a moment ago would do.
-async fn after_the_soft_time_out_an_ended_value_is_served_and_the_load_is_stored(rig: Rig) {
+async fn soft_timeout_serves_expired_value_and_stores_load(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder.load_soft_timeout(Duration::from_millis(100))).await;
     db.write(1, "b");
     let mut load = db.hold();
     let found = rig.while_time_passes(find(&rows, &db)).await.unwrap();
     assert_eq!(text(&found), (Some("a"), Some(Stale::LoaderSlow)));
     let found = rig.while_time_passes(find(&rows, &db)).await.unwrap();
-    assert_eq!(text(&found), (Some("a"), Some(Stale::LoaderSlow)), "who joins it does not wait for longer");
+    assert_eq!(text(&found), (Some("a"), Some(Stale::LoaderSlow)), "a reader that joins waits no longer");
     load.reached().await;
     load.release();
     rows.until_idle().await;
@@ -170,7 +170,7 @@ async fn after_the_soft_time_out_an_ended_value_is_served_and_the_load_is_stored
     assert_eq!((text(&found), found.tier, db.loads()), ((Some("b"), None), Tier::Store, 2));
 }
 
-async fn a_batch_is_served_what_it_has(rig: Rig) {
+async fn batch_serves_stale_values_when_loads_fail(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);
     for _ in 0..2 {
@@ -181,7 +181,7 @@ async fn a_batch_is_served_what_it_has(rig: Rig) {
     }
 }
 
-async fn a_batch_does_not_wait_longer_than_the_soft_time_out(rig: Rig) {
+async fn batch_waits_no_longer_than_the_soft_timeout(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder.load_soft_timeout(Duration::from_millis(100))).await;
     db.write(1, "b");
     let mut load = db.hold();

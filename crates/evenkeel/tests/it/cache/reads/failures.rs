@@ -1,4 +1,4 @@
-//! C6: what goes wrong in a loader is an error, never a value, and not repeated by everybody who waited.
+//! C6: a failure in a loader is an error, never a value, and the waiters do not repeat it.
 
 use super::db::{Db, DbError};
 use super::rig::{Rig, find, get, reader, some};
@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 on_both! {
-    an_error_reaches_everybody_who_waited_and_is_not_cached
-    a_load_that_failed_is_not_repeated_by_each_waiter
-    a_panic_is_an_error
-    a_load_that_takes_too_long_is_an_error
-    errors_of_any_kind_come_back
-    loads_that_keep_failing_are_given_up
+    loader_error_reaches_all_waiters_and_is_not_cached
+    failed_load_is_not_repeated_by_its_waiters
+    loader_panic_becomes_an_error
+    load_that_exceeds_its_timeout_is_an_error
+    loader_errors_of_any_type_are_returned
+    repeatedly_failing_load_returns_failing
 }
 
-async fn an_error_reaches_everybody_who_waited_and_is_not_cached(rig: Rig) {
+async fn loader_error_reaches_all_waiters_and_is_not_cached(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     db.fail(Some(DbError("away")));
     let mut load = db.hold();
@@ -36,7 +36,7 @@ async fn an_error_reaches_everybody_who_waited_and_is_not_cached(rig: Rig) {
 }
 
 /// Without patience after a failure, each of a thousand waiters repeats the load that just failed, one after another.
-async fn a_load_that_failed_is_not_repeated_by_each_waiter(rig: Rig) {
+async fn failed_load_is_not_repeated_by_its_waiters(rig: Rig) {
     let (failing, db) = (rig.rows().await, Db::with("a"));
     db.fail(Some(DbError("away")));
     find(&failing, &db).await.unwrap_err();
@@ -50,7 +50,7 @@ async fn a_load_that_failed_is_not_repeated_by_each_waiter(rig: Rig) {
 }
 
 /// H8: a recovered panic became an empty value for every key of the batch.
-async fn a_panic_is_an_error(rig: Rig) {
+async fn loader_panic_becomes_an_error(rig: Rig) {
     let rows = rig.rows().await;
     let error = rows.get(&1, |_| async { panicking().await }).await.unwrap_err();
     assert!(matches!(&error, CacheError::LoaderPanicked(words) if &**words == "row 1 is cursed"), "{error:?}");
@@ -62,7 +62,7 @@ async fn panicking() -> Result<Option<String>, Infallible> {
     panic!("row {} is cursed", 1)
 }
 
-async fn a_load_that_takes_too_long_is_an_error(rig: Rig) {
+async fn load_that_exceeds_its_timeout_is_an_error(rig: Rig) {
     let limit = Duration::from_secs(3);
     let rows = rig.rows_with(|builder| builder.load_timeout(limit)).await;
     let db = Db::with("a");
@@ -74,7 +74,7 @@ async fn a_load_that_takes_too_long_is_an_error(rig: Rig) {
     assert_eq!(rig.while_time_passes(async { get(&rows, &db).await }).await, some("a"));
 }
 
-async fn errors_of_any_kind_come_back(rig: Rig) {
+async fn loader_errors_of_any_type_are_returned(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.retry_after(Duration::from_millis(1))).await;
     let text = rows.get(&1, |_| async { Err::<Option<String>, _>("plain words") }).await.unwrap_err();
     assert_eq!(text.to_string(), "the loader failed: plain words");
@@ -87,7 +87,7 @@ async fn errors_of_any_kind_come_back(rig: Rig) {
     assert_eq!(shared.to_string(), "of any kind");
 }
 
-async fn loads_that_keep_failing_are_given_up(rig: Rig) {
+async fn repeatedly_failing_load_returns_failing(rig: Rig) {
     let patient = rig.rows_with(|builder| builder.wait_max(Duration::from_millis(100))).await;
     let (failing, db) = (rig.rows().await, Db::with("a"));
     db.fail(Some(DbError("away")));

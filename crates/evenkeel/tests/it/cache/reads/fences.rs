@@ -1,4 +1,4 @@
-//! C1: an invalidation beats every load that began before it. Each story is a schedule that some cache loses.
+//! C1: an invalidation rejects the fill of every load that began before it. Each story is a schedule that some cache loses.
 
 use super::db::Db;
 use super::rig::{Rig, find, get, reader, row, some};
@@ -8,23 +8,23 @@ use std::time::Duration;
 const MINUTE: Duration = Duration::from_secs(60);
 
 on_both! {
-    a_reader_that_paused_with_the_old_row_does_not_store_it
-    nor_after_a_purge
-    nor_in_the_process_that_invalidated
-    nor_after_its_lease_was_stolen
-    nor_after_the_entry_was_evicted_and_loaded_again
-    nor_does_a_refresh_that_began_before
-    nor_does_one_that_found_no_row
-    nor_between_two_loads_of_one_process
-    a_load_that_is_longer_than_its_lease_is_stored
-    a_slow_load_does_not_overwrite_a_newer_one
-    a_load_beyond_its_budget_is_returned_and_not_stored
-    a_load_from_before_a_new_epoch_is_returned_and_not_stored
+    paused_reader_does_not_store_the_old_row
+    paused_reader_does_not_store_after_a_purge
+    own_invalidation_rejects_fill_of_paused_reader
+    paused_reader_does_not_store_after_its_lease_expired
+    paused_reader_does_not_store_in_a_recreated_entry
+    paused_refresh_does_not_store_the_old_row
+    paused_reader_does_not_store_an_old_absence
+    earlier_load_does_not_store_under_a_later_grant
+    load_that_outlives_its_lease_is_stored
+    slow_load_does_not_overwrite_a_newer_value
+    load_beyond_its_budget_is_returned_but_not_stored
+    load_from_earlier_epoch_is_returned_but_not_stored
 }
 
 /// The stale fill: a reader reads the row and pauses; a writer commits and invalidates; the reader stores the old row, and it
 /// stays until its ttl ends. (The dominant bug of hand-made caches.)
-async fn a_reader_that_paused_with_the_old_row_does_not_store_it(rig: Rig) {
+async fn paused_reader_does_not_store_the_old_row(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let mut load = db.hold();
     let reader = reader(&reading, &db);
@@ -37,7 +37,7 @@ async fn a_reader_that_paused_with_the_old_row_does_not_store_it(rig: Rig) {
     assert_eq!(get(&writing, &db).await, some("new"));
 }
 
-async fn nor_after_a_purge(rig: Rig) {
+async fn paused_reader_does_not_store_after_a_purge(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let mut load = db.hold();
     let reader = reader(&reading, &db);
@@ -49,7 +49,7 @@ async fn nor_after_a_purge(rig: Rig) {
     assert_eq!(get(&reading, &db).await, None);
 }
 
-async fn nor_in_the_process_that_invalidated(rig: Rig) {
+async fn own_invalidation_rejects_fill_of_paused_reader(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     let mut load = db.hold();
     let reader = reader(&rows, &db);
@@ -61,8 +61,9 @@ async fn nor_in_the_process_that_invalidated(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("new"));
 }
 
-/// The lease decides who loads, not who may store: it may be stolen, and the thief may be invalidated, too.
-async fn nor_after_its_lease_was_stolen(rig: Rig) {
+/// The lease decides which reader loads, not which may store: the lease may be stolen, and the thief's load may also be
+/// invalidated.
+async fn paused_reader_does_not_store_after_its_lease_expired(rig: Rig) {
     let (slow, thief, writing, db) = (rig.rows().await, rig.rows().await, rig.rows().await, Db::with("old"));
     let (mut first, reader_one) = (db.hold(), reader(&slow, &db));
     first.reached().await;
@@ -77,8 +78,8 @@ async fn nor_after_its_lease_was_stolen(rig: Rig) {
     assert_eq!(get(&slow, &db).await, some("new"));
 }
 
-/// A fence that is kept apart from the value (a tombstone, a counter) is gone after an eviction, and the old load wins.
-async fn nor_after_the_entry_was_evicted_and_loaded_again(rig: Rig) {
+/// A fence that is stored apart from the value (a tombstone, a counter) is gone after an eviction, and the old load wins.
+async fn paused_reader_does_not_store_in_a_recreated_entry(rig: Rig) {
     let (slow, other, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let (mut load, reader) = (db.hold(), reader(&slow, &db));
     load.reached().await;
@@ -92,7 +93,7 @@ async fn nor_after_the_entry_was_evicted_and_loaded_again(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
-async fn nor_does_a_refresh_that_began_before(rig: Rig) {
+async fn paused_refresh_does_not_store_the_old_row(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     get(&reading, &db).await;
     rig.advance(10 * MINUTE - Duration::from_secs(1)).await;
@@ -107,7 +108,7 @@ async fn nor_does_a_refresh_that_began_before(rig: Rig) {
 }
 
 /// H11 and H17: storing "no such row" goes past the fence in some caches, and hides a row that was inserted meanwhile.
-async fn nor_does_one_that_found_no_row(rig: Rig) {
+async fn paused_reader_does_not_store_an_old_absence(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::new());
     let (mut load, reader) = (db.hold(), reader(&reading, &db));
     load.reached().await;
@@ -122,7 +123,7 @@ async fn nor_does_one_that_found_no_row(rig: Rig) {
 
 /// R1: with one token per process instead of one per load, the first load of a process stores its old row under the permission
 /// of the second.
-async fn nor_between_two_loads_of_one_process(rig: Rig) {
+async fn earlier_load_does_not_store_under_a_later_grant(rig: Rig) {
     let (rows, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let (mut first, reader_one) = (db.hold(), reader(&rows, &db));
     first.reached().await;
@@ -140,9 +141,9 @@ async fn nor_between_two_loads_of_one_process(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("new"));
 }
 
-/// H2: where the lease is the fence, a load longer than the lease is never stored: the next reader steals the lease, is too slow
-/// as well, and a hot key is loaded for ever and never cached.
-async fn a_load_that_is_longer_than_its_lease_is_stored(rig: Rig) {
+/// H2: where the lease is the fence, a load longer than the lease is never stored: the next reader steals the lease, is too
+/// slow as well, and a hot key is loaded forever and never cached.
+async fn load_that_outlives_its_lease_is_stored(rig: Rig) {
     let (one, other, db) = (rig.rows().await, rig.rows().await, Db::with("a"));
     let (mut first, reader_one) = (db.hold(), reader(&one, &db));
     first.reached().await;
@@ -158,7 +159,7 @@ async fn a_load_that_is_longer_than_its_lease_is_stored(rig: Rig) {
 }
 
 /// Two loads run, a write happens between them whose invalidation is still on its way: the slower load is the older one.
-async fn a_slow_load_does_not_overwrite_a_newer_one(rig: Rig) {
+async fn slow_load_does_not_overwrite_a_newer_value(rig: Rig) {
     let (slow, fast, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let (mut load, reader) = (db.hold(), reader(&slow, &db));
     load.reached().await;
@@ -170,7 +171,7 @@ async fn a_slow_load_does_not_overwrite_a_newer_one(rig: Rig) {
     assert_eq!(get(&slow, &db).await, some("new"));
 }
 
-async fn a_load_beyond_its_budget_is_returned_and_not_stored(rig: Rig) {
+async fn load_beyond_its_budget_is_returned_but_not_stored(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     let (mut load, reader) = (db.hold(), reader(&rows, &db));
     load.reached().await;
@@ -182,7 +183,7 @@ async fn a_load_beyond_its_budget_is_returned_and_not_stored(rig: Rig) {
 }
 
 /// H13: a failover keeps the lease and loses the invalidation, and the old load is accepted on the new primary.
-async fn a_load_from_before_a_new_epoch_is_returned_and_not_stored(rig: Rig) {
+async fn load_from_earlier_epoch_is_returned_but_not_stored(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
     let db = Db::with("old");
@@ -196,9 +197,9 @@ async fn a_load_from_before_a_new_epoch_is_returned_and_not_stored(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("new"), "its invalidation was lost, too");
 }
 
-/// A repeated fill whose first answer was lost must not look like a refusal: its joiners would load again.
+/// A repeated fill whose first reply was lost must not look like a rejection: its waiters would load again.
 #[tokio::test]
-async fn a_fill_without_an_answer_leaves_the_value_in_place() {
+async fn fill_without_reply_keeps_the_stored_value() {
     let rig = Rig::memory();
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;

@@ -1,4 +1,4 @@
-//! One load per key and process, and who may wait for it.
+//! One single-flight load per key and process, and which readers may join it.
 
 use super::db::Db;
 use super::rig::{Rig, get, no_answer, reader, row, some};
@@ -6,20 +6,20 @@ use evenkeel::cache::{Invalidated, Side, Step, StepGate};
 use std::time::Duration;
 
 on_both! {
-    readers_of_one_process_share_one_load
-    readers_of_other_processes_wait_for_it
-    a_reader_after_an_invalidation_joins_no_older_load
-    nor_does_one_that_starts_while_it_is_on_its_way
-    a_reader_after_an_invalidation_joins_no_load_that_was_told_of_an_older_value
-    a_reader_that_joined_a_load_overtaken_by_another_process_loads_again
-    a_key_invalidated_all_the_time_is_read_all_the_same
-    a_caller_that_goes_away_does_not_take_the_load_along
-    a_lease_whose_holder_died_lapses
-    an_invalidation_that_failed_is_done_later_and_not_read_past
-    an_invalidation_whose_caller_went_away_is_done_later
+    concurrent_readers_share_one_load
+    readers_in_other_processes_wait_for_the_load
+    read_after_invalidation_does_not_join_earlier_load
+    read_during_invalidation_does_not_join_earlier_load
+    read_after_invalidation_reply_does_not_join_older_load
+    waiter_reloads_after_remote_invalidation_rejects_fill
+    key_invalidated_all_the_time_is_still_read
+    load_survives_a_dropped_caller
+    lease_of_a_dead_loader_expires
+    failed_invalidation_is_replayed_and_blocks_hits
+    dropped_invalidation_is_completed_later
 }
 
-async fn readers_of_one_process_share_one_load(rig: Rig) {
+async fn concurrent_readers_share_one_load(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     let mut load = db.hold();
     let readers: Vec<_> = (0..256).map(|_| reader(&rows, &db)).collect();
@@ -31,7 +31,7 @@ async fn readers_of_one_process_share_one_load(rig: Rig) {
     assert_eq!(db.loads(), 1);
 }
 
-async fn readers_of_other_processes_wait_for_it(rig: Rig) {
+async fn readers_in_other_processes_wait_for_the_load(rig: Rig) {
     let gate = StepGate::default();
     let (loading, db) = (rig.rows().await, Db::with("a"));
     let waiting = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -50,7 +50,7 @@ async fn readers_of_other_processes_wait_for_it(rig: Rig) {
 
 /// H1: single flight without a cut breaks reading one's own writes: a reader that starts after the invalidation joins the load
 /// that read the row before the write.
-async fn a_reader_after_an_invalidation_joins_no_older_load(rig: Rig) {
+async fn read_after_invalidation_does_not_join_earlier_load(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     let (mut load, before) = (db.hold(), reader(&rows, &db));
     load.reached().await;
@@ -62,7 +62,7 @@ async fn a_reader_after_an_invalidation_joins_no_older_load(rig: Rig) {
 }
 
 /// The store has the invalidation, and its sender does not know yet. What is read from now on must not be the old row.
-async fn nor_does_one_that_starts_while_it_is_on_its_way(rig: Rig) {
+async fn read_during_invalidation_does_not_join_earlier_load(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
     let db = Db::with("old");
@@ -82,9 +82,9 @@ async fn nor_does_one_that_starts_while_it_is_on_its_way(rig: Rig) {
     assert_eq!(row(before).await, some("old"));
 }
 
-/// The relative of H1: a load that began after the invalidation was sent, and before the store had it, is told of a value that
-/// landed in between. So flights are cut a second time when the answer comes.
-async fn a_reader_after_an_invalidation_joins_no_load_that_was_told_of_an_older_value(rig: Rig) {
+/// A relative of H1: a load that began after the invalidation was sent, and before the store had it, finds a value that was
+/// stored in between. So single-flight calls are cut a second time when the reply arrives.
+async fn read_after_invalidation_reply_does_not_join_older_load(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
     let (other, db) = (rig.rows().await, Db::with("old"));
@@ -116,8 +116,8 @@ async fn a_reader_after_an_invalidation_joins_no_load_that_was_told_of_an_older_
     assert_eq!(row(after).await, some("new"));
 }
 
-/// This process does not hear of another one's invalidation. What tells it is the refused fill.
-async fn a_reader_that_joined_a_load_overtaken_by_another_process_loads_again(rig: Rig) {
+/// This process does not learn of another one's invalidation until its fill is rejected.
+async fn waiter_reloads_after_remote_invalidation_rejects_fill(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
     let (writing, db) = (rig.rows().await, Db::with("old"));
@@ -136,7 +136,7 @@ async fn a_reader_that_joined_a_load_overtaken_by_another_process_loads_again(ri
     assert_eq!(db.loads(), 2);
 }
 
-async fn a_key_invalidated_all_the_time_is_read_all_the_same(rig: Rig) {
+async fn key_invalidated_all_the_time_is_still_read(rig: Rig) {
     let (rows, writing, db) = (rig.rows().await, rig.rows().await, Db::with("a"));
     let (mut first, leader) = (db.hold(), reader(&rows, &db));
     first.reached().await;
@@ -154,7 +154,7 @@ async fn a_key_invalidated_all_the_time_is_read_all_the_same(rig: Rig) {
 }
 
 /// H5: a load that runs in its caller's future dies with the request, keeps the lease, and the value is never refreshed.
-async fn a_caller_that_goes_away_does_not_take_the_load_along(rig: Rig) {
+async fn load_survives_a_dropped_caller(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     let (mut load, leader) = (db.hold(), reader(&rows, &db));
     load.reached().await;
@@ -167,8 +167,8 @@ async fn a_caller_that_goes_away_does_not_take_the_load_along(rig: Rig) {
     assert_eq!(db.loads(), 1);
 }
 
-/// H4: a lease without an end, left by a loader that died, held everybody off for ever.
-async fn a_lease_whose_holder_died_lapses(rig: Rig) {
+/// H4: a lease without an expiry, left by a dead loader, blocked all other loaders forever.
+async fn lease_of_a_dead_loader_expires(rig: Rig) {
     let db = Db::with("a");
     let dead = rig.rows().await;
     // Its runtime ends with the load under way, as a process does.
@@ -185,8 +185,8 @@ async fn a_lease_whose_holder_died_lapses(rig: Rig) {
     assert_eq!((value, db.loads()), (some("a"), 2));
 }
 
-/// An invalidation is an obligation: while it is owed, this process does not believe the store, and it is driven until done.
-async fn an_invalidation_that_failed_is_done_later_and_not_read_past(rig: Rig) {
+/// While an invalidation is pending, this process does not trust the store, and it replays the invalidation until done.
+async fn failed_invalidation_is_replayed_and_blocks_hits(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
     let (other, db) = (rig.rows().await, Db::with("old"));
@@ -212,8 +212,8 @@ async fn an_invalidation_that_failed_is_done_later_and_not_read_past(rig: Rig) {
     assert_eq!(get(&other, &db).await, some("new"));
 }
 
-/// A request that is cancelled between the commit and the answer must not leave the old value behind.
-async fn an_invalidation_whose_caller_went_away_is_done_later(rig: Rig) {
+/// A request that is canceled between the commit and the reply must not leave the old value behind.
+async fn dropped_invalidation_is_completed_later(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
     let db = Db::with("old");
@@ -233,9 +233,9 @@ async fn an_invalidation_whose_caller_went_away_is_done_later(rig: Rig) {
     assert_eq!(get(&rig.rows().await, &db).await, some("new"));
 }
 
-/// Whoever waits for somebody else's load waits for a bounded time, then asks the database without storing.
+/// A reader waits for another reader's load for a bounded time, then asks the database without storing.
 #[tokio::test]
-async fn a_reader_waits_for_a_bounded_time() {
+async fn waiting_reader_loads_for_itself_after_wait_max() {
     let rig = Rig::memory();
     let (hanging, db) = (rig.rows_with(|builder| builder.lease(Duration::from_secs(60))).await, Db::with("a"));
     let waiting = rig.rows_with(|builder| builder.wait_max(Duration::from_secs(1))).await;

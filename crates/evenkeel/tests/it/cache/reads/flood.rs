@@ -16,11 +16,11 @@ const KEYS: u64 = 10_000;
 const READERS: u64 = 500;
 const BOUND: usize = 16;
 
-/// Readers that find neither a load to run nor a place to wait when all come at once.
+/// Readers that find neither a load permit nor a place to wait when all arrive at once.
 const SHED_MIN: usize = 500 - 300 - BOUND;
 
-/// Counts the loads that are under way at once. None ends before as many run as may, and as many readers were turned away as must
-/// be: else the first could be served before the last have asked.
+/// Counts the loads that run at once. None ends before as many run as allowed, and as many readers were rejected as
+/// expected: otherwise the first could be served before the last have asked.
 #[derive(Clone)]
 struct Loads(Arc<Counts>);
 
@@ -64,7 +64,7 @@ impl Loads {
     }
 }
 
-/// Reads its share of the keys, one after another. How many it was served, and how often it was turned away.
+/// Reads its share of the keys, one after another. Returns how many reads were served, and how many were rejected.
 async fn read(rows: Rows, loads: Loads, reader: u64) -> (usize, usize) {
     let (mut served, mut shed) = (0, 0);
     for key in (reader..KEYS).step_by(usize::try_from(READERS).unwrap()) {
@@ -88,7 +88,7 @@ async fn read(rows: Rows, loads: Loads, reader: u64) -> (usize, usize) {
 /// On a busy machine it took longer than the default load budget of three seconds to fill them: nine in ten were not stored, and the
 /// reader that is to find all of them met a load that waits for the flood.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flushed_redis_never_runs_more_loads_at_once_than_allowed() {
+async fn flush_of_redis_keeps_loads_within_loads_max() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let minute = Duration::from_secs(60);

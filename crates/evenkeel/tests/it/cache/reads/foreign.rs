@@ -1,7 +1,7 @@
 //! Another program has put a value of another type under the key of an entry.
 
 use super::db::Db;
-use super::rig::{Rig, find, get, some, told};
+use super::rig::{Rig, find, get, in_time, some};
 use evenkeel::cache::{Invalidated, Tier};
 
 const TYPES: [(&str, &[&str]); 5] = [
@@ -14,7 +14,7 @@ const TYPES: [(&str, &[&str]); 5] = [
 
 #[tokio::test]
 async fn read_replaces_a_foreign_type() {
-    told(async {
+    in_time(async {
         let (rig, db) = (Rig::redis().await, Db::with("a"));
         let (plain, near) = (rig.rows().await, rig.rows_with(|builder| builder.near(100)).await);
         for (command, arguments) in TYPES {
@@ -30,7 +30,7 @@ async fn read_replaces_a_foreign_type() {
 
 #[tokio::test]
 async fn batch_replaces_a_foreign_type() {
-    told(async {
+    in_time(async {
         let (rig, db) = (Rig::redis().await, Db::with("a"));
         let rows = rig.rows().await;
         for (command, arguments) in TYPES {
@@ -44,7 +44,7 @@ async fn batch_replaces_a_foreign_type() {
 
 #[tokio::test]
 async fn invalidation_deletes_a_foreign_type() {
-    told(async {
+    in_time(async {
         let (rig, db) = (Rig::redis().await, Db::with("a"));
         let rows = rig.rows().await;
         for (command, arguments) in TYPES {
@@ -61,7 +61,7 @@ async fn invalidation_deletes_a_foreign_type() {
 
 #[tokio::test]
 async fn write_replaces_a_foreign_type() {
-    told(async {
+    in_time(async {
         let (rig, db) = (Rig::redis().await, Db::with("a"));
         let rows = rig.rows().await;
         for (command, arguments) in TYPES {
@@ -79,8 +79,8 @@ async fn write_replaces_a_foreign_type() {
 
 /// It is put there while a load or a write is under way.
 #[tokio::test]
-async fn foreign_type_during_a_load_or_write_costs_the_fill_only() {
-    told(async {
+async fn foreign_type_during_load_or_write_fails_only_the_fill() {
+    in_time(async {
         let (rig, db) = (Rig::redis().await, Db::with("a"));
         let rows = rig.rows().await;
         for (command, arguments) in TYPES {

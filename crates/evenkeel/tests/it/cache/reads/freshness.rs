@@ -1,4 +1,4 @@
-//! What each freshness gives: which stored value it takes, and which load it joins.
+//! What each freshness guarantees: which stored value it accepts, and which load it joins.
 
 use super::db::{Db, DbError};
 use super::rig::{Rig, Rows, find_as, get, no_answer, reader, row, some};
@@ -10,20 +10,21 @@ const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
 on_both! {
-    a_fresh_read_takes_nothing_that_was_invalidated
-    a_fresh_read_takes_no_load_that_began_before_it
-    a_fresh_read_takes_no_load_that_was_stored_before_it_began
-    fresh_reads_share_a_load_that_is_stored_after_they_began
-    fresh_reads_without_a_store_ask_the_database_each_after_its_own_beginning
-    a_bounded_read_takes_nothing_older_than_its_bound
-    a_reader_elsewhere_sees_the_version_it_was_told_of
-    a_stale_value_is_served_at_once_while_somebody_loads
-    a_stale_value_is_served_only_if_loading_fails
-    a_strong_cache_reads_fresh_where_nothing_else_is_asked
+    fresh_read_rejects_an_invalidated_value
+    fresh_read_does_not_join_an_earlier_load
+    fresh_read_rejects_load_stored_before_the_read
+    fresh_reads_share_a_load_stored_after_they_began
+    fresh_reads_without_store_share_no_earlier_load
+    bounded_read_rejects_values_older_than_its_bound
+    minimum_version_read_returns_no_older_version
+    stale_value_is_served_at_once_during_a_load
+    stale_if_error_serves_stale_only_on_error
+    strong_cache_reads_fresh_by_default
 }
 
-/// The CP mode: an invalidated value is kept for those who bear it, and a read that needs the row as it is now is not among them.
-async fn a_fresh_read_takes_nothing_that_was_invalidated(rig: Rig) {
+/// CP mode: an invalidated value is retained for readers that accept stale values, and a read that needs the current row is
+/// not one of them.
+async fn fresh_read_rejects_an_invalidated_value(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.keep(MINUTE)).await, Db::with("old"));
     get(&rows, &db).await;
     db.write(1, "new");
@@ -33,9 +34,9 @@ async fn a_fresh_read_takes_nothing_that_was_invalidated(rig: Rig) {
     assert_eq!(fresh(&rows, &db).await.tier, Tier::Store);
 }
 
-/// A load reads the old row and pauses; elsewhere somebody writes, and the entry is evicted. The load is told that its entry is
-/// gone, which is no reason for an eventual reader to ask again. A fresh one that joined it would return the old row.
-async fn a_fresh_read_takes_no_load_that_began_before_it(rig: Rig) {
+/// A load reads the old row and pauses; another process writes, and the entry is evicted. The fill finds no entry, which is
+/// no reason for an eventual reader to ask again. A fresh reader that joined the load would return the old row.
+async fn fresh_read_does_not_join_an_earlier_load(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
     let (writing, db) = (rig.rows().await, Db::with("old"));
@@ -43,33 +44,33 @@ async fn a_fresh_read_takes_no_load_that_began_before_it(rig: Rig) {
     load.reached().await;
     writing.write(&1, || write(&db, "new")).await.unwrap();
     rig.evict(1).await;
-    let after = boarded(&gate, &rows, &db).await;
+    let after = joined_reader(&gate, &rows, &db).await;
     load.release();
     assert_eq!(row(before).await, some("old"));
     assert_eq!(text(&after.await.unwrap().unwrap()), some("new"));
 }
 
-/// The store has taken the old row, and its answer is on its way; meanwhile somebody writes elsewhere. Only a value that was
-/// taken after a reader began is known to be the newest for that reader.
-async fn a_fresh_read_takes_no_load_that_was_stored_before_it_began(rig: Rig) {
+/// The store has accepted the old row, and its reply is in flight; meanwhile another process writes. Only a value that was
+/// stored after a reader began is known to be the newest for that reader.
+async fn fresh_read_rejects_load_stored_before_the_read(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
     let (writing, db) = (rig.rows().await, Db::with("old"));
     let (mut fill, before) = (gate.hold(Step::Fill, Side::BeforeAnswer), reader(&rows, &db));
     fill.reached().await;
     writing.write(&1, || write(&db, "new")).await.unwrap();
-    let after = boarded(&gate, &rows, &db).await;
+    let after = joined_reader(&gate, &rows, &db).await;
     fill.release();
     assert_eq!(row(before).await, some("old"));
     assert_eq!(text(&after.await.unwrap().unwrap()), some("new"));
 }
 
-async fn fresh_reads_share_a_load_that_is_stored_after_they_began(rig: Rig) {
+async fn fresh_reads_share_a_load_stored_after_they_began(rig: Rig) {
     let gate = StepGate::default();
     let (rows, db) = (rig.rows_with(|builder| builder.gate(&gate)).await, Db::with("a"));
     let (mut load, before) = (db.hold(), reader(&rows, &db));
     load.reached().await;
-    let (one, other) = (boarded(&gate, &rows, &db).await, boarded(&gate, &rows, &db).await);
+    let (one, other) = (joined_reader(&gate, &rows, &db).await, joined_reader(&gate, &rows, &db).await);
     load.release();
     row(before).await;
     for joined in [one, other] {
@@ -78,9 +79,9 @@ async fn fresh_reads_share_a_load_that_is_stored_after_they_began(rig: Rig) {
     assert_eq!(db.loads(), 1);
 }
 
-/// With the store away a fresh read is as fresh as the primary. It does not take the load of an earlier reader, and those who
-/// came while that one ran share the next.
-async fn fresh_reads_without_a_store_ask_the_database_each_after_its_own_beginning(rig: Rig) {
+/// Without the store a fresh read is as fresh as the primary. It does not join the load of an earlier reader, and the
+/// readers that arrived during that load share the next one.
+async fn fresh_reads_without_store_share_no_earlier_load(rig: Rig) {
     let gate = StepGate::default();
     let (rows, db) = (rig.rows_with(|builder| builder.gate(&gate)).await, Db::with("old"));
     let first = away(&gate, &rows, &db).await;
@@ -97,7 +98,7 @@ async fn fresh_reads_without_a_store_ask_the_database_each_after_its_own_beginni
     assert_eq!(db.loads(), 2);
 }
 
-async fn a_bounded_read_takes_nothing_older_than_its_bound(rig: Rig) {
+async fn bounded_read_rejects_values_older_than_its_bound(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     get(&rows, &db).await;
     db.write(1, "new");
@@ -110,7 +111,7 @@ async fn a_bounded_read_takes_nothing_older_than_its_bound(rig: Rig) {
 }
 
 /// A user writes through one process and reads through another, with the version in a cookie.
-async fn a_reader_elsewhere_sees_the_version_it_was_told_of(rig: Rig) {
+async fn minimum_version_read_returns_no_older_version(rig: Rig) {
     let versioned = || rig.rows_with(|builder| builder.version(|row| row.parse().unwrap()));
     let (reading, db) = (versioned().await, Db::with("7"));
     get(&reading, &db).await;
@@ -128,7 +129,7 @@ async fn a_reader_elsewhere_sees_the_version_it_was_told_of(rig: Rig) {
     assert!(matches!(refused, CacheError::Unsupported(_)), "{refused}");
 }
 
-async fn a_stale_value_is_served_at_once_while_somebody_loads(rig: Rig) {
+async fn stale_value_is_served_at_once_during_a_load(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.keep(MINUTE)).await, Db::with("old"));
     get(&rows, &db).await;
     db.write(1, "new");
@@ -143,7 +144,7 @@ async fn a_stale_value_is_served_at_once_while_somebody_loads(rig: Rig) {
     assert_eq!((text(&found), found.stale), (some("new"), None));
 }
 
-async fn a_stale_value_is_served_only_if_loading_fails(rig: Rig) {
+async fn stale_if_error_serves_stale_only_on_error(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.keep(10 * MINUTE)).await, Db::with("old"));
     let bound = Freshness::StaleIfError(MINUTE);
     get(&rows, &db).await;
@@ -161,7 +162,7 @@ async fn a_stale_value_is_served_only_if_loading_fails(rig: Rig) {
     assert_eq!(text(&find_as(&rows, &db, bound).await.unwrap()), some("new"));
 }
 
-async fn a_strong_cache_reads_fresh_where_nothing_else_is_asked(rig: Rig) {
+async fn strong_cache_reads_fresh_by_default(rig: Rig) {
     let strong = rig.rows_with(|builder| builder.keep(MINUTE).strong()).await;
     let db = Db::with("old");
     get_plain(&strong, &db).await;
@@ -191,12 +192,12 @@ async fn get_plain(rows: &Rows, db: &Db) -> Option<String> {
 type Reader = JoinHandle<Result<Found<String>, CacheError>>;
 
 /// A fresh reader of row 1 that has found nothing and waits for the load that is under way.
-async fn boarded(gate: &StepGate, rows: &Rows, db: &Db) -> Reader {
+async fn joined_reader(gate: &StepGate, rows: &Rows, db: &Db) -> Reader {
     let mut looks = gate.hold(Step::Read, Side::BeforeAnswer);
     let reader = fresh_reader(rows, db);
     looks.reached().await;
     looks.release();
-    // It found its answer before this: all it does is board.
+    // The reader already has its reply: it only has to join the load.
     settle().await;
     reader
 }
@@ -231,7 +232,7 @@ fn fresh_reader(rows: &Rows, db: &Db) -> Reader {
     tokio::spawn(async move { find_as(&rows, &db, Freshness::Fresh).await })
 }
 
-/// Lets every task that can go on do so; all of them run on this thread.
+/// Lets every ready task run; all of them run on this thread.
 async fn settle() {
     for _ in 0..16 {
         tokio::task::yield_now().await;

@@ -1,7 +1,7 @@
 //! User code that misbehaves: codec, loader, batch loader, key, version, weight and the closure of a write each panic, hang, block their
 //! thread, or are dropped. Whatever one read does, its neighbors are served, and the next read of its key is.
 
-use super::rig::{Rig, told};
+use super::rig::{Rig, in_time};
 use crate::blocks::{block, block_again, unblock};
 use evenkeel::cache::{Cache, CacheBuilder, CacheError, CacheKey, Freshness, KeyWriter, Tier};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -16,28 +16,28 @@ macro_rules! on_threads {
         mod memory {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $story() {
-                super::told(super::$story(super::Rig::memory())).await;
+                super::in_time(super::$story(super::Rig::memory())).await;
             })+
         }
 
         mod redis {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $story() {
-                super::told(super::$story(super::Rig::redis().await)).await;
+                super::in_time(super::$story(super::Rig::redis().await)).await;
             })+
         }
     };
 }
 
 on_threads! {
-    codec_that_panics_costs_the_fill_only
-    entry_at_which_decoding_panics_is_loaded_again
-    codec_that_blocks_its_thread_delays_no_neighbor
-    version_and_weight_that_panic_cost_their_value_only
-    loader_that_misbehaves_fails_its_own_key_only
-    batch_loader_that_misbehaves_fails_its_own_batch_only
-    key_that_panics_ends_its_own_call_only
-    write_that_misbehaves_ends_its_own_window_only
+    panicking_codec_fails_only_the_fill
+    entry_that_panics_the_decoder_is_reloaded
+    blocking_codec_does_not_delay_other_keys
+    panicking_version_or_weight_affects_only_its_value
+    misbehaving_loader_fails_only_its_key
+    misbehaving_batch_loader_fails_only_its_batch
+    panicking_key_fails_only_its_call
+    misbehaving_write_closes_only_its_window
 }
 
 /// A value that may panic or block its thread where it is written, and where it is read.
@@ -46,7 +46,7 @@ struct Body(String);
 
 impl Serialize for Body {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        assert_ne!(self.0, "encode panics", "as told");
+        assert_ne!(self.0, "encode panics", "on purpose");
         if self.0 == "encode blocks" {
             block();
         }
@@ -57,7 +57,7 @@ impl Serialize for Body {
 impl<'de> Deserialize<'de> for Body {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        assert_ne!(text, "decode panics", "as told");
+        assert_ne!(text, "decode panics", "on purpose");
         if text == "decode blocks" {
             block();
         }
@@ -72,7 +72,7 @@ async fn bodies(rig: &Rig, change: impl FnOnce(CacheBuilder<str, Body>) -> Cache
     change(builder.store_timeout(Duration::from_secs(10))).build().unwrap()
 }
 
-/// A read whose loader brings the key itself.
+/// A read whose loader returns the key itself.
 async fn find(bodies: &Bodies, key: &str) -> Result<Tier, CacheError> {
     let found = bodies.get_with(key, Freshness::Eventual, |key| {
         let body = Body(key.to_owned());
@@ -92,7 +92,7 @@ async fn neighbors_are_well(bodies: &Bodies) {
     assert!(written.window.is_closed());
 }
 
-async fn codec_that_panics_costs_the_fill_only(rig: Rig) {
+async fn panicking_codec_fails_only_the_fill(rig: Rig) {
     let bodies = bodies(&rig, |builder| builder.near(100)).await;
     for key in ["encode panics", "decode panics"] {
         for _ in 0..3 {
@@ -103,7 +103,7 @@ async fn codec_that_panics_costs_the_fill_only(rig: Rig) {
 }
 
 /// A load, whose fill encodes and reads back, and a hit, which decodes.
-async fn codec_that_blocks_its_thread_delays_no_neighbor(rig: Rig) {
+async fn blocking_codec_does_not_delay_other_keys(rig: Rig) {
     let bodies = bodies(&rig, |builder| builder).await;
     for key in ["encode blocks", "decode blocks"] {
         for wanted in [Tier::Loader, Tier::Store] {
@@ -119,7 +119,7 @@ async fn codec_that_blocks_its_thread_delays_no_neighbor(rig: Rig) {
 }
 
 /// Another program, whose type does not panic, has stored it.
-async fn entry_at_which_decoding_panics_is_loaded_again(rig: Rig) {
+async fn entry_that_panics_the_decoder_is_reloaded(rig: Rig) {
     let texts = rig.process().await.cache::<str, String>("body").ttl(Duration::from_secs(600)).build().unwrap();
     let load = |_: &str| async { Ok::<_, Infallible>(Some("decode panics".to_owned())) };
     texts.get("fine", load).await.unwrap();
@@ -130,13 +130,13 @@ async fn entry_at_which_decoding_panics_is_loaded_again(rig: Rig) {
     assert_eq!(find(&bodies, "fine").await.unwrap(), Tier::Store, "it was replaced");
 }
 
-async fn version_and_weight_that_panic_cost_their_value_only(rig: Rig) {
-    let version = |body: &Body| if body.0 == "version panics" { panic!("as told") } else { 1 };
-    let weight = |body: &Body| if body.0 == "weight panics" { panic!("as told") } else { 1 };
+async fn panicking_version_or_weight_affects_only_its_value(rig: Rig) {
+    let version = |body: &Body| if body.0 == "version panics" { panic!("on purpose") } else { 1 };
+    let weight = |body: &Body| if body.0 == "weight panics" { panic!("on purpose") } else { 1 };
     let bodies = bodies(&rig, |builder| builder.version(version).near_bytes(1 << 20).near_weight(weight)).await;
     let error = find(&bodies, "version panics").await.unwrap_err();
-    assert!(matches!(&error, CacheError::LoaderPanicked(words) if &**words == "as told"), "{error}");
-    let rows = rig.rows_with(|builder| builder.version(|row| if row == "1" { panic!("as told") } else { 1 })).await;
+    assert!(matches!(&error, CacheError::LoaderPanicked(words) if &**words == "on purpose"), "{error}");
+    let rows = rig.rows_with(|builder| builder.version(|row| if row == "1" { panic!("on purpose") } else { 1 })).await;
     let load = |keys: Vec<u64>| async { Ok::<_, Infallible>(keys.into_iter().map(|key| (key, key.to_string()))) };
     let batch = rows.get_many(&[1, 2], load).await.unwrap_err();
     assert_eq!(batch.found.keys().collect::<Vec<_>>(), [&2]);
@@ -149,7 +149,7 @@ async fn version_and_weight_that_panic_cost_their_value_only(rig: Rig) {
 
 async fn load(key: String) -> Result<Option<Body>, Infallible> {
     match key.as_str() {
-        "loader panics" => panic!("as told"),
+        "loader panics" => panic!("on purpose"),
         "loader hangs" => pending().await,
         "loader blocks" => block(),
         _ => {}
@@ -161,26 +161,26 @@ fn reader(bodies: &Bodies, key: &'static str) -> JoinHandle<Result<bool, CacheEr
     let bodies = bodies.clone();
     tokio::spawn(async move {
         let read = bodies.get(key, |key| {
-            assert_ne!(key, "loader panics at once", "as told");
+            assert_ne!(key, "loader panics at once", "on purpose");
             load(key.to_owned())
         });
         Ok(read.await?.is_some())
     })
 }
 
-async fn loader_that_misbehaves_fails_its_own_key_only(rig: Rig) {
+async fn misbehaving_loader_fails_only_its_key(rig: Rig) {
     let bodies = bodies(&rig, |builder| builder.load_timeout(Duration::from_secs(3))).await;
     let (hangs, blocks) = (reader(&bodies, "loader hangs"), reader(&bodies, "loader blocks"));
     let at_once = reader(&bodies, "loader panics at once").await;
     assert!(at_once.unwrap_err().is_panic());
     let panics = reader(&bodies, "loader panics").await.unwrap().unwrap_err();
-    assert!(matches!(&panics, CacheError::LoaderPanicked(words) if &**words == "as told"), "{panics}");
+    assert!(matches!(&panics, CacheError::LoaderPanicked(words) if &**words == "on purpose"), "{panics}");
     neighbors_are_well(&bodies).await;
     unblock();
     assert!(blocks.await.unwrap().unwrap());
     let hung = rig.while_time_passes(hangs).await.unwrap().unwrap_err();
     assert!(matches!(hung, CacheError::LoaderTimedOut { .. }), "{hung}");
-    // The caller goes away, and its load goes on for those who wait; the next reader of any of these keys is served.
+    // The caller is dropped, and its load continues for the waiters; the next reader of any of these keys is served.
     reader(&bodies, "dropped").abort();
     rig.advance(Duration::from_secs(1)).await;
     for key in ["loader hangs", "loader blocks", "loader panics at once", "loader panics", "dropped"] {
@@ -189,20 +189,20 @@ async fn loader_that_misbehaves_fails_its_own_key_only(rig: Rig) {
     }
 }
 
-async fn batch_loader_that_misbehaves_fails_its_own_batch_only(rig: Rig) {
+async fn misbehaving_batch_loader_fails_only_its_batch(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.load_timeout(Duration::from_secs(3))).await;
     let read = |way: &'static str| {
         let rows = rows.clone();
         tokio::spawn(async move {
             let answer = rows.get_many(&[1, 2], |keys| {
-                assert_ne!(way, "panics at once", "as told");
+                assert_ne!(way, "panics at once", "on purpose");
                 async move {
                     match way {
-                        "panics" => panic!("as told"),
+                        "panics" => panic!("on purpose"),
                         "hangs" => pending().await,
                         _ => {}
                     }
-                    // Rows that nobody asked for, and one twice.
+                    // Rows that were not requested, and one twice.
                     let rows = keys.into_iter().chain([1, 77, 78]).map(|key| (key, key.to_string()));
                     Ok::<_, Infallible>(rows.collect::<Vec<_>>())
                 }
@@ -227,12 +227,12 @@ struct Key(&'static str);
 
 impl CacheKey for Key {
     fn write(&self, to: &mut KeyWriter) {
-        assert_ne!(self.0, "key panics", "as told");
+        assert_ne!(self.0, "key panics", "on purpose");
         to.text(self.0);
     }
 }
 
-async fn key_that_panics_ends_its_own_call_only(rig: Rig) {
+async fn panicking_key_fails_only_its_call(rig: Rig) {
     let keyed = rig.process().await.cache::<Key, String>("keyed").ttl(Duration::from_secs(600)).build().unwrap();
     let bad = Key("key panics");
     let one = keyed.clone();
@@ -249,14 +249,14 @@ async fn key_that_panics_ends_its_own_call_only(rig: Rig) {
     assert_eq!(fine.unwrap().as_deref().map(String::as_str), Some("a"));
 }
 
-async fn write_that_misbehaves_ends_its_own_window_only(rig: Rig) {
+async fn misbehaving_write_closes_only_its_window(rig: Rig) {
     let bodies = bodies(&rig, |builder| builder).await;
     let write = |key: &'static str| {
         let bodies = bodies.clone();
         tokio::spawn(async move {
             let written = bodies.write(key, || async move {
                 match key {
-                    "write panics" => panic!("as told"),
+                    "write panics" => panic!("on purpose"),
                     "write hangs" => pending().await,
                     _ => {}
                 }

@@ -1,9 +1,10 @@
-//! When a reader may take another reader's load: never, if an invalidation that was acknowledged before the reader began may be
-//! missing in it. In each story a load has read the old row; another process writes, and its invalidation is acknowledged; two
-//! readers (one of them a batch) begin after that and join the load; and the fill tells nothing about the reader's own time.
+//! When a reader may accept another reader's load: never, if the load may miss an invalidation that was acknowledged before
+//! the reader began. In each story a load has read the old row; another process writes, and its invalidation is
+//! acknowledged; two readers (one of them a batch) begin after that and join the load; and the fill proves nothing about the
+//! reader's own time.
 
 use super::db::Db;
-use super::rig::{Rig, Rows, get, reader, row, some, told};
+use super::rig::{Rig, Rows, get, in_time, reader, row, some};
 use evenkeel::cache::{Freshness, Invalidated, Side, Source, Step, StepGate};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,11 +12,11 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 on_both! {
-    reader_after_invalidation_refuses_load_past_the_store
-    reader_after_invalidation_refuses_load_whose_fill_is_dropped
-    readers_refused_once_share_the_next_load
+    read_after_invalidation_rejects_load_past_the_store
+    read_after_invalidation_rejects_load_with_dropped_fill
+    readers_that_rejected_a_load_share_the_next
     at_most_two_loads_of_a_key_run_in_a_process
-    reader_refused_by_a_replica_load_reads_the_primary
+    reader_that_rejects_replica_load_reads_the_primary
 }
 
 /// The load of one process, with the old row in its hand.
@@ -60,7 +61,7 @@ async fn start(read: impl Future<Output = Option<String>> + Send + 'static) -> R
     reader
 }
 
-/// Lets every task that can go on do so; all of them run on this thread.
+/// Lets every ready task run; all of them run on this thread.
 async fn settle() {
     for _ in 0..16 {
         tokio::task::yield_now().await;
@@ -73,7 +74,7 @@ async fn see_the_new_row(readers: [Reader; 2]) {
     }
 }
 
-async fn reader_after_invalidation_refuses_load_past_the_store(rig: Rig) {
+async fn read_after_invalidation_rejects_load_past_the_store(rig: Rig) {
     let scene = Scene::new(&rig).await;
     scene.rows.bypass_reads(true);
     let (mut load, before) = (scene.db.hold(), reader(&scene.rows, &scene.db));
@@ -96,7 +97,7 @@ enum Between {
     NextEpoch,
 }
 
-async fn reader_after_invalidation_refuses_load_whose_fill_is_dropped(rig: Rig) {
+async fn read_after_invalidation_rejects_load_with_dropped_fill(rig: Rig) {
     use Between::*;
     for between in [OverBudget, TooLarge, FillsBypassed, OtherSchema, Deleted, NextEpoch] {
         rig.evict(1).await;
@@ -127,11 +128,11 @@ async fn reader_after_invalidation_refuses_load_whose_fill_is_dropped(rig: Rig) 
     }
 }
 
-/// On a server that nobody else uses.
+/// On a server of its own.
 #[tokio::test]
-async fn reader_after_invalidation_refuses_load_across_flush_and_kill() {
+async fn read_after_invalidation_rejects_load_across_flush() {
     for words in [&["FLUSHALL"][..], &["CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES"]] {
-        told(async {
+        in_time(async {
             let rig = Rig::own_redis().await;
             let scene = Scene::new(&rig).await;
             let (mut load, before) = (scene.db.hold(), reader(&scene.rows, &scene.db));
@@ -147,8 +148,8 @@ async fn reader_after_invalidation_refuses_load_across_flush_and_kill() {
     }
 }
 
-/// However often the key is invalidated: the load after the first one began after all who were refused.
-async fn readers_refused_once_share_the_next_load(rig: Rig) {
+/// However often the key is invalidated: the load after the first one began after all rejected readers.
+async fn readers_that_rejected_a_load_share_the_next(rig: Rig) {
     let scene = Scene::new(&rig).await;
     scene.rows.bypass_reads(true);
     let (mut first, _before) = (scene.db.hold(), reader(&scene.rows, &scene.db));
@@ -166,7 +167,8 @@ async fn readers_refused_once_share_the_next_load(rig: Rig) {
     assert_eq!(scene.db.loads(), 2);
 }
 
-/// An invalidation lets nobody join the loads under way; however often that happens, no third load of the key is begun.
+/// After an invalidation no reader joins the loads in progress; however often that happens, no third load of the key is
+/// begun.
 async fn at_most_two_loads_of_a_key_run_in_a_process(rig: Rig) {
     let scene = Scene::new(&rig).await;
     let held: Vec<_> = (0..2).map(|_| scene.db.hold()).collect();
@@ -193,8 +195,8 @@ async fn at_most_two_loads_of_a_key_run_in_a_process(rig: Rig) {
     assert_eq!(scene.db.peak(), 2);
 }
 
-/// Without the store a load reads a replica, and that proves nothing to anybody but its own reader.
-async fn reader_refused_by_a_replica_load_reads_the_primary(rig: Rig) {
+/// Without the store a load reads a replica, and that proves freshness to its own reader only.
+async fn reader_that_rejects_replica_load_reads_the_primary(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate).reads_replicas(Duration::from_secs(5))).await;
     let (db, from_primary) = (Db::with("old"), Arc::new(AtomicUsize::new(0)));

@@ -1,6 +1,6 @@
 //! Values of megabytes next to small ones, on one keel.
 
-use super::rig::told;
+use super::rig::in_time;
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, CacheBuilder, Freshness, Tier};
 use std::convert::Infallible;
@@ -16,16 +16,16 @@ const SIZES: [usize; 4] = [MIB, 2 * MIB, 8 * MIB, 20 * MIB];
 const COPIES_MAX: u64 = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn large_values_come_back_while_small_ones_are_read_in_memory() {
-    told(large_and_small(Keel::memory_with(256 * MIB))).await;
+async fn large_values_do_not_block_small_reads_in_memory() {
+    in_time(large_and_small(Keel::memory_with(256 * MIB))).await;
 }
 
 /// The clock is the real one: deadlines that a large answer would break, break.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn large_values_come_back_while_small_ones_are_read_on_redis() {
+async fn large_values_do_not_block_small_reads_on_redis() {
     let server = redis().await.unwrap();
     let keel = Keel::connect(&format!("{}?prefix={}", server.url, server.prefix)).await.unwrap();
-    told(large_and_small(keel.clone())).await;
+    in_time(large_and_small(keel.clone())).await;
     let link = keel.link().unwrap();
     assert_eq!(link.epoch().unwrap().number(), 1, "the connections have lasted");
 }

@@ -1,4 +1,4 @@
-//! How many loads run at once, and who is turned away.
+//! How many loads run at once, and which readers are rejected.
 
 use super::db::Db;
 use super::rig::{Rig, Rows, find, some};
@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 on_both! {
-    no_more_loads_run_at_once_than_allowed
-    a_reader_whose_turn_does_not_come_is_turned_away
-    a_refresh_does_not_wait_for_a_turn
+    concurrent_loads_never_exceed_loads_max
+    reader_without_a_load_permit_is_rejected
+    refresh_does_not_wait_for_a_load_permit
 }
 
 type Reader = JoinHandle<Result<Option<Arc<String>>, CacheError>>;
@@ -22,7 +22,7 @@ fn reader_of(rows: &Rows, db: &Db, key: u64) -> Reader {
 }
 
 /// A flushed cache asks the database for every key at once.
-async fn no_more_loads_run_at_once_than_allowed(rig: Rig) {
+async fn concurrent_loads_never_exceed_loads_max(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.loads_max(4)).await, Db::new());
     let held: Vec<_> = (0..12).map(|_| db.hold()).collect();
     let readers: Vec<Reader> = (0..12).map(|key| reader_of(&rows, &db, key)).collect();
@@ -37,7 +37,7 @@ async fn no_more_loads_run_at_once_than_allowed(rig: Rig) {
     assert_eq!((db.loads(), db.peak()), (12, 4));
 }
 
-async fn a_reader_whose_turn_does_not_come_is_turned_away(rig: Rig) {
+async fn reader_without_a_load_permit_is_rejected(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.loads_max(1).wait_max(Duration::from_secs(1))).await;
     let db = Db::new();
     let mut load = db.hold();
@@ -52,8 +52,8 @@ async fn a_reader_whose_turn_does_not_come_is_turned_away(rig: Rig) {
     first.await.unwrap().unwrap();
 }
 
-/// A database that is busy with readers who wait is not asked for those who do not.
-async fn a_refresh_does_not_wait_for_a_turn(rig: Rig) {
+/// A refresh does not compete with waiting readers for a busy database.
+async fn refresh_does_not_wait_for_a_load_permit(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.loads_max(1)).await;
     let db = Db::with("a");
     super::rig::get(&rows, &db).await;

@@ -8,17 +8,18 @@ use std::time::Duration;
 const MINUTE: Duration = Duration::from_secs(60);
 
 on_both! {
-    a_value_ends_with_its_ttl_however_often_it_is_read
-    absence_ends_with_its_own_ttl
-    a_ttl_below_a_second_is_what_it_says
-    a_ttl_counts_from_before_the_load
-    a_purged_value_is_never_served_again
-    an_invalidated_value_is_not_served_unless_kept
-    a_kept_value_is_not_renewed_by_loads_that_fail
+    reads_do_not_extend_the_ttl
+    absence_expires_after_its_own_ttl
+    ttl_below_a_second_is_exact
+    ttl_counts_from_before_the_load
+    purged_value_is_never_served_again
+    invalidated_value_is_served_only_if_retained
+    failed_loads_do_not_extend_a_retained_value
 }
 
-/// A value that lives on by being read never ends on the hottest keys, and a lost invalidation there lasts for ever.
-async fn a_value_ends_with_its_ttl_however_often_it_is_read(rig: Rig) {
+/// If reads extended a value's ttl, it would never end on the hottest keys, and a lost invalidation there would last
+/// forever.
+async fn reads_do_not_extend_the_ttl(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.refresh_window(Duration::ZERO)).await;
     let db = Db::with("a");
     get(&rows, &db).await;
@@ -31,7 +32,7 @@ async fn a_value_ends_with_its_ttl_however_often_it_is_read(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("b"));
 }
 
-async fn absence_ends_with_its_own_ttl(rig: Rig) {
+async fn absence_expires_after_its_own_ttl(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.absent_ttl(MINUTE).refresh_window(Duration::ZERO)).await;
     let db = Db::new();
     assert_eq!(get(&rows, &db).await, None);
@@ -43,7 +44,7 @@ async fn absence_ends_with_its_own_ttl(rig: Rig) {
 }
 
 /// H6: whole seconds, or a ttl that jitter takes below zero, made a cache that silently never caches.
-async fn a_ttl_below_a_second_is_what_it_says(rig: Rig) {
+async fn ttl_below_a_second_is_exact(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.ttl(Duration::from_millis(400)).refresh_window(Duration::ZERO)).await;
     let db = Db::with("a");
     get(&rows, &db).await;
@@ -53,7 +54,7 @@ async fn a_ttl_below_a_second_is_what_it_says(rig: Rig) {
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Loader);
 }
 
-async fn a_ttl_counts_from_before_the_load(rig: Rig) {
+async fn ttl_counts_from_before_the_load(rig: Rig) {
     let rows = rig
         .rows_with(|builder| builder.load_budget(MINUTE).load_timeout(2 * MINUTE).refresh_window(Duration::ZERO))
         .await;
@@ -69,7 +70,7 @@ async fn a_ttl_counts_from_before_the_load(rig: Rig) {
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Loader);
 }
 
-async fn an_invalidated_value_is_not_served_unless_kept(rig: Rig) {
+async fn invalidated_value_is_served_only_if_retained(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     get(&rows, &db).await;
     db.write(1, "b");
@@ -78,7 +79,7 @@ async fn an_invalidated_value_is_not_served_unless_kept(rig: Rig) {
 }
 
 /// H20: a fail-safe that serves what was to be seen no more (a revoked permission) is none.
-async fn a_purged_value_is_never_served_again(rig: Rig) {
+async fn purged_value_is_never_served_again(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.keep(MINUTE)).await;
     let db = Db::with("a");
     get(&rows, &db).await;
@@ -90,7 +91,7 @@ async fn a_purged_value_is_never_served_again(rig: Rig) {
 }
 
 /// H10: a failed load that prolongs the stale value makes it immortal while the database is down.
-async fn a_kept_value_is_not_renewed_by_loads_that_fail(rig: Rig) {
+async fn failed_loads_do_not_extend_a_retained_value(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.keep(MINUTE)).await;
     let db = Db::with("a");
     get(&rows, &db).await;

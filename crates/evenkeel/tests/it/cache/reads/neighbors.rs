@@ -1,4 +1,5 @@
-//! Another program uses the cache's name with other settings: each works on, and what costs loads is told.
+//! Another program uses the cache's name with other settings: each continues to work, and a mismatch that costs loads is
+//! logged.
 
 use super::db::Db;
 use super::rig::{Rig, find, get, some};
@@ -9,8 +10,8 @@ use std::time::Duration;
 
 on_both! {
     programs_with_different_lifetimes_share_their_entries
-    program_with_another_codec_is_told_once_a_minute
-    program_with_another_near_cache_hears_of_changes
+    entry_of_another_codec_is_logged_once_a_minute
+    near_cache_is_notified_by_a_program_without_one
 }
 
 async fn programs_with_different_lifetimes_share_their_entries(rig: Rig) {
@@ -19,7 +20,7 @@ async fn programs_with_different_lifetimes_share_their_entries(rig: Rig) {
     assert_eq!(get(&short, &db).await, some("a"));
     assert_eq!(find(&long, &db).await.unwrap().tier, Tier::Store);
     rig.advance(Duration::from_secs(6)).await;
-    assert_eq!(find(&long, &db).await.unwrap().tier, Tier::Loader, "whoever stores a value says how long it lives");
+    assert_eq!(find(&long, &db).await.unwrap().tier, Tier::Loader, "the program that stores a value sets its ttl");
     rig.advance(Duration::from_secs(6)).await;
     assert_eq!(find(&short, &db).await.unwrap().tier, Tier::Store);
     db.write(1, "b");
@@ -37,7 +38,7 @@ async fn programs_with_different_lifetimes_share_their_entries(rig: Rig) {
     assert_eq!(get(&short, &db).await, some("c"), "without `keep` the old value is gone for all");
 }
 
-async fn program_with_another_codec_is_told_once_a_minute(rig: Rig) {
+async fn entry_of_another_codec_is_logged_once_a_minute(rig: Rig) {
     let (json, db) = (rig.rows().await, Db::with("a"));
     let packed = rig.process().await.cache("row").ttl(Duration::from_secs(600)).codec(MessagePack).build().unwrap();
     assert_eq!(get(&json, &db).await, some("a"));
@@ -52,7 +53,7 @@ async fn program_with_another_codec_is_told_once_a_minute(rig: Rig) {
     assert_eq!(get(&json, &db).await, some("b"), "an invalidation holds for all of them");
 }
 
-async fn program_with_another_near_cache_hears_of_changes(rig: Rig) {
+async fn near_cache_is_notified_by_a_program_without_one(rig: Rig) {
     let (plain, db) = (rig.rows().await, Db::with("a"));
     let near = rig.rows_with(|builder| builder.near(10).near_bytes(1 << 20)).await;
     for tier in [Tier::Loader, Tier::Store, Tier::Near] {

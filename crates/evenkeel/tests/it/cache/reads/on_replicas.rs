@@ -6,9 +6,9 @@ use evenkeel::cache::{Cache, CacheError, Freshness, WhileWriting, WriteError};
 use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
 
-/// A failover promotes a replica that has never heard of the window: a reader there loads the row as it was before the commit.
+/// A failover promotes a replica that does not have the window: a reader there loads the row as it was before the commit.
 #[tokio::test]
-async fn nothing_is_written_before_enough_replicas_have_the_window() {
+async fn write_waits_until_replicas_confirm_the_window() {
     let primary = Redis::start(RedisOptions::new()).await.unwrap();
     let _replica = Redis::start(RedisOptions::new().replica_of(primary.port())).await.unwrap();
     let db = Db::with("old");
@@ -23,12 +23,12 @@ async fn nothing_is_written_before_enough_replicas_have_the_window() {
     assert!(matches!(error, CacheError::WindowNotReplicated { wanted: 2, confirmed: 1 }), "{error}");
     assert!(error.is_retryable());
     let found = rows.get_with(&1, Freshness::Fresh, |key| db.find(*key)).await.unwrap();
-    assert_eq!(found.value.as_deref().map(String::as_str), Some("new"), "nobody wrote, and nobody waits for a window");
+    assert_eq!(found.value.as_deref().map(String::as_str), Some("new"), "nothing was written, and no window is open");
 }
 
 /// The embedded store has no replicas to wait for.
 #[tokio::test]
-async fn the_embedded_store_refuses_to_wait_for_replicas() {
+async fn embedded_store_rejects_replicated_windows() {
     let rows = Keel::memory().cache::<u64, String>("row").ttl(Duration::from_secs(600));
     let error = rows.windows_on_replicas(1, Duration::from_secs(1)).build().unwrap_err().to_string();
     assert!(error.contains("has no replicas"), "{error}");

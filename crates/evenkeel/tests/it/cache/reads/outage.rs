@@ -57,7 +57,7 @@ async fn all_are_served_within_the_bound(rows: &Rows) {
 }
 
 #[tokio::test]
-async fn a_killed_redis_costs_loads_within_the_bound_and_comes_back() {
+async fn killed_redis_costs_at_most_loads_max_until_restart() {
     let (mut redis, keel, rows) = fleet().await;
     let db = Db::with("a");
     get(&rows, &db).await;
@@ -72,13 +72,13 @@ async fn a_killed_redis_costs_loads_within_the_bound_and_comes_back() {
 }
 
 #[tokio::test]
-async fn a_silent_redis_costs_loads_within_the_bound_and_comes_back() {
+async fn silent_redis_costs_at_most_loads_max_until_resumed() {
     let (mut redis, keel, rows) = fleet().await;
     let db = Db::with("a");
     get(&rows, &db).await;
     let before = epoch(&keel);
     redis.pause().unwrap();
-    assert_eq!(get(&rows, &db).await, some("a"), "after the response time-out");
+    assert_eq!(get(&rows, &db).await, some("a"), "after the response timeout");
     until(&keel, "the silence is noticed", |state| !state.is_up()).await;
     all_are_served_within_the_bound(&rows).await;
     redis.resume().unwrap();
@@ -87,7 +87,7 @@ async fn a_silent_redis_costs_loads_within_the_bound_and_comes_back() {
 }
 
 #[tokio::test]
-async fn a_flushed_redis_costs_loads_within_the_bound() {
+async fn flushed_redis_costs_at_most_loads_max() {
     let (redis, _keel, rows) = fleet().await;
     let db = Db::with("a");
     get(&rows, &db).await;
@@ -98,7 +98,7 @@ async fn a_flushed_redis_costs_loads_within_the_bound() {
 }
 
 #[tokio::test]
-async fn a_redis_that_became_a_replica_costs_loads_within_the_bound_until_it_is_none() {
+async fn demoted_redis_costs_at_most_loads_max() {
     let (redis, keel, rows) = fleet().await;
     let db = Db::with("a");
     get(&rows, &db).await;
@@ -111,13 +111,13 @@ async fn a_redis_that_became_a_replica_costs_loads_within_the_bound_until_it_is_
     all_are_served_within_the_bound(&rows).await;
     redis.command::<()>(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
     until_up_again(&keel, before).await;
-    assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Loader, "the invalidation was driven");
+    assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Loader, "the invalidation was replayed");
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
 }
 
-/// C7 and C8: a write made while Redis is away commits; nobody is served the older value once Redis is back.
+/// C7 and C8: a write made while Redis is away commits; no reader is served the older value once Redis is back.
 #[tokio::test]
-async fn an_invalidation_that_redis_did_not_hear_is_driven_before_hits_are_served() {
+async fn unsent_invalidation_is_replayed_before_hits() {
     let (mut redis, keel, rows) = fleet().await;
     let db = Db::with("old");
     get(&rows, &db).await;
@@ -137,9 +137,9 @@ async fn an_invalidation_that_redis_did_not_hear_is_driven_before_hits_are_serve
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store, "and it is a hit again");
 }
 
-/// C8: a Redis that is restarted from a snapshot resurrects what was invalidated since. Nobody else would tell it.
+/// C8: a Redis that is restarted from a snapshot restores values that were invalidated since. No notification reports that.
 #[tokio::test]
-async fn an_invalidation_that_redis_forgot_is_driven_again_before_hits_are_served() {
+async fn lost_invalidation_is_replayed_before_hits() {
     let (mut redis, keel, rows) = fleet().await;
     let db = Db::with("old");
     get(&rows, &db).await;
@@ -156,7 +156,7 @@ async fn an_invalidation_that_redis_forgot_is_driven_again_before_hits_are_serve
 
 /// The permission of a lease ends with the connection it came by: what came after may not be what was before.
 #[tokio::test]
-async fn a_load_under_which_the_connection_broke_is_returned_and_not_stored() {
+async fn load_across_lost_connection_is_not_stored() {
     let (redis, keel, rows) = fleet().await;
     let db = Db::with("a");
     let before = epoch(&keel);
@@ -169,9 +169,9 @@ async fn a_load_under_which_the_connection_broke_is_returned_and_not_stored() {
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Loader);
 }
 
-/// An epoch that is otherwise well must not be kept from everybody by one key whose invalidation the server refuses.
+/// One key whose invalidation the server rejects must not keep a healthy epoch from all other callers.
 #[tokio::test]
-async fn an_invalidation_that_redis_refuses_keeps_nobody_else_away() {
+async fn rejected_invalidation_does_not_block_other_keys() {
     let (redis, keel, rows) = fleet().await;
     let db = Db::with("old");
     get(&rows, &db).await;
@@ -190,9 +190,9 @@ async fn an_invalidation_that_redis_refuses_keeps_nobody_else_away() {
     assert_eq!(get(&rows, &db).await, some("new"), "this key alone is read past Redis");
 }
 
-/// Before, a reader of a silent Redis waited for all of the link's time-out, and so did the next one.
+/// Before, a reader of a silent Redis waited for all of the link's timeout, and so did the next one.
 #[tokio::test]
-async fn a_reader_of_a_silent_redis_does_not_wait_for_the_links_time_out() {
+async fn read_of_silent_redis_ends_after_store_timeout() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
     let url = format!("{}?response_timeout_ms=600000&heartbeat_ms=600000", redis.url());
     let keel = Keel::connect(&url).await.unwrap();
@@ -221,7 +221,7 @@ async fn until_stored(rows: &Rows, db: &Db) {
 
 /// What failed on one connection says nothing about the next: hits are hits again as soon as the link is back.
 #[tokio::test]
-async fn a_new_connection_closes_the_breaker() {
+async fn new_connection_closes_the_breaker() {
     let (mut redis, keel, _) = fleet().await;
     let hour = Duration::from_secs(3_600);
     let rows: Rows = keel.cache("other").ttl(hour).breaker(1, hour).build().unwrap();

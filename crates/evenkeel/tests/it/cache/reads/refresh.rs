@@ -1,4 +1,4 @@
-//! C5, and stale values after an invalidation: one reader loads in the background, and nobody waits.
+//! C5, and stale values after an invalidation: one reader loads in the background, and none waits.
 
 use super::db::{Db, DbError};
 use super::rig::{Rig, find, get, reader, row, some};
@@ -8,15 +8,15 @@ use std::time::Duration;
 const MINUTE: Duration = Duration::from_secs(60);
 
 on_both! {
-    a_value_due_for_refresh_is_served_while_one_reader_loads
-    a_key_that_is_read_all_the_time_never_goes_missing
-    a_refresh_that_fails_keeps_the_value_until_its_end
-    a_kept_value_is_served_while_one_reader_loads
-    a_reader_of_a_purged_key_waits_for_a_load_in_the_background
+    value_due_for_refresh_is_served_during_its_load
+    key_read_all_the_time_never_expires
+    failed_refresh_keeps_the_value_until_its_expiry
+    retained_value_is_served_while_one_reader_loads
+    reader_of_purged_key_waits_for_the_background_load
     refresh_ahead_can_be_turned_off
 }
 
-async fn a_value_due_for_refresh_is_served_while_one_reader_loads(rig: Rig) {
+async fn value_due_for_refresh_is_served_during_its_load(rig: Rig) {
     let (one, other, db) = (rig.rows().await, rig.rows().await, Db::with("a"));
     get(&one, &db).await;
     rig.advance(10 * MINUTE - Duration::from_secs(2)).await;
@@ -38,7 +38,7 @@ async fn a_value_due_for_refresh_is_served_while_one_reader_loads(rig: Rig) {
 }
 
 /// A miss at expiry makes every reader of a hot key wait, once per ttl.
-async fn a_key_that_is_read_all_the_time_never_goes_missing(rig: Rig) {
+async fn key_read_all_the_time_never_expires(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.ttl(Duration::from_secs(30)).spread(0.1)).await;
     let db = Db::with("a");
     get(&rows, &db).await;
@@ -50,7 +50,7 @@ async fn a_key_that_is_read_all_the_time_never_goes_missing(rig: Rig) {
     assert!((6..=8).contains(&db.loads()), "{} loads in 200 s", db.loads());
 }
 
-async fn a_refresh_that_fails_keeps_the_value_until_its_end(rig: Rig) {
+async fn failed_refresh_keeps_the_value_until_its_expiry(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     get(&rows, &db).await;
     db.fail(Some(DbError("away")));
@@ -65,7 +65,7 @@ async fn a_refresh_that_fails_keeps_the_value_until_its_end(rig: Rig) {
 }
 
 /// R3: after an invalidation of a hot key every reader blocks on one load, though the old value would do for a moment.
-async fn a_kept_value_is_served_while_one_reader_loads(rig: Rig) {
+async fn retained_value_is_served_while_one_reader_loads(rig: Rig) {
     let one = rig.rows_with(|builder| builder.keep(MINUTE)).await;
     let (other, db) = (rig.rows().await, Db::with("a"));
     get(&one, &db).await;
@@ -86,8 +86,8 @@ async fn a_kept_value_is_served_while_one_reader_loads(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
-/// A load ahead of need may give up; a reader in need that waits for it must then load for itself.
-async fn a_reader_of_a_purged_key_waits_for_a_load_in_the_background(rig: Rig) {
+/// A refresh may give up; a reader that waits for it must then load for itself.
+async fn reader_of_purged_key_waits_for_the_background_load(rig: Rig) {
     let one = rig.rows_with(|builder| builder.keep(MINUTE)).await;
     let (other, db) = (rig.rows().await, Db::with("a"));
     get(&one, &db).await;

@@ -1,4 +1,4 @@
-//! R2: what is not stored is told, though not to the reader, who has its value.
+//! R2: a rejected fill is reported, though not to the reader, which has its value.
 
 use super::db::Db;
 use super::rig::{Rig, Rows, reader, row, some};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 on_both! {
-    a_refused_fill_is_counted_by_its_reason
+    rejected_fill_is_counted_by_reason
     load_over_its_budget_is_logged_once
 }
 
@@ -64,8 +64,8 @@ async fn load_with(rows: &Rows, meanwhile: impl AsyncFnOnce()) {
     rows.until_idle().await;
 }
 
-/// A cache whose values are refused at every load, for a reason that nobody is told, looks like one that is never hit.
-async fn a_refused_fill_is_counted_by_its_reason(rig: Rig) {
+/// A cache whose values are rejected at every load, without a report of the reason, looks like one that is never hit.
+async fn rejected_fill_is_counted_by_reason(rig: Rig) {
     let refusals = Refusals::default();
     let _local = metrics::set_default_local_recorder(&refusals);
     let gate = StepGate::default();

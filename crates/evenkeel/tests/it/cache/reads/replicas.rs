@@ -1,4 +1,4 @@
-//! Caches whose loaders read replicas: who is told to read the primary, and when.
+//! Caches whose loaders read replicas: which loads must read the primary, and when.
 
 use super::db::{Db, DbError};
 use super::rig::{Rig, Rows};
@@ -9,13 +9,13 @@ use std::time::Duration;
 const LAG: Duration = Duration::from_secs(5);
 
 on_both! {
-    a_loader_is_told_when_it_must_read_the_primary
-    a_replica_that_has_not_followed_is_not_asked
-    one_key_of_a_batch_takes_the_others_to_the_primary
+    loader_context_requires_the_primary_after_a_write
+    lagging_replica_is_not_read
+    one_key_of_a_batch_sends_the_batch_to_the_primary
 }
 
 /// An entry created anew has forgotten which versions there were: a replica's answer could be older than what was served before.
-async fn a_loader_is_told_when_it_must_read_the_primary(rig: Rig) {
+async fn loader_context_requires_the_primary_after_a_write(rig: Rig) {
     let (rows, replicas) = (rows(&rig).await, Replicas::of("7"));
     assert_eq!(replicas.read(&rows, Freshness::Eventual).await, ("7".to_owned(), Some(Source::Primary)));
     replicas.write("8", true);
@@ -28,7 +28,7 @@ async fn a_loader_is_told_when_it_must_read_the_primary(rig: Rig) {
 }
 
 /// The write is on the primary and not on the replica yet, and the old row would be stored after the invalidation.
-async fn a_replica_that_has_not_followed_is_not_asked(rig: Rig) {
+async fn lagging_replica_is_not_read(rig: Rig) {
     let (rows, replicas) = (rows(&rig).await, Replicas::of("7"));
     replicas.read(&rows, Freshness::Eventual).await;
     replicas.write("8", false);
@@ -46,7 +46,7 @@ async fn a_replica_that_has_not_followed_is_not_asked(rig: Rig) {
     assert_eq!(replicas.read(&rows, Freshness::Eventual).await, ("9".to_owned(), None), "only that was stored");
 }
 
-async fn one_key_of_a_batch_takes_the_others_to_the_primary(rig: Rig) {
+async fn one_key_of_a_batch_sends_the_batch_to_the_primary(rig: Rig) {
     let (rows, db) = (rows(&rig).await, Db::with("7"));
     db.write(2, "3");
     let asked = Mutex::new(Vec::new());
@@ -94,7 +94,7 @@ impl Replicas {
         state.replica = state.primary.clone();
     }
 
-    /// What a reader gets, and where its load was told to read.
+    /// What a reader gets, and which server its load was told to read.
     async fn read(&self, rows: &Rows, freshness: Freshness) -> (String, Option<Source>) {
         self.0.lock().unwrap().asked = None;
         let replicas = self.clone();

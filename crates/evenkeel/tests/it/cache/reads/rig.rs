@@ -1,6 +1,7 @@
 //! A fleet on one store, with its time in the test's hand.
 
 use super::db::Db;
+pub(super) use crate::in_time;
 use evenkeel::cache::{Cache, CacheBuilder, CacheError, Found, Freshness};
 use evenkeel::clock::TestClock;
 use evenkeel::link::{LinkError, LinkOptions};
@@ -56,7 +57,7 @@ impl Rig {
         }
     }
 
-    /// The cache `row` with a ttl of 10 minutes, in a process of its own.
+    /// The cache `row` with a ttl of 10 minutes, in its own process.
     pub(super) async fn rows(&self) -> Rows {
         self.rows_with(|builder| builder).await
     }
@@ -74,7 +75,7 @@ impl Rig {
 
     /// Lets time pass, for the store and all processes.
     pub(super) async fn advance(&self, span: Duration) {
-        // The store first: nobody is woken to ask a store that does not know yet.
+        // The store first: a process must not wake to ask a store whose clock has not advanced yet.
         self.set_time(self.now_ms() + u64::try_from(span.as_millis()).unwrap()).await;
         self.clock.advance(span);
     }
@@ -83,7 +84,7 @@ impl Rig {
         self.clock.clock().unix_ms()
     }
 
-    /// Lets time pass in small steps until `future` is ready: for those who wait on timers.
+    /// Advances time in small steps until `future` is ready: for futures that wait on timers.
     pub(super) async fn while_time_passes<F: Future>(&self, future: F) -> F::Output {
         let mut future = std::pin::pin!(future);
         loop {
@@ -122,7 +123,7 @@ impl Rig {
         self.command(redis::cmd(words[0]).arg(&words[1..])).await;
     }
 
-    /// Where row `key` lies in the store.
+    /// The key of row `key` in the store.
     fn entry(&self, key: u64) -> Vec<u8> {
         let prefix = match &self.store {
             Store::Memory(_) => "evenkeel",
@@ -143,12 +144,6 @@ impl Rig {
             hand.link().unwrap().command(b"", cmd).await.unwrap();
         }
     }
-}
-
-/// A story that waits for what never happens fails, and says so.
-pub(super) async fn told(story: impl Future<Output = ()>) {
-    let patience = Duration::from_secs(20);
-    assert!(tokio::time::timeout(patience, story).await.is_ok(), "the story stands still");
 }
 
 fn builder(clock: &TestClock) -> KeelBuilder {
@@ -176,7 +171,7 @@ pub(super) async fn get(rows: &Rows, db: &Db) -> Option<String> {
     find(rows, db).await.unwrap().value.map(|row| String::clone(&row))
 }
 
-/// A reader of row 1 in a task of its own.
+/// A reader of row 1 in its own task.
 pub(super) fn reader(rows: &Rows, db: &Db) -> JoinHandle<Result<Option<Arc<String>>, CacheError>> {
     let (rows, db) = (rows.clone(), db.clone());
     tokio::spawn(async move { rows.get(&1, |key| db.find(*key)).await })

@@ -8,11 +8,11 @@ use std::time::Duration;
 const HOUR: Duration = Duration::from_secs(3_600);
 
 on_both! {
-    stale_if_error_is_served_stale_after_the_soft_time_out
+    stale_if_error_serves_stale_after_the_soft_timeout
 }
 
-/// A load that is slow is no error, but the cache was told not to wait for it.
-async fn stale_if_error_is_served_stale_after_the_soft_time_out(rig: Rig) {
+/// A slow load is no error, but the cache is configured not to wait for it.
+async fn stale_if_error_serves_stale_after_the_soft_timeout(rig: Rig) {
     let soft = Duration::from_millis(100);
     let rows = rig.rows_with(|builder| builder.fail_safe(HOUR).load_soft_timeout(soft)).await;
     let db = Db::with("a");

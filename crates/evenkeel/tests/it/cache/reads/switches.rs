@@ -6,14 +6,14 @@ use evenkeel::cache::Tier;
 use std::time::Duration;
 
 on_both! {
-    with_reads_bypassed_nothing_comes_from_the_store
-    with_reads_bypassed_no_more_loads_run_at_once_than_allowed
-    invalidations_go_on_while_reads_are_bypassed
-    with_fills_bypassed_nothing_is_stored
-    a_load_under_which_fills_are_bypassed_is_not_stored
+    bypassed_reads_do_not_use_the_store
+    bypassed_reads_keep_loads_within_loads_max
+    bypassed_reads_do_not_stop_invalidations
+    bypassed_fills_store_nothing
+    load_is_not_stored_once_fills_are_bypassed
 }
 
-async fn with_reads_bypassed_nothing_comes_from_the_store(rig: Rig) {
+async fn bypassed_reads_do_not_use_the_store(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     get(&rows, &db).await;
     rows.bypass_reads(true);
@@ -25,10 +25,10 @@ async fn with_reads_bypassed_nothing_comes_from_the_store(rig: Rig) {
     assert_eq!(db.loads(), 3);
     rows.bypass_reads(false);
     let found = find(&rows, &db).await.unwrap();
-    assert_eq!((found.tier, found.value.as_deref()), (Tier::Store, some("a").as_ref()), "nobody invalidated it");
+    assert_eq!((found.tier, found.value.as_deref()), (Tier::Store, some("a").as_ref()), "it was not invalidated");
 }
 
-async fn with_reads_bypassed_no_more_loads_run_at_once_than_allowed(rig: Rig) {
+async fn bypassed_reads_keep_loads_within_loads_max(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.loads_max(4)).await, Db::new());
     rows.bypass_reads(true);
     let held: Vec<_> = (0..12).map(|_| db.hold()).collect();
@@ -47,7 +47,7 @@ async fn with_reads_bypassed_no_more_loads_run_at_once_than_allowed(rig: Rig) {
 }
 
 /// A cache that stops its invalidations while its reads are off comes back with what was true before.
-async fn invalidations_go_on_while_reads_are_bypassed(rig: Rig) {
+async fn bypassed_reads_do_not_stop_invalidations(rig: Rig) {
     let (rows, elsewhere, db) = (rig.rows().await, rig.rows().await, Db::with("a"));
     get(&rows, &db).await;
     rows.bypass_reads(true);
@@ -60,7 +60,7 @@ async fn invalidations_go_on_while_reads_are_bypassed(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("b"));
 }
 
-async fn with_fills_bypassed_nothing_is_stored(rig: Rig) {
+async fn bypassed_fills_store_nothing(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     get(&rows, &db).await;
     rows.bypass_fills(true);
@@ -79,7 +79,7 @@ async fn with_fills_bypassed_nothing_is_stored(rig: Rig) {
     assert_eq!(db.loads(), 4);
 }
 
-async fn a_load_under_which_fills_are_bypassed_is_not_stored(rig: Rig) {
+async fn load_is_not_stored_once_fills_are_bypassed(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     let mut load = db.hold();
     let first = reader(&rows, &db);

@@ -15,10 +15,10 @@ use std::time::Duration;
 
 on_both! {
     undecodable_entry_is_replaced_by_one_load
-    undecodable_entry_of_the_last_second_is_left_alone
+    undecodable_entry_of_the_last_second_is_kept
     undecodable_entries_are_logged_once_a_minute
-    value_that_would_not_come_back_is_not_stored
-    codec_ids_of_evenkeel_are_refused
+    value_that_does_not_decode_is_not_stored
+    codec_ids_reserved_for_evenkeel_are_rejected
 }
 
 /// A program that keeps numbers in the cache `row`, under the same codec and schema number.
@@ -52,7 +52,7 @@ async fn undecodable_entry_is_replaced_by_one_load(rig: Rig) {
 }
 
 /// Two programs of one schema number that cannot read each other's values do not replace them at every read.
-async fn undecodable_entry_of_the_last_second_is_left_alone(rig: Rig) {
+async fn undecodable_entry_of_the_last_second_is_kept(rig: Rig) {
     let numbers = numbers(&rig, 1..2).await;
     let (rows, db) = (rig.rows().await, Db::with("a"));
     for _ in 0..3 {
@@ -86,7 +86,7 @@ struct Secret {
     word: String,
 }
 
-async fn value_that_would_not_come_back_is_not_stored(rig: Rig) {
+async fn value_that_does_not_decode_is_not_stored(rig: Rig) {
     let (keel, log) = (rig.process().await, Log::begin());
     never_stored(&keel, "nan", f64::NAN).await;
     never_stored(&keel, "perhaps", Some(f64::INFINITY)).await;
@@ -96,7 +96,7 @@ async fn value_that_would_not_come_back_is_not_stored(rig: Rig) {
     log.says(&why);
 }
 
-/// It is returned, its lease is given back, and each read of it is a load.
+/// The value is returned, its lease is released, and each read of it is a load.
 async fn never_stored<V: Clone + Send + Sync + Serialize + DeserializeOwned + 'static>(
     keel: &Keel,
     name: &str,
@@ -128,7 +128,7 @@ impl Codec<String> for Own {
     }
 }
 
-async fn codec_ids_of_evenkeel_are_refused(rig: Rig) {
+async fn codec_ids_reserved_for_evenkeel_are_rejected(rig: Rig) {
     let keel = rig.process().await;
     for (id, is_good) in [(0, false), (1, false), (63, false), (64, true), (127, true), (128, false), (255, false)] {
         let opened = keel.cache::<u64, String>("own").ttl(Duration::from_secs(600)).codec(Own(id)).build();

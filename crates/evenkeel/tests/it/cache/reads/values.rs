@@ -9,18 +9,18 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 on_both! {
-    a_value_is_loaded_once_for_all_processes
-    an_absent_row_is_cached_too
-    a_read_tells_where_its_value_comes_from
-    keys_and_codecs_of_all_kinds_come_back_as_they_were
-    a_large_value_is_compressed_and_comes_back
-    a_value_above_the_cap_is_returned_and_not_stored
-    what_another_program_wrote_is_no_value
-    an_entry_of_another_codec_is_left_alone
-    a_cache_is_open_once
+    value_is_loaded_once_for_all_processes
+    absent_row_is_cached
+    read_reports_the_tier_of_its_value
+    keys_and_codecs_of_all_kinds_round_trip
+    large_value_is_compressed_and_decoded
+    value_above_the_size_cap_is_returned_but_not_stored
+    foreign_bytes_are_treated_as_a_miss
+    entry_of_another_codec_is_not_overwritten
+    opening_a_cache_twice_is_rejected
 }
 
-async fn a_value_is_loaded_once_for_all_processes(rig: Rig) {
+async fn value_is_loaded_once_for_all_processes(rig: Rig) {
     let (one, other, db) = (rig.rows().await, rig.rows().await, Db::with("a"));
     assert_eq!(get(&one, &db).await, some("a"));
     assert_eq!(get(&one, &db).await, some("a"));
@@ -28,7 +28,7 @@ async fn a_value_is_loaded_once_for_all_processes(rig: Rig) {
     assert_eq!(db.loads(), 1);
 }
 
-async fn an_absent_row_is_cached_too(rig: Rig) {
+async fn absent_row_is_cached(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.absent_ttl(Duration::from_secs(20))).await;
     let db = Db::new();
     assert_eq!(get(&rows, &db).await, None);
@@ -39,7 +39,7 @@ async fn an_absent_row_is_cached_too(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("a"), "an insert invalidates like any other write");
 }
 
-async fn a_read_tells_where_its_value_comes_from(rig: Rig) {
+async fn read_reports_the_tier_of_its_value(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.keep(Duration::from_secs(30))).await;
     let db = Db::with("a");
     let loaded = find(&rows, &db).await.unwrap();
@@ -53,7 +53,7 @@ async fn a_read_tells_where_its_value_comes_from(rig: Rig) {
     assert_eq!((stale.tier, stale.stale), (Tier::Store, Some(Stale::Invalidated)));
 }
 
-async fn keys_and_codecs_of_all_kinds_come_back_as_they_were(rig: Rig) {
+async fn keys_and_codecs_of_all_kinds_round_trip(rig: Rig) {
     let keel = rig.process().await;
     let ttl = Duration::from_secs(600);
     let counts = keel.cache::<(String, u32), i64>("count").ttl(ttl).codec(Integer).build().unwrap();
@@ -71,7 +71,7 @@ async fn keys_and_codecs_of_all_kinds_come_back_as_they_were(rig: Rig) {
     assert_eq!(other.unwrap(), None, "another key is another entry");
 }
 
-async fn a_large_value_is_compressed_and_comes_back(rig: Rig) {
+async fn large_value_is_compressed_and_decoded(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with(&"row ".repeat(5_000)));
     assert_eq!(get(&rows, &db).await, some(&"row ".repeat(5_000)));
     let stored = find(&rows, &db).await.unwrap();
@@ -79,8 +79,8 @@ async fn a_large_value_is_compressed_and_comes_back(rig: Rig) {
     assert_eq!(stored.value.unwrap().len(), 20_000);
 }
 
-/// Its lease must be given back, too: nobody should wait for a value that will not come.
-async fn a_value_above_the_cap_is_returned_and_not_stored(rig: Rig) {
+/// Its lease must also be released: no reader should wait for a value that will not arrive.
+async fn value_above_the_size_cap_is_returned_but_not_stored(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.value_bytes_max(100)).await;
     let db = Db::with(&"x".repeat(99));
     assert_eq!(get(&rows, &db).await, some(&"x".repeat(99)), "with its quotes it is 101 bytes of JSON");
@@ -89,7 +89,7 @@ async fn a_value_above_the_cap_is_returned_and_not_stored(rig: Rig) {
 }
 
 /// A key of ours that holds something else (an earlier cache, a foreign program) must neither be served nor stop the cache.
-async fn what_another_program_wrote_is_no_value(rig: Rig) {
+async fn foreign_bytes_are_treated_as_a_miss(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     rig.put(1, b"\"b\"").await;
     assert_eq!(get(&rows, &db).await, some("a"));
@@ -97,7 +97,7 @@ async fn what_another_program_wrote_is_no_value(rig: Rig) {
 }
 
 /// Two programs of different ages would otherwise overwrite each other's entries at every read, or read garbage.
-async fn an_entry_of_another_codec_is_left_alone(rig: Rig) {
+async fn entry_of_another_codec_is_not_overwritten(rig: Rig) {
     let db = Db::with("7");
     let json = rig.rows().await;
     assert_eq!(get(&json, &db).await, some("7"));
@@ -108,7 +108,7 @@ async fn an_entry_of_another_codec_is_left_alone(rig: Rig) {
     assert_eq!(find(&json, &db).await.unwrap().tier, Tier::Store, "and leaves the entry as it is");
 }
 
-async fn a_cache_is_open_once(rig: Rig) {
+async fn opening_a_cache_twice_is_rejected(rig: Rig) {
     let keel = rig.process().await;
     let open = || keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).build();
     let rows = open().unwrap();

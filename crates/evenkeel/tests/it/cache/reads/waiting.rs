@@ -1,4 +1,4 @@
-//! Who may wait for a load, how many, and for how long.
+//! Which readers may wait for a load, how many, and for how long.
 
 use super::db::Db;
 use super::rig::{Rig, Rows, find, reader, row, some};
@@ -10,15 +10,15 @@ use tokio::task::JoinSet;
 const SECOND: Duration = Duration::from_secs(1);
 
 on_both! {
-    one_reader_too_many_is_turned_away
-    who_waits_for_a_turn_counts_too
-    who_waits_for_another_process_counts_too
-    a_reader_that_has_waited_long_enough_loads_for_itself
-    a_reader_that_has_waited_long_enough_may_be_told_to_fail
-    a_reader_of_another_process_may_be_told_to_fail
-    a_batch_that_has_waited_long_enough_loads_what_is_missing
-    a_batch_that_has_waited_long_enough_may_be_told_to_fail
-    a_batch_is_turned_away_with_what_it_has
+    reader_above_waiters_max_is_rejected
+    readers_waiting_for_a_permit_count_as_waiters
+    readers_waiting_for_another_process_count_as_waiters
+    reader_loads_for_itself_after_wait_max
+    reader_fails_after_wait_max_if_configured
+    reader_waiting_for_another_process_fails_if_configured
+    batch_loads_missing_keys_after_wait_max
+    batch_fails_after_wait_max_if_configured
+    rejected_batch_returns_its_hits
 }
 
 type Crowd = JoinSet<Result<Option<Arc<String>>, CacheError>>;
@@ -33,7 +33,7 @@ fn crowd(rows: &Rows, db: &Db, keys: &[u64]) -> Crowd {
         .collect()
 }
 
-/// The one that comes back first was turned away, and says what to do.
+/// The first reader that returns was rejected, and its error says what to do.
 async fn turned_away(crowd: &mut Crowd, limit: usize) {
     let error = crowd.join_next().await.unwrap().unwrap().unwrap_err();
     assert!(matches!(error, CacheError::Busy { limit: of } if of == limit), "{error:?}");
@@ -47,7 +47,7 @@ async fn all_are_served(crowd: Crowd) {
 }
 
 /// A database that hangs collects every request of the program, until memory ends.
-async fn one_reader_too_many_is_turned_away(rig: Rig) {
+async fn reader_above_waiters_max_is_rejected(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.waiters_max(2)).await, Db::with("a"));
     let mut load = db.hold();
     let leader = reader(&rows, &db);
@@ -58,12 +58,12 @@ async fn one_reader_too_many_is_turned_away(rig: Rig) {
     assert_eq!(row(leader).await, some("a"));
     all_are_served(waiting).await;
     assert_eq!(db.loads(), 1);
-    // Places are given back.
+    // Places of waiters are freed.
     rows.purge(&1).await.unwrap();
     all_are_served(crowd(&rows, &db, &[1, 1, 1])).await;
 }
 
-async fn who_waits_for_a_turn_counts_too(rig: Rig) {
+async fn readers_waiting_for_a_permit_count_as_waiters(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.waiters_max(1).loads_max(1)).await, Db::with("a"));
     let mut load = db.hold();
     let leader = reader(&rows, &db);
@@ -76,7 +76,7 @@ async fn who_waits_for_a_turn_counts_too(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
-async fn who_waits_for_another_process_counts_too(rig: Rig) {
+async fn readers_waiting_for_another_process_count_as_waiters(rig: Rig) {
     let (rows, elsewhere) = (rig.rows_with(|builder| builder.waiters_max(1)).await, rig.rows().await);
     let db = Db::with("a");
     let held = [db.hold(), db.hold()];
@@ -90,8 +90,8 @@ async fn who_waits_for_another_process_counts_too(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
-/// A loader that hangs must not take those along who only wait for it.
-async fn a_reader_that_has_waited_long_enough_loads_for_itself(rig: Rig) {
+/// A loader that hangs must not block readers that only wait for it.
+async fn reader_loads_for_itself_after_wait_max(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.wait_max(SECOND)).await, Db::with("a"));
     let mut load = db.hold();
     let leader = reader(&rows, &db);
@@ -104,7 +104,7 @@ async fn a_reader_that_has_waited_long_enough_loads_for_itself(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
-async fn a_reader_that_has_waited_long_enough_may_be_told_to_fail(rig: Rig) {
+async fn reader_fails_after_wait_max_if_configured(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.wait_max(SECOND).after_wait(AfterWait::Fail)).await;
     let db = Db::with("a");
     let mut load = db.hold();
@@ -117,7 +117,7 @@ async fn a_reader_that_has_waited_long_enough_may_be_told_to_fail(rig: Rig) {
     assert_eq!((row(leader).await, db.loads()), (some("a"), 1));
 }
 
-async fn a_reader_of_another_process_may_be_told_to_fail(rig: Rig) {
+async fn reader_waiting_for_another_process_fails_if_configured(rig: Rig) {
     let lease = Duration::from_secs(30);
     let slow = rig.rows_with(|builder| builder.lease(lease).load_budget(lease).load_timeout(2 * lease)).await;
     let rows = rig.rows_with(|builder| builder.wait_max(SECOND).after_wait(AfterWait::Fail)).await;
@@ -131,7 +131,7 @@ async fn a_reader_of_another_process_may_be_told_to_fail(rig: Rig) {
     assert_eq!((row(elsewhere).await, db.loads()), (some("a"), 1));
 }
 
-async fn a_batch_that_has_waited_long_enough_loads_what_is_missing(rig: Rig) {
+async fn batch_loads_missing_keys_after_wait_max(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.wait_max(SECOND)).await, Db::with("a"));
     let held = [db.hold(), db.hold()];
     let loading = crowd(&rows, &db, &[1, 2]);
@@ -146,7 +146,7 @@ async fn a_batch_that_has_waited_long_enough_loads_what_is_missing(rig: Rig) {
     all_are_served(loading).await;
 }
 
-async fn a_batch_that_has_waited_long_enough_may_be_told_to_fail(rig: Rig) {
+async fn batch_fails_after_wait_max_if_configured(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.wait_max(SECOND).after_wait(AfterWait::Fail)).await;
     let db = Db::with("a");
     let mut load = db.hold();
@@ -160,7 +160,7 @@ async fn a_batch_that_has_waited_long_enough_may_be_told_to_fail(rig: Rig) {
     row(leader).await;
 }
 
-async fn a_batch_is_turned_away_with_what_it_has(rig: Rig) {
+async fn rejected_batch_returns_its_hits(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.waiters_max(1)).await, Db::with("a"));
     let mut load = db.hold();
     let leader = reader(&rows, &db);

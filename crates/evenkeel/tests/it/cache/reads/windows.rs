@@ -1,7 +1,7 @@
 //! Writes in update windows, as their users see them (C2).
 
 use super::db::{Db, DbError};
-use super::rig::{Rig, Rows, find_as, get, no_answer, some, told};
+use super::rig::{Rig, Rows, find_as, get, in_time, no_answer, some};
 use evenkeel::cache::{CacheError, Freshness, Side, Step, StepGate, Tier, WhileWriting, WindowEnd, WriteError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use tokio::sync::Notify;
 const SECOND: Duration = Duration::from_secs(1);
 
 on_both! {
-    readers_wait_for_the_writer
-    readers_ask_the_primary_if_the_cache_is_told_so
-    nothing_is_written_without_a_confirmed_window
-    a_write_that_failed_leaves_its_window_to_lapse
-    a_write_that_was_rolled_back_ends_it_at_once
-    a_write_whose_caller_went_away_leaves_its_window_to_lapse
-    a_window_is_renewed_while_its_writer_is_at_work
-    a_writer_whose_window_lapsed_is_told_to_roll_back
-    a_late_commit_is_reported_and_ends_what_was_stored_meanwhile
-    a_fifth_writer_writes_nothing
-    a_window_over_several_rows_opens_over_all_or_none
-    an_end_that_was_not_confirmed_is_not_read_past
-    a_writer_with_a_transaction_of_its_own_renews_and_ends
+    readers_wait_while_a_window_is_open
+    readers_in_a_window_read_the_primary_if_configured
+    write_requires_a_confirmed_window
+    failed_write_leaves_its_window_to_expire
+    rolled_back_write_closes_its_window_at_once
+    dropped_write_leaves_its_window_to_expire
+    window_is_renewed_during_a_long_write
+    check_of_expired_window_asks_for_rollback
+    late_commit_is_reported_and_invalidates_later_value
+    fifth_concurrent_writer_writes_nothing
+    window_over_several_rows_opens_for_all_or_none
+    unconfirmed_window_end_blocks_hits
+    open_window_is_renewed_and_closed_by_hand
 }
 
 /// A reader loads between the statement and the commit and stores the row as it was: nothing would end that.
-async fn readers_wait_for_the_writer(rig: Rig) {
+async fn readers_wait_while_a_window_is_open(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     get(&reading, &db).await;
     let (held, writer) = write_and_hold(&writing, &db, "new").await;
@@ -39,7 +39,7 @@ async fn readers_wait_for_the_writer(rig: Rig) {
     assert_eq!(get(&reading, &db).await, some("new"));
 }
 
-async fn readers_ask_the_primary_if_the_cache_is_told_so(rig: Rig) {
+async fn readers_in_a_window_read_the_primary_if_configured(rig: Rig) {
     let loading = rig.rows_with(|builder| builder.while_writing(WhileWriting::Load)).await;
     let failing = rig.rows_with(|builder| builder.while_writing(WhileWriting::Fail)).await;
     let (writing, db) = (rig.rows().await, Db::with("old"));
@@ -56,7 +56,7 @@ async fn readers_ask_the_primary_if_the_cache_is_told_so(rig: Rig) {
 }
 
 /// With the statement sent before the window is known to be open, a reader loads and stores the old row after it.
-async fn nothing_is_written_without_a_confirmed_window(rig: Rig) {
+async fn write_requires_a_confirmed_window(rig: Rig) {
     for side in [Side::BeforeSend, Side::BeforeAnswer] {
         let gate = StepGate::default();
         let (rows, db) = (rig.rows_with(|builder| builder.gate(&gate)).await, Db::with("old"));
@@ -69,19 +69,19 @@ async fn nothing_is_written_without_a_confirmed_window(rig: Rig) {
         begins.fail(no_answer());
         let error = writer.await.unwrap().unwrap_err();
         assert!(matches!(error, WriteError::NotBegun(CacheError::Link(_))), "{error}");
-        assert_eq!(get(&rows, &db).await, some("old"), "nobody wrote, and nobody waits for a window");
+        assert_eq!(get(&rows, &db).await, some("old"), "nothing was written, and no window is open");
     }
 }
 
 /// An error does not say whether the transaction was committed: its connection may have broken on the way back.
-async fn a_write_that_failed_leaves_its_window_to_lapse(rig: Rig) {
+async fn failed_write_leaves_its_window_to_expire(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.while_writing(WhileWriting::Fail)).await, Db::with("old"));
     let failed = rows.write(&1, || async { Err::<(), _>(DbError("no answer")) }).await;
     assert!(matches!(failed, Err(WriteError::Failed(DbError("no answer")))));
     assert_lapses(&rig, &rows, &db).await;
 }
 
-async fn a_write_that_was_rolled_back_ends_it_at_once(rig: Rig) {
+async fn rolled_back_write_closes_its_window_at_once(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.while_writing(WhileWriting::Fail)).await, Db::with("old"));
     let failed = rows
         .write_with(&1, |window| async move {
@@ -93,8 +93,8 @@ async fn a_write_that_was_rolled_back_ends_it_at_once(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("old"));
 }
 
-/// A request is cancelled while its statement is on the way: the commit may come at any time.
-async fn a_write_whose_caller_went_away_leaves_its_window_to_lapse(rig: Rig) {
+/// A request is canceled while its statement is in flight: the commit may happen at any time.
+async fn dropped_write_leaves_its_window_to_expire(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.while_writing(WhileWriting::Fail)).await, Db::with("old"));
     let (_held, writer) = write_and_hold(&rows, &db, "new").await;
     writer.abort();
@@ -102,7 +102,7 @@ async fn a_write_whose_caller_went_away_leaves_its_window_to_lapse(rig: Rig) {
     assert_lapses(&rig, &rows, &db).await;
 }
 
-async fn a_window_is_renewed_while_its_writer_is_at_work(rig: Rig) {
+async fn window_is_renewed_during_a_long_write(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
     let db = Db::with("old");
@@ -119,7 +119,7 @@ async fn a_window_is_renewed_while_its_writer_is_at_work(rig: Rig) {
     assert!(writer.await.unwrap().unwrap().is_closed(), "five seconds are longer than a window");
 }
 
-async fn a_writer_whose_window_lapsed_is_told_to_roll_back(rig: Rig) {
+async fn check_of_expired_window_asks_for_rollback(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     let window = rows.begin_write(&1).await.unwrap();
     assert_eq!(window.remaining(), 3 * SECOND);
@@ -129,12 +129,12 @@ async fn a_writer_whose_window_lapsed_is_told_to_roll_back(rig: Rig) {
     assert_eq!(window.remaining(), Duration::ZERO);
     let error = window.check().await.unwrap_err();
     assert!(matches!(error, CacheError::WindowLost) && error.is_retryable(), "{error}");
-    assert_eq!(get(&rows, &db).await, some("old"), "nobody waits for it");
+    assert_eq!(get(&rows, &db).await, some("old"), "no reader waits for it");
     assert!(matches!(window.end().await, WindowEnd::Lapsed));
 }
 
 /// Nothing can keep a paused writer from committing late. Its end says so, and ends what was stored in between.
-async fn a_late_commit_is_reported_and_ends_what_was_stored_meanwhile(rig: Rig) {
+async fn late_commit_is_reported_and_invalidates_later_value(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let window = writing.begin_write(&1).await.unwrap();
     rig.advance(3 * SECOND).await;
@@ -145,7 +145,7 @@ async fn a_late_commit_is_reported_and_ends_what_was_stored_meanwhile(rig: Rig) 
     assert_eq!(get(&reading, &db).await, some("new"));
 }
 
-async fn a_fifth_writer_writes_nothing(rig: Rig) {
+async fn fifth_concurrent_writer_writes_nothing(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     let mut windows = Vec::new();
     for _ in 0..4 {
@@ -162,7 +162,7 @@ async fn a_fifth_writer_writes_nothing(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("next"));
 }
 
-async fn a_window_over_several_rows_opens_over_all_or_none(rig: Rig) {
+async fn window_over_several_rows_opens_for_all_or_none(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.while_writing(WhileWriting::Fail)).await;
     let db = Db::with("one");
     let mut windows = Vec::new();
@@ -179,8 +179,8 @@ async fn a_window_over_several_rows_opens_over_all_or_none(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("both"));
 }
 
-/// The commit is done, the store does not hear of it, and the process still has the old row in reach.
-async fn an_end_that_was_not_confirmed_is_not_read_past(rig: Rig) {
+/// The commit is done, the store does not receive the end of the window, and the process still has the old row.
+async fn unconfirmed_window_end_blocks_hits(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate).keep(60 * SECOND)).await;
     let db = Db::with("old");
@@ -200,7 +200,7 @@ async fn an_end_that_was_not_confirmed_is_not_read_past(rig: Rig) {
     driven.release();
 }
 
-async fn a_writer_with_a_transaction_of_its_own_renews_and_ends(rig: Rig) {
+async fn open_window_is_renewed_and_closed_by_hand(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.version(|row| row.parse().unwrap())).await, Db::with("7"));
     get(&rows, &db).await;
     let window = rows.begin_write(&1).await.unwrap();
@@ -213,8 +213,8 @@ async fn a_writer_with_a_transaction_of_its_own_renews_and_ends(rig: Rig) {
 
 /// Under the published protocols there is nothing that a strong write could rest on.
 #[tokio::test]
-async fn other_protocols_have_no_windows() {
-    told(async {
+async fn published_protocols_reject_windows() {
+    in_time(async {
         let rig = Rig::memory();
         let rows = rig.rows_with(|builder| builder.protocol(evenkeel::cache::Protocol::Lease)).await;
         let db = Db::with("old");
@@ -235,7 +235,7 @@ async fn write(db: &Db, row: &str) -> Result<(), DbError> {
 
 type Writer = tokio::task::JoinHandle<Result<WindowEnd, WriteError<DbError>>>;
 
-/// A writer that stands in its window, before its commit.
+/// A writer inside its window, before its commit.
 async fn write_and_hold(rows: &Rows, db: &Db, row: &'static str) -> (Arc<Notify>, Writer) {
     let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let writer = tokio::spawn({
@@ -253,7 +253,7 @@ async fn write_and_hold(rows: &Rows, db: &Db, row: &'static str) -> (Arc<Notify>
     (go, writer)
 }
 
-/// Nobody stores anything before the window has lapsed, and what is stored then lives short.
+/// No value is stored before the window has expired, and a value stored then gets a short ttl.
 async fn assert_lapses(rig: &Rig, rows: &Rows, db: &Db) {
     for _ in 0..3 {
         let error = find_as(rows, db, Freshness::Fresh).await.unwrap_err();
@@ -267,7 +267,7 @@ async fn assert_lapses(rig: &Rig, rows: &Rows, db: &Db) {
     assert_eq!(get(rows, db).await, some("late"), "the transaction was committed after all");
 }
 
-/// Lets every task that can go on do so; all of them run on this thread.
+/// Lets every ready task run; all of them run on this thread.
 async fn settle() {
     for _ in 0..16 {
         tokio::task::yield_now().await;

@@ -3,15 +3,15 @@
 /// What is stored under the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Entry {
-    /// Changes with every creation and every invalidation. A counter stands for the random bits: it never repeats.
+    /// Changes with every creation and every invalidation. A counter replaces the random bits: it never repeats.
     pub(super) generation: u8,
     /// Leases granted within the generation.
     pub(super) granted: u8,
     /// Ordinal of the lease whose value is stored.
     pub(super) filled: u8,
-    /// The lease under which the value was loaded, counted by an onlooker who sees them all.
+    /// The lease under which the value was loaded, counted by an observer of all leases.
     pub(super) lease: u8,
-    /// Somebody holds a lease that has not lapsed.
+    /// Another loader holds a lease that has not expired.
     pub(super) leased: bool,
     /// The version of the row that may be served.
     pub(super) value: Option<u8>,

@@ -1,8 +1,8 @@
 //! Which load of another reader a reader may take: every order of two background loads of one process, a reader that begins at
 //! any moment and joins any of them, a writer elsewhere whose two invalidations are acknowledged, and one fill that is dropped.
 //!
-//! A moment matters only by whether it came before or after the reader began, so that is all that a load remembers of its
-//! own. Leases exclude nobody here (each may have lapsed), and the reader may join any load that runs: more than the process allows.
+//! A moment matters only by whether it came before or after the reader began, so a load records only that. Leases exclude no
+//! load here (each may have expired), and the reader may join any running load: more than the process allows.
 
 use super::broken_of;
 use stateright::{Model, Property};
@@ -23,11 +23,11 @@ const JOINS_MAX: u8 = 2;
 enum Rule {
     /// The sending of a fill that was stored, the sending of a lease that found the value, or else the loader's beginning.
     KnownAt,
-    /// As if every stored value were newer than whoever waits for it.
+    /// As if every stored value were newer than its waiters.
     AnyStoredSettles,
-    /// As if every dropped fill were newer than whoever waits for it.
+    /// As if every dropped fill were newer than its waiters.
     DroppedFillSettles,
-    /// A reader that was refused once takes what the second load brings.
+    /// A reader that rejected one load accepts what the second load returns.
     SecondTimeTakesAll,
 }
 
@@ -202,7 +202,7 @@ impl State {
         })
     }
 
-    /// The answer has come, and whoever joined decides.
+    /// The reply has arrived, and each reader that joined decides.
     fn land(&self, next: &mut State, rule: Rule, load: usize) -> Option<()> {
         let Load::Ready { value, is_later, how } = self.loads[load] else { return None };
         next.loads[load] = Load::Idle;
@@ -281,23 +281,23 @@ fn broken(rule: Rule) -> Vec<&'static str> {
 }
 
 #[test]
-fn reader_never_takes_what_an_acknowledged_invalidation_ended() {
+fn reader_never_accepts_an_invalidated_value() {
     assert_eq!(broken(Rule::KnownAt), Vec::<&str>::new());
 }
 
 /// The invalidation falls between the fill and its answer, and the reader begins after its acknowledgement.
 #[test]
-fn if_any_stored_value_settles_a_reader_takes_a_stale_one() {
+fn accepting_any_stored_value_serves_a_stale_value() {
     assert!(broken(Rule::AnyStoredSettles).contains(&STALE));
 }
 
 #[test]
-fn if_a_dropped_fill_settles_a_reader_takes_a_stale_value() {
+fn accepting_a_dropped_fill_serves_a_stale_value() {
     assert!(broken(Rule::DroppedFillSettles).contains(&STALE));
 }
 
 /// Both loads began before the invalidation.
 #[test]
-fn if_the_second_load_is_always_taken_a_reader_takes_a_stale_value() {
+fn always_accepting_second_load_serves_a_stale_value() {
     assert!(broken(Rule::SecondTimeTakesAll).contains(&STALE));
 }

@@ -1,11 +1,11 @@
-//! The cache protocol as a model that a checker walks through completely: every order of every step of three loaders and two
-//! writers over one key, with leases that lapse, evictions, and a failover that brings an older entry back.
+//! The cache protocol as a model that a checker explores completely: every order of every step of three loaders and two
+//! writers over one key, with expiring leases, evictions, and a failover that restores an older entry.
 //!
 //! Each rule of the protocol can be taken out. With all of them the promises hold in every reachable state; without any one of
 //! them the checker finds a schedule that breaks a promise. So the model can see the bugs it claims are not there.
 //!
-//! This is the protocol as docs/spec/cache.md tells it, not the code: `memory.rs` and the scripts are held to the same page by
-//! the conformance suite and by the property tests that compare them.
+//! This is the protocol of docs/spec/cache.md, not the code: the conformance suite and the property tests hold `memory.rs`
+//! and the scripts to the same page.
 
 mod entry;
 mod joining;
@@ -14,7 +14,7 @@ mod system;
 use stateright::{Checker, Model};
 use system::{Rule, System};
 
-/// Walks through every state; answers with the promises that broke.
+/// Explores every state; returns the promises that broke.
 fn broken(system: System) -> Vec<&'static str> {
     let reachable: Vec<_> = system.reachable_names().collect();
     broken_of(system, &reachable)
@@ -35,64 +35,64 @@ where
 }
 
 #[test]
-fn with_every_rule_no_older_value_survives_an_invalidation() {
+fn all_rules_keep_old_values_out_after_invalidation() {
     assert_eq!(broken(System::eventual(None)), Vec::<&str>::new());
 }
 
 #[test]
-fn with_every_rule_no_older_value_survives_a_failover() {
+fn all_rules_keep_old_values_out_after_failover() {
     assert_eq!(broken(System::failing_over(None)), Vec::<&str>::new());
 }
 
 #[test]
-fn with_every_rule_fresh_reads_are_fresh() {
+fn all_rules_keep_fresh_reads_fresh() {
     assert_eq!(broken(System::strong(None)), Vec::<&str>::new());
 }
 
 /// The classical stale fill: a reader reads the row and pauses, a writer commits and invalidates, the reader fills.
 #[test]
-fn without_the_generation_a_load_from_before_the_invalidation_is_stored() {
+fn missing_generation_admits_load_before_invalidation() {
     assert!(broken(System::eventual(Some(Rule::Generation))).contains(&system::C1));
 }
 
 /// An entry that was evicted and created again looks like the one the loader leased, if creation does not change the generation.
 #[test]
-fn without_a_new_generation_at_creation_an_eviction_lets_an_old_load_in() {
+fn reused_generation_lets_eviction_admit_old_load() {
     assert!(broken(System::eventual(Some(Rule::FreshCreation))).contains(&system::C1));
 }
 
 /// A fill into nothing: the entry that knew of the invalidation was evicted, and the permission was not.
 #[test]
-fn without_the_need_for_an_entry_an_eviction_lets_an_old_load_in() {
+fn fill_into_missing_entry_admits_old_load() {
     assert!(broken(System::eventual(Some(Rule::Presence))).contains(&system::C1));
 }
 
-/// Two loaders hold grants of one generation because the first lease lapsed; the earlier one must not undo the later one.
+/// Two loaders hold grants of one generation because the first lease expired; the earlier one must not undo the later one.
 #[test]
-fn without_the_grant_number_the_load_of_an_earlier_lease_replaces_that_of_a_later_one() {
+fn missing_grant_number_lets_earlier_load_overwrite() {
     assert!(broken(System::eventual(Some(Rule::Grant))).contains(&system::FORWARD));
 }
 
-/// A failover forgets an invalidation that had been answered; driving it again before anybody reads brings it back.
+/// A failover forgets an acknowledged invalidation; a replay before the next read restores it.
 #[test]
-fn without_the_second_drive_a_failover_brings_an_old_value_back() {
+fn missing_replay_lets_failover_restore_old_value() {
     assert!(broken(System::failing_over(Some(Rule::Redrive))).contains(&system::C1));
 }
 
 /// While an update window is open nothing may be stored, because the commit may come at any moment.
 #[test]
-fn without_the_window_a_fill_lands_before_the_commit() {
+fn missing_window_admits_fill_before_commit() {
     assert!(broken(System::strong(Some(Rule::Window))).contains(&system::C2));
 }
 
 /// Two writers at once: the first to finish must not open the way for loads while the second may still commit.
 #[test]
-fn without_own_slots_the_first_writer_to_finish_closes_the_window_of_the_other() {
+fn shared_window_slot_closes_window_of_other_writer() {
     assert!(broken(System::strong(Some(Rule::OwnSlot))).contains(&system::C2));
 }
 
-/// A window that lapsed protects nothing: the writer looks at it right before its commit and rolls back.
+/// A window that expired protects nothing: the writer checks it right before its commit and rolls back.
 #[test]
-fn without_the_look_before_the_commit_a_lapsed_window_is_not_noticed() {
+fn missing_check_before_commit_hides_expired_window() {
     assert!(broken(System::strong(Some(Rule::Confirm))).contains(&system::C2));
 }

@@ -23,7 +23,7 @@ pub(super) enum Rule {
     Presence,
     /// A fill needs a higher grant number than the last one.
     Grant,
-    /// Answered invalidations are driven again after a failover, before anybody reads.
+    /// Acknowledged invalidations are replayed after a failover, before the next read.
     Redrive,
     /// No lease is granted while a window is open.
     Window,
@@ -74,7 +74,7 @@ pub(super) struct State {
     writers: [Writer; WRITERS],
     /// The newest version whose invalidation was answered.
     answered: u8,
-    /// Leases so far, in the order they were given.
+    /// Leases so far, in the order in which they were granted.
     leases: u8,
     /// A value was replaced by the load of an earlier lease within a generation.
     went_back: bool,
@@ -107,8 +107,8 @@ impl System {
         Self { without, loaders: LOADERS - 1, strong: false, fails_over: true }
     }
 
-    /// Writers open a window, look at it, commit and close it. Windows lapse before that look. (Of a lapse between the look and
-    /// the commit, and of an eviction inside a window, nothing is promised.)
+    /// Writers open a window, check it, commit and close it. Windows expire before that check. (There is no promise for an
+    /// expiry between the check and the commit, nor for an eviction inside a window.)
     pub(super) fn strong(without: Option<Rule>) -> Self {
         Self { without, loaders: LOADERS, strong: true, fails_over: false }
     }

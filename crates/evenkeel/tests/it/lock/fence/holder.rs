@@ -1,4 +1,5 @@
-//! Somebody in the middle of a read-modify-write of the shelf: in the test itself, and as a process that can be stopped and killed.
+//! A holder in the middle of a read-modify-write of the shelf: in the test itself, and as a process that can be stopped and
+//! killed.
 
 use super::shelf::{Shelf, open};
 use anyhow::{Context, Result};
@@ -30,7 +31,7 @@ pub(super) enum Way {
     Anchor,
 }
 
-/// What a worker is told about the world.
+/// The configuration of a worker.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct World {
     pub(super) redis: String,
@@ -39,7 +40,7 @@ pub(super) struct World {
     pub(super) way: Way,
 }
 
-/// Somebody who has read.
+/// A holder that has read.
 pub(super) struct Half<S: Shelf> {
     guard: Guard,
     way: Way,
@@ -49,7 +50,7 @@ pub(super) struct Half<S: Shelf> {
     pub(super) read: i64,
 }
 
-/// Somebody whose next message to the database makes it so.
+/// A holder whose next message to the database commits its change.
 pub(super) enum Ready<S: Shelf> {
     /// The database has refused already.
     Refused,
@@ -96,7 +97,7 @@ impl<S: Shelf> Half<S> {
             }
             Way::Begin => {
                 let mut work = self.work.context("it has begun")?;
-                // The server may have ended the transaction of somebody who stood still.
+                // The server may have ended the transaction of a stopped holder.
                 if S::put(work.tx()?, amount).await.is_ok() { Ready::CommitFenced(work) } else { Ready::Refused }
             }
             Way::Anchor => match self.guard.begin(&self.pool).await {
@@ -136,7 +137,7 @@ pub(super) async fn running<S: Shelf>(redis: &str, pool: &Pool<S>) -> Result<Kee
     Ok(keel)
 }
 
-/// A process that has read the empty shelf. It does not look at its own clock: here the database is on trial.
+/// A process that has read the empty shelf. It does not look at its own clock: the test is about the database.
 pub(super) async fn worker_that_has_read(world: &World) -> Result<Worker> {
     let blind = [("EVENKEEL_MUTANT", "lock_local_deadline")];
     let mut worker = Worker::start_with("lock::fence::holder::worker", &blind)?;
@@ -162,7 +163,7 @@ pub(super) async fn written(mut worker: Worker) -> Result<bool> {
     Ok(took)
 }
 
-/// A process in the middle of a read-modify-write, for as long as it is told to be.
+/// A process in the middle of a read-modify-write, for as long as the test says.
 #[tokio::test]
 #[ignore = "a worker of the tests of this folder"]
 async fn worker() -> Result<()> {

@@ -88,7 +88,7 @@ impl<S: Shelf> Place<'_, S> {
         let mut primary = Redis::start(RedisOptions::new()).await?;
         let replica = Redis::start(RedisOptions::new().replica_of(primary.port())).await?;
         running(&primary.url(), &self.pool).await?;
-        // It has what there was so far, and nothing after it.
+        // It has the changes so far, and no later ones.
         eventually("the replica follows", || async {
             replica.command::<usize>(&["DBSIZE"]).await.ok().filter(|keys| *keys > 0)
         })
@@ -160,14 +160,14 @@ fn boxed<'a>(
 }
 
 #[tokio::test]
-async fn without_a_fence_an_update_is_lost() -> Result<()> {
+async fn missing_fence_loses_an_update() -> Result<()> {
     let mariadb = [(Way::Unfenced, Fate::Killed), (Way::Unfenced, Fate::FailedOver)];
     let postgres = [(Way::Unfenced, Fate::CutOff), (Way::Unfenced, Fate::Killed)];
     boxed(all(&mariadb, &postgres, true)).await
 }
 
 #[tokio::test]
-async fn with_a_fence_only_at_the_write_an_update_is_lost() -> Result<()> {
+async fn fence_checked_only_at_write_loses_an_update() -> Result<()> {
     let mariadb = [(Way::AtWrite, Fate::CutOff), (Way::AtWrite, Fate::Killed)];
     let postgres = [(Way::AtWrite, Fate::Killed), (Way::AtWrite, Fate::FailedOver)];
     boxed(all(&mariadb, &postgres, true)).await
@@ -175,26 +175,26 @@ async fn with_a_fence_only_at_the_write_an_update_is_lost() -> Result<()> {
 
 /// (a message that was on its way when its process died)
 #[tokio::test]
-async fn with_the_fence_first_no_update_of_a_killed_holder_overwrites_a_later_one() -> Result<()> {
+async fn fence_first_rejects_late_update_of_killed_holder() -> Result<()> {
     let both = [(Way::Begin, Fate::Killed), (Way::Anchor, Fate::Killed)];
     boxed(all(&both, &both, false)).await
 }
 
 #[tokio::test]
-async fn with_the_fence_first_no_update_of_a_cut_off_holder_overwrites_a_later_one() -> Result<()> {
+async fn fence_first_rejects_update_of_disconnected_holder() -> Result<()> {
     let both = [(Way::Begin, Fate::CutOff), (Way::Anchor, Fate::CutOff)];
     boxed(all(&both, &both, false)).await
 }
 
 #[tokio::test]
-async fn with_the_fence_first_no_update_is_lost_over_a_failover() -> Result<()> {
+async fn fence_first_loses_no_update_across_failover() -> Result<()> {
     let both = [(Way::Begin, Fate::FailedOver), (Way::Anchor, Fate::FailedOver)];
     boxed(all(&both, &both, false)).await
 }
 
 /// (fences are made of the server's time: a new primary whose clock is behind hands out fences that the database has seen)
 #[tokio::test]
-async fn with_the_fence_first_no_update_is_lost_over_a_failover_to_a_clock_that_is_behind() -> Result<()> {
+async fn fence_first_survives_failover_to_an_earlier_clock() -> Result<()> {
     let both = [(Way::Begin, Fate::FailedOverBack), (Way::Anchor, Fate::FailedOverBack)];
     boxed(all(&both, &both, false)).await
 }

@@ -48,35 +48,35 @@ async fn lost_on_postgres(way: Way, end: End) -> Result<bool> {
 }
 
 #[tokio::test]
-async fn without_a_fence_an_update_is_lost() -> Result<()> {
+async fn missing_fence_loses_an_update() -> Result<()> {
     assert!(lost_on_mariadb(Way::Unfenced, End::Expiry).await?);
     assert!(lost_on_postgres(Way::Unfenced, End::Flush).await?);
     Ok(())
 }
 
 #[tokio::test]
-async fn with_a_fence_only_at_the_write_an_update_is_lost() -> Result<()> {
+async fn fence_checked_only_at_write_loses_an_update() -> Result<()> {
     assert!(lost_on_mariadb(Way::AtWrite, End::Flush).await?);
     assert!(lost_on_postgres(Way::AtWrite, End::Expiry).await?);
     Ok(())
 }
 
 #[tokio::test]
-async fn with_the_fence_first_no_update_is_lost_on_mariadb() -> Result<()> {
+async fn fence_first_loses_no_update_on_mariadb() -> Result<()> {
     assert!(!lost_on_mariadb(Way::Begin, End::Expiry).await?);
     assert!(!lost_on_mariadb(Way::Begin, End::Flush).await?);
     Ok(())
 }
 
 #[tokio::test]
-async fn with_the_fence_first_no_update_is_lost_on_postgres() -> Result<()> {
+async fn fence_first_loses_no_update_on_postgres() -> Result<()> {
     assert!(!lost_on_postgres(Way::Begin, End::Expiry).await?);
     assert!(!lost_on_postgres(Way::Begin, End::Flush).await?);
     Ok(())
 }
 
 #[tokio::test]
-async fn with_an_anchor_no_update_is_lost() -> Result<()> {
+async fn anchored_fence_loses_no_update() -> Result<()> {
     assert!(!lost_on_mariadb(Way::Anchor, End::Expiry).await?);
     assert!(!lost_on_mariadb(Way::Anchor, End::Flush).await?);
     assert!(!lost_on_postgres(Way::Anchor, End::Expiry).await?);

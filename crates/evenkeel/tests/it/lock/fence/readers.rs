@@ -8,10 +8,10 @@ use evenkeel::lock::{FenceError, LossReason, RwBuilder};
 use std::time::Duration;
 
 on_databases! {
-    readers_that_share_a_fence_all_pass
-    a_reader_keeps_an_earlier_writer_out
-    a_reader_is_refused_after_a_later_writer
-    a_shared_fence_that_redis_forgot_heals_for_all_readers
+    readers_with_one_fence_all_pass
+    reader_rejects_an_earlier_writer
+    reader_after_a_later_writer_is_rejected
+    lost_shared_fence_is_raised_for_all_readers
 }
 
 fn reader(keel: &Keel) -> RwBuilder {
@@ -23,7 +23,7 @@ fn writer(keel: &Keel) -> RwBuilder {
 }
 
 /// (A fence of one owner) The second reader had the same fence and another name: it was refused, though no writer had come.
-async fn readers_that_share_a_fence_all_pass<S: Shelf>(stand: Stand<S>) -> Result<()> {
+async fn readers_with_one_fence_all_pass<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let first = reader(&one).acquire_anchored(&stand.pool).await?;
     let second = reader(&two).acquire_anchored(&stand.pool).await?;
@@ -41,7 +41,7 @@ async fn readers_that_share_a_fence_all_pass<S: Shelf>(stand: Stand<S>) -> Resul
 }
 
 /// (Kleppmann's pause) A writer woke up after its lease and changed what readers were reading.
-async fn a_reader_keeps_an_earlier_writer_out<S: Shelf>(stand: Stand<S>) -> Result<()> {
+async fn reader_rejects_an_earlier_writer<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = writer(&one).acquire().await?;
     stand.rig.advance_store(TTL).await;
@@ -55,8 +55,8 @@ async fn a_reader_keeps_an_earlier_writer_out<S: Shelf>(stand: Stand<S>) -> Resu
     Ok(())
 }
 
-/// A reader that slept through its lease is told before it makes something of what it reads.
-async fn a_reader_is_refused_after_a_later_writer<S: Shelf>(stand: Stand<S>) -> Result<()> {
+/// A reader that slept through its lease gets an error before it uses what it reads.
+async fn reader_after_a_later_writer_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = reader(&one).acquire_anchored(&stand.pool).await?;
     stand.rig.advance_store(TTL).await;
@@ -68,7 +68,7 @@ async fn a_reader_is_refused_after_a_later_writer<S: Shelf>(stand: Stand<S>) -> 
 
 /// (L5) Redis forgot, and its clock is behind. The first reader lifts the fence they share; the second takes that over, or it would
 /// shut the first one out.
-async fn a_shared_fence_that_redis_forgot_heals_for_all_readers<S: Shelf>(stand: Stand<S>) -> Result<()> {
+async fn lost_shared_fence_is_raised_for_all_readers<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let old = writer(&one).acquire().await?;
     stand.add_one(&old).await?;

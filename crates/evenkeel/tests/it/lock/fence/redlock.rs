@@ -18,7 +18,7 @@ async fn add_one(guard: &Guard, pool: &Pool<Sqlite>) -> Result<()> {
 
 /// The database has seen a higher fence than any server remembers: it is lifted on a majority, and the next one is above it.
 #[tokio::test]
-async fn a_fence_that_the_servers_forgot_heals_on_a_majority() -> Result<()> {
+async fn lost_fence_is_raised_on_a_majority() -> Result<()> {
     let database = sqlite_database()?;
     let pool = furnished::<Sqlite>(&database.url).await?;
     let redlock = Redlock::memory(3)?;

@@ -1,4 +1,5 @@
-//! Who is refused by the database, although he believes in his lock: the clock of Redis moves on here, those of the processes do not.
+//! Holders that the database rejects although they believe in their lock: the clock of Redis advances here, those of the
+//! processes do not.
 
 use super::shelf::{Shelf, Stand};
 use crate::lock::side::rig::TTL;
@@ -9,17 +10,17 @@ use std::time::Duration;
 use testkit::eventually;
 
 on_databases! {
-    a_holder_that_came_too_late_is_refused
-    an_anchored_holder_is_refused_too
-    a_fence_that_redis_forgot_heals_before_the_first_read
-    a_fence_that_fell_behind_after_a_read_is_not_healed
-    a_row_that_was_deleted_is_not_made_again
-    row_with_a_fence_that_nobody_has_is_named
+    late_holder_is_rejected
+    late_anchored_holder_is_rejected
+    fence_behind_before_the_first_read_is_raised
+    fence_behind_after_a_read_is_rejected
+    deleted_fence_row_is_not_recreated
+    impossible_fence_in_a_row_is_reported
     longest_lease_begins_a_transaction
-    equal_fences_pass
-    a_fence_that_came_twice_is_one_holders
-    a_unit_of_work_can_begin_with_the_fence
-    a_lower_fence_is_refused_however_it_is_stored
+    equal_fence_of_the_same_holder_passes
+    equal_fence_of_another_holder_is_rejected
+    unit_of_work_begins_with_the_fence
+    lower_fence_is_rejected_in_every_statement_order
 }
 
 fn lock(keel: &Keel) -> LockBuilder {
@@ -36,7 +37,7 @@ async fn expired<S: Shelf>(stand: &Stand<S>, guard: &Guard) {
     assert!(!guard.is_lost(), "it believes in its lease");
 }
 
-async fn a_holder_that_came_too_late_is_refused<S: Shelf>(stand: Stand<S>) -> Result<()> {
+async fn late_holder_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire().await?;
     expired(&stand, &early).await;
@@ -50,7 +51,7 @@ async fn a_holder_that_came_too_late_is_refused<S: Shelf>(stand: Stand<S>) -> Re
     Ok(())
 }
 
-async fn an_anchored_holder_is_refused_too<S: Shelf>(stand: Stand<S>) -> Result<()> {
+async fn late_anchored_holder_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;
     let read = stand.amount().await?;
@@ -63,9 +64,9 @@ async fn an_anchored_holder_is_refused_too<S: Shelf>(stand: Stand<S>) -> Result<
     Ok(())
 }
 
-/// (L5) After a failover to a stale replica, or a flush, on a server whose clock is behind, fences go backwards: the new holder
-/// would be refused for ever.
-async fn a_fence_that_redis_forgot_heals_before_the_first_read<S: Shelf>(stand: Stand<S>) -> Result<()> {
+/// (L5) After a failover to a stale replica, or a flush, on a server whose clock is behind, fences go backwards: the new
+/// holder would be rejected forever.
+async fn fence_behind_before_the_first_read_is_raised<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let old = lock(&one).acquire().await?;
     stand.add_one(&old).await?;
@@ -84,8 +85,9 @@ async fn a_fence_that_redis_forgot_heals_before_the_first_read<S: Shelf>(stand: 
     Ok(())
 }
 
-/// Who lifted his fence after he had read would write what he made of an old state over what a later holder has written.
-async fn a_fence_that_fell_behind_after_a_read_is_not_healed<S: Shelf>(stand: Stand<S>) -> Result<()> {
+/// A holder that raised its fence after it had read would overwrite a later holder's write with a result based on an old
+/// state.
+async fn fence_behind_after_a_read_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let guard = lock(&one).acquire_anchored(&stand.pool).await?;
     let read = stand.amount().await?;
@@ -101,8 +103,8 @@ async fn a_fence_that_fell_behind_after_a_read_is_not_healed<S: Shelf>(stand: St
     Ok(())
 }
 
-/// A row that is gone has forgotten everything: nobody who stored a fence before may go on as if it had not.
-async fn a_row_that_was_deleted_is_not_made_again<S: Shelf>(stand: Stand<S>) -> Result<()> {
+/// A deleted row has no memory of fences: a holder that stored a fence before must not continue as if the row still had it.
+async fn deleted_fence_row_is_not_recreated<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, _) = stand.processes().await;
     let guard = lock(&one).acquire().await?;
     stand.add_one(&guard).await?;
@@ -111,7 +113,7 @@ async fn a_row_that_was_deleted_is_not_made_again<S: Shelf>(stand: Stand<S>) -> 
     Ok(())
 }
 
-/// PostgreSQL has no time-out as long as that: every transaction failed.
+/// PostgreSQL has no timeout as long as that: every transaction failed.
 async fn longest_lease_begins_a_transaction<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, _) = stand.processes().await;
     let longest = Duration::from_millis(u64::from(u32::MAX));
@@ -121,8 +123,8 @@ async fn longest_lease_begins_a_transaction<S: Shelf>(stand: Stand<S>) -> Result
     Ok(())
 }
 
-/// Fences were lifted above it, where a script counts no further: "try later", for ever.
-async fn row_with_a_fence_that_nobody_has_is_named<S: Shelf>(stand: Stand<S>) -> Result<()> {
+/// Fences were raised above it, where a script cannot count further: "try later", forever.
+async fn impossible_fence_in_a_row_is_reported<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     stand.add_one(&lock(&one).acquire().await?).await?;
     for written in [
@@ -143,7 +145,7 @@ async fn row_with_a_fence_that_nobody_has_is_named<S: Shelf>(stand: Stand<S>) ->
 }
 
 /// Redis forgot its fences, and handed the same one out within the same millisecond: "not lower" let both holders pass.
-async fn a_fence_that_came_twice_is_one_holders<S: Shelf>(stand: Stand<S>) -> Result<()> {
+async fn equal_fence_of_another_holder_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;
     stand.rig.forget("stock/42").await;
@@ -156,7 +158,7 @@ async fn a_fence_that_came_twice_is_one_holders<S: Shelf>(stand: Stand<S>) -> Re
 }
 
 /// A holder may begin as many transactions as it likes. (MySQL counts a row as changed only if it differs.)
-async fn equal_fences_pass<S: Shelf>(stand: Stand<S>) -> Result<()> {
+async fn equal_fence_of_the_same_holder_passes<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, _) = stand.processes().await;
     let guard = lock(&one).acquire().await?;
     for _ in 0..3 {
@@ -167,7 +169,7 @@ async fn equal_fences_pass<S: Shelf>(stand: Stand<S>) -> Result<()> {
     Ok(())
 }
 
-async fn a_unit_of_work_can_begin_with_the_fence<S: Shelf>(stand: Stand<S>) -> Result<()> {
+async fn unit_of_work_begins_with_the_fence<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;
     let mut work = one.begin(&stand.pool).await?;
@@ -185,7 +187,7 @@ async fn a_unit_of_work_can_begin_with_the_fence<S: Shelf>(stand: Stand<S>) -> R
 }
 
 /// (the upsert with the greater of two fences let 7 pass 9)
-async fn a_lower_fence_is_refused_however_it_is_stored<S: Shelf>(stand: Stand<S>) -> Result<()> {
+async fn lower_fence_is_rejected_in_every_statement_order<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;
     expired(&stand, &early).await;
@@ -197,8 +199,8 @@ async fn a_lower_fence_is_refused_however_it_is_stored<S: Shelf>(stand: Stand<S>
     Ok(())
 }
 
-/// A process that stands still in the middle of its transaction would keep the row, and everybody out, for as long as it likes.
-async fn an_idle_holder_is_ended<S: Shelf>(stand: Stand<S>) -> Result<()> {
+/// A process stopped in the middle of its transaction would keep the row locked for as long as it is stopped.
+async fn idle_transaction_is_ended<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = one.lock("stock/42").ttl(Duration::from_secs(1)).acquire().await?;
     let mut idle = early.begin(&stand.pool).await?;
@@ -212,19 +214,19 @@ async fn an_idle_holder_is_ended<S: Shelf>(stand: Stand<S>) -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_idle_holder_is_ended_on_mariadb() -> Result<()> {
-    an_idle_holder_is_ended(Stand::mariadb().await?).await
+async fn idle_transaction_is_ended_on_mariadb() -> Result<()> {
+    idle_transaction_is_ended(Stand::mariadb().await?).await
 }
 
 #[tokio::test]
-async fn an_idle_holder_is_ended_on_postgres() -> Result<()> {
-    an_idle_holder_is_ended(Stand::postgres().await?).await
+async fn idle_transaction_is_ended_on_postgres() -> Result<()> {
+    idle_transaction_is_ended(Stand::postgres().await?).await
 }
 
-/// (MySQL sets it for the session) A transaction that was dropped left the ttl of its lock as the idle time of a connection that went back
-/// to its pool: whoever got that next was ended in the middle of a transaction that computed for as long.
+/// (MySQL sets it for the session) A dropped transaction left the ttl of its lock as the idle timeout of a connection that
+/// returned to its pool: the server ended the next transaction on it in the middle of a long computation.
 #[tokio::test]
-async fn an_idle_time_ends_with_its_transaction() -> Result<()> {
+async fn idle_timeout_ends_with_its_transaction() -> Result<()> {
     const IDLE: &str = "SELECT CAST(@@SESSION.wait_timeout AS SIGNED)";
     let stand = Stand::mariadb().await?;
     let (one, _) = stand.processes().await;

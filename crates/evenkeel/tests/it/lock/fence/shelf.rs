@@ -12,11 +12,11 @@ use testkit::park::{self, mariadb_database, postgres_database, sqlite_database};
 
 /// A database with a shelf.
 pub(super) trait Shelf: Database {
-    /// What lies on it.
+    /// What is on it.
     async fn amount(connection: &mut Self::Connection) -> sqlx::Result<i64>;
-    /// Puts so much there.
+    /// Sets the amount.
     async fn put(connection: &mut Self::Connection, amount: i64) -> sqlx::Result<()>;
-    /// What most programs would write who have heard of fences: checks one when something is written, and never before.
+    /// The usual misuse of fencing tokens: checked when something is written, and never before.
     async fn check_at_write(connection: &mut Self::Connection, name: &str, fence: i64) -> sqlx::Result<bool>;
     /// Runs a statement without values.
     async fn script_of_test(connection: &mut Self::Connection, text: &'static str) -> sqlx::Result<()>;

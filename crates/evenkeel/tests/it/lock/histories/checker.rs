@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-/// Somebody held something for so long at least.
+/// A hold of at least this length.
 #[derive(Clone, Debug)]
 pub(super) struct Hold {
     pub(super) name: &'static str,
-    /// How much of the name's room it takes: `room` for whoever excludes all others.
+    /// How much of the name's capacity it takes: `room` for an exclusive holder.
     pub(super) weight: u32,
     pub(super) room: u32,
     pub(super) fence: Option<u64>,
@@ -81,7 +81,7 @@ mod tests {
         let start = Instant::now();
         let of = |holds: &[Hold]| violations(holds).len();
         assert_eq!(of(&[hold(start, (0, 5), 3, 1), hold(start, (5, 9), 3, 2)]), 0);
-        assert_eq!(of(&[hold(start, (0, 6), 3, 1), hold(start, (5, 9), 1, 2)]), 1, "a reader beside a writer");
+        assert_eq!(of(&[hold(start, (0, 6), 3, 1), hold(start, (5, 9), 1, 2)]), 1, "a reader next to a writer");
         assert_eq!(of(&[hold(start, (0, 6), 1, 1), hold(start, (5, 9), 2, 1)]), 0, "readers share a fence");
         assert_eq!(of(&[hold(start, (0, 5), 3, 2), hold(start, (6, 9), 3, 1)]), 1, "a fence that falls");
         assert_eq!(of(&[hold(start, (0, 5), 3, 2), hold(start, (6, 9), 3, 2)]), 1, "a fence that comes again");

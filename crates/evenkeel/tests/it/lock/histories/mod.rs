@@ -24,14 +24,14 @@ const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
 const PROCESSES: usize = 3;
 
 #[tokio::test]
-async fn redis_locks_exclude_each_other_while_processes_and_links_fail() {
+async fn redis_locks_stay_exclusive_under_faults() {
     let tally = run(1..=2, true).await;
     assert_eq!(tally.violations, 0, "{tally:?}");
     assert!(tally.holds > 60 && tally.dropped_acquires > 5 && tally.fences > 30, "a check of nothing: {tally:?}");
 }
 
 #[tokio::test]
-async fn embedded_locks_exclude_each_other_while_processes_end() {
+async fn embedded_locks_stay_exclusive_while_processes_end() {
     let tally = run(1..=2, false).await;
     assert_eq!(tally.violations, 0, "{tally:?}");
     assert!(tally.holds > 60 && tally.dropped_acquires > 5 && tally.fences > 30, "a check of nothing: {tally:?}");
@@ -69,7 +69,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// Notes a hold that begins now; the result names it for [`look`](Self::look).
+    /// Records a hold that begins now; the result identifies it for [`look`](Self::look).
     fn begins(&self, hold: Hold) -> usize {
         let mut holds = self.holds.lock().unwrap();
         holds.push(hold);
@@ -81,8 +81,8 @@ impl Notes {
         self.holds.lock().unwrap()[hold].until = at;
     }
 
-    /// An operator is about to take the lock away from the holder with this fence: nobody promises it anything from here on. Its
-    /// acquisition may not have returned yet.
+    /// An operator is about to break the lock of the holder with this fence: from here on nothing is promised to that
+    /// holder. Its acquisition may not have returned yet.
     fn breaks(&self, name: &'static str, fence: u64) {
         self.broken.lock().unwrap().entry((name, fence)).or_insert_with(Instant::now);
     }

@@ -1,4 +1,4 @@
-//! One process of a history: a runtime of its own, so that it can end without a word.
+//! One process of a history: its own runtime, so that it can end without notice.
 
 use super::Notes;
 use super::checker::Hold;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Tally {
-    /// The last seed of those that were added up.
+    /// The last of the seeds counted.
     pub(super) lock_seed: u64,
     pub(super) lock_histories: u64,
     pub(super) holds: u64,

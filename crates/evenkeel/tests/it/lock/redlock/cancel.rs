@@ -6,20 +6,20 @@ use crate::lock::side::rig::until;
 use std::time::Duration;
 
 on_both! {
-    an_acquire_that_is_dropped_leaves_nothing
-    an_acquire_that_is_dropped_while_others_hold_leaves_nothing
-    a_release_that_is_dropped_is_done_nevertheless
-    nothing_needs_a_runtime_to_be_dropped
-    a_guard_that_is_dropped_at_any_point_of_its_renewal_is_given_back
+    dropped_acquire_leaves_nothing
+    dropped_acquire_of_a_held_lock_leaves_nothing
+    dropped_release_completes
+    futures_drop_without_a_runtime
+    guard_dropped_during_renewal_is_released
 }
 
-async fn an_acquire_that_is_dropped_leaves_nothing(fleet: Fleet) {
+async fn dropped_acquire_leaves_nothing(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for polls in 0.. {
         let acquired = polled(one.lock(NAME).ttl(TTL).acquire(), polls).await;
         let was_done = acquired.is_some();
         drop(acquired);
-        // Time stands still: no lease ends by itself.
+        // Time is frozen: no lease expires.
         until(async || is_free_everywhere(&two).await).await;
         if was_done {
             break;
@@ -29,10 +29,10 @@ async fn an_acquire_that_is_dropped_leaves_nothing(fleet: Fleet) {
     assert!(is_free_everywhere(&two).await, "whatever was on its way has arrived");
 }
 
-async fn an_acquire_that_is_dropped_while_others_hold_leaves_nothing(fleet: Fleet) {
+async fn dropped_acquire_of_a_held_lock_leaves_nothing(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for polls in 0.. {
-        // Nobody waits any more for the one that went away in the last round.
+        // No caller waits any more for the one that was dropped in the last round.
         fleet.advance(Duration::from_secs(3)).await;
         let guard = take(&two).await;
         let waited = polled(one.lock(NAME).ttl(TTL).wait(Duration::from_secs(60)).acquire(), polls);
@@ -50,7 +50,7 @@ async fn an_acquire_that_is_dropped_while_others_hold_leaves_nothing(fleet: Flee
     }
 }
 
-async fn a_release_that_is_dropped_is_done_nevertheless(fleet: Fleet) {
+async fn dropped_release_completes(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for polls in 0.. {
         let guard = take(&one).await;
@@ -63,7 +63,7 @@ async fn a_release_that_is_dropped_is_done_nevertheless(fleet: Fleet) {
 }
 
 /// (L7) A future that was dropped outside of the runtime panicked, or blocked it: it had to send something.
-async fn nothing_needs_a_runtime_to_be_dropped(fleet: Fleet) {
+async fn futures_drop_without_a_runtime(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for polls in 0.. {
         let mut acquire = Box::pin(one.lock(NAME).ttl(TTL).acquire());
@@ -82,7 +82,7 @@ async fn nothing_needs_a_runtime_to_be_dropped(fleet: Fleet) {
 }
 
 /// (L1) In some order of the two, a renewal followed the release and held a lock without a holder.
-async fn a_guard_that_is_dropped_at_any_point_of_its_renewal_is_given_back(fleet: Fleet) {
+async fn guard_dropped_during_renewal_is_released(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for steps in 0..12 {
         let guard = take(&one).await;

@@ -1,6 +1,6 @@
 //! A Redlock's own settings at zero, one, their bounds, just above them, and at their largest: they work, or are refused in a sentence.
 
-use crate::lock::side::rig::told;
+use crate::lock::side::rig::in_time;
 use evenkeel::Keel;
 use evenkeel::lock::{LockError, Redlock, Release, Wait};
 use std::time::Duration;
@@ -43,8 +43,8 @@ async fn verdict(what: &str, works: bool, opened: Result<Redlock, LockError>) {
 
 /// The longest ttl, doubled, overflowed: the builder panicked.
 #[tokio::test]
-async fn settings_of_a_redlock_at_their_extremes_work_or_are_refused() {
-    told(Box::pin(async {
+async fn extreme_redlock_settings_work_or_are_rejected() {
+    in_time(Box::pin(async {
         let shared = redis().await.unwrap();
         for (at, (what, works, builder)) in builders().into_iter().enumerate() {
             verdict(&what, works, builder.memory(3)).await;
@@ -63,10 +63,10 @@ async fn settings_of_a_redlock_at_their_extremes_work_or_are_refused() {
     .await;
 }
 
-/// What another program had put under the key of a server's standing kept that server out for ever.
+/// A value that another program had stored under the key of a server's status excluded that server forever.
 #[tokio::test]
-async fn foreign_types_under_the_keys_of_a_server_do_not_keep_it_out() {
-    told(Box::pin(async {
+async fn foreign_key_types_do_not_exclude_a_server() {
+    in_time(Box::pin(async {
         let shared = redis().await.unwrap();
         let hand = Keel::connect(&shared.url).await.unwrap();
         let prefixes: Vec<String> = (0..3).map(|server| format!("{}y{server}", shared.prefix)).collect();

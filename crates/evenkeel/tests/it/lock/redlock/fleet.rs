@@ -1,5 +1,5 @@
-//! Three servers, with their time in the test's hand. The Redis ones are three prefixes on one server: each has keys and a clock of
-//! its own, and may forget or be cut off by itself. Tests that stop servers start their own.
+//! Three servers whose time the test controls. The Redis ones are three prefixes on one server: each has its own keys and
+//! clock, and may lose its data or be cut off by itself. Tests that stop servers start their own.
 
 use evenkeel::Keel;
 use evenkeel::clock::TestClock;
@@ -48,7 +48,7 @@ impl Fleet {
         let hand = Keel::connect(&shared.url).await.unwrap();
         let fleet = Self { clock, store: Store::Redis { shared: Box::new(shared), hand }, ahead: Mutex::default() };
         fleet.set_time().await;
-        // Somebody begins the Redlock; all others find it.
+        // One process initializes the Redlock; all others find it.
         fleet.process().await;
         fleet
     }
@@ -102,7 +102,7 @@ impl Fleet {
 
     /// Lets time pass in one leap, for the servers and all processes.
     pub(super) async fn advance(&self, span: Duration) {
-        // The servers first: nobody is woken to ask one that does not know yet.
+        // The servers first: a process must not wake to ask a server whose clock has not advanced yet.
         self.clock.advance(span);
         self.set_time().await;
     }
@@ -119,7 +119,7 @@ impl Fleet {
         }
     }
 
-    /// Lets time pass in small steps until `future` is ready: for those who wait on timers.
+    /// Advances time in small steps until `future` is ready: for futures that wait on timers.
     pub(super) async fn while_time_passes<F: Future>(&self, future: F) -> F::Output {
         let mut future = std::pin::pin!(future);
         loop {

@@ -6,13 +6,13 @@ use evenkeel::lock::{Fence, LockError};
 use std::time::Duration;
 
 on_both! {
-    a_server_that_forgot_a_lock_does_not_give_it_away
-    fences_rise_though_all_servers_forget_one_after_another
-    a_holder_comes_back_to_a_server_that_forgot
+    empty_server_grants_no_lock_until_leases_end
+    fences_rise_though_every_server_forgets_in_turn
+    renewal_restores_the_lock_on_an_empty_server
 }
 
 /// The holder has all three servers; two of them are started again empty, and are a majority.
-async fn a_server_that_forgot_a_lock_does_not_give_it_away(fleet: Fleet) {
+async fn empty_server_grants_no_lock_until_leases_end(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
     fleet.forget(1).await;
@@ -32,9 +32,9 @@ async fn a_server_that_forgot_a_lock_does_not_give_it_away(fleet: Fleet) {
     assert!(take(&two).await.fence() > guard.fence());
 }
 
-/// (an unsound fence) What a server that forgot is given back is not its locks but a floor: else, once each of them has forgotten,
-/// nobody remembers how high the fences were.
-async fn fences_rise_though_all_servers_forget_one_after_another(fleet: Fleet) {
+/// (an unsound fence) A server that lost its data gets back not its locks but a floor: otherwise, once each server has lost
+/// its data in turn, none remembers how high the fences were.
+async fn fences_rise_though_every_server_forgets_in_turn(fleet: Fleet) {
     let redlock = fleet.process().await;
     let first = take(&redlock).await;
     let seen = Fence(first.fence().0 + 86_400_000_000);
@@ -53,13 +53,13 @@ async fn fences_rise_though_all_servers_forget_one_after_another(fleet: Fleet) {
     assert!(take(&redlock).await.fence() > highest);
 }
 
-/// A majority wears out if those that come back do not learn of the locks that are held: three servers, then two, then one.
-async fn a_holder_comes_back_to_a_server_that_forgot(fleet: Fleet) {
+/// A majority is lost if restarted servers do not learn of the held locks: three servers, then two, then one.
+async fn renewal_restores_the_lock_on_an_empty_server(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
     until(async || held_on(&two).await == [true; 3]).await;
     fleet.forget(2).await;
-    // Its renewals find that out, and bring the lock back once the server takes part again.
+    // Its renewals notice that, and restore the lock once the server takes part again.
     fleet.while_time_passes(Box::pin(until(async || held_on(&two).await == [true; 3]))).await;
     fleet.forget(0).await;
     fleet.pass(TTL + Duration::from_secs(1)).await;

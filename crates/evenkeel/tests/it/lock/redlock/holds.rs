@@ -8,21 +8,21 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 on_both! {
-    one_at_a_time_with_fences_that_rise
-    a_lease_is_shorter_than_the_servers_say
-    a_guard_is_renewed_while_it_lives
-    a_holder_that_was_paused_learns_it
-    a_broken_lock_is_noticed_at_the_next_renewal
-    a_guard_ends_at_its_limit
-    a_guard_needs_no_runtime_to_be_dropped
-    another_process_is_woken_when_it_is_given_back
-    who_waited_long_enough_is_told
-    who_looks_sees_the_holder
-    contenders_that_split_the_servers_do_not_stay_so
-    a_ttl_above_the_longest_is_refused
+    one_holder_at_a_time_with_rising_fences
+    lease_is_shortened_by_the_clock_drift
+    guard_is_renewed_while_held
+    paused_holder_learns_of_its_loss
+    broken_lock_is_noticed_at_the_next_renewal
+    guard_ends_at_max_hold
+    guard_drop_needs_no_runtime
+    release_wakes_another_process
+    acquire_reports_the_timeout_of_its_wait
+    inspect_returns_the_holder
+    split_vote_is_resolved
+    ttl_above_ttl_max_is_rejected
 }
 
-async fn one_at_a_time_with_fences_that_rise(fleet: Fleet) {
+async fn one_holder_at_a_time_with_rising_fences(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let mut last = None;
     for _ in 0..3 {
@@ -38,14 +38,14 @@ async fn one_at_a_time_with_fences_that_rise(fleet: Fleet) {
 }
 
 /// A server whose clock is fast ends the lease before its holder thinks so.
-async fn a_lease_is_shorter_than_the_servers_say(fleet: Fleet) {
+async fn lease_is_shortened_by_the_clock_drift(fleet: Fleet) {
     let guard = take(&fleet.process().await).await;
     assert_eq!(guard.remaining(), TTL - DRIFT);
     fleet.advance(TTL - DRIFT).await;
     assert!(guard.is_lost());
 }
 
-async fn a_guard_is_renewed_while_it_lives(fleet: Fleet) {
+async fn guard_is_renewed_while_held(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
     for _ in 0..4 {
@@ -56,7 +56,7 @@ async fn a_guard_is_renewed_while_it_lives(fleet: Fleet) {
     assert_eq!(guard.release().await.unwrap(), Release::Released);
 }
 
-async fn a_holder_that_was_paused_learns_it(fleet: Fleet) {
+async fn paused_holder_learns_of_its_loss(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
     // Longer than its lease, in one leap.
@@ -68,7 +68,7 @@ async fn a_holder_that_was_paused_learns_it(fleet: Fleet) {
     assert!(!other.is_lost() && !is_free_everywhere(&two).await);
 }
 
-async fn a_broken_lock_is_noticed_at_the_next_renewal(fleet: Fleet) {
+async fn broken_lock_is_noticed_at_the_next_renewal(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
     assert_eq!(two.lock(NAME).break_lock(Some(evenkeel::lock::Fence(1))).await.unwrap(), None);
@@ -79,7 +79,7 @@ async fn a_broken_lock_is_noticed_at_the_next_renewal(fleet: Fleet) {
     assert!(!other.is_lost());
 }
 
-async fn a_guard_ends_at_its_limit(fleet: Fleet) {
+async fn guard_ends_at_max_hold(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = one.lock(NAME).ttl(TTL).max_hold(TTL * 2).acquire().await.unwrap();
     fleet.pass(TTL).await;
@@ -90,7 +90,7 @@ async fn a_guard_ends_at_its_limit(fleet: Fleet) {
     assert!(two.lock(NAME).ttl(TTL).try_acquire().await.unwrap().is_some());
 }
 
-async fn a_guard_needs_no_runtime_to_be_dropped(fleet: Fleet) {
+async fn guard_drop_needs_no_runtime(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
     std::thread::spawn(move || drop(guard)).join().unwrap();
@@ -98,14 +98,14 @@ async fn a_guard_needs_no_runtime_to_be_dropped(fleet: Fleet) {
     assert!(is_free_everywhere(&two).await, "a shutdown waits for the releases");
 }
 
-/// Time stands still here: only messages can wake anybody.
-async fn another_process_is_woken_when_it_is_given_back(fleet: Fleet) {
+/// Time is frozen here: only messages can wake a waiter.
+async fn release_wakes_another_process(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
     let lock = two.lock(NAME).ttl(TTL).wait(Wait::Forever);
     let waiting = tokio::spawn(async move { lock.acquire().await.unwrap().release().await.unwrap() });
     until(async || one.lock(NAME).inspect().await.unwrap().is_some_and(|holder| holder.waiting == 1)).await;
-    // Armed and asleep by now, or about to look once more.
+    // Armed and asleep by now, or about to poll once more.
     for _ in 0..200 {
         held_on(&one).await;
     }
@@ -113,7 +113,7 @@ async fn another_process_is_woken_when_it_is_given_back(fleet: Fleet) {
     assert_eq!(waiting.await.unwrap(), Release::Released);
 }
 
-async fn who_waited_long_enough_is_told(fleet: Fleet) {
+async fn acquire_reports_the_timeout_of_its_wait(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
     let busy = fleet.while_time_passes(Box::pin(two.lock(NAME).wait(Duration::from_secs(3)).acquire())).await;
@@ -121,7 +121,7 @@ async fn who_waited_long_enough_is_told(fleet: Fleet) {
     assert!(!guard.is_lost());
 }
 
-async fn who_looks_sees_the_holder(fleet: Fleet) {
+async fn inspect_returns_the_holder(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = one.lock(NAME).ttl(TTL).metadata("counter 7").acquire().await.unwrap();
     let holder = two.lock(NAME).inspect().await.unwrap().unwrap();
@@ -132,8 +132,8 @@ async fn who_looks_sees_the_holder(fleet: Fleet) {
     assert_eq!(two.lock(NAME).inspect().await.unwrap(), None);
 }
 
-/// Contenders that each got some servers, gave them back and came again at once did so for ever.
-async fn contenders_that_split_the_servers_do_not_stay_so(fleet: Fleet) {
+/// Contenders that each got some servers, released them and retried at once did so forever.
+async fn split_vote_is_resolved(fleet: Fleet) {
     let inside = Arc::new(AtomicUsize::new(0));
     let mut tasks = Vec::new();
     for _ in 0..4 {
@@ -158,13 +158,13 @@ async fn contenders_that_split_the_servers_do_not_stay_so(fleet: Fleet) {
 }
 
 /// A server that sits out for less than a lease could forget one that is still believed in.
-async fn a_ttl_above_the_longest_is_refused(fleet: Fleet) {
+async fn ttl_above_ttl_max_is_rejected(fleet: Fleet) {
     let refused = fleet.process().await.lock(NAME).ttl(TTL_MAX + Duration::from_millis(1)).acquire().await;
     assert!(matches!(refused, Err(LockError::Invalid(_))), "{refused:?}");
 }
 
 #[test]
-fn three_to_fifteen_servers_make_a_redlock() {
+fn redlock_requires_three_to_fifteen_servers() {
     assert!(matches!(Redlock::memory(2), Err(LockError::Invalid(_))));
     assert!(matches!(Redlock::memory(16), Err(LockError::Invalid(_))));
     assert!(Redlock::memory(5).is_ok());

@@ -7,7 +7,7 @@ macro_rules! on_both {
             $(#[tokio::test]
             async fn $story() {
                 use crate::lock::redlock::fleet::Fleet;
-                crate::lock::side::rig::told(super::$story(Fleet::memory())).await;
+                crate::in_time(super::$story(Fleet::memory())).await;
             })+
         }
 
@@ -15,7 +15,7 @@ macro_rules! on_both {
             $(#[tokio::test]
             async fn $story() {
                 use crate::lock::redlock::fleet::Fleet;
-                crate::lock::side::rig::told(super::$story(Fleet::redis().await)).await;
+                crate::in_time(super::$story(Fleet::redis().await)).await;
             })+
         }
     };

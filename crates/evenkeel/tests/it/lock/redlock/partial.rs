@@ -1,7 +1,7 @@
 //! Processes that reach some of the servers only.
 
 use super::fleet::{Fleet, NAME, TTL, held_on, take};
-use crate::lock::side::rig::{told, until};
+use crate::lock::side::rig::{in_time, until};
 use evenkeel::lock::Redlock;
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
@@ -18,11 +18,11 @@ fn port(url: &str) -> u16 {
     url.rsplit(':').next().and_then(|tail| tail.split(['/', '?']).next()?.parse().ok()).unwrap()
 }
 
-/// (an unsound fence) The greatest of what the servers say is not enough: with a clock that is ahead among the servers of the first
-/// holder and not among those of the second, the second one's fence was lower.
+/// (an unsound fence) The maximum of the servers' fences is not enough: with a clock that is ahead among the servers of the
+/// first holder and not among those of the second, the second one's fence was lower.
 #[tokio::test]
-async fn fences_rise_though_clocks_are_apart() {
-    told(async {
+async fn fences_rise_though_server_clocks_differ() {
+    in_time(async {
         let fleet = Fleet::redis().await;
         fleet.put_ahead(0, Duration::from_secs(3_600)).await;
         let ((one, _one), (two, _two)) = (without(&fleet, 2).await, without(&fleet, 0).await);
@@ -36,8 +36,8 @@ async fn fences_rise_though_clocks_are_apart() {
 
 /// A server whose answer was not waited for, or was lost, kept the lock of a contender that had failed for a whole lease.
 #[tokio::test]
-async fn what_a_server_may_have_granted_is_given_back() {
-    told(async {
+async fn possible_grants_are_released_after_a_failed_round() {
+    in_time(async {
         let fleet = Fleet::redis().await;
         let (holder, _proxy) = without(&fleet, 2).await;
         let proxy = Proxy::start(port(fleet.url()), 1).await.unwrap();
@@ -51,7 +51,7 @@ async fn what_a_server_may_have_granted_is_given_back() {
         assert!(contender.lock(NAME).ttl(TTL).try_acquire().await.unwrap().is_none());
         hold.reached().await.unwrap();
         drop(hold);
-        // Time stands still: no lease ends by itself. The contender asks on the way that was held, after what was held.
+        // Time is frozen: no lease expires. The contender's request follows the held one on the same connection.
         until(async || held_on(&contender).await == [true, true, false]).await;
         assert!(!guard.is_lost());
     })

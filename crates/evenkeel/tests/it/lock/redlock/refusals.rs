@@ -1,6 +1,6 @@
 //! What a Redlock says of servers that refuse the program, or are none of ours.
 
-use crate::lock::side::rig::told;
+use crate::lock::side::rig::in_time;
 use evenkeel::lock::{LockError, Redlock};
 use testkit::servers::{OldRedis, Redis, RedisOptions};
 use tokio::io::AsyncWriteExt;
@@ -19,8 +19,8 @@ fn host(url: &str) -> &str {
 
 /// It read "no quorum: the others are away".
 #[tokio::test]
-async fn wrong_password_is_named_with_its_server() {
-    Box::pin(told(async {
+async fn wrong_password_error_names_the_server() {
+    Box::pin(in_time(async {
         let start = || Redis::start(RedisOptions::new().password("right"));
         let (one, two, three) = tokio::try_join!(start(), start(), start()).unwrap();
         let wrong = |redis: &Redis| redis.url().replace(":right@", ":mistaken@");
@@ -45,8 +45,8 @@ async fn wrong_password_is_named_with_its_server() {
 }
 
 #[tokio::test]
-async fn what_is_no_redis_is_named_with_its_address() {
-    Box::pin(told(async {
+async fn server_other_than_redis_is_named_in_the_error() {
+    Box::pin(in_time(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let http = format!("redis://{}", listener.local_addr().unwrap());
         tokio::spawn(async move {

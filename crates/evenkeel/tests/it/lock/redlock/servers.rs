@@ -1,7 +1,7 @@
-//! Real servers that go away, come back empty, or stand still.
+//! Real servers that go away, return empty, or stop responding.
 
 use super::fleet::NAME;
-use crate::lock::side::rig::{told, until};
+use crate::lock::side::rig::{in_time, until};
 use evenkeel::clock::TestClock;
 use evenkeel::lock::{LockError, LockName, LossReason, Redlock, RedlockBuilder, Release, Wait};
 use std::time::Duration;
@@ -23,7 +23,7 @@ async fn connect(servers: &[Redis], builder: &RedlockBuilder) -> Redlock {
     builder.connect(&urls).await.unwrap()
 }
 
-/// Nobody waits for a server that a busy machine keeps waiting.
+/// No test waits for a server that a busy machine delays.
 fn patient() -> RedlockBuilder {
     Redlock::builder().node_timeout(Duration::from_secs(5))
 }
@@ -33,8 +33,8 @@ async fn is_free_everywhere(redlock: &Redlock) -> bool {
 }
 
 #[tokio::test]
-async fn one_server_down_changes_nothing() {
-    Box::pin(told(async {
+async fn one_server_down_does_not_affect_the_lock() {
+    Box::pin(in_time(async {
         let mut servers = three().await;
         let (one, two) = (connect(&servers, &patient()).await, connect(&servers, &patient()).await);
         let held = one.lock(NAME).acquire().await.unwrap();
@@ -47,15 +47,15 @@ async fn one_server_down_changes_nothing() {
         assert!(next.fence() > fence);
         assert_eq!(next.release().await.unwrap(), Release::Released);
         assert!(one.lock(NAME).acquire().await.is_ok());
-        // Somebody who comes while it is away finds the others.
+        // A contender that arrives while it is away finds the others.
         assert!(connect(&servers, &patient()).await.lock("other").acquire().await.is_ok());
     }))
     .await;
 }
 
 #[tokio::test]
-async fn without_a_majority_nobody_gets_a_lock_and_holders_lose_theirs() {
-    Box::pin(told(async {
+async fn lost_majority_rejects_acquires_and_ends_holds() {
+    Box::pin(in_time(async {
         let mut servers = three().await;
         let redlock = connect(&servers, &patient()).await;
         let held = redlock.lock(NAME).ttl(SHORT).acquire().await.unwrap();
@@ -71,12 +71,12 @@ async fn without_a_majority_nobody_gets_a_lock_and_holders_lose_theirs() {
     .await;
 }
 
-/// A server that stands still, with its connections open, kept everybody waiting until its time-out.
+/// A server that stopped responding, with its connections open, delayed every caller until its timeout.
 #[tokio::test]
-async fn a_server_that_stands_still_is_not_waited_for() {
-    Box::pin(told(async {
+async fn unresponsive_server_does_not_delay_the_lock() {
+    Box::pin(in_time(async {
         let mut servers = three().await;
-        // No time-out ends here: time stands still.
+        // No timeout ends here: time is frozen.
         let clock = TestClock::default();
         let builder = Redlock::builder().clock(clock.clock());
         let (one, two) = (connect(&servers, &builder).await, connect(&servers, &builder).await);
@@ -95,7 +95,7 @@ async fn a_server_that_stands_still_is_not_waited_for() {
         );
         drop(last);
         servers[1].resume().unwrap();
-        // What it was sent meanwhile it does in its order, or is told again: nothing is left of it.
+        // The server executes the commands it was sent meanwhile in their order, or gets them again: none remains.
         until(async || {
             clock.advance(Duration::from_millis(100));
             is_free_everywhere(&one).await
@@ -108,8 +108,8 @@ async fn a_server_that_stands_still_is_not_waited_for() {
 /// Three servers, one away when the lock was acquired; one of the two others is started again empty. It and the one that was away
 /// would be a majority.
 #[tokio::test]
-async fn a_server_that_was_started_again_gives_no_lock_away() {
-    Box::pin(told(async {
+async fn restarted_server_grants_no_held_lock() {
+    Box::pin(in_time(async {
         let mut servers = three().await;
         let builder = patient().ttl_max(SHORT);
         let founder = connect(&servers, &builder).await;
@@ -131,7 +131,7 @@ async fn a_server_that_was_started_again_gives_no_lock_away() {
 
 /// (L1) A watchdog outlived its lock.
 #[tokio::test]
-async fn nothing_is_renewed_after_a_release() {
+async fn no_renewal_is_sent_after_release() {
     let servers = three().await;
     let redlock = connect(&servers, &patient()).await;
     // Renewed every 30 ms, so that a renewal is on its way at about every moment.
@@ -148,7 +148,7 @@ async fn nothing_is_renewed_after_a_release() {
     eventually("all are free", free).await.unwrap();
     let mut trace = CommandTrace::start(&servers[0]).await.unwrap();
     let other = redlock.lock("renewed").ttl(ttl).acquire().await.unwrap();
-    Box::pin(told(async {
+    Box::pin(in_time(async {
         // Until a lock that is held was renewed: by then every renewal of the others would have come, too.
         let mut renewals = 0;
         while renewals < 2 {

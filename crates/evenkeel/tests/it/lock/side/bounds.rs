@@ -7,10 +7,10 @@ use evenkeel::lock::{LockError, LockTerms, Wait};
 use std::time::Duration;
 
 on_both! {
-    who_leaves_the_local_queue_is_told_for_how_long
-    who_queues_behind_a_waiting_task_is_told_for_how_long
-    an_invalid_call_is_refused_before_it_waits
-    a_span_in_which_nothing_can_be_done_is_refused
+    busy_error_in_the_local_queue_has_the_remaining_time
+    busy_error_behind_a_waiting_task_has_remaining_time
+    invalid_arguments_are_rejected_before_the_wait
+    ttl_and_max_hold_below_50_ms_are_rejected
 }
 
 fn free_in<T: std::fmt::Debug>(answer: Result<T, LockError>) -> Duration {
@@ -31,7 +31,7 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, LockError>) -> String {
 }
 
 /// "Taken, for 0 ms more", while the holder had half a minute.
-async fn who_leaves_the_local_queue_is_told_for_how_long(rig: Rig) {
+async fn busy_error_in_the_local_queue_has_the_remaining_time(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
     let waiting = one.lock("stock/42").wait(Duration::from_secs(1)).acquire();
@@ -41,7 +41,7 @@ async fn who_leaves_the_local_queue_is_told_for_how_long(rig: Rig) {
     assert!(told > TTL / 2, "{told:?}");
 }
 
-async fn who_queues_behind_a_waiting_task_is_told_for_how_long(rig: Rig) {
+async fn busy_error_behind_a_waiting_task_has_remaining_time(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let _guard = take(&one).await;
     let mut first = Box::pin(two.lock("stock/42").wait(Wait::Forever).acquire());
@@ -55,7 +55,7 @@ async fn who_queues_behind_a_waiting_task_is_told_for_how_long(rig: Rig) {
 }
 
 /// Two kilobytes of metadata queued for a second, then were refused.
-async fn an_invalid_call_is_refused_before_it_waits(rig: Rig) {
+async fn invalid_arguments_are_rejected_before_the_wait(rig: Rig) {
     let one = rig.process().await;
     let _guard = take(&one).await;
     let _writer = one.rw_lock("prices").write().acquire().await.unwrap();
@@ -70,7 +70,7 @@ async fn an_invalid_call_is_refused_before_it_waits(rig: Rig) {
 }
 
 /// Guards that were over when they were handed out.
-async fn a_span_in_which_nothing_can_be_done_is_refused(rig: Rig) {
+async fn ttl_and_max_hold_below_50_ms_are_rejected(rig: Rig) {
     let one = rig.process().await;
     for span in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1), Duration::from_millis(49)] {
         for terms in [LockTerms::default().ttl(span), LockTerms::default().max_hold(span)] {

@@ -1,7 +1,7 @@
 //! Several processes wait on one Redis: a release calls one of them.
 
 use super::holds::take;
-use super::rig::{Rig, TTL, told, until};
+use super::rig::{Rig, TTL, in_time, until};
 use evenkeel::Keel;
 use evenkeel::link::{Heard, Subscription};
 use evenkeel::lock::{Guard, LockError, Wait};
@@ -19,7 +19,7 @@ struct Waiter {
 }
 
 impl Waiter {
-    /// A process that has listened, has asked once more, and sleeps now; it asked later than all that wait already.
+    /// A process that has subscribed, has polled once more, and sleeps now; it asked later than all other waiters.
     async fn asleep(rig: &Rig) -> Self {
         let proxy = Proxy::start(rig.port(), 1).await.unwrap();
         let keel = rig.process_through(|url| proxy.url(url)).await;
@@ -33,7 +33,7 @@ impl Waiter {
         Self { keel, acquired, _proxy: proxy }
     }
 
-    /// Hears what it hears, after it.
+    /// Receives the same notifications, after it.
     async fn ear(&self) -> Subscription {
         let link = self.keel.link().unwrap();
         link.subscribe(format!("{}:l:{{stock/42}}:news", link.prefix()).as_bytes()).await.unwrap()
@@ -50,7 +50,7 @@ async fn counted_until(keel: &Keel) -> Vec<f64> {
     pairs.into_iter().map(|(_, until)| until).collect()
 }
 
-/// Gives the lock back, and waits until `waiter` has heard of it and done what it does then.
+/// Releases the lock, and waits until `waiter` has received the call and reacted to it.
 async fn give_back(guard: Guard, waiter: &Waiter) {
     let mut ear = waiter.ear().await;
     guard.release().await.unwrap();
@@ -64,14 +64,14 @@ async fn give_back(guard: Guard, waiter: &Waiter) {
 
 /// With a hundred processes that wait, every release had a hundred attempts, ninety-nine of them in vain.
 #[tokio::test]
-async fn a_release_calls_the_process_that_waits_longest_and_no_other() {
-    told(async {
+async fn release_calls_only_the_longest_waiting_process() {
+    in_time(async {
         let rig = Rig::redis().await;
         let one = rig.process().await;
         let guard = take(&one).await;
         let (two, three) = (Waiter::asleep(&rig).await, Waiter::asleep(&rig).await);
         let asked = counted_until(&one).await.pop();
-        // Whoever asks from now on counts for longer.
+        // A process that asks from now on counts for longer.
         rig.advance(MS).await;
         give_back(guard, &three).await;
         let second = two.acquired.await.unwrap().unwrap();
@@ -82,10 +82,10 @@ async fn a_release_calls_the_process_that_waits_longest_and_no_other() {
     .await;
 }
 
-/// Whoever is called may have been cancelled, or have died, a moment ago.
+/// The called process may have been canceled, or have died, a moment ago.
 #[tokio::test]
-async fn a_process_that_was_called_and_is_gone_is_not_waited_for() {
-    told(async {
+async fn called_process_that_is_gone_does_not_delay_others() {
+    in_time(async {
         let rig = Rig::redis().await;
         let one = rig.process().await;
         let guard = take(&one).await;

@@ -9,12 +9,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 on_both! {
-    an_acquire_that_is_dropped_leaves_nothing
-    an_acquire_that_is_dropped_while_it_waits_leaves_nothing
-    a_release_that_is_dropped_is_done_nevertheless
-    a_run_that_is_dropped_gives_nothing_back
-    nothing_needs_a_runtime_to_be_dropped
-    a_guard_that_is_dropped_at_any_point_of_its_renewal_is_given_back
+    dropped_acquire_leaves_nothing
+    dropped_waiting_acquire_leaves_nothing
+    dropped_release_completes
+    dropped_run_keeps_the_guard
+    futures_drop_without_a_runtime
+    guard_dropped_during_renewal_is_released
 }
 
 /// Polls `future` whenever it wants to be, at most `polls` times; `None` if it was not ready by then. It is dropped then.
@@ -37,13 +37,13 @@ pub(in crate::lock) async fn polled<F: Future>(future: F, polls: usize) -> Optio
 }
 
 /// (L6) `timeout(lock.acquire())`, dropped after the command had reached the server, left the lock behind until its ttl.
-async fn an_acquire_that_is_dropped_leaves_nothing(rig: Rig) {
+async fn dropped_acquire_leaves_nothing(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
         let acquired = polled(one.lock("stock/42").ttl(TTL).acquire(), polls).await;
         let was_done = acquired.is_some();
         drop(acquired);
-        // Time stands still: no lease ends by itself.
+        // Time is frozen: no lease expires.
         until(async || is_free(&two).await).await;
         still_free(&two).await;
         if was_done {
@@ -52,10 +52,10 @@ async fn an_acquire_that_is_dropped_leaves_nothing(rig: Rig) {
     }
 }
 
-async fn an_acquire_that_is_dropped_while_it_waits_leaves_nothing(rig: Rig) {
+async fn dropped_waiting_acquire_leaves_nothing(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
-        // Nobody waits any more for the one that went away in the last round.
+        // No caller waits any more for the one that was dropped in the last round.
         rig.advance(Duration::from_secs(3)).await;
         let guard = take(&two).await;
         let waited = polled(one.lock("stock/42").ttl(TTL).wait(Duration::from_secs(60)).acquire(), polls);
@@ -74,7 +74,7 @@ async fn an_acquire_that_is_dropped_while_it_waits_leaves_nothing(rig: Rig) {
     }
 }
 
-async fn a_release_that_is_dropped_is_done_nevertheless(rig: Rig) {
+async fn dropped_release_completes(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
         let guard = take(&one).await;
@@ -88,10 +88,10 @@ async fn a_release_that_is_dropped_is_done_nevertheless(rig: Rig) {
 }
 
 /// What `run` runs is dropped with it; the guard stays, and holds.
-async fn a_run_that_is_dropped_gives_nothing_back(rig: Rig) {
+async fn dropped_run_keeps_the_guard(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
-    // Nothing would wake it for a third time: time stands still.
+    // Nothing would wake it for a third time: time is frozen.
     for polls in 0..=1 {
         assert!(polled(guard.run(std::future::pending::<()>()), polls).await.is_none());
     }
@@ -101,7 +101,7 @@ async fn a_run_that_is_dropped_gives_nothing_back(rig: Rig) {
 }
 
 /// (L7) A future that was dropped outside of the runtime panicked, or blocked it: it had to send something.
-async fn nothing_needs_a_runtime_to_be_dropped(rig: Rig) {
+async fn futures_drop_without_a_runtime(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
         let mut acquire = Box::pin(one.lock("stock/42").ttl(TTL).acquire());
@@ -121,7 +121,7 @@ async fn nothing_needs_a_runtime_to_be_dropped(rig: Rig) {
 }
 
 /// (L1) In some order of the two, a renewal followed the release and held a lock without a holder.
-async fn a_guard_that_is_dropped_at_any_point_of_its_renewal_is_given_back(rig: Rig) {
+async fn guard_dropped_during_renewal_is_released(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for steps in 0..12 {
         let guard = take(&one).await;

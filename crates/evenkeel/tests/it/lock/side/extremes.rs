@@ -1,18 +1,18 @@
 //! Every public parameter of a lock at zero, one, its bounds, just above them, and at its largest: it is taken, shortened as documented, or
 //! refused in a sentence. Nothing wedges, panics or overflows, both backends say the same, and the next acquisition works.
 
-use super::rig::{Rig, is_ready, told};
+use super::rig::{Rig, in_time, is_ready};
 use evenkeel::Keel;
 use evenkeel::lock::{ExclusiveGuard, Fence, LockError, LockTerms, Permits, Release, Wait};
 use std::time::Duration;
 
 on_both! {
-    waits_at_their_extremes_end_with_the_lock
+    waits_of_extreme_length_end_with_the_lock
     fences_rise_above_the_highest_floor
-    breaking_with_an_extreme_fence_breaks_no_other
-    leases_at_their_extremes_are_kept_and_lost
-    several_locks_at_their_extremes_are_taken_or_refused
-    shutdown_deadlines_at_their_extremes_end
+    break_with_an_extreme_fence_affects_no_other_holder
+    leases_of_extreme_length_are_held_and_lost
+    several_extreme_locks_are_granted_or_rejected
+    shutdown_with_extreme_deadlines_ends
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -49,7 +49,7 @@ fn names() -> Vec<String> {
     sizes.into_iter().chain(odd).collect()
 }
 
-/// Whether it was taken. What is refused is refused as a mistake of the caller's, and what was taken is given back.
+/// Whether it was accepted. A rejection is an error of the caller's, and an acquired lock is released.
 async fn verdict(what: &str, asked: Result<Box<dyn ExclusiveGuard>, LockError>) -> (String, bool) {
     let is_taken = match asked {
         Ok(guard) => {
@@ -128,8 +128,8 @@ async fn of_names_and_numbers(keel: &Keel) -> Vec<(String, bool)> {
 
 /// `max_hold` overflowed: in memory it panicked, on Redis the limit was anywhere.
 #[tokio::test]
-async fn terms_at_their_extremes_get_the_same_answer_on_both_backends() {
-    told(Box::pin(async {
+async fn extreme_terms_behave_alike_on_both_backends() {
+    in_time(Box::pin(async {
         let (memory, redis) = (Rig::memory().process().await, Rig::redis().await.process().await);
         let (here, there) = (of_terms(&memory).await, of_terms(&redis).await);
         for (here, there) in here.iter().zip(&there) {
@@ -144,8 +144,8 @@ async fn terms_at_their_extremes_get_the_same_answer_on_both_backends() {
 }
 
 #[tokio::test]
-async fn names_and_numbers_at_their_extremes_get_the_same_answer_on_both_backends() {
-    told(Box::pin(async {
+async fn extreme_names_and_numbers_behave_alike_on_both_backends() {
+    in_time(Box::pin(async {
         let (memory, redis) = (Rig::memory().process().await, Rig::redis().await.process().await);
         let (here, there) = (of_names_and_numbers(&memory).await, of_names_and_numbers(&redis).await);
         for (here, there) in here.iter().zip(&there) {
@@ -157,11 +157,11 @@ async fn names_and_numbers_at_their_extremes_get_the_same_answer_on_both_backend
     .await;
 }
 
-async fn waits_at_their_extremes_end_with_the_lock(rig: Rig) {
+async fn waits_of_extreme_length_end_with_the_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for wait in spans().into_iter().map(Wait::UpTo).chain([Wait::No, Wait::Forever]) {
         let is_short = matches!(wait, Wait::No) || matches!(wait, Wait::UpTo(span) if span < DAY);
-        // Who gave it back lets those go first who waited a moment ago.
+        // The releasing process yields to those that waited a moment ago.
         let held = rig.while_time_passes(Box::pin(one.lock("a").acquire())).await.unwrap();
         let mut asked = Box::pin(two.lock("a").wait(wait).acquire());
         if is_short {
@@ -200,8 +200,8 @@ async fn fences_rise_above_the_highest_floor(rig: Rig) {
     }
 }
 
-/// On Redis a fence of 0 stood for any.
-async fn breaking_with_an_extreme_fence_breaks_no_other(rig: Rig) {
+/// On Redis a fence of 0 meant any.
+async fn break_with_an_extreme_fence_affects_no_other_holder(rig: Rig) {
     let keel = rig.process().await;
     let guard = keel.lock("a").acquire().await.unwrap();
     for seen in [0, 1, (1 << 53) - 1, 1 << 53, u64::MAX] {
@@ -210,7 +210,7 @@ async fn breaking_with_an_extreme_fence_breaks_no_other(rig: Rig) {
     assert_eq!(guard.release().await.unwrap(), Release::Released);
 }
 
-async fn leases_at_their_extremes_are_kept_and_lost(rig: Rig) {
+async fn leases_of_extreme_length_are_held_and_lost(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let least = Duration::from_millis(50);
     let short = one.lock("short").ttl(least).max_hold(least).acquire().await.unwrap();
@@ -223,7 +223,7 @@ async fn leases_at_their_extremes_are_kept_and_lost(rig: Rig) {
     assert!(long.is_lost());
 }
 
-async fn several_locks_at_their_extremes_are_taken_or_refused(rig: Rig) {
+async fn several_extreme_locks_are_granted_or_rejected(rig: Rig) {
     let keel = rig.process().await;
     let (long, many) = ("x".repeat(513), (0..501).map(|number| number.to_string()).collect::<Vec<_>>());
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -247,10 +247,10 @@ async fn several_locks_at_their_extremes_are_taken_or_refused(rig: Rig) {
     }
 }
 
-async fn shutdown_deadlines_at_their_extremes_end(rig: Rig) {
+async fn shutdown_with_extreme_deadlines_ends(rig: Rig) {
     for deadline in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
         let keel = rig.process().await;
-        // What is not given back in time ends with its lease.
+        // A lock that is not released in time ends with its lease.
         drop(rig.while_time_passes(Box::pin(keel.lock("a").acquire())).await.unwrap());
         keel.shutdown(deadline).await;
     }

@@ -1,7 +1,7 @@
-//! The way to Redis breaks while a lock is acquired, held or given back.
+//! The connection to Redis breaks while a lock is acquired, held or released.
 
 use super::holds::{is_free, take};
-use super::rig::{Rig, TTL, renewed_alone, told, until};
+use super::rig::{Rig, TTL, in_time, renewed_alone, until};
 use evenkeel::Keel;
 use evenkeel::link::LinkState;
 use evenkeel::lock::{LockError, LossReason, Release, Wait};
@@ -20,8 +20,8 @@ async fn rig() -> (Rig, Proxy, Keel) {
 
 /// (L2) A copy of a good monitor had dropped the local deadline: a holder that was cut off never learned anything.
 #[tokio::test]
-async fn a_holder_that_is_cut_off_loses_at_its_deadline() {
-    told(async {
+async fn disconnected_holder_loses_its_lock_at_the_deadline() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         let guard = take(&one).await;
@@ -38,8 +38,8 @@ async fn a_holder_that_is_cut_off_loses_at_its_deadline() {
 
 /// An outage shorter than the lease is sat out.
 #[tokio::test]
-async fn a_holder_sits_a_short_outage_out() {
-    told(async {
+async fn holder_survives_an_outage_shorter_than_its_lease() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let guard = take(&one).await;
         proxy.refuse(true).await.unwrap();
@@ -57,8 +57,8 @@ async fn a_holder_sits_a_short_outage_out() {
 
 /// (L3) The lease counted from the reply: after a slow one its holder believed in it longer than the server did.
 #[tokio::test]
-async fn a_lease_counts_from_when_it_was_asked_for() {
-    told(async {
+async fn lease_counts_from_the_request() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let guard = take(&one).await;
         let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
@@ -75,8 +75,8 @@ async fn a_lease_counts_from_when_it_was_asked_for() {
 
 /// (etcd #11456, redlock #369) A lock was handed out whose lease had ended while its answer was on its way.
 #[tokio::test]
-async fn a_grant_that_comes_after_its_lease_is_not_handed_out() {
-    told(async {
+async fn grant_that_arrives_after_its_lease_is_discarded() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         // The first script on this way is sent anew; then it is the acquisition's turn.
         drop(one.lock("other").acquire().await.unwrap());
@@ -93,10 +93,10 @@ async fn a_grant_that_comes_after_its_lease_is_not_handed_out() {
     .await;
 }
 
-/// (L6) The server had taken the command, its answer was on its way, and whoever waited for it went away.
+/// (L6) The server had accepted the command, its reply was in flight, and the caller was dropped.
 #[tokio::test]
-async fn an_acquire_that_is_dropped_before_its_answer_leaves_nothing() {
-    told(async {
+async fn acquire_dropped_before_its_reply_leaves_nothing() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         drop(one.lock("other").acquire().await.unwrap());
@@ -114,8 +114,8 @@ async fn an_acquire_that_is_dropped_before_its_answer_leaves_nothing() {
 
 /// (L10) A client subscribed after it had failed, and slept through the release in between.
 #[tokio::test]
-async fn a_release_before_the_subscription_is_not_slept_through() {
-    told(async {
+async fn release_before_the_subscription_wakes_the_waiter() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         let guard = take(&two).await;
@@ -124,16 +124,16 @@ async fn a_release_before_the_subscription_is_not_slept_through() {
         hold.reached().await.unwrap();
         guard.release().await.unwrap();
         drop(hold);
-        // Time stands still: it is not a timer that wakes it.
+        // Time is frozen: no timer wakes it.
         assert!(!asked.await.unwrap().unwrap().is_lost());
     })
     .await;
 }
 
-/// A lost answer to a release: whether it was this call cannot be told from an end by itself, and that is what is said.
+/// A lost reply to a release: this call cannot be distinguished from an expiry, and the result says so.
 #[tokio::test]
-async fn a_release_whose_answer_was_lost_is_unconfirmed() {
-    told(async {
+async fn release_without_a_reply_is_unconfirmed() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         let guard = take(&one).await;
@@ -151,10 +151,10 @@ async fn a_release_whose_answer_was_lost_is_unconfirmed() {
     .await;
 }
 
-/// (L8) Every error was tried again for ever, also when all nodes were down.
+/// (L8) Every error was retried forever, also when all nodes were down.
 #[tokio::test]
-async fn an_acquire_says_that_redis_is_away() {
-    told(async {
+async fn acquire_reports_an_unreachable_redis() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         proxy.refuse(true).await.unwrap();
         proxy.cut();
@@ -165,16 +165,16 @@ async fn an_acquire_says_that_redis_is_away() {
     .await;
 }
 
-/// Two seconds became four: each try had the link's own time-out.
+/// Two seconds became four: each try had the link's own timeout.
 #[tokio::test]
-async fn a_wait_ends_while_redis_hangs() {
-    told(async {
+async fn wait_ends_on_time_while_redis_hangs() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         drop(one.lock("other").acquire().await.unwrap());
         let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
         let asked = tokio::spawn(one.lock("stock/42").wait(Duration::from_secs(2)).acquire());
         hold.reached().await.unwrap();
-        // On the test's clock, on which the link has no time-outs.
+        // On the test's clock, on which the link has no timeouts.
         rig.advance_processes(Duration::from_secs(2));
         let error = asked.await.unwrap().unwrap_err();
         assert!(error.is_retryable() && error.outcome_unknown(), "{error}");
@@ -187,8 +187,8 @@ async fn a_wait_ends_while_redis_hangs() {
 
 /// The keel is gone before its reaper could send anything.
 #[tokio::test]
-async fn a_lock_dropped_with_its_keel_is_given_back() {
-    told(async {
+async fn lock_dropped_with_its_keel_is_released() {
+    in_time(async {
         let rig = Rig::redis().await;
         let (one, two) = (rig.process().await, rig.process().await);
         let guard = take(&one).await;
@@ -199,10 +199,10 @@ async fn a_lock_dropped_with_its_keel_is_given_back() {
     .await;
 }
 
-/// What is still owed when the keel is gone is sent once more, and the task that does it is not ended with the keel.
+/// Releases still pending when the keel is gone are sent once more, and the task that sends them does not end with the keel.
 #[tokio::test]
-async fn lock_whose_release_was_lost_is_given_back_after_its_keel() {
-    told(async {
+async fn lost_release_is_repeated_after_the_keel_is_dropped() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         let guard = take(&one).await;
@@ -231,8 +231,8 @@ async fn lock_whose_release_was_lost_is_given_back_after_its_keel() {
 
 /// (L1) The guard was dropped while a renewal was on its way there, or its answer on its way back.
 #[tokio::test]
-async fn a_release_follows_the_renewal_that_was_on_its_way() {
-    told(async {
+async fn release_is_sent_after_the_renewal_in_flight() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         for direction in [Direction::ToServer, Direction::ToClient] {
@@ -250,9 +250,9 @@ async fn a_release_follows_the_renewal_that_was_on_its_way() {
     .await;
 }
 
-/// (L1) A watchdog outlived its lock: it was armed after the release and renewed a key without a holder for ever.
+/// (L1) A watchdog outlived its lock: it was armed after the release and renewed a key without a holder forever.
 #[tokio::test]
-async fn nothing_is_renewed_after_a_release() {
+async fn no_renewal_is_sent_after_release() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
     // Renewed every 20 ms, so that a renewal is on its way at about every moment.

@@ -1,6 +1,6 @@
 //! Other programs: what they write under the keys of our locks, and programs of ours with other settings under one name.
 
-use super::rig::{Rig, TTL, told};
+use super::rig::{Rig, TTL, in_time};
 use evenkeel::Keel;
 use evenkeel::lock::{Fence, LockError, LossReason, Release};
 
@@ -28,10 +28,10 @@ async fn leave(rig: &Rig, keel: &Keel, name: &str, ending: &str, words: &[&str])
     link.command(key.as_bytes(), &command).await.unwrap();
 }
 
-/// Every acquisition failed for ever, with an error of the script's, and so did breaking the lock.
+/// Every acquisition failed forever, with an error of the script's, and so did breaking the lock.
 #[tokio::test]
-async fn foreign_bytes_under_a_key_are_replaced_by_the_next_acquisition() {
-    told(Box::pin(async {
+async fn foreign_bytes_are_replaced_by_the_next_acquire() {
+    in_time(Box::pin(async {
         let rig = Rig::redis().await;
         let (one, two) = (rig.process().await, rig.process().await);
         for ending in ENDINGS {
@@ -52,10 +52,10 @@ async fn foreign_bytes_under_a_key_are_replaced_by_the_next_acquisition() {
     .await;
 }
 
-/// The holder learns it as if its lease had been deleted, and fences go on rising.
+/// The holder learns of it as if its lease had been deleted, and fences keep rising.
 #[tokio::test]
-async fn foreign_bytes_under_a_held_lock_are_its_loss() {
-    told(Box::pin(async {
+async fn foreign_bytes_in_a_held_lock_end_the_hold() {
+    in_time(Box::pin(async {
         let rig = Rig::redis().await;
         let (one, two) = (rig.process().await, rig.process().await);
         let mut last = Fence(0);
@@ -85,8 +85,8 @@ async fn foreign_bytes_under_a_held_lock_are_its_loss() {
 
 /// The message was that of a number that could not be parsed.
 #[tokio::test]
-async fn foreign_number_of_stripes_is_refused_in_a_sentence_and_healed() {
-    told(async {
+async fn foreign_stripe_count_is_rejected_and_repaired() {
+    in_time(async {
         let rig = Rig::redis().await;
         let keel = rig.process().await;
         for words in [LEFT[0], LEFT[2], LEFT[3]] {
@@ -101,10 +101,10 @@ async fn foreign_number_of_stripes_is_refused_in_a_sentence_and_healed() {
     .await;
 }
 
-/// Listings go past keys that look like ours.
+/// Listings skip keys that look like ours.
 #[tokio::test]
-async fn listings_go_past_foreign_keys() {
-    told(async {
+async fn listings_skip_foreign_keys() {
+    in_time(async {
         let rig = Rig::redis().await;
         let keel = rig.process().await;
         let _guard = keel.lock("a").acquire().await.unwrap();
@@ -120,8 +120,8 @@ async fn listings_go_past_foreign_keys() {
 
 /// Each acquisition says its own terms, so programs with other ones keep each other out all the same.
 #[tokio::test]
-async fn programs_with_other_terms_keep_each_other_out() {
-    told(Box::pin(async {
+async fn programs_with_different_terms_exclude_each_other() {
+    in_time(Box::pin(async {
         for rig in [Rig::memory(), Rig::redis().await] {
             let (one, two) = (rig.process().await, rig.process().await);
             let long = one.lock("a").ttl(TTL).metadata("long").acquire().await.unwrap();

@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 on_both! {
-    a_guard_holds_and_gives_back
+    guard_holds_and_releases
     fences_rise
-    a_guard_is_renewed_while_it_lives
-    a_holder_that_was_paused_learns_it_when_it_runs_again
-    what_is_lost_stays_lost
-    a_future_is_not_polled_after_a_pause
-    a_broken_lock_is_noticed_at_the_next_renewal
-    a_guard_ends_at_its_limit
-    a_lock_delay_keeps_others_out_after_a_pause
-    a_guard_that_is_dropped_gives_back
-    a_guard_needs_no_runtime_to_be_dropped
-    who_looks_sees_what_is_held
+    guard_is_renewed_while_held
+    paused_holder_learns_of_its_loss_on_resume
+    lost_guard_stays_lost
+    future_is_not_polled_after_the_lease_expired
+    broken_lock_is_noticed_at_the_next_renewal
+    guard_ends_at_max_hold
+    lock_delay_blocks_others_after_a_pause
+    dropped_guard_releases
+    guard_drop_needs_no_runtime
+    inspect_returns_the_held_lock
 }
 
 pub(super) async fn take(keel: &Keel) -> Guard {
@@ -30,7 +30,7 @@ pub(super) async fn is_free(keel: &Keel) -> bool {
     keel.lock("stock/42").inspect().await.unwrap().is_none()
 }
 
-async fn a_guard_holds_and_gives_back(rig: Rig) {
+async fn guard_holds_and_releases(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
     assert_eq!((guard.name().as_str(), guard.remaining()), ("stock/42", TTL));
@@ -54,7 +54,7 @@ async fn fences_rise(rig: Rig) {
     }
 }
 
-async fn a_guard_is_renewed_while_it_lives(rig: Rig) {
+async fn guard_is_renewed_while_held(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
     for _ in 0..4 {
@@ -66,8 +66,8 @@ async fn a_guard_is_renewed_while_it_lives(rig: Rig) {
     assert_eq!(guard.release().await.unwrap(), Release::Released);
 }
 
-/// (L3) Timers stand still while a process is stopped or a machine sleeps: the holder woke up and went on with a lease that was over.
-async fn a_holder_that_was_paused_learns_it_when_it_runs_again(rig: Rig) {
+/// (L3) Timers stop while a process is stopped or a machine sleeps: the holder woke up and continued with an expired lease.
+async fn paused_holder_learns_of_its_loss_on_resume(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
     rig.advance(TTL - Duration::from_millis(1)).await;
@@ -89,8 +89,8 @@ async fn a_holder_that_was_paused_learns_it_when_it_runs_again(rig: Rig) {
     assert!(two.lock("stock/43").try_acquire().await.unwrap().is_some());
 }
 
-/// (L2) A failed renewal marked the lock as lost, and a later one that succeeded took the mark away: a gap that nobody saw.
-async fn what_is_lost_stays_lost(rig: Rig) {
+/// (L2) A failed renewal marked the lock as lost, and a later one that succeeded removed the mark: an unnoticed gap.
+async fn lost_guard_stays_lost(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
     rig.advance(TTL + TTL).await;
@@ -101,8 +101,8 @@ async fn what_is_lost_stays_lost(rig: Rig) {
     assert_eq!(guard.lost().await, guard.lost().await);
 }
 
-/// The future of a process that was stopped went on for as long as it had something to do, and looked at the clock after that.
-async fn a_future_is_not_polled_after_a_pause(rig: Rig) {
+/// The future of a stopped process was polled for as long as it was ready, and looked at the clock after that.
+async fn future_is_not_polled_after_the_lease_expired(rig: Rig) {
     let guard = take(&rig.process().await).await;
     let polls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&polls);
@@ -120,7 +120,7 @@ async fn a_future_is_not_polled_after_a_pause(rig: Rig) {
     assert_eq!(take(&rig.process().await).await.run(async { 7 }).await, Ok(7));
 }
 
-async fn a_broken_lock_is_noticed_at_the_next_renewal(rig: Rig) {
+async fn broken_lock_is_noticed_at_the_next_renewal(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
     let broken = two.lock("stock/42").break_lock(Some(guard.fence())).await.unwrap();
@@ -132,19 +132,19 @@ async fn a_broken_lock_is_noticed_at_the_next_renewal(rig: Rig) {
 }
 
 /// (L7) A guard that was forgotten was renewed until its process ended.
-async fn a_guard_ends_at_its_limit(rig: Rig) {
+async fn guard_ends_at_max_hold(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("stock/42").ttl(TTL).max_hold(TTL * 2).acquire().await.unwrap();
     rig.pass(TTL).await;
     assert!(!guard.is_lost());
     rig.while_time_passes(guard.expiring_soon()).await;
-    assert!(!guard.is_lost(), "it is told before");
+    assert!(!guard.is_lost(), "the guard learns of it before");
     let lost = rig.while_time_passes(guard.lost()).await;
     assert_eq!(lost.reason, LossReason::Expired);
     assert!(two.lock("stock/42").try_acquire().await.unwrap().is_some());
 }
 
-async fn a_lock_delay_keeps_others_out_after_a_pause(rig: Rig) {
+async fn lock_delay_blocks_others_after_a_pause(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("stock/42").ttl(TTL).lock_delay(TTL).acquire().await.unwrap();
     rig.advance(TTL + Duration::from_secs(1)).await;
@@ -155,14 +155,14 @@ async fn a_lock_delay_keeps_others_out_after_a_pause(rig: Rig) {
     assert!(two.lock("stock/42").try_acquire().await.unwrap().is_some());
 }
 
-async fn a_guard_that_is_dropped_gives_back(rig: Rig) {
+async fn dropped_guard_releases(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     drop(take(&one).await);
     until(async || is_free(&two).await).await;
 }
 
 /// (L7) A drop outside of the runtime panicked, or blocked it: it had to send something.
-async fn a_guard_needs_no_runtime_to_be_dropped(rig: Rig) {
+async fn guard_drop_needs_no_runtime(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
     std::thread::spawn(move || drop(guard)).join().unwrap();
@@ -170,7 +170,7 @@ async fn a_guard_needs_no_runtime_to_be_dropped(rig: Rig) {
     assert!(is_free(&two).await, "a shutdown waits for the releases");
 }
 
-async fn who_looks_sees_what_is_held(rig: Rig) {
+async fn inspect_returns_the_held_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("}a%[*?]").metadata("counter 7").acquire().await.unwrap();
     let _other = take(&one).await;

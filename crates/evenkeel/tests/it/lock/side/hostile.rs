@@ -1,4 +1,5 @@
-//! What a program does under a lock may panic, hang, be dropped or leaked: the lock comes back, and nobody else notices.
+//! User code under a lock may panic, hang, be dropped or leaked: the lock is released or expires, and no other code is
+//! affected.
 
 use super::holds::{is_free, take};
 use super::rig::{Rig, TTL, until};
@@ -9,16 +10,16 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 on_both! {
-    panic_under_a_lock_gives_it_back
-    panic_between_several_locks_gives_back_those_held
-    work_whose_drop_panics_is_dropped_once_the_lock_is_lost
-    work_that_never_ends_is_dropped_when_the_lock_is_lost
-    leaked_guard_ends_at_its_limit
-    aborted_task_gives_its_lock_back
-    guard_moved_to_a_thread_that_blocks_is_lost_there
+    panic_under_a_lock_releases_the_lock
+    panic_between_several_locks_releases_those_held
+    work_with_panicking_drop_is_dropped_on_lock_loss
+    endless_work_is_dropped_when_the_lock_is_lost
+    leaked_guard_ends_at_max_hold
+    aborted_task_releases_its_lock
+    guard_in_a_blocked_thread_is_lost
 }
 
-async fn panic_under_a_lock_gives_it_back(rig: Rig) {
+async fn panic_under_a_lock_releases_the_lock(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
     let task = tokio::spawn(async move { guard.run(async { panic!("the work panics") }).await });
@@ -35,7 +36,7 @@ async fn panic_under_a_lock_gives_it_back(rig: Rig) {
     one.semaphore("exports", 1).acquire().await.unwrap().release().await.unwrap();
 }
 
-async fn panic_between_several_locks_gives_back_those_held(rig: Rig) {
+async fn panic_between_several_locks_releases_those_held(rig: Rig) {
     let one = rig.process().await;
     let two = one.clone();
     let task = tokio::spawn(async move {
@@ -61,7 +62,7 @@ impl Drop for PanicsWhenDropped {
     }
 }
 
-async fn work_whose_drop_panics_is_dropped_once_the_lock_is_lost(rig: Rig) {
+async fn work_with_panicking_drop_is_dropped_on_lock_loss(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
     let task = tokio::spawn(async move {
@@ -79,7 +80,7 @@ async fn work_whose_drop_panics_is_dropped_once_the_lock_is_lost(rig: Rig) {
     assert!(!next.is_lost());
 }
 
-async fn work_that_never_ends_is_dropped_when_the_lock_is_lost(rig: Rig) {
+async fn endless_work_is_dropped_when_the_lock_is_lost(rig: Rig) {
     let one = rig.process().await;
     let guard = one.lock("stock/42").ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap();
     let held = Arc::new(Notify::new());
@@ -91,7 +92,7 @@ async fn work_that_never_ends_is_dropped_when_the_lock_is_lost(rig: Rig) {
     assert!(one.lock("stock/42").try_acquire().await.unwrap().is_some());
 }
 
-async fn leaked_guard_ends_at_its_limit(rig: Rig) {
+async fn leaked_guard_ends_at_max_hold(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     std::mem::forget(one.lock("stock/42").ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap());
     std::mem::forget(one.semaphore("exports", 1).take(1).ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap());
@@ -102,7 +103,7 @@ async fn leaked_guard_ends_at_its_limit(rig: Rig) {
     assert!(lock.is_ok() && permits.is_ok());
 }
 
-async fn aborted_task_gives_its_lock_back(rig: Rig) {
+async fn aborted_task_releases_its_lock(rig: Rig) {
     let one = rig.process().await;
     let (two, held) = (one.clone(), Arc::new(Notify::new()));
     let is_held = Arc::clone(&held);
@@ -118,7 +119,7 @@ async fn aborted_task_gives_its_lock_back(rig: Rig) {
 }
 
 /// A thread that sleeps polls nothing; it learns of the loss when it looks.
-async fn guard_moved_to_a_thread_that_blocks_is_lost_there(rig: Rig) {
+async fn guard_in_a_blocked_thread_is_lost(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("stock/42").ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap();
     let (go_on, blocked) = std::sync::mpsc::channel::<()>();

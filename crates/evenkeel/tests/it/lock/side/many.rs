@@ -7,17 +7,17 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 on_both! {
-    several_locks_are_taken_in_one_order
-    all_or_none
-    one_that_is_lost_is_told
-    a_key_has_one_stripe
+    several_locks_are_acquired_in_one_order
+    several_locks_are_acquired_all_or_none
+    loss_of_one_of_several_locks_is_reported
+    key_maps_to_one_stripe
     keys_of_one_stripe_are_locked_once
-    another_number_of_stripes_is_refused
-    a_number_of_stripes_is_changed_explicitly
+    different_stripe_count_is_rejected
+    stripe_count_is_changed_explicitly
 }
 
-/// Two that took the same two locks in opposite orders waited for each other for ever.
-async fn several_locks_are_taken_in_one_order(rig: Rig) {
+/// Two callers that took the same two locks in opposite orders waited for each other forever.
+async fn several_locks_are_acquired_in_one_order(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let forever = |lock: evenkeel::lock::LockBuilder| lock.ttl(TTL).wait(Wait::Forever);
     let round = async |keel: &evenkeel::Keel, names: [&str; 3]| {
@@ -33,7 +33,7 @@ async fn several_locks_are_taken_in_one_order(rig: Rig) {
     rig.while_time_passes(Box::pin(both)).await;
 }
 
-async fn all_or_none(rig: Rig) {
+async fn several_locks_are_acquired_all_or_none(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("z").ttl(TTL).acquire().await.unwrap();
     let asked = two.lock_many(&["stock/42", "z", "stock/42"], |lock| lock.ttl(TTL).wait(Duration::from_secs(2)));
@@ -44,7 +44,7 @@ async fn all_or_none(rig: Rig) {
     assert_eq!(two.lock_many(&["stock/42", "z", "stock/42"], |lock| lock.ttl(TTL)).await.unwrap().each().len(), 2);
 }
 
-async fn one_that_is_lost_is_told(rig: Rig) {
+async fn loss_of_one_of_several_locks_is_reported(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guards = one.lock_many(&["a", "stock/42"], |lock| lock.ttl(TTL)).await.unwrap();
     two.lock("stock/42").break_lock(None).await.unwrap();
@@ -54,14 +54,14 @@ async fn one_that_is_lost_is_told(rig: Rig) {
     assert!(!other.is_lost());
 }
 
-async fn a_key_has_one_stripe(rig: Rig) {
+async fn key_maps_to_one_stripe(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let (here, there) = (one.striped_lock("stock", 16).unwrap(), two.striped_lock("stock", 16).unwrap());
     let keys: Vec<String> = (0..1_000).map(|number| format!("sku-{number}")).collect();
     let stripes: HashSet<u32> = keys.iter().map(|key| here.stripe(key.as_bytes())).collect();
     assert_eq!(stripes.len(), 16, "all are used");
     assert!(keys.iter().all(|key| here.stripe(key.as_bytes()) == there.stripe(key.as_bytes())));
-    // Fixed for ever: programs of different ages exclude each other.
+    // Fixed permanently: programs of different versions exclude each other.
     assert_eq!([here.stripe(b"sku-0"), here.stripe(b"sku-1"), here.stripe(b"")], STRIPES);
     let guard = here.acquire(b"sku-7").await.unwrap();
     assert!(there.lock(b"sku-7").try_acquire().await.unwrap().is_none());
@@ -82,7 +82,7 @@ async fn keys_of_one_stripe_are_locked_once(rig: Rig) {
 }
 
 /// Two versions of a program divided the keys differently, and did not keep each other out.
-async fn another_number_of_stripes_is_refused(rig: Rig) {
+async fn different_stripe_count_is_rejected(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let (here, there) = (one.striped_lock("stock", 16).unwrap(), two.striped_lock("stock", 8).unwrap());
     drop(here.acquire(b"sku-7").await.unwrap());
@@ -96,7 +96,7 @@ async fn another_number_of_stripes_is_refused(rig: Rig) {
     drop(two.striped_lock("other", 8).unwrap().acquire(b"sku-7").await.unwrap());
 }
 
-async fn a_number_of_stripes_is_changed_explicitly(rig: Rig) {
+async fn stripe_count_is_changed_explicitly(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let (here, there) = (one.striped_lock("stock", 16).unwrap(), two.striped_lock("stock", 8).unwrap());
     drop(here.acquire(b"sku-7").await.unwrap());

@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 on_both! {
-    no_more_are_out_than_there_are
-    who_waits_for_permits_is_woken
-    more_permits_wake_those_who_wait
-    permits_are_given_in_the_order_of_asking
-    another_number_is_refused_in_one_sentence
-    permits_of_a_dead_process_come_back
-    permits_are_renewed_while_they_live
-    permits_that_were_broken_are_lost
-    an_acquire_of_permits_that_is_dropped_leaves_nothing
+    permits_held_never_exceed_their_number
+    release_wakes_waiters_for_permits
+    resize_wakes_waiters_for_permits
+    permits_are_granted_first_come_first_served
+    different_permit_count_is_rejected
+    permits_of_a_dead_process_expire
+    permits_are_renewed_while_held
+    broken_permits_are_lost
+    dropped_acquire_of_permits_leaves_nothing
 }
 
 fn take(keel: &Keel, permits: u32) -> PermitsBuilder {
@@ -28,7 +28,7 @@ async fn held(keel: &Keel) -> u32 {
     found.map_or(0, |state| state.holders.iter().map(|holder| holder.permits).sum())
 }
 
-/// Whoever waits is armed and asleep after this, or about to look once more.
+/// After this each waiter is armed and asleep, or about to poll once more.
 async fn asleep(keel: &Keel, number: u64) {
     let waiting = async || keel.semaphore("desks", 3).inspect().await.unwrap().map_or(0, |state| state.waiting);
     until(async || waiting().await == number).await;
@@ -37,7 +37,7 @@ async fn asleep(keel: &Keel, number: u64) {
     }
 }
 
-async fn no_more_are_out_than_there_are(rig: Rig) {
+async fn permits_held_never_exceed_their_number(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = take(&one, 2).acquire().await.unwrap();
     let second = take(&two, 1).acquire().await.unwrap();
@@ -51,8 +51,8 @@ async fn no_more_are_out_than_there_are(rig: Rig) {
     assert!(take(&two, 3).try_acquire().await.unwrap().is_some());
 }
 
-/// Time stands still: only a message can wake anybody.
-async fn who_waits_for_permits_is_woken(rig: Rig) {
+/// Time is frozen: only a message can wake a waiter.
+async fn release_wakes_waiters_for_permits(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = take(&one, 3).acquire().await.unwrap();
     let asked: Vec<_> =
@@ -66,11 +66,11 @@ async fn who_waits_for_permits_is_woken(rig: Rig) {
     assert_eq!(held(&one).await, 3);
 }
 
-/// Time stands still: only a message can wake anybody.
-async fn more_permits_wake_those_who_wait(rig: Rig) {
+/// Time is frozen: only a message can wake a waiter.
+async fn resize_wakes_waiters_for_permits(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let _first = take(&one, 3).acquire().await.unwrap();
-    // By then the number is another one, and whoever asks for the old one is told.
+    // By then the number has changed, and a caller with the old one gets an error.
     let asked = tokio::spawn(take(&two, 1).wait(Wait::Forever).acquire());
     asleep(&one, 1).await;
     one.semaphore("desks", 4).resize().await.unwrap();
@@ -79,8 +79,8 @@ async fn more_permits_wake_those_who_wait(rig: Rig) {
     assert!(two.semaphore("desks", 4).take(1).try_acquire().await.unwrap().is_some());
 }
 
-/// In the order of asking, in whatever process. Each holds all, so that nobody can pass.
-async fn permits_are_given_in_the_order_of_asking(rig: Rig) {
+/// In request order, in any process. Each holds all permits, so that no caller can overtake.
+async fn permits_are_granted_first_come_first_served(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = take(&one, 1).acquire().await.unwrap();
     let order: Arc<Mutex<Vec<u64>>> = Arc::default();
@@ -102,7 +102,7 @@ async fn permits_are_given_in_the_order_of_asking(rig: Rig) {
 }
 
 /// Two versions of a program named different numbers: each let in as many as it thought there were.
-async fn another_number_is_refused_in_one_sentence(rig: Rig) {
+async fn different_permit_count_is_rejected(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let permits = take(&one, 1).acquire().await.unwrap();
     let larger = two.semaphore("desks", 4);
@@ -118,8 +118,8 @@ async fn another_number_is_refused_in_one_sentence(rig: Rig) {
     assert!(one.semaphore("desks", 0).acquire().await.is_err() && one.semaphore("desks", 501).acquire().await.is_err());
 }
 
-/// (A counter) The permits of a process that died were gone for ever.
-async fn permits_of_a_dead_process_come_back(rig: Rig) {
+/// (A counter) The permits of a dead process were gone forever.
+async fn permits_of_a_dead_process_expire(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let permits = take(&one, 3).acquire().await.unwrap();
     let asked = tokio::spawn(take(&two, 1).wait(Wait::Forever).acquire());
@@ -132,7 +132,7 @@ async fn permits_of_a_dead_process_come_back(rig: Rig) {
     assert_eq!(held(&two).await, 1, "and it gave back nothing of others");
 }
 
-async fn permits_are_renewed_while_they_live(rig: Rig) {
+async fn permits_are_renewed_while_held(rig: Rig) {
     let one = rig.process().await;
     let permits = take(&one, 2).acquire().await.unwrap();
     for _ in 0..4 {
@@ -143,7 +143,7 @@ async fn permits_are_renewed_while_they_live(rig: Rig) {
     assert_eq!(held(&one).await, 2);
 }
 
-async fn permits_that_were_broken_are_lost(rig: Rig) {
+async fn broken_permits_are_lost(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let permits = take(&one, 2).acquire().await.unwrap();
     let desks = two.semaphore("desks", 3);
@@ -154,7 +154,7 @@ async fn permits_that_were_broken_are_lost(rig: Rig) {
     assert_eq!(rig.while_time_passes(Box::pin(permits.run(std::future::pending::<()>()))).await, Err(lost));
 }
 
-async fn an_acquire_of_permits_that_is_dropped_leaves_nothing(rig: Rig) {
+async fn dropped_acquire_of_permits_leaves_nothing(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let is_idle =
         async |keel: &Keel| keel.semaphore("desks", 3).inspect().await.unwrap().is_none_or(|state| state.is_idle());
@@ -168,7 +168,7 @@ async fn an_acquire_of_permits_that_is_dropped_leaves_nothing(rig: Rig) {
         let (asked, ()) = tokio::join!(asked, release);
         let was_done = asked.is_some();
         drop(asked);
-        // Time stands still: neither a lease nor a place in the queue ends by itself.
+        // Time is frozen: neither a lease nor a place in the queue expires.
         until(async || is_idle(&two).await).await;
         for _ in 0..5 {
             assert!(is_idle(&two).await, "some were taken once more");

@@ -1,6 +1,7 @@
-//! The way to Redis breaks, or Redis forgets, while read/write locks and permits are acquired, held or given back.
+//! The connection to Redis breaks, or Redis loses its data, while read/write locks and permits are acquired, held or
+//! released.
 
-use super::rig::{Rig, TTL, renewed_alone, told, until};
+use super::rig::{Rig, TTL, in_time, renewed_alone, until};
 use evenkeel::Keel;
 use evenkeel::link::LinkState;
 use evenkeel::lock::{Guard, LossReason, Permits, Release, Wait};
@@ -42,17 +43,18 @@ async fn warm(keel: &Keel) {
     desks(keel).await.release().await.unwrap();
 }
 
-/// Nobody holds anything, nobody waits.
+/// There is no holder and no waiter.
 async fn is_idle(keel: &Keel) -> bool {
     let shelf = keel.rw_lock("shelf").inspect().await.unwrap();
     let desks = keel.semaphore("desks", 3).inspect().await.unwrap();
     shelf.is_none_or(|state| state.is_idle()) && desks.is_none_or(|state| state.is_idle())
 }
 
-/// (L2) Those who share are cut off alone, and must learn it alone: at their deadline, and not after the next has been let in.
+/// (L2) Each shared holder is disconnected on its own, and must learn it on its own: at its deadline, and not after the next
+/// holder was admitted.
 #[tokio::test]
-async fn those_who_share_lose_at_their_deadline_when_they_are_cut_off() {
-    told(async {
+async fn disconnected_shared_holders_lose_at_their_deadline() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         let (reader, permits) = (read(&one).await, desks(&one).await);
@@ -71,8 +73,8 @@ async fn those_who_share_lose_at_their_deadline_when_they_are_cut_off() {
 
 /// An outage shorter than the lease is sat out.
 #[tokio::test]
-async fn those_who_share_sit_a_short_outage_out() {
-    told(async {
+async fn shared_holders_survive_a_short_outage() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let (reader, permits) = (read(&one).await, desks(&one).await);
         proxy.refuse(true).await.unwrap();
@@ -91,8 +93,8 @@ async fn those_who_share_sit_a_short_outage_out() {
 
 /// (gumroad 7226) Leases that were members of a set came back to life with their next renewal after a flush.
 #[tokio::test]
-async fn what_redis_has_forgotten_is_lost_and_no_renewal_brings_it_back() {
-    told(async {
+async fn renewal_does_not_revive_a_forgotten_shared_hold() {
+    in_time(async {
         let rig = Rig::redis().await;
         let (one, two) = (rig.process().await, rig.process().await);
         let (reader, permits) = (read(&one).await, desks(&one).await);
@@ -100,7 +102,7 @@ async fn what_redis_has_forgotten_is_lost_and_no_renewal_brings_it_back() {
         rig.forget("desks").await;
         rig.advance(MS).await;
         let (writer, others) = (write_at_once(&two).await.unwrap(), desks_at_once(&two).await.unwrap());
-        assert!(writer.fence() > reader.fence(), "by the clock: nobody remembers");
+        assert!(writer.fence() > reader.fence(), "by the clock: the last fence is forgotten");
         rig.pass(TTL / 2).await;
         assert_eq!([reader.lost().await.reason, permits.lost().await.reason], [LossReason::Gone; 2]);
         let holders = two.semaphore("desks", 3).inspect().await.unwrap().unwrap().holders;
@@ -112,10 +114,10 @@ async fn what_redis_has_forgotten_is_lost_and_no_renewal_brings_it_back() {
     .await;
 }
 
-/// (etcd #11456) Redis stands still after it has decided: what it granted is over when its answer comes.
+/// (etcd #11456) Redis hangs after it has decided: what it granted has expired when its reply arrives.
 #[tokio::test]
-async fn permits_that_come_after_their_lease_are_not_handed_out() {
-    told(async {
+async fn permits_that_arrive_after_their_lease_are_discarded() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         warm(&one).await;
         let mut hold = proxy.hold(Direction::ToClient, "EVALSHA");
@@ -131,10 +133,10 @@ async fn permits_that_come_after_their_lease_are_not_handed_out() {
     .await;
 }
 
-/// (L6) The server had taken the command, its answer was on its way, and whoever waited for it went away.
+/// (L6) The server had accepted the command, its reply was in flight, and the caller was dropped.
 #[tokio::test]
-async fn a_shared_acquire_that_is_dropped_before_its_answer_leaves_nothing() {
-    told(async {
+async fn shared_acquire_dropped_before_its_reply_leaves_nothing() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         warm(&one).await;
@@ -154,10 +156,10 @@ async fn a_shared_acquire_that_is_dropped_before_its_answer_leaves_nothing() {
     .await;
 }
 
-/// (L6) Whoever was cut off while he waited has a place in the queue that nobody comes for: it must not keep the others out.
+/// (L6) A waiter that was disconnected has a place in the queue that it will not take: that place must not block the others.
 #[tokio::test]
-async fn the_place_of_a_waiter_that_is_cut_off_ends() {
-    told(async {
+async fn disconnected_waiter_loses_its_place() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         let reader = read(&two).await;
@@ -176,10 +178,10 @@ async fn the_place_of_a_waiter_that_is_cut_off_ends() {
     .await;
 }
 
-/// A lost answer to a release: whether it was this call cannot be told from an end by itself, and that is what is said.
+/// A lost reply to a release: this call cannot be distinguished from an expiry, and the result says so.
 #[tokio::test]
-async fn a_release_of_permits_whose_answer_was_lost_is_unconfirmed() {
-    told(async {
+async fn release_of_permits_without_a_reply_is_unconfirmed() {
+    in_time(async {
         let (rig, proxy, one) = rig().await;
         let two = rig.process().await;
         warm(&one).await;
@@ -198,9 +200,9 @@ async fn a_release_of_permits_whose_answer_was_lost_is_unconfirmed() {
     .await;
 }
 
-/// (L1) A watchdog outlived what it renewed. Each is given back about when it is renewed, and nothing comes after that.
+/// (L1) A watchdog outlived what it renewed. Each hold is released at about the time of its renewal, and no renewal follows.
 #[tokio::test]
-async fn nothing_shared_is_renewed_after_a_release() {
+async fn no_shared_renewal_is_sent_after_release() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let ttl = Duration::from_millis(60);

@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 on_both! {
-    tasks_of_one_process_get_it_in_the_order_in_which_they_asked
-    who_leaves_the_queue_hands_his_turn_on
-    another_process_is_woken_when_it_is_given_back
-    broken_lock_wakes_every_process_that_waits
-    a_release_between_the_attempt_and_the_wait_is_not_slept_through
-    a_process_that_wants_it_again_lets_others_go_first
-    who_waited_long_enough_is_told
-    a_dead_holder_is_waited_out
+    tasks_of_one_process_acquire_in_request_order
+    waiter_that_leaves_hands_on_its_turn
+    release_wakes_another_process
+    break_wakes_every_waiting_process
+    release_between_attempt_and_wait_wakes_the_waiter
+    repeated_acquire_yields_to_other_processes
+    acquire_reports_the_timeout_of_its_wait
+    waiter_gets_the_lock_of_a_dead_holder_on_expiry
 }
 
 async fn waiting(keel: &Keel) -> u64 {
@@ -32,7 +32,7 @@ fn wait_for(keel: &Keel, mark: &'static str, order: &Arc<Mutex<Vec<&'static str>
     })
 }
 
-async fn tasks_of_one_process_get_it_in_the_order_in_which_they_asked(rig: Rig) {
+async fn tasks_of_one_process_acquire_in_request_order(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
     let order = Arc::default();
@@ -48,7 +48,7 @@ async fn tasks_of_one_process_get_it_in_the_order_in_which_they_asked(rig: Rig) 
     assert_eq!(*order.lock().unwrap(), ["a", "b", "c", "d"]);
 }
 
-async fn who_leaves_the_queue_hands_his_turn_on(rig: Rig) {
+async fn waiter_that_leaves_hands_on_its_turn(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
     let mut leaving = Box::pin(one.lock("stock/42").wait(Wait::Forever).acquire());
@@ -57,19 +57,19 @@ async fn who_leaves_the_queue_hands_his_turn_on(rig: Rig) {
     let staying = wait_for(&one, "staying", &order);
     tokio::task::yield_now().await;
     guard.release().await.unwrap();
-    // It has its turn, and asks the store; nobody polls it any more.
+    // It has its turn, and asks the store; its future is not polled any more.
     drop(leaving);
     staying.await.unwrap();
 }
 
-/// Time stands still here: only a message can wake anybody.
-async fn another_process_is_woken_when_it_is_given_back(rig: Rig) {
+/// Time is frozen here: only a message can wake a waiter.
+async fn release_wakes_another_process(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
     let order = Arc::default();
     let task = wait_for(&two, "two", &order);
     until(async || waiting(&one).await == 1).await;
-    // Armed and asleep by now, or about to look once more.
+    // Armed and asleep by now, or about to poll once more.
     for _ in 0..200 {
         waiting(&one).await;
     }
@@ -77,8 +77,8 @@ async fn another_process_is_woken_when_it_is_given_back(rig: Rig) {
     task.await.unwrap();
 }
 
-/// A break calls nobody by name. The lock is given back as soon as one has it, so that each is woken by one or the other.
-async fn broken_lock_wakes_every_process_that_waits(rig: Rig) {
+/// A break calls no waiter by name. Each waiter releases the lock as soon as it has it, so that one or the other wakes each.
+async fn break_wakes_every_waiting_process(rig: Rig) {
     let (one, two, three) = (rig.process().await, rig.process().await, rig.process().await);
     let _broken = take(&one).await;
     let order = Arc::default();
@@ -94,19 +94,19 @@ async fn broken_lock_wakes_every_process_that_waits(rig: Rig) {
 }
 
 /// (L10) A client subscribed after it had failed, and slept through the release in between.
-async fn a_release_between_the_attempt_and_the_wait_is_not_slept_through(rig: Rig) {
+async fn release_between_attempt_and_wait_wakes_the_waiter(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
     let order = Arc::default();
     let task = wait_for(&two, "two", &order);
-    // As soon as its first attempt was turned away it counts as waiting; it has not heard anything yet.
+    // It counts as waiting as soon as its first attempt was rejected; it has not received anything yet.
     until(async || waiting(&one).await == 1).await;
     guard.release().await.unwrap();
     task.await.unwrap();
 }
 
-/// A busy process won its own lock again and again: it was awake, those who waited were not.
-async fn a_process_that_wants_it_again_lets_others_go_first(rig: Rig) {
+/// A busy process won its own lock again and again: it was awake, the waiters were not.
+async fn repeated_acquire_yields_to_other_processes(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let order = Arc::default();
     let guard = take(&one).await;
@@ -120,7 +120,7 @@ async fn a_process_that_wants_it_again_lets_others_go_first(rig: Rig) {
     assert_eq!(*order.lock().unwrap(), ["two", "one"]);
 }
 
-async fn who_waited_long_enough_is_told(rig: Rig) {
+async fn acquire_reports_the_timeout_of_its_wait(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
     for keel in [&one, &two] {
@@ -131,7 +131,7 @@ async fn who_waited_long_enough_is_told(rig: Rig) {
     assert!(!guard.is_lost());
 }
 
-async fn a_dead_holder_is_waited_out(rig: Rig) {
+async fn waiter_gets_the_lock_of_a_dead_holder_on_expiry(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
     let asked = two.lock("stock/42").wait(Wait::Forever).acquire();

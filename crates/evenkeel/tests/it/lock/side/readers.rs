@@ -7,21 +7,21 @@ use evenkeel::lock::{Guard, LockError, LockTerms, LossReason, Release, RwBuilder
 use std::time::Duration;
 
 on_both! {
-    readers_come_together_and_a_writer_alone
-    a_writer_is_woken_by_the_last_reader
-    readers_are_woken_by_a_writer
-    a_waiting_writer_is_not_starved
-    a_writer_that_stops_waiting_keeps_nobody_back
+    readers_share_and_writer_excludes
+    last_reader_wakes_the_writer
+    writer_release_wakes_readers
+    waiting_writer_is_not_starved
+    writer_that_stops_waiting_does_not_block_readers
     each_reader_is_renewed
-    a_reader_that_was_paused_has_lost
-    a_reader_that_was_broken_is_told
-    a_shared_guard_ends_at_its_limit
-    a_shared_guard_needs_no_runtime_to_be_dropped
-    a_shared_acquire_that_is_dropped_leaves_nothing
-    a_shared_acquire_that_is_dropped_while_it_waits_leaves_nothing
-    a_shared_release_that_is_dropped_is_done_nevertheless
-    a_lock_delay_is_refused
-    who_looks_sees_readers
+    paused_reader_learns_of_its_loss
+    broken_reader_learns_of_its_loss
+    shared_guard_ends_at_max_hold
+    shared_guard_drop_needs_no_runtime
+    dropped_shared_acquire_leaves_nothing
+    dropped_waiting_shared_acquire_leaves_nothing
+    dropped_shared_release_completes
+    shared_locks_reject_a_lock_delay
+    inspect_returns_the_readers
 }
 
 fn reader(keel: &Keel) -> RwBuilder {
@@ -44,7 +44,7 @@ async fn waiting(keel: &Keel) -> u64 {
     keel.rw_lock("shelf").inspect().await.unwrap().map_or(0, |state| state.waiting)
 }
 
-/// Whoever waits is armed and asleep after this, or about to look once more.
+/// After this each waiter is armed and asleep, or about to poll once more.
 async fn asleep(keel: &Keel, number: u64) {
     until(async || waiting(keel).await == number).await;
     for _ in 0..200 {
@@ -60,7 +60,7 @@ async fn still_free(keel: &Keel) {
     }
 }
 
-async fn readers_come_together_and_a_writer_alone(rig: Rig) {
+async fn readers_share_and_writer_excludes(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let (first, second, third) = (read(&one).await, read(&two).await, read(&one).await);
     assert_eq!([second.fence(), third.fence()], [first.fence(); 2]);
@@ -77,8 +77,8 @@ async fn readers_come_together_and_a_writer_alone(rig: Rig) {
     assert_eq!(guard.release().await.unwrap(), Release::Released);
 }
 
-/// Time stands still: only a message can wake anybody.
-async fn a_writer_is_woken_by_the_last_reader(rig: Rig) {
+/// Time is frozen: only a message can wake a waiter.
+async fn last_reader_wakes_the_writer(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let (first, second) = (read(&one).await, read(&one).await);
     let asked = tokio::spawn(writer(&two).wait(Wait::Forever).acquire());
@@ -92,8 +92,8 @@ async fn a_writer_is_woken_by_the_last_reader(rig: Rig) {
     assert!(asked.await.unwrap().unwrap().fence() > last);
 }
 
-/// All that can go in are told, in whatever process they are.
-async fn readers_are_woken_by_a_writer(rig: Rig) {
+/// All waiters that can enter are notified, in any process.
+async fn writer_release_wakes_readers(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = writer(&one).acquire().await.unwrap();
     let asked: Vec<_> =
@@ -107,8 +107,8 @@ async fn readers_are_woken_by_a_writer(rig: Rig) {
     assert!(guards.iter().all(|guard| guard.fence() == guards[0].fence()));
 }
 
-/// Readers that came and went in turns kept a writer out for ever.
-async fn a_waiting_writer_is_not_starved(rig: Rig) {
+/// Readers that came and went in turns kept a writer out forever.
+async fn waiting_writer_is_not_starved(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = read(&one).await;
     let asked = tokio::spawn(writer(&two).wait(Wait::Forever).acquire());
@@ -121,8 +121,8 @@ async fn a_waiting_writer_is_not_starved(rig: Rig) {
     drop(read(&one).await);
 }
 
-/// A writer that gave up was waited for by all who came later. Time stands still: its place does not end by itself.
-async fn a_writer_that_stops_waiting_keeps_nobody_back(rig: Rig) {
+/// All later callers waited for a writer that had given up. Time is frozen: its place does not expire.
+async fn writer_that_stops_waiting_does_not_block_readers(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = read(&one).await;
     let asked = tokio::spawn(writer(&two).wait(Wait::Forever).acquire());
@@ -150,8 +150,8 @@ async fn each_reader_is_renewed(rig: Rig) {
     assert!(!second.is_lost(), "it does not live by the other one");
 }
 
-/// (L3) Timers stand still while a process is stopped: the reader woke up and went on reading what a writer was changing.
-async fn a_reader_that_was_paused_has_lost(rig: Rig) {
+/// (L3) Timers stop while a process is stopped: the reader woke up and kept reading what a writer was changing.
+async fn paused_reader_learns_of_its_loss(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = read(&one).await;
     rig.advance(TTL + TTL).await;
@@ -163,7 +163,7 @@ async fn a_reader_that_was_paused_has_lost(rig: Rig) {
     assert!(!other.is_lost());
 }
 
-async fn a_reader_that_was_broken_is_told(rig: Rig) {
+async fn broken_reader_learns_of_its_loss(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = read(&one).await;
     assert_eq!(two.rw_lock("shelf").break_holds(None).await.unwrap().len(), 1);
@@ -174,7 +174,7 @@ async fn a_reader_that_was_broken_is_told(rig: Rig) {
 }
 
 /// (L7) A guard that was forgotten was renewed until its process ended.
-async fn a_shared_guard_ends_at_its_limit(rig: Rig) {
+async fn shared_guard_ends_at_max_hold(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = reader(&one).max_hold(TTL * 2).acquire().await.unwrap();
     rig.pass(TTL).await;
@@ -185,7 +185,7 @@ async fn a_shared_guard_ends_at_its_limit(rig: Rig) {
 }
 
 /// (L7) A drop outside of the runtime panicked, or blocked it.
-async fn a_shared_guard_needs_no_runtime_to_be_dropped(rig: Rig) {
+async fn shared_guard_drop_needs_no_runtime(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guards = [read(&one).await, read(&one).await];
     std::thread::spawn(move || drop(guards)).join().unwrap();
@@ -193,15 +193,15 @@ async fn a_shared_guard_needs_no_runtime_to_be_dropped(rig: Rig) {
     assert!(is_free(&two).await, "a shutdown waits for the releases");
 }
 
-/// (L6) A future that was dropped after its command had reached the server left a reader behind that nobody was.
-async fn a_shared_acquire_that_is_dropped_leaves_nothing(rig: Rig) {
+/// (L6) A future that was dropped after its command had reached the server left a reader entry without a reader.
+async fn dropped_shared_acquire_leaves_nothing(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
         let ask = if polls % 2 == 0 { reader(&one) } else { writer(&one) };
         let acquired = polled(ask.acquire(), polls / 2).await;
         let was_done = acquired.is_some();
         drop(acquired);
-        // Time stands still: no lease ends by itself.
+        // Time is frozen: no lease expires.
         until(async || is_free(&two).await).await;
         still_free(&two).await;
         if was_done && polls % 2 == 1 {
@@ -210,7 +210,7 @@ async fn a_shared_acquire_that_is_dropped_leaves_nothing(rig: Rig) {
     }
 }
 
-async fn a_shared_acquire_that_is_dropped_while_it_waits_leaves_nothing(rig: Rig) {
+async fn dropped_waiting_shared_acquire_leaves_nothing(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
         let guard = read(&two).await;
@@ -222,7 +222,7 @@ async fn a_shared_acquire_that_is_dropped_while_it_waits_leaves_nothing(rig: Rig
         let (waited, ()) = tokio::join!(waited, release);
         let was_done = waited.is_some();
         drop(waited);
-        // Neither the lock nor a place in its queue is left.
+        // Neither the lock nor a place in its queue remains.
         until(async || is_free(&two).await).await;
         still_free(&two).await;
         if was_done {
@@ -231,7 +231,7 @@ async fn a_shared_acquire_that_is_dropped_while_it_waits_leaves_nothing(rig: Rig
     }
 }
 
-async fn a_shared_release_that_is_dropped_is_done_nevertheless(rig: Rig) {
+async fn dropped_shared_release_completes(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
         let guard = read(&one).await;
@@ -244,7 +244,7 @@ async fn a_shared_release_that_is_dropped_is_done_nevertheless(rig: Rig) {
     }
 }
 
-async fn a_lock_delay_is_refused(rig: Rig) {
+async fn shared_locks_reject_a_lock_delay(rig: Rig) {
     let one = rig.process().await;
     let terms = LockTerms::default().lock_delay(TTL);
     let refused = one.rw_lock("shelf").read().terms(terms).acquire().await;
@@ -252,7 +252,7 @@ async fn a_lock_delay_is_refused(rig: Rig) {
     assert!(one.rw_lock("").read().acquire().await.is_err());
 }
 
-async fn who_looks_sees_readers(rig: Rig) {
+async fn inspect_returns_the_readers(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let _guards = (reader(&one).metadata("counter 7").acquire().await.unwrap(), read(&two).await);
     let seen = two.rw_lock("shelf").inspect().await.unwrap().unwrap();

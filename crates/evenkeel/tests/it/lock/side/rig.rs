@@ -1,5 +1,6 @@
 //! A fleet on one store, with its time in the test's hand.
 
+pub(in crate::lock) use crate::in_time;
 use evenkeel::clock::TestClock;
 use evenkeel::link::LinkOptions;
 use evenkeel::{Keel, KeelBuilder};
@@ -79,17 +80,17 @@ impl Rig {
 
     /// Lets time pass in one leap, for the store and all processes: as if all of them had been paused.
     pub(in crate::lock) async fn advance(&self, span: Duration) {
-        // The store first: nobody is woken to ask a store that does not know yet.
+        // The store first: a process must not wake to ask a store whose clock has not advanced yet.
         self.set_time(self.now_ms() + u64::try_from(span.as_millis()).unwrap()).await;
         self.clock.advance(span);
     }
 
-    /// The same for the processes alone: their store stands still.
+    /// The same for the processes alone: their store's time is frozen.
     pub(in crate::lock) fn advance_processes(&self, span: Duration) {
         self.clock.advance(span);
     }
 
-    /// The same for the store alone: its processes do not notice.
+    /// The same for the store alone: the processes' time is frozen.
     pub(in crate::lock) async fn advance_store(&self, span: Duration) {
         self.ahead_ms.fetch_add(u64::try_from(span.as_millis()).unwrap(), SeqCst);
         self.set_time(self.now_ms()).await;
@@ -122,7 +123,7 @@ impl Rig {
         }
     }
 
-    /// Lets time pass in small steps until `future` is ready: for those who wait on timers.
+    /// Advances time in small steps until `future` is ready: for futures that wait on timers.
     pub(in crate::lock) async fn while_time_passes<F: Future>(&self, future: F) -> F::Output {
         let mut future = std::pin::pin!(future);
         loop {
@@ -145,15 +146,9 @@ impl Rig {
     }
 }
 
-/// A story that waits for what never happens fails, and says so.
-pub(in crate::lock) async fn told(story: impl Future<Output = ()>) {
-    let patience = Duration::from_secs(20);
-    assert!(tokio::time::timeout(patience, story).await.is_ok(), "the story stands still");
-}
-
 /// Waits until what is held under `renewed` was renewed: by then every renewal of what is over would have come, too. None may.
 pub(in crate::lock) async fn renewed_alone(trace: &mut CommandTrace, redis: &Redis, renewed: &str, over: &str) {
-    told(async {
+    in_time(async {
         loop {
             let seen = trace.take(redis).await.unwrap().from_clients();
             let on = |name: &str| seen.0.iter().any(|command| command.arguments.iter().any(|word| word.contains(name)));

@@ -10,7 +10,7 @@ on_both! {
     released_lock_is_free_at_once
 }
 
-/// What a caller needs who takes the lock again at once; a drop promises it in memory only.
+/// For a caller that acquires the lock again at once; a drop guarantees it in memory only.
 async fn released_lock_is_free_at_once(rig: Rig) {
     let keel = rig.process().await;
     for _ in 0..20 {
@@ -27,7 +27,7 @@ async fn released_lock_is_free_at_once(rig: Rig) {
     }
 }
 
-/// With a wait for each name, a call over ten names takes ten times as long as its caller said.
+/// With a wait for each name, a call over ten names takes ten times as long as its caller configured.
 async fn lock_many_waits_once_for_all_names(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = one.lock("a").ttl(TTL).acquire().await.unwrap();
@@ -38,7 +38,7 @@ async fn lock_many_waits_once_for_all_names(rig: Rig) {
     rig.pass(Duration::from_secs(6)).await;
     first.release().await.unwrap();
     rig.pass(Duration::from_secs(5)).await;
-    // Time stands still from here on: a second wait would not end.
+    // Time is frozen from here on: a second wait would not end.
     let refused = waiter.await.unwrap();
     assert!(matches!(refused, Err(LockError::Busy { ref name, .. }) if name == "b"), "{refused:?}");
 }

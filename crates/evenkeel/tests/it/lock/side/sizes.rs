@@ -1,19 +1,19 @@
-//! Big things beside small ones on one keel: nobody else's call fails.
+//! Large values and small calls on one keel: no other call fails.
 
-use super::rig::{Rig, told};
+use super::rig::{Rig, in_time};
 use bytes::Bytes;
 use std::time::Duration;
 use testkit::memory::Growth;
 
 /// As large as a body that an application keeps in Redis itself.
 const BIG: usize = 20 << 20;
-/// What a full pool with the longest metadata may cost this process, its guards and twenty looks included.
+/// The memory limit for a full pool with the longest metadata in this process, its guards and twenty inspections included.
 const PEAK_MAX: u64 = 16 << 20;
 
-/// Twenty mebibytes go both ways on the connection over which locks are taken, renewed and given back.
+/// Twenty mebibytes go both ways on the connection over which locks are acquired, renewed and released.
 #[tokio::test]
-async fn locks_go_on_beside_values_of_twenty_mebibytes() {
-    told(Box::pin(async {
+async fn values_of_twenty_mebibytes_do_not_block_locks() {
+    in_time(Box::pin(async {
         let rig = Rig::redis().await;
         // A busy machine may take its time to copy them.
         let slow = |url: &str| format!("{url}{}response_timeout_ms=15000", if url.contains('?') { '&' } else { '?' });
@@ -40,10 +40,10 @@ async fn locks_go_on_beside_values_of_twenty_mebibytes() {
     .await;
 }
 
-/// As many as a pool takes, each with as much to say as it may: half a megabyte to look at.
+/// As many holders as a pool admits, each with the longest metadata: half a megabyte to inspect.
 #[tokio::test]
-async fn full_pool_with_the_longest_words_is_looked_at_beside_locks() {
-    told(Box::pin(async {
+async fn inspect_of_a_full_pool_does_not_block_locks() {
+    in_time(Box::pin(async {
         for rig in [Rig::memory(), Rig::redis().await] {
             let keel = rig.process().await;
             let growth = Growth::begin().unwrap();

@@ -1,15 +1,15 @@
-//! Answers that no store can take: they end at the consumer's edge, and the consumer goes on.
+//! Outcomes that no store accepts: they end in the consumer, and the consumer continues.
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, ended, state};
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Handled, JobId, Priority, Reaction};
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
 
 on_both! {
-    an_endless_delay_does_not_wedge_the_consumer
-    an_endless_pause_does_not_wedge_the_consumer
-    a_fence_of_nobody_does_not_spoil_later_fences
+    endless_delay_does_not_block_the_consumer
+    endless_pause_does_not_block_the_consumer
+    impossible_fence_does_not_raise_later_fences
 }
 
 const YEAR_MS: u64 = 365 * 24 * 3_600_000;
@@ -21,8 +21,9 @@ async fn due_at(mail: &Mail, id: &JobId) -> u64 {
     }
 }
 
-/// The span was refused before anything was sent, and the refused call was repeated for ever, with the settlements of all other jobs.
-async fn an_endless_delay_does_not_wedge_the_consumer(rig: Rig) {
+/// The span was rejected before anything was sent, and the rejected call was repeated forever, with the settlements of all
+/// other jobs.
+async fn endless_delay_does_not_block_the_consumer(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
     let judge = |error: &String| match error.as_str() {
@@ -48,7 +49,7 @@ async fn an_endless_delay_does_not_wedge_the_consumer(rig: Rig) {
     office.close().await;
 }
 
-async fn an_endless_pause_does_not_wedge_the_consumer(rig: Rig) {
+async fn endless_pause_does_not_block_the_consumer(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
     let office = open(desk.consumer(&mail).on_error(|_| Reaction::PauseTopic(Duration::MAX)));
@@ -65,7 +66,7 @@ async fn an_endless_pause_does_not_wedge_the_consumer(rig: Rig) {
 }
 
 /// The next fence was one more than that, in a number that had no room for it.
-async fn a_fence_of_nobody_does_not_spoil_later_fences(rig: Rig) {
+async fn impossible_fence_does_not_raise_later_fences(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
     let office = open(desk.consumer(&mail));

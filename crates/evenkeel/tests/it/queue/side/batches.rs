@@ -4,23 +4,23 @@ use super::desk::{Office, open};
 use super::leases::supersede;
 use super::rig::{Mail, Rig, ended, state};
 use super::suspects::crashed;
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Batch, BatchHandled, Consumer, Handled, JobId, Priority, QueueError};
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 on_both! {
-    a_full_batch_starts_at_once
-    a_batch_that_does_not_fill_starts_in_time
-    each_delivery_has_its_own_answer
-    an_error_or_a_panic_of_a_batch_counts_for_each_delivery
-    batches_claim_no_more_than_there_are_free_slots
-    a_lost_delivery_leaves_the_rest_of_its_batch_alone
-    a_batch_that_is_lost_as_a_whole_is_dropped
-    a_crashed_job_is_a_batch_of_its_own
-    a_drain_starts_what_has_gathered
-    a_batch_that_does_not_end_in_time_is_given_back
-    a_batch_that_can_never_be_full_is_refused
+    full_batch_starts_at_once
+    incomplete_batch_starts_after_its_wait
+    each_delivery_of_a_batch_has_its_own_outcome
+    batch_error_or_panic_fails_each_delivery
+    batches_claim_no_more_than_the_free_slots
+    lost_delivery_does_not_affect_its_batch
+    batch_whose_leases_are_all_lost_is_dropped
+    crashed_job_runs_in_a_batch_of_one
+    drain_starts_the_incomplete_batch
+    batch_not_done_at_shutdown_is_released
+    batch_of_zero_or_above_the_concurrency_is_rejected
 }
 
 const WAITING: Option<State> = Some(State::Waiting(Priority::Normal));
@@ -41,7 +41,7 @@ impl Case {
     }
 
     fn answer(self, answer: Answer) {
-        // A handler that was dropped hears no answer.
+        // A handler that was dropped receives no outcome.
         let _ = self.answer.send(answer);
     }
 
@@ -50,15 +50,15 @@ impl Case {
     }
 }
 
-/// A consumer of batches of `size`; an answer that does not come is a panic.
+/// A consumer of batches of `size`; a missing outcome is a panic.
 fn consumer(mail: &Mail, size: usize) -> (Consumer<String, String>, mpsc::UnboundedReceiver<Case>) {
     let (sender, cases) = mpsc::unbounded_channel();
     let consumer = mail.consume_batch(size, move |batch: Batch<String>| {
         let sender = sender.clone();
         async move {
             let (answer, answered) = oneshot::channel();
-            sender.send(Case { batch, answer }).map_err(|_| "nobody sits there".to_owned())?;
-            answered.await.expect("somebody answers")
+            sender.send(Case { batch, answer }).map_err(|_| "the desk is closed".to_owned())?;
+            answered.await.expect("the test answers")
         }
     });
     (consumer, cases)
@@ -84,9 +84,9 @@ async fn leased(mail: &Mail, ids: &[JobId]) {
     }
 }
 
-async fn a_full_batch_starts_at_once(rig: Rig) {
+async fn full_batch_starts_at_once(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(2)).await;
-    // The clock stands still: only being full starts it.
+    // The clock is frozen: only a full batch starts.
     let (office, mut cases) = office(&mail, 3, 3);
     let ids = send(&mail, &["a", "b", "c"]).await;
     let case = cases.recv().await.unwrap();
@@ -100,8 +100,8 @@ async fn a_full_batch_starts_at_once(rig: Rig) {
     office.close().await;
 }
 
-/// A batch that waits until it is full keeps its first job for ever when no second one comes.
-async fn a_batch_that_does_not_fill_starts_in_time(rig: Rig) {
+/// A batch that waits until it is full keeps its first job forever when no second one arrives.
+async fn incomplete_batch_starts_after_its_wait(rig: Rig) {
     let mail = rig.mail().await;
     let (consumer, mut cases) = consumer(&mail, 3);
     let office = open(consumer.concurrency(3).fill(Duration::from_millis(250)));
@@ -114,7 +114,7 @@ async fn a_batch_that_does_not_fill_starts_in_time(rig: Rig) {
     office.close().await;
 }
 
-async fn each_delivery_has_its_own_answer(rig: Rig) {
+async fn each_delivery_of_a_batch_has_its_own_outcome(rig: Rig) {
     let mail = rig.mail().await;
     let (office, mut cases) = office(&mail, 5, 5);
     let ids = send(&mail, &["done", "failed", "dead", "snoozed", "unanswered"]).await;
@@ -159,7 +159,7 @@ async fn each_delivery_has_its_own_answer(rig: Rig) {
     assert_eq!((unanswered, words.as_str()), (WAITING, "the handler gave no answer for this delivery"));
 }
 
-async fn an_error_or_a_panic_of_a_batch_counts_for_each_delivery(rig: Rig) {
+async fn batch_error_or_panic_fails_each_delivery(rig: Rig) {
     for (answer, words) in [(Some("no"), "no"), (None, "the handler panicked")] {
         let mail = rig.mail().await;
         let (office, mut cases) = office(&mail, 2, 2);
@@ -181,7 +181,7 @@ async fn an_error_or_a_panic_of_a_batch_counts_for_each_delivery(rig: Rig) {
     }
 }
 
-async fn batches_claim_no_more_than_there_are_free_slots(rig: Rig) {
+async fn batches_claim_no_more_than_the_free_slots(rig: Rig) {
     let mail = rig.mail().await;
     let ids = send(&mail, &["0", "1", "2", "3", "4", "5", "6"]).await;
     let (office, mut cases) = office(&mail, 2, 4);
@@ -204,7 +204,7 @@ async fn batches_claim_no_more_than_there_are_free_slots(rig: Rig) {
     }
 }
 
-async fn a_lost_delivery_leaves_the_rest_of_its_batch_alone(rig: Rig) {
+async fn lost_delivery_does_not_affect_its_batch(rig: Rig) {
     let mail = rig.mail().await;
     let (office, mut cases) = office(&mail, 2, 4);
     let ids = send(&mail, &["a", "b"]).await;
@@ -218,13 +218,13 @@ async fn a_lost_delivery_leaves_the_rest_of_its_batch_alone(rig: Rig) {
     assert!(!held.cancellation().is_cancelled() && !case.answer.is_closed());
     case.done();
     ended(&mail, &ids[1]).await;
-    assert_eq!(state(&mail, &ids[0]).await, Some(State::Leased), "the newer delivery's, which nobody has answered");
+    assert_eq!(state(&mail, &ids[0]).await, Some(State::Leased), "the newer delivery's, which has no outcome yet");
     newer.done();
     office.close().await;
 }
 
-/// Work that nobody may settle any more would go on for as long as it likes.
-async fn a_batch_that_is_lost_as_a_whole_is_dropped(rig: Rig) {
+/// A handler whose jobs can no longer be settled would continue for as long as it likes.
+async fn batch_whose_leases_are_all_lost_is_dropped(rig: Rig) {
     let mail = rig.mail().await;
     let (office, mut cases) = office(&mail, 2, 4);
     let ids = send(&mail, &["a", "b"]).await;
@@ -240,7 +240,7 @@ async fn a_batch_that_is_lost_as_a_whole_is_dropped(rig: Rig) {
 }
 
 /// A job that takes its process down would take the rest of its batch to the dead letters with it.
-async fn a_crashed_job_is_a_batch_of_its_own(rig: Rig) {
+async fn crashed_job_runs_in_a_batch_of_one(rig: Rig) {
     let mail = rig.mail().await;
     let suspect = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);
     let (office, mut cases) = office(&mail, 3, 3);
@@ -251,7 +251,7 @@ async fn a_crashed_job_is_a_batch_of_its_own(rig: Rig) {
     office.close().await;
 }
 
-async fn a_drain_starts_what_has_gathered(rig: Rig) {
+async fn drain_starts_the_incomplete_batch(rig: Rig) {
     let mail = rig.mail().await;
     let (mut office, mut cases) = office(&mail, 3, 3);
     let ids = send(&mail, &["a"]).await;
@@ -264,7 +264,7 @@ async fn a_drain_starts_what_has_gathered(rig: Rig) {
     assert_eq!(state(&mail, &ids[0]).await, None);
 }
 
-async fn a_batch_that_does_not_end_in_time_is_given_back(rig: Rig) {
+async fn batch_not_done_at_shutdown_is_released(rig: Rig) {
     let mail = rig.mail().await;
     let (consumer, mut cases) = consumer(&mail, 2);
     let office = open(consumer.concurrency(2).drain(Duration::from_secs(1)));
@@ -278,7 +278,7 @@ async fn a_batch_that_does_not_end_in_time_is_given_back(rig: Rig) {
     }
 }
 
-async fn a_batch_that_can_never_be_full_is_refused(rig: Rig) {
+async fn batch_of_zero_or_above_the_concurrency_is_rejected(rig: Rig) {
     let mail = rig.mail().await;
     for (size, slots) in [(5, 4), (0, 4)] {
         let (consumer, _cases) = consumer(&mail, size);

@@ -2,30 +2,30 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Rig, ended, state};
-use evenkeel::queue::steps::State;
 use evenkeel::queue::{Handled, JobId, Priority};
+use evenkeel_protocol::queue::steps::State;
 use std::time::Duration;
 
 on_both! {
-    a_job_starts_when_it_is_due_and_not_before
-    what_was_sent_arrives
-    a_job_for_now_wakes_an_idle_consumer
-    no_more_is_claimed_than_there_are_free_slots
-    urgent_jobs_go_first
-    jobs_of_all_shards_are_run
-    two_consumers_share_the_work
-    a_busy_consumer_leaves_the_wake_up_to_others
-    a_lane_that_finds_no_slot_remembers_what_it_heard
+    job_starts_when_due_and_not_before
+    sent_job_is_handled
+    due_job_wakes_an_idle_consumer
+    consumer_claims_no_more_than_its_free_slots
+    urgent_jobs_run_first
+    jobs_of_all_shards_run
+    two_consumers_share_the_jobs
+    busy_consumer_takes_no_wake_up
+    shard_worker_without_a_slot_keeps_its_wake_up
 }
 
-/// The consumer of a published queue looks once a second; another one starts what is due up to half a minute late.
-async fn a_job_starts_when_it_is_due_and_not_before(rig: Rig) {
+/// The consumer of a published queue polls once a second; another one starts due jobs up to half a minute late.
+async fn job_starts_when_due_and_not_before(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
     let office = open(desk.consumer(&mail));
     let later = mail.delay(Duration::from_millis(200), &"later".to_owned()).await.unwrap();
     let sooner_id = mail.delay(Duration::from_millis(199), &"sooner".to_owned()).await.unwrap();
-    // Once this one is settled, the consumer knows when to look again, and no call of its is on the way.
+    // Once this one is settled, the consumer knows when to poll again, and has no call in flight.
     let now = mail.now(&"now".to_owned()).await.unwrap();
     assert_eq!(desk.done().await, "now");
     ended(&mail, &now).await;
@@ -45,7 +45,7 @@ async fn a_job_starts_when_it_is_due_and_not_before(rig: Rig) {
     office.close().await;
 }
 
-async fn what_was_sent_arrives(rig: Rig) {
+async fn sent_job_is_handled(rig: Rig) {
     let mail = rig.mail().await;
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let order =
@@ -70,12 +70,12 @@ async fn what_was_sent_arrives(rig: Rig) {
 }
 
 /// Polling once a second costs a second.
-async fn a_job_for_now_wakes_an_idle_consumer(rig: Rig) {
+async fn due_job_wakes_an_idle_consumer(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
     let office = open(desk.consumer(&mail));
     for number in 0..5 {
-        // Time stands still, so nobody looks by himself.
+        // Time is frozen, so no consumer polls.
         mail.now(&format!("job {number}")).await.unwrap();
         assert_eq!(desk.done().await, format!("job {number}"));
     }
@@ -83,7 +83,7 @@ async fn a_job_for_now_wakes_an_idle_consumer(rig: Rig) {
 }
 
 /// A7: what is claimed beyond the free slots waits in a process while its lease runs out.
-async fn no_more_is_claimed_than_there_are_free_slots(rig: Rig) {
+async fn consumer_claims_no_more_than_its_free_slots(rig: Rig) {
     let mail = rig.mail().await;
     let mut ids = Vec::new();
     for number in 0..5 {
@@ -107,7 +107,7 @@ async fn no_more_is_claimed_than_there_are_free_slots(rig: Rig) {
     }
 }
 
-async fn urgent_jobs_go_first(rig: Rig) {
+async fn urgent_jobs_run_first(rig: Rig) {
     let mail = rig.mail().await;
     let orders = [Priority::Low, Priority::Normal, Priority::Urgent, Priority::High];
     let orders = orders.map(|priority| (format!("{priority:?}"), priority));
@@ -122,7 +122,7 @@ async fn urgent_jobs_go_first(rig: Rig) {
     office.close().await;
 }
 
-async fn jobs_of_all_shards_are_run(rig: Rig) {
+async fn jobs_of_all_shards_run(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(4)).await;
     let desk = Desk::new();
     let office = open(desk.consumer(&mail).concurrency(3));
@@ -138,7 +138,7 @@ async fn jobs_of_all_shards_are_run(rig: Rig) {
     office.close().await;
 }
 
-async fn two_consumers_share_the_work(rig: Rig) {
+async fn two_consumers_share_the_jobs(rig: Rig) {
     let desk = Desk::new();
     let mail = rig.mail().await;
     for number in 0..4 {
@@ -159,7 +159,7 @@ async fn two_consumers_share_the_work(rig: Rig) {
 }
 
 /// A process that takes a wake-up and has no slot free for it costs the others the rest of a second.
-async fn a_busy_consumer_leaves_the_wake_up_to_others(rig: Rig) {
+async fn busy_consumer_takes_no_wake_up(rig: Rig) {
     let mail = rig.mail().await;
     let (busy, idle) = (Desk::new(), Desk::new());
     let here = open(busy.consumer(&mail).concurrency(1));
@@ -176,8 +176,9 @@ async fn a_busy_consumer_leaves_the_wake_up_to_others(rig: Rig) {
     there.close().await;
 }
 
-/// A lane that had heard of a job while another lane held all slots forgot it, and began it up to a second late.
-async fn a_lane_that_finds_no_slot_remembers_what_it_heard(rig: Rig) {
+/// A shard worker that had received a wake-up while another one held all slots forgot it, and started the job up to a second
+/// late.
+async fn shard_worker_without_a_slot_keeps_its_wake_up(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(2)).await;
     let shard_of = |name: &String| mail.steps(&JobId::named(name.as_bytes())).1;
     let names: Vec<String> = (0..20).map(|number| format!("job/{number}")).collect();
@@ -189,8 +190,8 @@ async fn a_lane_that_finds_no_slot_remembers_what_it_heard(rig: Rig) {
     send(first).await;
     let case = desk.next().await;
     send(second).await;
-    // Its lane waits for a marker, and has none of the slots: it hears, and can do nothing yet.
-    rig.until_heard(shard_of(second).tag()).await;
+    // Its shard worker waits for a marker and has no free slot: it receives the wake-up and cannot act on it yet.
+    rig.until_notified(shard_of(second).tag()).await;
     assert!(desk.next_at_once().await.is_none(), "the first one has the only slot");
     case.answer(Ok(Handled::Done));
     assert_eq!(desk.done().await, *second, "without time passing");

@@ -5,18 +5,18 @@ use crate::log::Log;
 use bytes::Bytes;
 use evenkeel::Keel;
 use evenkeel::codec::{Codec, CodecError, Json, MessagePack, Raw};
-use evenkeel::queue::job::{JobId, JobSpec};
-use evenkeel::queue::steps::{Found, NewJob, QueueSteps, Rescheduled, State, When};
 use evenkeel::queue::{Consumer, Delivery, Queue};
+use evenkeel_protocol::queue::job::{JobId, JobSpec};
+use evenkeel_protocol::queue::steps::{Found, NewJob, Rescheduled, State, When};
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 on_both! {
-    a_body_of_another_codec_is_read_by_that_codec
-    a_body_that_no_codec_reads_is_dead_with_the_codecs_name
-    a_job_without_a_codec_is_read_by_the_queues_own
-    an_edited_body_names_its_own_codec
+    body_is_decoded_by_its_own_codec
+    body_of_unknown_codec_is_dead_with_the_codec_name
+    job_without_a_codec_id_uses_the_queue_codec
+    edited_body_has_its_own_codec_id
 }
 
 /// A codec of the user's.
@@ -42,7 +42,7 @@ async fn numbers<C: Codec<u64>>(rig: &Rig, codec: C) -> Queue<u64> {
     rig.process().await.queue("numbers").codec(codec).build().await.unwrap()
 }
 
-/// A consumer that tells what it was given.
+/// A consumer that reports what it received.
 fn teller(numbers: &Queue<u64>) -> (Consumer<u64, Infallible>, UnboundedReceiver<u64>) {
     let (told, given) = unbounded_channel();
     let consumer = numbers.consume(move |delivery: Delivery<u64>| {
@@ -53,7 +53,7 @@ fn teller(numbers: &Queue<u64>) -> (Consumer<u64, Infallible>, UnboundedReceiver
 }
 
 /// The JSON texts 5, 42 and 100 are the MessagePack numbers 53, 52 and 49, with bytes behind them.
-async fn a_body_of_another_codec_is_read_by_that_codec(rig: Rig) {
+async fn body_is_decoded_by_its_own_codec(rig: Rig) {
     let json = numbers(&rig, Json).await;
     for number in [5, 42, 100] {
         json.now(&number).await.unwrap();
@@ -71,7 +71,7 @@ async fn a_body_of_another_codec_is_read_by_that_codec(rig: Rig) {
     office.close().await;
 }
 
-async fn a_body_that_no_codec_reads_is_dead_with_the_codecs_name(rig: Rig) {
+async fn body_of_unknown_codec_is_dead_with_the_codec_name(rig: Rig) {
     let mail = rig.mail().await;
     let own = numbers(&rig, Own(77)).await.now(&5).await.unwrap();
     let raw: Queue<String> = rig.process().await.queue("numbers").codec(Raw).build().await.unwrap();
@@ -94,7 +94,7 @@ async fn a_body_that_no_codec_reads_is_dead_with_the_codecs_name(rig: Rig) {
 }
 
 /// As programs before this version wrote them.
-async fn a_job_without_a_codec_is_read_by_the_queues_own(rig: Rig) {
+async fn job_without_a_codec_id_uses_the_queue_codec(rig: Rig) {
     let packed = numbers(&rig, MessagePack).await;
     let (steps, shard) = packed.steps(&JobId([0; 16]));
     let old =
@@ -106,7 +106,7 @@ async fn a_job_without_a_codec_is_read_by_the_queues_own(rig: Rig) {
     office.close().await;
 }
 
-async fn an_edited_body_names_its_own_codec(rig: Rig) {
+async fn edited_body_has_its_own_codec_id(rig: Rig) {
     let json = numbers(&rig, Json).await;
     let own = numbers(&rig, Own(64)).await;
     let packed = numbers(&rig, MessagePack).await;
@@ -124,7 +124,7 @@ async fn an_edited_body_names_its_own_codec(rig: Rig) {
 }
 
 #[tokio::test]
-async fn codec_ids_of_others_are_refused_in_memory() {
+async fn reserved_codec_ids_are_rejected_in_memory() {
     let keel = Keel::memory();
     for (id, is_good) in [(0, false), (1, false), (63, false), (64, true), (127, true), (128, false), (255, false)] {
         let opened = keel.queue::<u64>("numbers").codec(Own(id)).build().await;

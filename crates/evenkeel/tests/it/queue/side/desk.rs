@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// What deliveries are put on.
+/// Receives the deliveries.
 pub(super) struct Desk {
     sender: mpsc::UnboundedSender<Case>,
     cases: Mutex<mpsc::UnboundedReceiver<Case>>,
@@ -19,7 +19,7 @@ pub(super) struct Case {
     answer: oneshot::Sender<Result<Handled, String>>,
 }
 
-/// A consumer in a task of its own.
+/// A consumer in its own task.
 pub(super) struct Office {
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<Result<(), QueueError>>,
@@ -38,8 +38,8 @@ impl Desk {
             let desk = desk.clone();
             async move {
                 let (answer, answered) = oneshot::channel();
-                desk.send(Case { delivery, answer }).map_err(|_| "nobody sits there".to_owned())?;
-                answered.await.map_err(|_| "nobody answered".to_owned())?
+                desk.send(Case { delivery, answer }).map_err(|_| "the desk is closed".to_owned())?;
+                answered.await.map_err(|_| "the test did not answer".to_owned())?
             }
         })
         .concurrency(4)
@@ -70,7 +70,7 @@ impl Desk {
 impl Case {
     /// The handler ends with this.
     pub(super) fn answer(self, answer: Result<Handled, String>) {
-        // A handler that was dropped hears no answer.
+        // A handler that was dropped receives no outcome.
         let _ = self.answer.send(answer);
     }
 
@@ -97,18 +97,18 @@ pub(super) fn open_any<T: Send + Sync + 'static, E: Display + Send + 'static>(co
 }
 
 impl Office {
-    /// Tells the consumer to end.
+    /// Asks the consumer to end.
     pub(super) fn stop(&mut self) {
         drop(self.stop.take());
     }
 
-    /// Tells it, and waits until it has ended.
+    /// Asks it, and waits until it has ended.
     pub(super) async fn close(mut self) {
         self.stop();
         self.task.await.unwrap().unwrap();
     }
 
-    /// Ends as a process that is killed: nothing is settled or given back.
+    /// Ends like a killed process: nothing is settled or released.
     pub(super) async fn kill(self) {
         self.task.abort();
         assert!(self.task.await.unwrap_err().is_cancelled());

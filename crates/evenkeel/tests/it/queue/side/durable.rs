@@ -1,8 +1,8 @@
 //! Jobs that count as accepted once replicas or a disk have them.
 
 use evenkeel::Keel;
-use evenkeel::queue::steps::Enqueued;
 use evenkeel::queue::{Durability, Queue, QueueError};
+use evenkeel_protocol::queue::steps::Enqueued;
 use std::time::Duration;
 use testkit::eventually;
 use testkit::servers::{Redis, RedisOptions};
@@ -14,9 +14,9 @@ async fn mail(redis: &Redis, durability: Durability) -> Queue<String> {
     keel.queue("mail").durability(durability).build().await.unwrap()
 }
 
-/// A primary that answers before anybody has a copy takes accepted jobs with it.
+/// A primary that confirms before a replica has a copy takes accepted jobs with it.
 #[tokio::test]
-async fn a_job_is_accepted_when_so_many_replicas_have_it() {
+async fn enqueue_waits_for_the_configured_replicas() {
     let primary = Redis::start(RedisOptions::new()).await.unwrap();
     let alone = mail(&primary, Durability::Replicas { count: 1, timeout: TIMEOUT }).await;
     let refused = alone.job(&"a".to_owned()).id("a").enqueue().await.unwrap_err();
@@ -43,7 +43,7 @@ async fn a_job_is_accepted_when_so_many_replicas_have_it() {
 /// A server that answers before its file has been flushed forgets accepted jobs in a power cut. Where there is no `WAITAOF` (Redis
 /// before 7.2) the promise is refused; the matrix has servers with it.
 #[tokio::test]
-async fn a_job_is_accepted_when_the_disk_has_it() {
+async fn enqueue_waits_for_the_disk_if_configured() {
     let redis = Redis::start(RedisOptions::new().append_only().arguments(["--appendfsync", "everysec"])).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let disk = Durability::Disk { timeout: Duration::from_secs(20) };
@@ -61,7 +61,7 @@ async fn a_job_is_accepted_when_the_disk_has_it() {
             let flushed: Vec<u32> = redis.command(&["WAITAOF", "1", "0", "1"]).await.unwrap();
             assert_eq!(flushed[0], 1);
             let impatient = mail.with_durability(Durability::Disk { timeout: Duration::from_millis(1) }).await.unwrap();
-            // A millisecond is too short for most flushes; but what is said is true either way.
+            // A millisecond is too short for most flushes; but the result is true either way.
             match impatient.job(&"b".to_owned()).id("b").enqueue().await {
                 Ok(sent) => assert!(sent.is_new()),
                 Err(QueueError::NotDurable { ids, wanted, reached }) => {

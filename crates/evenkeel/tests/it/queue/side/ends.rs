@@ -2,17 +2,17 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Handled, Priority};
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
 
 on_both! {
-    a_drain_lets_handlers_end_and_takes_no_more
-    what_does_not_end_in_time_is_given_back
+    drain_completes_handlers_and_claims_no_more
+    job_not_done_at_shutdown_is_released
 }
 
-/// A12: a consumer that stops without waiting leaves jobs half done, and leased to nobody.
-async fn a_drain_lets_handlers_end_and_takes_no_more(rig: Rig) {
+/// A12: a consumer that stops without waiting leaves jobs half done, and leased to no consumer.
+async fn drain_completes_handlers_and_claims_no_more(rig: Rig) {
     let mail = rig.mail().await;
     let running = mail.now(&"running".to_owned()).await.unwrap();
     let desk = Desk::new();
@@ -27,7 +27,7 @@ async fn a_drain_lets_handlers_end_and_takes_no_more(rig: Rig) {
     assert_eq!(state(&mail, &waiting).await, Some(State::Waiting(Priority::Normal)));
 }
 
-async fn what_does_not_end_in_time_is_given_back(rig: Rig) {
+async fn job_not_done_at_shutdown_is_released(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let id = mail.now(&"endless".to_owned()).await.unwrap();
     let desk = Desk::new();

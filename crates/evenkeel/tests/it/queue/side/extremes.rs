@@ -4,23 +4,23 @@
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};
 use evenkeel::clock::UnixMs;
-use evenkeel::queue::steps::{Limits, PutAnswer, State};
 use evenkeel::queue::topic::Place;
 use evenkeel::queue::{
     Cron, Durability, Handled, JobId, Order, QueueBuilder, QueueError, Retries, RetryDelay, WhenFull,
 };
+use evenkeel_protocol::queue::steps::{Limits, PutAnswer, State};
 use sqlx::SqlitePool;
 use std::time::Duration;
 
 on_both! {
-    a_job_with_extreme_settings_is_taken_or_refused
-    a_job_changed_to_an_extreme_is_taken_or_refused
-    a_queue_with_extreme_settings_works_or_is_refused
-    a_consumer_with_extreme_settings_works_or_is_refused
-    a_schedule_with_an_extreme_name_ends_with_an_error
-    versions_and_progress_at_their_extremes_are_taken_or_refused
-    pages_and_redrives_at_their_extremes_end
-    topics_grow_to_no_extreme_number_of_shards
+    job_with_extreme_settings_is_accepted_or_rejected
+    job_edited_to_an_extreme_is_accepted_or_rejected
+    queue_with_extreme_settings_works_or_is_rejected
+    consumer_with_extreme_settings_works_or_is_rejected
+    schedule_with_an_extreme_name_is_an_error
+    extreme_versions_and_progress_work_or_are_rejected
+    pages_and_redrives_with_extreme_limits_end
+    growth_to_an_extreme_shard_count_is_rejected
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -78,7 +78,7 @@ fn changes() -> Vec<(String, Change)> {
     all
 }
 
-async fn a_job_with_extreme_settings_is_taken_or_refused(rig: Rig) {
+async fn job_with_extreme_settings_is_accepted_or_rejected(rig: Rig) {
     let mail = rig.mail().await;
     for (what, change) in changes() {
         let sent = change(mail.job(&"extreme".to_owned())).enqueue().await;
@@ -97,7 +97,7 @@ async fn a_job_with_extreme_settings_is_taken_or_refused(rig: Rig) {
     office.close().await;
 }
 
-async fn a_job_changed_to_an_extreme_is_taken_or_refused(rig: Rig) {
+async fn job_edited_to_an_extreme_is_accepted_or_rejected(rig: Rig) {
     let mail = rig.mail().await;
     let topic = mail.topic();
     let id = mail.delay(DAY, &"a".to_owned()).await.unwrap();
@@ -154,7 +154,7 @@ fn settings() -> Vec<(String, Settings)> {
     all
 }
 
-async fn a_queue_with_extreme_settings_works_or_is_refused(rig: Rig) {
+async fn queue_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     let keel = rig.process().await;
     for (number, (what, set)) in settings().into_iter().enumerate() {
         let queue = match set(keel.queue(&format!("queue-{number}"))).build().await {
@@ -182,7 +182,7 @@ async fn a_queue_with_extreme_settings_works_or_is_refused(rig: Rig) {
     }
 }
 
-async fn a_consumer_with_extreme_settings_works_or_is_refused(rig: Rig) {
+async fn consumer_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     let mail = rig.mail().await;
     for concurrency in [0, 10_001, usize::MAX] {
         let refused = Desk::new().consumer(&mail).concurrency(concurrency).run(async {}).await;
@@ -201,7 +201,7 @@ async fn a_consumer_with_extreme_settings_works_or_is_refused(rig: Rig) {
         super::rig::ended(&mail, &id).await;
         office.close().await;
     }
-    // A batch that would wait for ever for others starts when it is full.
+    // A batch that would wait forever for others starts when it is full.
     let full = mail.consume_batch(1, |_| async { Ok::<_, String>(()) }).fill(Duration::MAX).drain(Duration::MAX);
     let office = super::desk::open_any(full);
     let id = mail.now(&"a".to_owned()).await.unwrap();
@@ -210,7 +210,7 @@ async fn a_consumer_with_extreme_settings_works_or_is_refused(rig: Rig) {
     assert_eq!(state(&mail, &id).await, None::<State>);
 }
 
-async fn a_schedule_with_an_extreme_name_ends_with_an_error(rig: Rig) {
+async fn schedule_with_an_extreme_name_is_an_error(rig: Rig) {
     let mail = rig.mail().await;
     let minutely = || "* * * * *".parse().unwrap();
     for size in [60_000, 1 << 20] {
@@ -218,13 +218,13 @@ async fn a_schedule_with_an_extreme_name_ends_with_an_error(rig: Rig) {
         let error = long.run(std::future::pending()).await.unwrap_err();
         assert!(matches!(error, QueueError::Invalid(_)), "{error}");
     }
-    let panics = mail.periodic("panics", minutely(), |_| panic!("as told"));
+    let panics = mail.periodic("panics", minutely(), |_| panic!("on purpose"));
     let error = panics.run(std::future::pending()).await.unwrap_err();
-    assert!(error.to_string().contains("as told"), "{error}");
+    assert!(error.to_string().contains("on purpose"), "{error}");
     assert_eq!(mail.topic().stats().await.unwrap().total.waiting(), 0);
 }
 
-async fn versions_and_progress_at_their_extremes_are_taken_or_refused(rig: Rig) {
+async fn extreme_versions_and_progress_work_or_are_rejected(rig: Rig) {
     let mail = rig.mail().await;
     // Above 2^53 a number of a script is not exact.
     for version in [1, 2, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, u64::MAX - 1, u64::MAX] {
@@ -249,7 +249,7 @@ async fn versions_and_progress_at_their_extremes_are_taken_or_refused(rig: Rig) 
     office.close().await;
 }
 
-async fn pages_and_redrives_at_their_extremes_end(rig: Rig) {
+async fn pages_and_redrives_with_extreme_limits_end(rig: Rig) {
     let mail = rig.mail().await;
     let topic = mail.topic();
     for number in 0..3 {
@@ -284,7 +284,7 @@ async fn pages_and_redrives_at_their_extremes_end(rig: Rig) {
     assert_eq!(topic.redrive("").dry_run().await.unwrap().dead, 0);
 }
 
-async fn topics_grow_to_no_extreme_number_of_shards(rig: Rig) {
+async fn growth_to_an_extreme_shard_count_is_rejected(rig: Rig) {
     let mail = rig.mail().await;
     for shards in [0, 1025, u16::MAX] {
         let refused = mail.topic().grow(shards).await;
@@ -293,9 +293,9 @@ async fn topics_grow_to_no_extreme_number_of_shards(rig: Rig) {
     assert_eq!(mail.topic().grow(1).await.unwrap().moved, 0);
 }
 
-/// No row is kept from the store for longer than anybody can wait, or brought there before its time.
+/// No row is kept from the store for longer than the longest wait, or enqueued there before its time.
 #[tokio::test]
-async fn horizon_of_extreme_length_works_or_is_refused() {
+async fn horizon_of_extreme_length_works_or_is_rejected() {
     let database = testkit::park::sqlite_database().unwrap();
     let pool = SqlitePool::connect(&database.url).await.unwrap();
     evenkeel::sql::migrate(&pool).await.unwrap();
@@ -317,7 +317,7 @@ async fn horizon_of_extreme_length_works_or_is_refused() {
 }
 
 #[test]
-fn zone_with_an_extreme_name_is_refused() {
+fn zone_with_an_extreme_name_is_rejected() {
     for name in ["", "\0", "../../etc/passwd", &"x".repeat(1 << 20)] {
         let hourly: Cron = "0 * * * *".parse().unwrap();
         assert!(hourly.in_zone(name).is_err());

@@ -4,30 +4,30 @@ use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, state};
 use bytes::Bytes;
 use evenkeel::codec::Raw;
-use evenkeel::queue::job::ErrorClass;
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Delivery, Handled, JobId, Queue, Reaction, Retries, RetryDelay};
+use evenkeel_protocol::queue::job::ErrorClass;
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
 
 on_both! {
-    a_failed_job_is_tried_again_after_its_delay_and_then_dead
-    a_job_may_have_its_own_retries_and_delay
-    an_exhausted_job_may_be_discarded
-    a_job_that_must_succeed_is_tried_until_it_does
-    a_panic_is_an_error
-    a_snooze_uses_no_attempt
-    an_error_is_judged_by_its_kind
-    an_undecodable_body_is_dead_at_once
-    a_handler_pauses_the_topic_while_what_it_needs_is_down
+    failed_job_is_retried_after_its_delay_and_then_dead
+    job_overrides_retries_and_retry_delay
+    exhausted_job_is_discarded_if_configured
+    job_with_unlimited_retries_runs_until_success
+    handler_panic_is_a_failed_attempt
+    snooze_uses_no_attempt
+    on_error_chooses_the_reaction
+    undecodable_body_is_dead_at_once
+    handler_can_pause_the_topic
 }
 
-/// The errors in a job's history: class and words.
+/// The errors in a job's history: class and text.
 async fn history(mail: &Mail, id: &JobId) -> Vec<(ErrorClass, String)> {
     let Some(Found::Live { job, .. }) = mail.find(id).await.unwrap() else { panic!("{id} is gone") };
     job.error_notes().map(|note| (note.class, String::from_utf8(note.text.to_vec()).unwrap())).collect()
 }
 
-async fn a_failed_job_is_tried_again_after_its_delay_and_then_dead(rig: Rig) {
+async fn failed_job_is_retried_after_its_delay_and_then_dead(rig: Rig) {
     let delay = RetryDelay::fixed(Duration::from_secs(10));
     let mail = rig.mail_with(|builder| builder.retries(1).retry_delay(delay)).await;
     let id = mail.now(&"a".to_owned()).await.unwrap();
@@ -50,7 +50,7 @@ async fn a_failed_job_is_tried_again_after_its_delay_and_then_dead(rig: Rig) {
     assert_eq!(history(&mail, &id).await, [told("no route to host"), told("still none")]);
 }
 
-async fn a_job_may_have_its_own_retries_and_delay(rig: Rig) {
+async fn job_overrides_retries_and_retry_delay(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let delay = RetryDelay::fixed(Duration::from_millis(1_500));
     let order = mail.job(&"a".to_owned()).retries(1).retry_delay(delay);
@@ -66,7 +66,7 @@ async fn a_job_may_have_its_own_retries_and_delay(rig: Rig) {
     assert_eq!(state(&mail, &id).await, Some(State::Dead));
 }
 
-async fn an_exhausted_job_may_be_discarded(rig: Rig) {
+async fn exhausted_job_is_discarded_if_configured(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0).discard_exhausted()).await;
     let id = mail.now(&"a".to_owned()).await.unwrap();
     let desk = Desk::new();
@@ -76,7 +76,7 @@ async fn an_exhausted_job_may_be_discarded(rig: Rig) {
     assert_eq!(mail.find(&id).await.unwrap(), None);
 }
 
-async fn a_job_that_must_succeed_is_tried_until_it_does(rig: Rig) {
+async fn job_with_unlimited_retries_runs_until_success(rig: Rig) {
     let delay = RetryDelay::fixed(Duration::from_millis(100));
     let mail = rig.mail_with(|builder| builder.retries(Retries::Unlimited).retry_delay(delay)).await;
     mail.now(&"a".to_owned()).await.unwrap();
@@ -92,7 +92,7 @@ async fn a_job_that_must_succeed_is_tried_until_it_does(rig: Rig) {
 }
 
 /// A handler that panics in a shared task takes the worker with it, and the job waits for its lease.
-async fn a_panic_is_an_error(rig: Rig) {
+async fn handler_panic_is_a_failed_attempt(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let id = mail.now(&"boom".to_owned()).await.unwrap();
     let after = mail.now(&"fine".to_owned()).await.unwrap();
@@ -100,8 +100,8 @@ async fn a_panic_is_an_error(rig: Rig) {
     let consumer = mail.consume(move |delivery: Delivery<String>| {
         let done = done.clone();
         async move {
-            assert_ne!(delivery.body, "boom", "as told");
-            done.send(()).map_err(|_| "nobody listens".to_owned())
+            assert_ne!(delivery.body, "boom", "on purpose");
+            done.send(()).map_err(|_| "the receiver is closed".to_owned())
         }
     });
     let office = open(consumer.concurrency(1));
@@ -111,12 +111,12 @@ async fn a_panic_is_an_error(rig: Rig) {
     assert_eq!(state(&mail, &after).await, None);
     let history = history(&mail, &id).await;
     assert!(
-        history.len() == 1 && history[0].1.contains("the handler panicked") && history[0].1.contains("as told"),
+        history.len() == 1 && history[0].1.contains("the handler panicked") && history[0].1.contains("on purpose"),
         "{history:?}"
     );
 }
 
-async fn a_snooze_uses_no_attempt(rig: Rig) {
+async fn snooze_uses_no_attempt(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let id = mail.now(&"a".to_owned()).await.unwrap();
     let desk = Desk::new();
@@ -131,7 +131,7 @@ async fn a_snooze_uses_no_attempt(rig: Rig) {
     assert_eq!(state(&mail, &id).await, None);
 }
 
-async fn an_error_is_judged_by_its_kind(rig: Rig) {
+async fn on_error_chooses_the_reaction(rig: Rig) {
     let mail = rig.mail().await;
     let bounced = mail.now(&"bounced".to_owned()).await.unwrap();
     let throttled = mail.now(&"throttled".to_owned()).await.unwrap();
@@ -154,7 +154,7 @@ async fn an_error_is_judged_by_its_kind(rig: Rig) {
 }
 
 /// A body that cannot be read is not worth a retry, and must not stop the jobs behind it.
-async fn an_undecodable_body_is_dead_at_once(rig: Rig) {
+async fn undecodable_body_is_dead_at_once(rig: Rig) {
     let mail = rig.mail().await;
     let raw: Queue<Bytes> = rig.process().await.queue("mail").codec(Raw).build().await.unwrap();
     let id = raw.now(&Bytes::from_static(b"\xff, not text")).await.unwrap();
@@ -169,7 +169,7 @@ async fn an_undecodable_body_is_dead_at_once(rig: Rig) {
 }
 
 /// While a mail server is down, every job of a queue burns its attempts one after the other, and all are dead when it is back.
-async fn a_handler_pauses_the_topic_while_what_it_needs_is_down(rig: Rig) {
+async fn handler_can_pause_the_topic(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(2).retries(0)).await;
     let names: Vec<String> = (0..6).map(|number| format!("job {number}")).collect();
     let sent = mail.enqueue_all(names.iter().map(|name| mail.job(name).id(name))).await.unwrap();
@@ -184,7 +184,7 @@ async fn a_handler_pauses_the_topic_while_what_it_needs_is_down(rig: Rig) {
     while state(&mail, &id).await == Some(State::Leased) {
         tokio::task::yield_now().await;
     }
-    assert!(desk.next_at_once().await.is_none(), "nobody else is tried");
+    assert!(desk.next_at_once().await.is_none(), "no other job is tried");
     let stats = mail.topic().stats().await.unwrap();
     assert!(stats.is_paused() && stats.total.waiting() == 6, "{stats:?}");
     for _ in &sent {

@@ -1,7 +1,7 @@
 //! The way to Redis breaks while a consumer works.
 
 use super::desk::{Desk, open};
-use super::rig::{Rig, ended, state, told};
+use super::rig::{Rig, ended, in_time, state};
 use evenkeel::queue::{Handled, JobId, Queue};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
@@ -15,11 +15,11 @@ async fn rig() -> (Rig, Proxy, Queue<String>) {
     (rig, proxy, mail)
 }
 
-/// What a claim had leased is leased to nobody if its answer is lost and not asked for again. Time stands still here, so no
-/// lease ends.
+/// The jobs of a claim whose reply is lost stay leased unless the claim is requested again. Time is frozen here, so no lease
+/// expires.
 #[tokio::test]
-async fn a_lost_answer_is_asked_for_again() {
-    told(async {
+async fn lost_reply_is_requested_again() {
+    in_time(async {
         let (rig, proxy, mail) = rig().await;
         let desk = Desk::new();
         let office = open(desk.consumer(&mail));
@@ -43,10 +43,10 @@ async fn a_lost_answer_is_asked_for_again() {
     .await;
 }
 
-/// Whatever was on its way, a consumer goes on by itself when Redis is back, and settles what ended meanwhile.
+/// Whatever was in flight, a consumer continues by itself when Redis is back, and settles what ended meanwhile.
 #[tokio::test]
-async fn a_consumer_sits_an_outage_out() {
-    told(async {
+async fn consumer_recovers_from_an_outage() {
+    in_time(async {
         let (rig, proxy, mail) = rig().await;
         let sender = rig.mail().await;
         let desk = Desk::new();
@@ -68,10 +68,10 @@ async fn a_consumer_sits_an_outage_out() {
     .await;
 }
 
-/// A process that dies with the wake-up in its hands takes it along: the job starts within the second nevertheless.
+/// A process that dies with a wake-up loses it: the job starts within the second nevertheless.
 #[tokio::test]
-async fn a_wake_up_that_is_lost_costs_a_second() {
-    told(async {
+async fn lost_wake_up_delays_a_job_by_at_most_a_second() {
+    in_time(async {
         let rig = Rig::redis().await;
         let mail = rig.mail().await;
         let desk = Desk::new();

@@ -2,19 +2,19 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, ended, state};
-use evenkeel::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
 use evenkeel::queue::topic::Place;
 use evenkeel::queue::{Cron, Handled, JobId, Periodic, Priority, QueueError};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, Rescheduled, Revoked, State};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 on_both! {
-    a_topic_grows_and_every_job_is_found
-    a_consumer_that_knows_nothing_of_it_runs_all_jobs
-    a_job_that_runs_moves_when_it_has_ended
-    a_schedule_goes_on_in_its_new_shard
-    what_a_killed_mover_leaves_on_its_way_is_carried_on
-    only_a_multiple_is_grown_to
+    every_job_is_found_after_growth
+    consumer_follows_growth_of_its_topic
+    running_job_moves_to_its_new_shard_after_the_run
+    schedule_continues_in_its_new_shard
+    jobs_of_a_killed_migration_are_received_later
+    growth_to_a_non_multiple_is_rejected
 }
 
 const WAITING: Option<State> = Some(State::Waiting(Priority::Normal));
@@ -31,7 +31,7 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{prefix}/{number:02}")).collect()
 }
 
-async fn a_topic_grows_and_every_job_is_found(rig: Rig) {
+async fn every_job_is_found_after_growth(rig: Rig) {
     let old = rig.mail_with(|builder| builder.shards(2)).await;
     let waiting = send(&old, &names("waiting", 30)).await;
     let desk = Desk::new();
@@ -46,7 +46,8 @@ async fn a_topic_grows_and_every_job_is_found(rig: Rig) {
     let grown = rig.process().await.topic("mail").await.unwrap().grow(8).await.unwrap();
     assert_eq!((grown.shards, grown.running), (8, 0));
     assert!(grown.moved > 10, "{grown:?}");
-    // The old handle has not heard of it; the new ones name the number they were written with, or the new one, or none.
+    // The old handle does not know of the growth; the new ones name the number they were written with, or the new one, or
+    // none.
     let handles = [
         old,
         rig.mail().await,
@@ -77,7 +78,7 @@ async fn a_topic_grows_and_every_job_is_found(rig: Rig) {
     }
     let refused = rig.process().await.queue::<String>("mail").shards(4).build().await;
     assert!(matches!(refused, Err(QueueError::Settings { .. })));
-    // What it has it keeps, and a second call finds nothing to do.
+    // It keeps what it has, and a second call finds nothing to do.
     assert_eq!(handles[0].topic().grow(8).await.unwrap().moved, 0);
     assert_eq!(handles[0].topic().grow(16).await.unwrap().shards, 16);
     for id in &left {
@@ -86,7 +87,7 @@ async fn a_topic_grows_and_every_job_is_found(rig: Rig) {
 }
 
 /// Processes are not started anew because a topic grows.
-async fn a_consumer_that_knows_nothing_of_it_runs_all_jobs(rig: Rig) {
+async fn consumer_follows_growth_of_its_topic(rig: Rig) {
     let old = rig.mail_with(|builder| builder.shards(1)).await;
     let desk = Desk::new();
     let office = open(desk.consumer(&old));
@@ -109,7 +110,7 @@ async fn a_consumer_that_knows_nothing_of_it_runs_all_jobs(rig: Rig) {
     office.close().await;
 }
 
-async fn a_job_that_runs_moves_when_it_has_ended(rig: Rig) {
+async fn running_job_moves_to_its_new_shard_after_the_run(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(1)).await;
     let desk = Desk::new();
     let office = open(desk.consumer(&mail).concurrency(8));
@@ -121,7 +122,7 @@ async fn a_job_that_runs_moves_when_it_has_ended(rig: Rig) {
     }
     let topic = mail.topic();
     let growing = tokio::spawn(async move { topic.grow(4).await });
-    // While they run they are where they were, for everybody.
+    // While they run they are still in their old shard, for every handle.
     let other = rig.mail().await;
     for sent in &sent {
         assert_eq!(state(&other, &sent.id).await, Some(State::Leased));
@@ -144,7 +145,7 @@ async fn a_job_that_runs_moves_when_it_has_ended(rig: Rig) {
     office.close().await;
 }
 
-async fn a_schedule_goes_on_in_its_new_shard(rig: Rig) {
+async fn schedule_continues_in_its_new_shard(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(1)).await;
     let desk = Desk::new();
     let office = open(desk.consumer(&mail));
@@ -176,9 +177,9 @@ async fn a_schedule_goes_on_in_its_new_shard(rig: Rig) {
     let _ = Periodic::<String>::tick_id;
 }
 
-/// A job on its way is due nowhere: whoever took it out must not be the only one who can bring it home.
-async fn what_a_killed_mover_leaves_on_its_way_is_carried_on(rig: Rig) {
-    use evenkeel::queue::grow::{Given, GrowSteps, Item};
+/// A migrating job is due in no shard: the process that took it out must not be the only one that can complete the move.
+async fn jobs_of_a_killed_migration_are_received_later(rig: Rig) {
+    use evenkeel_protocol::queue::grow::{Given, GrowSteps, Item};
     let mail = rig.mail_with(|builder| builder.shards(1)).await;
     let sent = send(&mail, &names("job", 8)).await;
     let topic = rig.process().await.topic("mail").await.unwrap();
@@ -202,7 +203,7 @@ async fn what_a_killed_mover_leaves_on_its_way_is_carried_on(rig: Rig) {
     }
     moving.abort();
     let _ = moving.await;
-    // A mover takes a late comer out and dies: this job is nowhere, until somebody asks for it, or a consumer looks.
+    // A migration takes a late job out and dies: this job is in no shard, until a handle asks for it, or a consumer polls.
     let (steps, _) = mail.steps(moved);
     let old_shard = mail.steps(&JobId([0; 16])).1;
     let late = runs.iter().position(|case| keeper(&case.delivery.id) == 1).unwrap();
@@ -225,7 +226,7 @@ async fn what_a_killed_mover_leaves_on_its_way_is_carried_on(rig: Rig) {
     office.close().await;
 }
 
-async fn only_a_multiple_is_grown_to(rig: Rig) {
+async fn growth_to_a_non_multiple_is_rejected(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(4)).await;
     for shards in [0, 2, 6, 2048] {
         let refused = mail.topic().grow(shards).await;

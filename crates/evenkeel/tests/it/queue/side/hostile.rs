@@ -4,8 +4,8 @@
 use super::desk::open_any;
 use super::rig::{Mail, Rig, state};
 use crate::blocks::{block, unblock};
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Batch, BatchHandled, Delivery, Handled, HandlerService, JobId, Priority, Queue, Reaction};
+use evenkeel_protocol::queue::steps::{Found, State};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -16,30 +16,30 @@ use std::time::Duration;
 use tower::{Layer, Service};
 
 mod memory {
-    use crate::queue::side::rig::{Rig, told};
+    use crate::queue::side::rig::{Rig, in_time};
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-    async fn misbehaving_user_code_ends_only_its_own_attempt() {
-        told(super::misbehaving_user_code_ends_only_its_own_attempt(Rig::memory())).await;
+    async fn misbehaving_handler_fails_only_its_attempt() {
+        in_time(super::misbehaving_handler_fails_only_its_attempt(Rig::memory())).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-    async fn misbehavior_in_a_batch_ends_only_its_own_delivery() {
-        told(super::misbehavior_in_a_batch_ends_only_its_own_delivery(Rig::memory())).await;
+    async fn misbehaving_handler_in_a_batch_fails_only_its_delivery() {
+        in_time(super::misbehaving_handler_in_a_batch_fails_only_its_delivery(Rig::memory())).await;
     }
 }
 
 mod redis {
-    use crate::queue::side::rig::{Rig, told};
+    use crate::queue::side::rig::{Rig, in_time};
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-    async fn misbehaving_user_code_ends_only_its_own_attempt() {
-        told(super::misbehaving_user_code_ends_only_its_own_attempt(Rig::redis().await)).await;
+    async fn misbehaving_handler_fails_only_its_attempt() {
+        in_time(super::misbehaving_handler_fails_only_its_attempt(Rig::redis().await)).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-    async fn misbehavior_in_a_batch_ends_only_its_own_delivery() {
-        told(super::misbehavior_in_a_batch_ends_only_its_own_delivery(Rig::redis().await)).await;
+    async fn misbehaving_handler_in_a_batch_fails_only_its_delivery() {
+        in_time(super::misbehaving_handler_in_a_batch_fails_only_its_delivery(Rig::redis().await)).await;
     }
 }
 
@@ -60,15 +60,15 @@ const TABLE: [(&str, Option<State>, &str); 19] = [
     ("handler fails and the body panics when dropped", DEAD, "panicked"),
     ("body panics when dropped", DEAD, "panicked: body panics when dropped"),
     ("handler hangs and the body panics when dropped", WAITING, ""),
-    ("policy panics", DEAD, "policy panics (judging it panicked: as told)"),
+    ("policy panics", DEAD, "policy panics (judging it panicked: on purpose)"),
     ("policy blocks", DEAD, "policy blocks"),
     ("text panics", DEAD, "the text of the error panicked"),
     ("layer panics", DEAD, "layer panics"),
     ("layer hangs", WAITING, ""),
-    ("snooze for ever", WAITING, ""),
+    ("endless snooze", WAITING, ""),
     ("retry much later", DEAD, "asked for another attempt"),
     ("long reason", DEAD, "rrrr"),
-    ("fence of nobody", DEAD, "above any that a delivery can have"),
+    ("impossible fence", DEAD, "above any that a delivery can have"),
 ];
 
 /// A body that may panic or block where it is decoded, and panic where it is dropped.
@@ -100,14 +100,14 @@ struct Oops(String);
 
 impl Display for Oops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        assert_ne!(self.0, "text panics", "as told");
+        assert_ne!(self.0, "text panics", "on purpose");
         f.write_str(&self.0)
     }
 }
 
 fn judge(error: &Oops) -> Reaction {
     match error.0.as_str() {
-        "policy panics" => panic!("as told"),
+        "policy panics" => panic!("on purpose"),
         "policy blocks" => block(),
         _ => {}
     }
@@ -121,10 +121,10 @@ async fn handle(delivery: Delivery<Body>) -> Result<Handled, Oops> {
         "handler blocks" => block(),
         // All that blocks has its neighbor served.
         "fine" => unblock(),
-        "snooze for ever" => return Ok(Handled::Snooze(Duration::MAX)),
+        "endless snooze" => return Ok(Handled::Snooze(Duration::MAX)),
         "retry much later" => return Ok(Handled::Retry(Duration::MAX)),
         "long reason" => return Ok(Handled::Dead("r".repeat(1 << 20))),
-        "fence of nobody" => return Ok(Handled::FenceSeen(u64::MAX)),
+        "impossible fence" => return Ok(Handled::FenceSeen(u64::MAX)),
         text if text.starts_with("handler hangs") => pending().await,
         text if text.starts_with("policy") || text.starts_with("text") || text.starts_with("handler fails") => {
             return Err(Oops(text.to_owned()));
@@ -181,7 +181,7 @@ async fn history(mail: &Mail, id: &JobId) -> String {
     }
 }
 
-/// Waits until the jobs have ended that can, so that only those run which hang.
+/// Waits until all jobs that can end have ended, so that only hanging ones run.
 async fn until_settled(mail: &Mail, ids: &BTreeMap<&'static str, JobId>) {
     for (body, wanted, _) in TABLE {
         while !body.contains("hangs") && state(mail, &ids[body]).await != wanted {
@@ -198,7 +198,7 @@ async fn check(mail: &Mail, ids: &BTreeMap<&'static str, JobId>) {
     }
 }
 
-async fn misbehaving_user_code_ends_only_its_own_attempt(rig: Rig) {
+async fn misbehaving_handler_fails_only_its_attempt(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let ids = send(&mail).await;
     let hostile: Queue<Body> = rig.process().await.queue("mail").build().await.unwrap();
@@ -213,7 +213,7 @@ async fn misbehaving_user_code_ends_only_its_own_attempt(rig: Rig) {
     check(&mail, &ids).await;
 }
 
-async fn misbehavior_in_a_batch_ends_only_its_own_delivery(rig: Rig) {
+async fn misbehaving_handler_in_a_batch_fails_only_its_delivery(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let texts = ["text panics", "policy panics", "no answer", "fine"];
     let mut ids = Vec::new();
@@ -228,7 +228,7 @@ async fn misbehavior_in_a_batch_ends_only_its_own_delivery(rig: Rig) {
         ))
     });
     let office = open_any(consumer.on_error(judge).drain(Duration::ZERO));
-    // Each delivery is settled by an attempt of its own, in any order.
+    // Each delivery is settled by its own attempt, in any order.
     rig.while_time_passes(async {
         for (text, id) in texts.iter().zip(&ids) {
             while state(&mail, id).await != if *text == "fine" { DONE } else { DEAD } {
@@ -242,7 +242,7 @@ async fn misbehavior_in_a_batch_ends_only_its_own_delivery(rig: Rig) {
     // A handler that panics takes its batch with it, and nothing else.
     let panics = hostile.consume_batch(1, |batch: Batch<Body>| async move {
         let text = batch.deliveries[0].body.0.clone();
-        assert_eq!(text, "fine", "as told");
+        assert_eq!(text, "fine", "on purpose");
         Ok::<_, Oops>(Handled::Done)
     });
     let office = open_any(panics.drain(Duration::ZERO));
@@ -255,5 +255,5 @@ async fn misbehavior_in_a_batch_ends_only_its_own_delivery(rig: Rig) {
     })
     .await;
     office.close().await;
-    assert!(history(&mail, &bad).await.contains("as told"));
+    assert!(history(&mail, &bad).await.contains("on purpose"));
 }

@@ -1,7 +1,7 @@
 //! Large bodies next to small ones on one keel.
 
 use super::desk::{Desk, open};
-use super::rig::{Rig, ended, told};
+use super::rig::{Rig, ended, in_time};
 use bytes::Bytes;
 use evenkeel::Keel;
 use evenkeel::codec::Raw;
@@ -15,10 +15,10 @@ use testkit::proxy::Proxy;
 use tokio::sync::{mpsc, oneshot};
 
 on_both! {
-    large_bodies_arrive_while_small_jobs_are_served
-    many_bodies_of_a_mebibyte_keep_the_link_up
-    a_page_of_large_jobs_is_read
-    a_large_body_moves_to_the_next_attempt_whole
+    large_bodies_do_not_block_small_jobs
+    many_bodies_of_a_mebibyte_keep_the_connection
+    page_of_large_jobs_is_read
+    large_body_survives_a_retry_unchanged
 }
 
 const MIB: usize = 1 << 20;
@@ -97,16 +97,16 @@ async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize) {
     assert!(peak <= COPIES_MAX * all, "{} MiB for {} MiB of bodies", peak >> 20, all >> 20);
 }
 
-/// All bodies of a claim came in one answer, which was given up and asked for again for ever.
-async fn large_bodies_arrive_while_small_jobs_are_served(rig: Rig) {
+/// All bodies of a claim came in one reply, which was given up and requested again, forever.
+async fn large_bodies_do_not_block_small_jobs(rig: Rig) {
     all_arrive(&rig, vec![20 * MIB; 8], 16).await;
 }
 
-async fn many_bodies_of_a_mebibyte_keep_the_link_up(rig: Rig) {
+async fn many_bodies_of_a_mebibyte_keep_the_connection(rig: Rig) {
     all_arrive(&rig, vec![MIB; 100], 64).await;
 }
 
-async fn a_page_of_large_jobs_is_read(rig: Rig) {
+async fn page_of_large_jobs_is_read(rig: Rig) {
     let keel = rig.process().await;
     let bulk = bulk(&keel).await;
     let sizes = [2000, 3 * MIB, 30_000, 5 * MIB, MIB, MIB / 2, 900_000, 900_000, 900_000, 900_000, 900_000, 900_000];
@@ -122,10 +122,10 @@ async fn a_page_of_large_jobs_is_read(rig: Rig) {
     }
 }
 
-/// An answer with all bodies of a page would take the connection from all small calls of the process.
+/// A reply with all bodies of a page would block the connection for all small calls of the process.
 #[tokio::test]
-async fn a_page_comes_in_answers_of_four_mebibytes() {
-    told(async {
+async fn page_is_read_in_replies_of_four_mebibytes() {
+    in_time(async {
         let rig = Rig::redis().await;
         let proxy = Proxy::start(rig.port(), 1).await.unwrap();
         let keel = rig.process_through(|url| proxy.url(url)).await;
@@ -147,8 +147,8 @@ async fn a_page_comes_in_answers_of_four_mebibytes() {
     .await;
 }
 
-/// What is noted at the end of a large record, and its lease, are as those of a small one.
-async fn a_large_body_moves_to_the_next_attempt_whole(rig: Rig) {
+/// A record's appended notes and lease work for large records as for small ones.
+async fn large_body_survives_a_retry_unchanged(rig: Rig) {
     let keel = rig.process().await;
     let mail = keel.queue::<String>("mail").build().await.unwrap();
     let large = "x".repeat(300_000);

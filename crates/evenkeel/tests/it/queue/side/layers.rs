@@ -3,8 +3,8 @@
 use super::desk::{Desk, Office};
 use super::leases::supersede;
 use super::rig::{Mail, Rig, ended, state};
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{Batch, Consumer, Delivery, Handled, JobId, Priority, QueueError, Reaction};
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::io;
@@ -17,11 +17,11 @@ use tower::limit::ConcurrencyLimitLayer;
 use tower::timeout::TimeoutLayer;
 
 on_both! {
-    a_time_out_is_an_error_of_the_handler
-    what_follows_a_layers_error_can_be_said
-    a_limit_holds_deliveries_back_and_keeps_their_leases
-    a_lost_lease_drops_the_whole_stack
-    layers_that_cannot_work_are_refused
+    timeout_layer_fails_the_attempt
+    on_error_receives_the_error_of_a_layer
+    rate_limit_delays_deliveries_and_keeps_their_leases
+    lost_lease_drops_the_layered_handler
+    unusable_layers_are_rejected
 }
 
 fn run<E: Display + Send + 'static>(consumer: Consumer<String, E>) -> Office {
@@ -34,8 +34,8 @@ async fn errors(mail: &Mail, id: &JobId) -> (State, Vec<String>) {
     (state, words.collect())
 }
 
-/// A handler that hangs holds its slot for ever.
-async fn a_time_out_is_an_error_of_the_handler(rig: Rig) {
+/// A handler that hangs holds its slot forever.
+async fn timeout_layer_fails_the_attempt(rig: Rig) {
     let mail = rig.mail().await;
     let consumer = mail.consume(|_: Delivery<String>| std::future::pending::<Result<(), io::Error>>());
     // The layer's own timer runs on the machine's clock.
@@ -48,7 +48,7 @@ async fn a_time_out_is_an_error_of_the_handler(rig: Rig) {
     office.close().await;
 }
 
-async fn what_follows_a_layers_error_can_be_said(rig: Rig) {
+async fn on_error_receives_the_error_of_a_layer(rig: Rig) {
     let mail = rig.mail().await;
     let consumer = mail.consume(|_: Delivery<String>| std::future::pending::<Result<(), io::Error>>());
     let consumer = consumer.layer(TimeoutLayer::new(Duration::from_millis(5)));
@@ -62,7 +62,7 @@ async fn what_follows_a_layers_error_can_be_said(rig: Rig) {
     office.close().await;
 }
 
-async fn a_limit_holds_deliveries_back_and_keeps_their_leases(rig: Rig) {
+async fn rate_limit_delays_deliveries_and_keeps_their_leases(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
     let office = run(desk.consumer(&mail).layer(ConcurrencyLimitLayer::new(1)).layer(Identity::new()));
@@ -98,7 +98,7 @@ impl Drop for Inside {
     }
 }
 
-async fn a_lost_lease_drops_the_whole_stack(rig: Rig) {
+async fn lost_lease_drops_the_layered_handler(rig: Rig) {
     let mail = rig.mail().await;
     let inside = Arc::new(AtomicUsize::new(0));
     let (began, has_begun) = oneshot::channel();
@@ -133,7 +133,7 @@ async fn a_lost_lease_drops_the_whole_stack(rig: Rig) {
     office.close().await;
 }
 
-async fn layers_that_cannot_work_are_refused(rig: Rig) {
+async fn unusable_layers_are_rejected(rig: Rig) {
     let mail = rig.mail().await;
     let too_late = mail.consume(|_: Delivery<String>| async { Ok::<_, Infallible>(()) }).on_error(|_| Reaction::Dead);
     let refused = too_late.layer(Identity::new()).run(std::future::pending()).await;

@@ -3,29 +3,29 @@
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig, state};
 use bytes::Bytes;
-use evenkeel::queue::job::{JobSpec, Keep};
-use evenkeel::queue::steps::{Found, Put, PutChange, QueueSteps, State, When};
 use evenkeel::queue::{Handled, JobId, RetryDelay};
+use evenkeel_protocol::queue::job::{JobSpec, Keep};
+use evenkeel_protocol::queue::steps::{Found, Put, PutChange, State, When};
 use std::time::Duration;
 
 on_both! {
-    a_long_handler_keeps_its_lease
-    a_lost_lease_cancels_its_handler
-    a_late_result_changes_nothing
-    a_killed_consumers_jobs_come_back
-    a_fence_that_sql_has_seen_is_passed
-    progress_is_kept_for_the_next_attempt
-    a_worker_is_counted_for_as_long_as_it_lives
+    long_handler_keeps_its_lease
+    lost_lease_cancels_its_handler
+    late_result_changes_nothing
+    jobs_of_a_killed_consumer_are_redelivered
+    next_fence_exceeds_the_fence_seen_by_sql
+    progress_is_available_to_the_next_attempt
+    worker_is_counted_while_alive
 }
 
 /// A13: a handler that takes longer than the visibility runs twice.
-async fn a_long_handler_keeps_its_lease(rig: Rig) {
+async fn long_handler_keeps_its_lease(rig: Rig) {
     let mail = rig.mail().await;
     let id = mail.now(&"long".to_owned()).await.unwrap();
     let desk = Desk::new();
     let here = open(desk.consumer(&mail));
     let case = desk.next().await;
-    // Another consumer, which would get the job if its lease lapsed.
+    // Another consumer, which would get the job if its lease expired.
     let there = open(desk.consumer(&rig.mail().await));
     let fence = case.delivery.fence;
     mail.delay(Duration::from_secs(100), &"the end of the wait".to_owned()).await.unwrap();
@@ -40,7 +40,7 @@ async fn a_long_handler_keeps_its_lease(rig: Rig) {
     assert_eq!(super::rig::state(&mail, &id).await, None);
 }
 
-/// A newer version of the job supersedes the delivery that runs: somebody else may have it at any moment.
+/// A newer version of the job supersedes the running delivery: another consumer may have it at any moment.
 pub(super) async fn supersede(mail: &Mail, id: JobId) {
     let (steps, shard) = mail.steps(&id);
     let spec =
@@ -49,7 +49,7 @@ pub(super) async fn supersede(mail: &Mail, id: JobId) {
     steps.put(&shard, &[put]).await.unwrap();
 }
 
-async fn a_lost_lease_cancels_its_handler(rig: Rig) {
+async fn lost_lease_cancels_its_handler(rig: Rig) {
     let mail = rig.mail().await;
     let id = mail.now(&"older".to_owned()).await.unwrap();
     let desk = Desk::new();
@@ -69,8 +69,8 @@ async fn a_lost_lease_cancels_its_handler(rig: Rig) {
     assert_eq!(state(&mail, &id).await, None);
 }
 
-/// A4: a result that comes late brings a finished job back, or ends the job of another worker.
-async fn a_late_result_changes_nothing(rig: Rig) {
+/// A4: a late result revives a completed job, or ends the job of another worker.
+async fn late_result_changes_nothing(rig: Rig) {
     let mail = rig.mail().await;
     let id = mail.now(&"older".to_owned()).await.unwrap();
     let desk = Desk::new();
@@ -88,7 +88,7 @@ async fn a_late_result_changes_nothing(rig: Rig) {
     office.close().await;
 }
 
-async fn a_killed_consumers_jobs_come_back(rig: Rig) {
+async fn jobs_of_a_killed_consumer_are_redelivered(rig: Rig) {
     let mail = rig.mail().await;
     mail.now(&"a".to_owned()).await.unwrap();
     let desk = Desk::new();
@@ -101,13 +101,14 @@ async fn a_killed_consumers_jobs_come_back(rig: Rig) {
     let second = rig.while_time_passes(desk.next()).await;
     assert_eq!(second.delivery.id, first.id);
     assert!(second.delivery.fence > first.fence);
-    assert_eq!(second.delivery.attempt, 1, "nobody had reported its start, so it was a lapse and no crash");
+    assert_eq!(second.delivery.attempt, 1, "its start was not reported, so its expiry is no crash");
     second.answer(Ok(Handled::Done));
     there.close().await;
 }
 
-/// After a failover or a flush Redis may give fences that SQL has seen: without a way to say so, the job never gets through.
-async fn a_fence_that_sql_has_seen_is_passed(rig: Rig) {
+/// After a failover or a flush Redis may grant fences that SQL has seen: without a way to report that, the job never
+/// succeeds.
+async fn next_fence_exceeds_the_fence_seen_by_sql(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     mail.now(&"a".to_owned()).await.unwrap();
     let desk = Desk::new();
@@ -124,7 +125,7 @@ async fn a_fence_that_sql_has_seen_is_passed(rig: Rig) {
 
 /// Workers that had been killed eight minutes ago were still counted. One whose leases are long, and whose slots are taken, is counted all
 /// the time.
-async fn a_worker_is_counted_for_as_long_as_it_lives(rig: Rig) {
+async fn worker_is_counted_while_alive(rig: Rig) {
     let lease = Duration::from_secs(3_600);
     let mail = rig.mail_with(|builder| builder.shards(1).visibility(lease)).await;
     let workers = async || mail.topic().stats().await.unwrap().total.workers;
@@ -151,7 +152,7 @@ async fn a_worker_is_counted_for_as_long_as_it_lives(rig: Rig) {
     lives.close().await;
 }
 
-async fn progress_is_kept_for_the_next_attempt(rig: Rig) {
+async fn progress_is_available_to_the_next_attempt(rig: Rig) {
     let delay = RetryDelay::fixed(Duration::ZERO);
     let mail = rig.mail_with(|builder| builder.retry_delay(delay)).await;
     let id = mail.now(&"import".to_owned()).await.unwrap();

@@ -3,22 +3,22 @@
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};
 use crate::log::Log;
-use evenkeel::queue::steps::State;
 use evenkeel::queue::{Handled, Reaction};
+use evenkeel_protocol::queue::steps::State;
 use std::time::Duration;
 
 on_both! {
     failed_attempts_are_logged_with_number_and_reason
 }
 
-/// The reason was written as bytes, `Dead { reason: b"..." }`, and no line said which attempt it was.
+/// The reason was logged as bytes, `Dead { reason: b"..." }`, and no line had the number of the attempt.
 async fn failed_attempts_are_logged_with_number_and_reason(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
     let judge = |error: &String| if error == "Gr\u{f6}\u{df}e" { Reaction::Dead } else { Reaction::Retry };
     let log = Log::begin();
     let office = open(desk.consumer(&mail).on_error(judge));
-    let id = mail.now(&"to nobody".to_owned()).await.unwrap();
+    let id = mail.now(&"to an unknown address".to_owned()).await.unwrap();
     desk.next().await.answer(Err("the server is away".to_owned()));
     let second = rig.while_time_passes_by(Duration::from_secs(1), desk.next()).await;
     second.answer(Err("Gr\u{f6}\u{df}e".to_owned()));

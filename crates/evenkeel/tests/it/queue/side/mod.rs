@@ -1,4 +1,5 @@
-//! The user's side of the queue, on both backends. Time stands still unless a test moves it, and handlers end when a test says so.
+//! The user's side of the queue, on both backends. Time is frozen unless a test advances it, and handlers end when a test
+//! says so.
 
 /// Each story as a test on the embedded store and on Redis.
 macro_rules! on_both {
@@ -6,16 +7,16 @@ macro_rules! on_both {
         mod memory {
             $(#[tokio::test]
             async fn $story() {
-                use crate::queue::side::rig::{Rig, told};
-                told(super::$story(Rig::memory())).await;
+                use crate::queue::side::rig::{Rig, in_time};
+                in_time(super::$story(Rig::memory())).await;
             })+
         }
 
         mod redis {
             $(#[tokio::test]
             async fn $story() {
-                use crate::queue::side::rig::{Rig, told};
-                told(super::$story(Rig::redis().await)).await;
+                use crate::queue::side::rig::{Rig, in_time};
+                in_time(super::$story(Rig::redis().await)).await;
             })+
         }
     };

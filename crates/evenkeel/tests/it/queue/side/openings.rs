@@ -15,7 +15,7 @@ async fn refusal(keel: &Keel, durability: Durability) -> String {
 
 /// A Redis that evicts loses jobs without a word: bodies first, since they are the largest keys.
 #[tokio::test]
-async fn a_redis_that_evicts_is_refused_unless_told_otherwise() {
+async fn redis_with_eviction_is_rejected_by_default() {
     let redis = Redis::start(RedisOptions::new().memory("64mb", "allkeys-lru")).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
     let words = refusal(&keel, Durability::Memory).await;
@@ -25,7 +25,7 @@ async fn a_redis_that_evicts_is_refused_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn a_disk_is_promised_only_where_there_is_one() {
+async fn disk_durability_requires_an_append_only_file() {
     let disk = Durability::Disk { timeout: Duration::from_secs(5) };
     let words = refusal(&Keel::memory(), disk).await;
     assert!(words.contains("in memory"), "{words}");
@@ -35,7 +35,7 @@ async fn a_disk_is_promised_only_where_there_is_one() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_said_in_a_sentence() {
+async fn invalid_queue_settings_are_rejected() {
     let keel = Keel::memory();
     for name in ["", "a b", "a{b}", "a:b", &"x".repeat(65)] {
         let refused = keel.queue::<String>(name).build().await.err().unwrap();

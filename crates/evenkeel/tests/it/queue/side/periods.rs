@@ -2,17 +2,17 @@
 
 use super::desk::{Desk, open};
 use super::rig::{Mail, Rig};
-use evenkeel::queue::job::Priority;
-use evenkeel::queue::steps::{QueueSteps, State};
 use evenkeel::queue::{Handled, JobId, Missed, Periodic, QueueError};
+use evenkeel_protocol::queue::job::Priority;
+use evenkeel_protocol::queue::steps::State;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
 on_both! {
-    each_tick_runs_once_whoever_enqueues_it
-    ticks_that_nobody_enqueued_are_left_out_or_made_up_for
-    a_tick_waits_in_the_queue_ahead_of_its_time
-    the_newest_definition_of_a_schedule_counts_and_loses_no_tick
+    each_tick_runs_once_with_several_schedulers
+    missed_ticks_are_skipped_or_made_up_for
+    tick_is_enqueued_ahead_of_its_time
+    newest_schedule_definition_wins_and_loses_no_tick
 }
 
 fn schedule(mail: &Mail, missed: Missed) -> Periodic<String> {
@@ -45,7 +45,7 @@ async fn run_for_a_moment(rig: &Rig, mail: &Mail, missed: Missed) -> Vec<u64> {
 }
 
 /// With several schedulers, other queues run each tick several times.
-async fn each_tick_runs_once_whoever_enqueues_it(rig: Rig) {
+async fn each_tick_runs_once_with_several_schedulers(rig: Rig) {
     let mut schedulers = Vec::new();
     for _ in 0..3 {
         schedulers.push(run(schedule(&rig.mail().await, Missed::One)));
@@ -66,7 +66,7 @@ async fn each_tick_runs_once_whoever_enqueues_it(rig: Rig) {
     office.close().await;
 }
 
-async fn ticks_that_nobody_enqueued_are_left_out_or_made_up_for(rig: Rig) {
+async fn missed_ticks_are_skipped_or_made_up_for(rig: Rig) {
     let mut queues = Vec::new();
     for (name, missed, wanted) in [
         ("skip", Missed::Skip, &[14, 19][..]),
@@ -84,7 +84,7 @@ async fn ticks_that_nobody_enqueued_are_left_out_or_made_up_for(rig: Rig) {
 }
 
 /// A tick that is enqueued when its time has come is as late as its scheduler, and lost if that is dead.
-async fn a_tick_waits_in_the_queue_ahead_of_its_time(rig: Rig) {
+async fn tick_is_enqueued_ahead_of_its_time(rig: Rig) {
     let mail = rig.mail().await;
     run_for_a_moment(&rig, &mail, Missed::One).await;
     let desk = Desk::new();
@@ -96,8 +96,9 @@ async fn a_tick_waits_in_the_queue_ahead_of_its_time(rig: Rig) {
     office.close().await;
 }
 
-/// Whoever was faster moved the schedule on by its own expression: the minutes between two ticks of a daily one were lost.
-async fn the_newest_definition_of_a_schedule_counts_and_loses_no_tick(rig: Rig) {
+/// The faster of two programs advanced the schedule by its own expression: the minutes between two ticks of a daily one were
+/// lost.
+async fn newest_schedule_definition_wins_and_loses_no_tick(rig: Rig) {
     let mail = rig.mail().await;
     let time = |time: &jiff::Zoned| time.strftime("%H:%M").to_string();
     let daily = run(mail.periodic("minutely", "0 3 * * *".parse().unwrap(), time));
@@ -110,7 +111,7 @@ async fn the_newest_definition_of_a_schedule_counts_and_loses_no_tick(rig: Rig) 
     for wanted in ["22:14", "22:15"] {
         assert_eq!(rig.while_time_passes_by(Duration::from_secs(1), desk.done()).await, wanted);
     }
-    // Programs that define it otherwise follow the newest definition, also when its program is gone.
+    // Programs with another definition follow the newest one, also when its program is gone.
     minutely.abort();
     for wanted in ["22:16", "22:17"] {
         assert_eq!(rig.while_time_passes_by(Duration::from_secs(1), desk.done()).await, wanted);

@@ -1,9 +1,8 @@
 //! Topics in the register, also after a flush.
 
 use super::desk::{Desk, open};
-use super::rig::{Rig, told};
+use super::rig::{Rig, in_time};
 use evenkeel::Keel;
-use evenkeel::queue::steps::QueueSteps;
 use evenkeel::queue::{JobId, QueueError};
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ async fn is_registered(keel: &Keel) {
 }
 
 #[tokio::test]
-async fn a_consumer_registers_its_topic_again_after_a_flush() {
+async fn consumer_registers_its_topic_again_after_a_flush() {
     let story = async {
         let rig = Rig::redis().await;
         let mail = rig.mail_with(|builder| builder.jobs_max(1)).await;
@@ -33,11 +32,11 @@ async fn a_consumer_registers_its_topic_again_after_a_flush() {
         rig.while_time_passes(is_registered(&keel)).await;
         office.close().await;
     };
-    told(story).await;
+    in_time(story).await;
 }
 
 #[tokio::test]
-async fn a_sender_registers_its_topic_again_after_a_flush() {
+async fn sender_registers_its_topic_again_after_a_flush() {
     let story = async {
         let rig = Rig::redis().await;
         let mail = rig.mail().await;
@@ -46,7 +45,7 @@ async fn a_sender_registers_its_topic_again_after_a_flush() {
         mail.now(&"a".to_owned()).await.unwrap();
         is_registered(&keel).await;
     };
-    told(story).await;
+    in_time(story).await;
 }
 
 /// After a flush a queue with a limit took in whatever came.
@@ -69,5 +68,5 @@ async fn limits_are_set_again_after_a_flush() {
         assert!(matches!(mail.now(&"b".to_owned()).await, Err(QueueError::Full { .. })));
         assert_eq!(steps.stats(&shard).await.unwrap().waiting(), 1);
     };
-    told(story).await;
+    in_time(story).await;
 }

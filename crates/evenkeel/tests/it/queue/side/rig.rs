@@ -1,10 +1,11 @@
 //! A fleet on one store, with its time in the test's hand.
 
+pub(super) use crate::in_time;
 use evenkeel::clock::TestClock;
 use evenkeel::link::LinkOptions;
-use evenkeel::queue::steps::{Found, State};
 use evenkeel::queue::{JobId, Queue, QueueBuilder};
 use evenkeel::{Keel, KeelBuilder};
+use evenkeel_protocol::queue::steps::{Found, State};
 use std::time::Duration;
 use testkit::park::{SharedRedis, redis};
 
@@ -75,7 +76,7 @@ impl Rig {
         }
     }
 
-    /// The queue `mail`, in a process of its own.
+    /// The queue `mail`, in its own process.
     pub(super) async fn mail(&self) -> Mail {
         self.mail_with(|builder| builder).await
     }
@@ -87,7 +88,7 @@ impl Rig {
 
     /// Lets time pass, for the store and all processes.
     pub(super) async fn advance(&self, span: Duration) {
-        // The store first: nobody is woken to ask a store that does not know yet.
+        // The store first: a process must not wake to ask a store whose clock has not advanced yet.
         self.set_time(self.now_ms() + u64::try_from(span.as_millis()).unwrap()).await;
         self.clock.advance(span);
     }
@@ -97,12 +98,12 @@ impl Rig {
         self.clock.clock().unix_ms()
     }
 
-    /// Lets time pass in small steps until `future` is ready: for those who wait on timers.
+    /// Advances time in small steps until `future` is ready: for futures that wait on timers.
     pub(super) async fn while_time_passes<F: Future>(&self, future: F) -> F::Output {
         self.while_time_passes_by(Duration::from_millis(100), future).await
     }
 
-    /// The same in steps of another length: for those who wait for minutes.
+    /// The same in steps of another length: for futures that wait for minutes.
     pub(super) async fn while_time_passes_by<F: Future>(&self, step: Duration, future: F) -> F::Output {
         let mut future = std::pin::pin!(future);
         loop {
@@ -114,8 +115,8 @@ impl Rig {
         }
     }
 
-    /// Waits until nobody has still to be woken for the shard of this tag.
-    pub(super) async fn until_heard(&self, tag: &str) {
+    /// Waits until no consumer is left to wake for the shard of this tag.
+    pub(super) async fn until_notified(&self, tag: &str) {
         let Store::Redis { hand, .. } = &self.store else { return };
         let markers = redis::cmd("ZCARD").arg(format!("{tag}:wake")).clone();
         while hand.link().unwrap().command(tag.as_bytes(), &markers).await.unwrap() != redis::Value::Int(0) {}
@@ -127,12 +128,6 @@ impl Rig {
             hand.link().unwrap().command(key.as_bytes(), redis::cmd("SET").arg(&key).arg(now_ms)).await.unwrap();
         }
     }
-}
-
-/// A story that waits for what never happens fails, and says so.
-pub(super) async fn told(story: impl Future<Output = ()>) {
-    let patience = Duration::from_secs(20);
-    assert!(tokio::time::timeout(patience, story).await.is_ok(), "the story stands still");
 }
 
 /// Where a job is; `None` once it has ended.

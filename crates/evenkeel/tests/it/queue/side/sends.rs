@@ -3,26 +3,26 @@
 use super::desk::{Desk, open};
 use super::rig::{Rig, state};
 use evenkeel::codec::Integer;
-use evenkeel::queue::job::{End, Priority};
-use evenkeel::queue::steps::{Enqueued, Found, PutAnswer, Rescheduled, Revoked, State};
 use evenkeel::queue::{Handled, JobId, Queue, QueueError, WhenFull};
+use evenkeel_protocol::queue::job::{End, Priority};
+use evenkeel_protocol::queue::steps::{Enqueued, Found, PutAnswer, Rescheduled, Revoked, State};
 use std::time::Duration;
 
 on_both! {
-    a_job_with_a_name_is_sent_once
-    a_unique_key_keeps_others_out_for_its_window
-    many_jobs_are_answered_one_by_one
-    a_body_that_is_too_large_is_not_sent
-    a_full_queue_refuses
-    a_full_queue_lets_its_senders_wait
-    a_waiting_job_is_revoked_moved_and_edited
-    a_job_that_comes_too_late_is_dropped
-    a_topic_keeps_its_shards
-    topics_do_not_disturb_each_other
-    the_newest_version_of_a_job_wins
+    job_with_an_id_is_enqueued_once
+    unique_key_rejects_duplicates_within_its_window
+    enqueue_all_returns_one_result_per_job
+    body_above_the_limit_is_not_sent
+    full_queue_rejects_by_default
+    full_queue_delays_senders_if_configured
+    waiting_job_is_revoked_rescheduled_and_edited
+    job_past_its_deadline_is_dropped
+    topic_keeps_its_shard_count
+    topics_are_isolated
+    newest_version_of_a_job_wins
 }
 
-async fn a_job_with_a_name_is_sent_once(rig: Rig) {
+async fn job_with_an_id_is_enqueued_once(rig: Rig) {
     let mail = rig.mail().await;
     let body = "a".to_owned();
     let first = mail.job(&body).id("order/1").enqueue().await.unwrap();
@@ -39,7 +39,7 @@ async fn a_job_with_a_name_is_sent_once(rig: Rig) {
     assert!(mail.job(&body).id("order/1").enqueue().await.unwrap().is_new(), "after id_window it is new");
 }
 
-async fn a_unique_key_keeps_others_out_for_its_window(rig: Rig) {
+async fn unique_key_rejects_duplicates_within_its_window(rig: Rig) {
     let mail = rig.mail().await;
     let window = Duration::from_secs(60);
     let body = "a".to_owned();
@@ -57,7 +57,7 @@ async fn a_unique_key_keeps_others_out_for_its_window(rig: Rig) {
     assert!(refused.to_string().contains("one shard"), "{refused}");
 }
 
-async fn many_jobs_are_answered_one_by_one(rig: Rig) {
+async fn enqueue_all_returns_one_result_per_job(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(3)).await;
     let body = "a".to_owned();
     assert!(mail.job(&body).id("5").enqueue().await.unwrap().is_new());
@@ -70,7 +70,7 @@ async fn many_jobs_are_answered_one_by_one(rig: Rig) {
     }
 }
 
-async fn a_body_that_is_too_large_is_not_sent(rig: Rig) {
+async fn body_above_the_limit_is_not_sent(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.body_bytes_max(10)).await;
     assert!(mail.now(&"12345678".to_owned()).await.is_ok(), "ten bytes with its quotes");
     let refused = mail.now(&"123456789".to_owned()).await.unwrap_err();
@@ -80,7 +80,7 @@ async fn a_body_that_is_too_large_is_not_sent(rig: Rig) {
     assert!(matches!(batch, Err(QueueError::TooLarge { .. })), "all or nothing is sent");
 }
 
-async fn a_full_queue_refuses(rig: Rig) {
+async fn full_queue_rejects_by_default(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.jobs_max(2)).await;
     let body = "a".to_owned();
     let sent = mail.enqueue_all((0..3).map(|_| mail.job(&body))).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_full_queue_refuses(rig: Rig) {
     assert!(matches!(bytes.now(&"x".repeat(100)).await, Err(QueueError::Full { .. })));
 }
 
-async fn a_full_queue_lets_its_senders_wait(rig: Rig) {
+async fn full_queue_delays_senders_if_configured(rig: Rig) {
     let patience = WhenFull::Wait(Duration::from_secs(10));
     let mail = rig.mail_with(|builder| builder.jobs_max(1).when_full(patience)).await;
     mail.now(&"first".to_owned()).await.unwrap();
@@ -113,7 +113,7 @@ async fn a_full_queue_lets_its_senders_wait(rig: Rig) {
     office.close().await;
 }
 
-async fn a_waiting_job_is_revoked_moved_and_edited(rig: Rig) {
+async fn waiting_job_is_revoked_rescheduled_and_edited(rig: Rig) {
     let mail = rig.mail().await;
     let minute = Duration::from_secs(60);
     let revoked = mail.delay(minute, &"never".to_owned()).await.unwrap();
@@ -132,7 +132,7 @@ async fn a_waiting_job_is_revoked_moved_and_edited(rig: Rig) {
     office.close().await;
 }
 
-async fn a_job_that_comes_too_late_is_dropped(rig: Rig) {
+async fn job_past_its_deadline_is_dropped(rig: Rig) {
     let mail = rig.mail().await;
     let order = mail.job(&"late".to_owned()).id("late").drop_if_later_than(Duration::from_secs(5));
     let late = order.enqueue().await.unwrap().id;
@@ -146,17 +146,17 @@ async fn a_job_that_comes_too_late_is_dropped(rig: Rig) {
     assert!(matches!(&found, Some(Found::Ended(stamp)) if stamp.end == End::Expired), "{found:?}");
 }
 
-/// Two programs that disagree about the number of shards look for a job in two places.
-async fn a_topic_keeps_its_shards(rig: Rig) {
+/// Two programs that disagree about the number of shards look up a job in two places.
+async fn topic_keeps_its_shard_count(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(4)).await;
     let id = mail.now(&"a".to_owned()).await.unwrap();
     let same = rig.mail().await;
-    assert_eq!(state(&same, &id).await, Some(State::Waiting(Priority::Normal)), "who says nothing gets the four");
+    assert_eq!(state(&same, &id).await, Some(State::Waiting(Priority::Normal)), "without a number it gets the four");
     let refused = rig.process().await.queue::<String>("mail").shards(5).build().await.err().unwrap();
     assert!(refused.to_string().contains("has 4 shards"), "{refused}");
 }
 
-async fn topics_do_not_disturb_each_other(rig: Rig) {
+async fn topics_are_isolated(rig: Rig) {
     let mail = rig.mail().await;
     let counts: Queue<u64> = rig.process().await.queue("counts").codec(Integer).build().await.unwrap();
     counts.job(&1).id("same").enqueue().await.unwrap();
@@ -168,8 +168,8 @@ async fn topics_do_not_disturb_each_other(rig: Rig) {
     assert!(matches!(counts.find(&JobId::named(b"same")).await.unwrap(), Some(Found::Live { .. })));
 }
 
-/// A job that follows a row came back because an older change of the row was told later.
-async fn the_newest_version_of_a_job_wins(rig: Rig) {
+/// A job that follows a row was revived because an older change of the row arrived later.
+async fn newest_version_of_a_job_wins(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(2)).await;
     let put = async |version: u64, body: &str, delay: u64| {
         let order = mail.job(&body.to_owned()).id("row/7").delay(Duration::from_secs(delay));

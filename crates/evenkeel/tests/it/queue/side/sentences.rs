@@ -1,17 +1,17 @@
 //! What the documentation of a call says it refuses.
 
 use super::desk::Desk;
-use super::rig::{Rig, state, told};
+use super::rig::{Rig, in_time, state};
 use evenkeel::queue::topic::Place;
 use evenkeel::queue::{Cron, Durability, JobId, Queue, QueueError};
 use std::time::Duration;
 
 on_both! {
-    queue_calls_refuse_what_their_docs_name
-    a_tick_whose_body_is_too_large_is_an_error
+    queue_calls_return_their_documented_errors
+    tick_with_an_oversized_body_is_an_error
 }
 
-async fn queue_calls_refuse_what_their_docs_name(rig: Rig) {
+async fn queue_calls_return_their_documented_errors(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.body_bytes_max(10)).await;
     let (body, minute) = ("a".to_owned(), Duration::from_secs(60));
     let without_a_version = mail.job(&body).id("x").put(0).await;
@@ -31,17 +31,17 @@ async fn queue_calls_refuse_what_their_docs_name(rig: Rig) {
     assert!(daily.in_zone("Mars/Olympus").unwrap_err().to_string().contains("Mars/Olympus"));
 }
 
-async fn a_tick_whose_body_is_too_large_is_an_error(rig: Rig) {
+async fn tick_with_an_oversized_body_is_an_error(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.body_bytes_max(10)).await;
     let schedule = mail.periodic("minutely", "* * * * *".parse().unwrap(), |_| "much too long".to_owned());
     let ended = schedule.run(std::future::pending()).await;
     assert!(matches!(ended, Err(QueueError::TooLarge { .. })), "{ended:?}");
 }
 
-/// A program that closes its keel first must not wait for ever for its consumers.
+/// A program that closes its keel first must not wait forever for its consumers.
 #[tokio::test]
-async fn a_consumer_ends_with_an_error_when_its_keel_is_shut_down() {
-    told(async {
+async fn consumer_fails_when_its_keel_is_shut_down() {
+    in_time(async {
         let rig = Rig::redis().await;
         let keel = rig.process().await;
         let mail: Queue<String> = keel.queue("mail").build().await.unwrap();

@@ -1,25 +1,26 @@
-//! Jobs that may be what killed their process: a few of them run beside others, and take nothing with them.
+//! Jobs that may have killed their process: a few of them run next to others, and take none with them.
 
 use super::desk::{Case, Desk, open};
 use super::rig::{Mail, Rig, state};
 use evenkeel::Token;
-use evenkeel::queue::job::Job;
-use evenkeel::queue::steps::{
-    Beat, Delivered, Found, QueueSteps, Report, Rescue, Room, SettleAndClaim, Settled, Shard, State, Worker,
-};
 use evenkeel::queue::{Handled, JobId, Priority};
+use evenkeel_protocol::queue::grow::GrowSteps;
+use evenkeel_protocol::queue::job::Job;
+use evenkeel_protocol::queue::steps::{
+    Beat, Delivered, Found, Report, Rescue, Room, SettleAndClaim, Settled, Shard, State, Worker,
+};
 use std::collections::HashMap;
 use std::time::Duration;
 
 on_both! {
-    a_suspect_that_hangs_keeps_no_other_waiting
-    suspects_of_a_wide_consumer_run_together
-    a_suspect_that_survives_gives_its_place_to_the_next
-    two_shards_share_the_places_of_suspects
-    neighbors_on_all_shards_are_shielded_before_a_suspect_begins
-    a_shield_ends_with_its_suspect
-    the_start_of_a_crashed_job_is_reported_before_it_runs
-    a_job_that_crashes_alone_once_too_often_is_dead
+    hanging_suspect_does_not_delay_others
+    suspects_run_together_with_high_concurrency
+    surviving_suspect_frees_its_place
+    two_shards_share_the_suspect_places
+    jobs_on_all_shards_are_shielded_before_a_suspect_starts
+    shield_ends_with_its_suspect
+    start_of_a_crashed_job_is_reported_before_the_run
+    job_crashing_alone_beyond_the_limit_is_dead
 }
 
 const LEASE_MS: u64 = 1_000;
@@ -28,7 +29,7 @@ const SHARDS: u8 = 2;
 const VISIBILITY: Duration = Duration::from_secs(30);
 
 /// Claims everything that is due in a shard, as a process that lives only for this.
-async fn claimed(steps: &impl QueueSteps, shard: &Shard) -> (Worker, Vec<Delivered>) {
+async fn claimed(steps: &dyn GrowSteps, shard: &Shard) -> (Worker, Vec<Delivered>) {
     let worker = Worker(*Token::random().as_bytes());
     let call = SettleAndClaim {
         worker,
@@ -44,7 +45,7 @@ async fn claimed(steps: &impl QueueSteps, shard: &Shard) -> (Worker, Vec<Deliver
     (worker, claimed.deliveries)
 }
 
-/// These jobs were running when so many processes died, one after the other; now they wait again.
+/// These jobs were running when this many processes died, one after the other; now they wait again.
 pub(super) async fn crashed(rig: &Rig, mail: &Mail, bodies: &[&str], times: usize) -> Vec<JobId> {
     let mut ids = Vec::new();
     for body in bodies {
@@ -53,7 +54,7 @@ pub(super) async fn crashed(rig: &Rig, mail: &Mail, bodies: &[&str], times: usiz
     for _ in 0..times {
         for number in 0..SHARDS {
             let (steps, shard) = mail.steps(&JobId([number; 16]));
-            let (worker, deliveries) = claimed(&steps, &shard).await;
+            let (worker, deliveries) = claimed(&*steps, &shard).await;
             let deliveries = deliveries.iter().map(|delivered| (delivered.receipt, Report::STARTED)).collect();
             steps.beat(&shard, &Beat { worker, lease_ms: LEASE_MS, deliveries }).await.unwrap();
         }
@@ -73,7 +74,7 @@ async fn job(mail: &Mail, id: &JobId) -> Box<Job> {
 }
 
 /// A job that hung, after two kills of its process, kept twenty healthy ones waiting for half a minute.
-async fn a_suspect_that_hangs_keeps_no_other_waiting(rig: Rig) {
+async fn hanging_suspect_does_not_delay_others(rig: Rig) {
     let mail = rig.mail().await;
     crashed(&rig, &mail, &["hangs"], 2).await;
     let desk = Desk::new();
@@ -91,7 +92,7 @@ async fn a_suspect_that_hangs_keeps_no_other_waiting(rig: Rig) {
 }
 
 /// Five hundred jobs of a tenth of a second each went one by one after a crash, through a process of 64 slots.
-async fn suspects_of_a_wide_consumer_run_together(rig: Rig) {
+async fn suspects_run_together_with_high_concurrency(rig: Rig) {
     let mail = rig.mail().await;
     let bodies: Vec<String> = (0..20).map(|number| format!("suspect {number:02}")).collect();
     let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
@@ -118,7 +119,7 @@ async fn suspects_of_a_wide_consumer_run_together(rig: Rig) {
 }
 
 /// A job of twenty seconds whose process was killed once kept 63 slots idle. What lives for longer than a lease is not what kills at once.
-async fn a_suspect_that_survives_gives_its_place_to_the_next(rig: Rig) {
+async fn surviving_suspect_frees_its_place(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.visibility(VISIBILITY)).await;
     let ids = crashed(&rig, &mail, &["first", "second"], 1).await;
     let desk = Desk::new();
@@ -139,8 +140,8 @@ async fn a_suspect_that_survives_gives_its_place_to_the_next(rig: Rig) {
     office.close().await;
 }
 
-/// Each shard has a claim of its own; both together must not take more than there are places.
-async fn two_shards_share_the_places_of_suspects(rig: Rig) {
+/// Each shard has its own claim; both together must not take more than there are places.
+async fn two_shards_share_the_suspect_places(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(SHARDS.into())).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("suspect {number:02}")).collect();
     let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
@@ -155,8 +156,8 @@ async fn two_shards_share_the_places_of_suspects(rig: Rig) {
     office.close().await;
 }
 
-/// Its process may be gone a moment later: what the store does not know by then it never learns.
-async fn neighbors_on_all_shards_are_shielded_before_a_suspect_begins(rig: Rig) {
+/// Its process may be gone a moment later: the store never learns what it does not have by then.
+async fn jobs_on_all_shards_are_shielded_before_a_suspect_starts(rig: Rig) {
     // No heartbeat comes meanwhile.
     let mail = rig.mail_with(|builder| builder.shards(SHARDS.into()).visibility(10 * VISIBILITY)).await;
     let suspect = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);
@@ -184,7 +185,7 @@ async fn neighbors_on_all_shards_are_shielded_before_a_suspect_begins(rig: Rig) 
 }
 
 /// Once the suspect has ended, its neighbors answer for themselves again.
-async fn a_shield_ends_with_its_suspect(rig: Rig) {
+async fn shield_ends_with_its_suspect(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.visibility(VISIBILITY)).await;
     let suspect = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);
     mail.reschedule_in(&suspect, Duration::from_secs(1)).await.unwrap();
@@ -207,8 +208,9 @@ async fn a_shield_ends_with_its_suspect(rig: Rig) {
     office.close().await;
 }
 
-/// A lapse counts as a crash only if the start was reported: a job that kills its process at once would never be found out.
-async fn the_start_of_a_crashed_job_is_reported_before_it_runs(rig: Rig) {
+/// A lease expiry counts as a crash only if the start was reported: a job that kills its process at once would never be
+/// identified.
+async fn start_of_a_crashed_job_is_reported_before_the_run(rig: Rig) {
     let mail = rig.mail().await;
     let id = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);
     let desk = Desk::new();
@@ -220,7 +222,7 @@ async fn the_start_of_a_crashed_job_is_reported_before_it_runs(rig: Rig) {
     office.close().await;
 }
 
-async fn a_job_that_crashes_alone_once_too_often_is_dead(rig: Rig) {
+async fn job_crashing_alone_beyond_the_limit_is_dead(rig: Rig) {
     let mail = rig.mail().await;
     let id = crashed(&rig, &mail, &["poison"], 3).await.remove(0);
     assert_eq!(state(&mail, &id).await, Some(State::Waiting(Priority::Normal)), "it was never alone");

@@ -1,5 +1,5 @@
-//! What happens to a Redis while consumers work: they go on by themselves, nothing is lost, and the operator reads one line when
-//! it begins and one when it is over.
+//! Failures of Redis while consumers work: they continue by themselves, no job is lost, and the log has one line at the
+//! beginning and one at the end.
 
 use crate::log::Log;
 use evenkeel::Keel;
@@ -96,7 +96,7 @@ impl Work {
 }
 
 #[tokio::test]
-async fn redis_is_killed_and_comes_back_with_its_file() {
+async fn queue_survives_a_kill_of_redis_with_append_only_file() {
     let mut work = Work::begin().await;
     work.redis.kill().unwrap();
     work.down().await;
@@ -106,7 +106,7 @@ async fn redis_is_killed_and_comes_back_with_its_file() {
 }
 
 #[tokio::test]
-async fn redis_is_silent_for_a_while() {
+async fn queue_survives_a_silent_redis() {
     let mut work = Work::begin().await;
     work.redis.pause().unwrap();
     work.open_the_gate();
@@ -115,9 +115,9 @@ async fn redis_is_silent_for_a_while() {
     work.ends_well(&OUTAGE).await;
 }
 
-/// Ten seconds are longer than any time-out here, and shorter than a lease.
+/// Ten seconds are longer than any timeout here, and shorter than a lease.
 #[tokio::test]
-async fn redis_is_silent_for_ten_seconds() {
+async fn queue_survives_ten_silent_seconds_of_redis() {
     let work = Work::begin().await;
     work.redis.command::<()>(&["CLIENT", "PAUSE", "10000", "ALL"]).await.unwrap();
     work.open_the_gate();
@@ -126,7 +126,7 @@ async fn redis_is_silent_for_ten_seconds() {
 }
 
 #[tokio::test]
-async fn redis_becomes_a_replica_and_a_primary_again() {
+async fn queue_survives_demotion_and_promotion_of_redis() {
     let work = Work::begin().await;
     work.redis.command::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await.unwrap();
     work.open_the_gate();
@@ -136,7 +136,7 @@ async fn redis_becomes_a_replica_and_a_primary_again() {
 }
 
 #[tokio::test]
-async fn redis_forgets_its_scripts() {
+async fn queue_survives_loss_of_scripts_under_load() {
     let work = Work::begin().await;
     work.redis.command::<()>(&["SCRIPT", "FLUSH"]).await.unwrap();
     work.ends_well(&["Redis had forgotten its scripts"]).await;
@@ -144,7 +144,7 @@ async fn redis_forgets_its_scripts() {
 
 /// A queue that cannot be drained because it is full stays full.
 #[tokio::test]
-async fn redis_is_out_of_memory() {
+async fn queue_drains_while_redis_is_out_of_memory() {
     let mut work = Work::begin().await;
     work.redis.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await.unwrap();
     let refused = work.queue.now(&99).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Rows that are locked while they are read, and what each database calls it when somebody else has them.
+//! Rows that are locked while they are read, and the error of each database when another transaction has locked them.
 
 use crate::sql::rig::{Rig, Sql};
 use evenkeel::sql::{Conflict, Contended, ForUpdate};
@@ -15,29 +15,29 @@ macro_rules! on_those_with_row_locks {
         mod mariadb {
             $(#[tokio::test]
             async fn $story() {
-                use crate::sql::rig::{Rig, told};
-                told(super::$story(Rig::<sqlx::MySql>::open().await)).await;
+                use crate::sql::rig::{Rig, in_time};
+                in_time(super::$story(Rig::<sqlx::MySql>::open().await)).await;
             })+
         }
 
         mod postgres {
             $(#[tokio::test]
             async fn $story() {
-                use crate::sql::rig::{Rig, told};
-                told(super::$story(Rig::<sqlx::Postgres>::open().await)).await;
+                use crate::sql::rig::{Rig, in_time};
+                in_time(super::$story(Rig::<sqlx::Postgres>::open().await)).await;
             })+
         }
     };
 }
 
 on_those_with_row_locks! {
-    a_row_that_is_locked_is_not_waited_for
-    a_row_that_is_locked_is_left_out
-    a_row_that_is_locked_is_waited_for_so_long
-    who_locks_in_different_orders_meets_a_deadlock
+    nowait_fails_on_a_locked_row
+    skip_locked_omits_a_locked_row
+    lock_timeout_bounds_the_wait_for_a_row
+    locking_in_different_orders_is_a_deadlock_error
 }
 
-async fn a_row_that_is_locked_is_not_waited_for<DB: Sql>(rig: Rig<DB>) {
+async fn nowait_fails_on_a_locked_row<DB: Sql>(rig: Rig<DB>) {
     let mut holder = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
     let units = DB::number(holder.tx().unwrap(), &ForUpdate::Wait.of::<DB>(FIRST).0).await.unwrap();
     assert_eq!(units, Some(10));
@@ -51,7 +51,7 @@ async fn a_row_that_is_locked_is_not_waited_for<DB: Sql>(rig: Rig<DB>) {
     other.commit().await.unwrap();
 }
 
-async fn a_row_that_is_locked_is_left_out<DB: Sql>(rig: Rig<DB>) {
+async fn skip_locked_omits_a_locked_row<DB: Sql>(rig: Rig<DB>) {
     let mut holder = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
     DB::number(holder.tx().unwrap(), &ForUpdate::Wait.of::<DB>(FIRST).0).await.unwrap();
     let mut other = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
@@ -60,8 +60,8 @@ async fn a_row_that_is_locked_is_left_out<DB: Sql>(rig: Rig<DB>) {
     drop((holder, other));
 }
 
-/// The servers' defaults are fifty seconds, and for ever.
-async fn a_row_that_is_locked_is_waited_for_so_long<DB: Sql>(rig: Rig<DB>) {
+/// The servers' defaults are fifty seconds, and no limit.
+async fn lock_timeout_bounds_the_wait_for_a_row<DB: Sql>(rig: Rig<DB>) {
     let mut holder = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
     DB::number(holder.tx().unwrap(), &ForUpdate::Wait.of::<DB>(FIRST).0).await.unwrap();
     let mut other = rig.keel.begin_locking(&rig.pool, Duration::from_millis(100)).await.unwrap();
@@ -72,14 +72,14 @@ async fn a_row_that_is_locked_is_waited_for_so_long<DB: Sql>(rig: Rig<DB>) {
     holder.commit().await.unwrap();
 }
 
-async fn who_locks_in_different_orders_meets_a_deadlock<DB: Sql>(rig: Rig<DB>) {
+async fn locking_in_different_orders_is_a_deadlock_error<DB: Sql>(rig: Rig<DB>) {
     let mut one = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
     let mut two = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
     let lock = |id: u8| format!("SELECT units FROM stock WHERE id = {id} FOR UPDATE");
     DB::number(one.tx().unwrap(), &lock(1)).await.unwrap();
     DB::number(two.tx().unwrap(), &lock(2)).await.unwrap();
     let (first, second) = (lock(2), lock(1));
-    // The one that is ended must let go before the other one can go on.
+    // The transaction that is ended must release its locks before the other one can continue.
     let one = async {
         let answer = DB::number(one.tx().unwrap(), &first).await;
         drop(one);
@@ -95,9 +95,9 @@ async fn who_locks_in_different_orders_meets_a_deadlock<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(conflicts, [Conflict::Deadlock]);
 }
 
-/// A limit that stayed with its connection would end the waits of whoever got that from the pool next.
+/// A limit that stayed with its connection would end the waits of the connection's next user from the pool.
 #[tokio::test]
-async fn a_limit_ends_with_its_transaction() {
+async fn lock_timeout_ends_with_its_transaction() {
     const LIMIT: &str = "SELECT CAST(@@SESSION.innodb_lock_wait_timeout AS SIGNED)";
     let rig = Rig::<MySql>::open().await;
     let pool = crate::sql::rig::pool::<MySql>(&rig.database.url, 1).await;
@@ -118,7 +118,7 @@ async fn a_limit_ends_with_its_transaction() {
 
 /// PostgreSQL ends it by itself.
 #[tokio::test]
-async fn a_limit_ends_with_its_transaction_on_postgres() {
+async fn lock_timeout_ends_with_its_transaction_on_postgres() {
     const LIMIT: &str = "SELECT setting::bigint FROM pg_settings WHERE name = 'lock_timeout'";
     let rig = Rig::<Postgres>::open().await;
     let pool = crate::sql::rig::pool::<Postgres>(&rig.database.url, 1).await;
@@ -128,9 +128,9 @@ async fn a_limit_ends_with_its_transaction_on_postgres() {
     assert_eq!(<Postgres as Sql>::number(&mut *pool.acquire().await.unwrap(), LIMIT).await.unwrap(), Some(0));
 }
 
-/// SQLite has one writer: the second one waits for the file, as long as it was told to.
+/// SQLite has one writer: the second one waits for the file, for the configured time.
 #[tokio::test]
-async fn the_file_is_waited_for_so_long() {
+async fn sqlite_file_lock_is_awaited_as_configured() {
     let rig = Rig::<Sqlite>::open().await;
     let mut holder = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
     assert_eq!(ForUpdate::NoWait.of::<Sqlite>(FIRST).0, FIRST, "there is nothing to add");

@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 on_each! {
-    no_update_is_lost_among_those_who_compare_versions
-    who_met_too_many_conflicts_locks
-    hostile_work_keeps_neither_rows_nor_connections
+    version_compare_loses_no_update
+    repeated_conflicts_switch_to_pessimistic_locking
+    panicking_or_hanging_work_frees_rows_and_connections
 }
 
 fn quick() -> ConflictPolicy {
@@ -45,7 +45,7 @@ async fn take_one<DB: Sql>(rig: &Rig<DB>, approach: Approach) -> Result<i64, Opt
 }
 
 /// (the lost update) Two read the same state and both wrote what they made of it.
-async fn no_update_is_lost_among_those_who_compare_versions<DB: Sql>(rig: Rig<DB>) {
+async fn version_compare_loses_no_update<DB: Sql>(rig: Rig<DB>) {
     let rig = Arc::new(rig);
     let mut tasks = JoinSet::new();
     for _ in 0..6 {
@@ -61,14 +61,14 @@ async fn no_update_is_lost_among_those_who_compare_versions<DB: Sql>(rig: Rig<DB
     assert_eq!(rig.units().await, 4);
 }
 
-async fn who_met_too_many_conflicts_locks<DB: Sql>(rig: Rig<DB>) {
+async fn repeated_conflicts_switch_to_pessimistic_locking<DB: Sql>(rig: Rig<DB>) {
     use Approach::{Optimistic, Pessimistic};
     let (rig, approaches, policy) = (&rig, RefCell::new(Vec::new()), quick());
     let taken = rig.keel.retry_adaptively(&policy, 2, |approach| {
         approaches.borrow_mut().push(approach);
         async move {
             if approach == Optimistic {
-                // Somebody else was faster each time.
+                // Another writer was faster each time.
                 DB::run(&mut *rig.pool.acquire().await?, "UPDATE stock SET units = units - 1 WHERE id = 1").await?;
                 return Err(Stale.into());
             }
@@ -80,7 +80,7 @@ async fn who_met_too_many_conflicts_locks<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// Work that panics, or hangs until it is dropped, in the middle of its transaction: more often than the pool has connections.
-async fn hostile_work_keeps_neither_rows_nor_connections<DB: Sql>(rig: Rig<DB>) {
+async fn panicking_or_hanging_work_frees_rows_and_connections<DB: Sql>(rig: Rig<DB>) {
     let rig = Arc::new(rig);
     for round in 0..12 {
         let (own, hangs) = (Arc::clone(&rig), Arc::new(Notify::new()));
@@ -109,9 +109,9 @@ async fn hostile_work_keeps_neither_rows_nor_connections<DB: Sql>(rig: Rig<DB>) 
     assert_eq!((left, rig.units().await), (9, 9), "nothing of theirs was committed");
 }
 
-/// Work is done once at least, and as often as was said at most, whatever the pauses are.
+/// The work runs at least once, and at most as often as configured, whatever the pauses are.
 #[tokio::test]
-async fn every_extreme_of_a_policy_is_taken() {
+async fn every_extreme_retry_policy_is_accepted() {
     let keel = Keel::memory();
     let spans = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
     for (attempts, wanted) in [(0, 1), (1, 1), (2, 2)] {
@@ -137,7 +137,7 @@ async fn every_extreme_of_a_policy_is_taken() {
 
 /// An endless loop of retries keeps a hot row hot and its callers waiting.
 #[tokio::test]
-async fn retries_are_bounded_and_the_error_says_so() {
+async fn retries_are_bounded_and_reported() {
     let mut calls = 0;
     let (keel, policy) = (Keel::memory(), quick().attempts(3));
     let given_up = keel.retry_on_conflict(&policy, || {
@@ -155,7 +155,7 @@ async fn retries_are_bounded_and_the_error_says_so() {
 
 /// A commit that was not answered may have happened: doing the work again would do it twice.
 #[tokio::test]
-async fn what_is_no_conflict_is_told_at_once() {
+async fn error_other_than_a_conflict_is_not_retried() {
     for error in [sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into()), sqlx::Error::RowNotFound] {
         assert_eq!(error.conflict(), None);
         let mut error = Some(error);
@@ -169,9 +169,9 @@ async fn what_is_no_conflict_is_told_at_once() {
     }
 }
 
-/// Each of two serialisable transactions writes what the other has read.
+/// Each of two serializable transactions writes what the other has read.
 #[tokio::test]
-async fn a_serialisation_failure_is_a_conflict() {
+async fn serialization_failure_is_a_conflict() {
     let rig = Rig::<sqlx::Postgres>::open().await;
     let (mut one, mut two) = (rig.pool.acquire().await.unwrap(), rig.pool.acquire().await.unwrap());
     let begin = "BEGIN ISOLATION LEVEL SERIALIZABLE";

@@ -1,20 +1,20 @@
 //! Sentences of the documentation that no other story shows.
 
-use crate::sql::rig::{Rig, Sql, pool, told};
+use crate::sql::rig::{Rig, Sql, in_time, pool};
 use testkit::proxy::{Direction, Proxy};
 
 #[tokio::test]
-async fn a_locking_commit_without_an_answer_is_not_retryable_on_mariadb() {
-    Box::pin(told(a_locking_commit_without_an_answer_is_not_retryable(Rig::<sqlx::MySql>::open().await))).await;
+async fn unanswered_locking_commit_is_not_retryable_on_mariadb() {
+    Box::pin(in_time(unanswered_locking_commit_is_not_retryable(Rig::<sqlx::MySql>::open().await))).await;
 }
 
 #[tokio::test]
-async fn a_locking_commit_without_an_answer_is_not_retryable_on_postgres() {
-    Box::pin(told(a_locking_commit_without_an_answer_is_not_retryable(Rig::<sqlx::Postgres>::open().await))).await;
+async fn unanswered_locking_commit_is_not_retryable_on_postgres() {
+    Box::pin(in_time(unanswered_locking_commit_is_not_retryable(Rig::<sqlx::Postgres>::open().await))).await;
 }
 
-/// The commit has happened and its answer is lost. A caller that is told to try again does the work twice.
-async fn a_locking_commit_without_an_answer_is_not_retryable<DB: Sql>(rig: Rig<DB>) {
+/// The commit has happened and its reply is lost. A caller that gets a retryable error does the work twice.
+async fn unanswered_locking_commit_is_not_retryable<DB: Sql>(rig: Rig<DB>) {
     let port = url::Url::parse(&rig.database.url).unwrap().port().unwrap();
     let proxy = Proxy::start(port, 1).await.unwrap();
     let pool = pool::<DB>(&proxy.url(&rig.database.url), 1).await;

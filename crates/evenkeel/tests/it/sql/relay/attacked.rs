@@ -19,7 +19,8 @@ async fn unordered(stage: &Stage, topic: &str) {
     Box::pin(work.commit()).await.unwrap();
 }
 
-/// Twenty works that nobody takes, and behind them an invalidation that a dead process has left and a message for a healthy sink.
+/// Twenty units of work without a taker, and behind them an invalidation left by a dead process and a message for a healthy
+/// sink.
 async fn backlog(stage: &Stage) {
     for _ in 0..20 {
         unordered(stage, "absent").await;
@@ -44,7 +45,7 @@ async fn look(relay: &Relay<Db>, times: usize) {
 
 /// With twenty works in the table whose topic has no sink, nothing else was carried out for as long as they were there.
 #[tokio::test]
-async fn works_without_a_route_hold_up_no_other_work() {
+async fn works_without_a_route_do_not_delay_other_works() {
     let stage = Stage::set().await;
     backlog(&stage).await;
     let sink = Recorder::new();
@@ -63,7 +64,7 @@ async fn works_without_a_route_hold_up_no_other_work() {
 
 /// The same with a sink that is away; it is not asked again and again, and gets its messages when it is back.
 #[tokio::test]
-async fn an_absent_sink_holds_up_no_other_work() {
+async fn unavailable_sink_does_not_delay_other_works() {
     let stage = Stage::set().await;
     backlog(&stage).await;
     let (sink, absent) = (Recorder::new(), Recorder::new());
@@ -85,7 +86,7 @@ async fn an_absent_sink_holds_up_no_other_work() {
 
 /// What no program takes is parked at last, so that a person sees it; released, its time begins anew.
 #[tokio::test]
-async fn what_no_program_takes_is_parked_after_its_time() {
+async fn work_without_a_route_is_parked_after_its_time() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let sinks = Sinks::none().route("links", sink.clone());
@@ -186,10 +187,10 @@ impl Sink for Hostile {
     }
 }
 
-/// A message at which a sink hung was never counted and never parked; one at which it panicked ended the lane, and all that was
-/// claimed with it waited for the end of the claim.
+/// A message at which a sink hung was never counted and never parked; one at which it panicked ended the relay's loop, and
+/// everything claimed with it waited for the claim to expire.
 #[tokio::test]
-async fn a_hostile_sink_parks_its_message_and_nothing_else() {
+async fn hanging_or_panicking_sink_parks_only_its_message() {
     use How::{Blocks, Hangs, Panics, PanicsAtOnce, Poison, SaysMuch, SaysNothing, SaysTooMuch};
     for how in [Panics, PanicsAtOnce, Hangs, Blocks, SaysNothing, SaysTooMuch, SaysMuch, Poison] {
         let stage = Stage::set().await;
@@ -218,9 +219,9 @@ async fn a_hostile_sink_parks_its_message_and_nothing_else() {
     }
 }
 
-/// Rows that this program does not know, as somebody else's program or hand may leave them: each is noticed, none stops the rest.
+/// Rows that this program does not know, left by another program or by hand: each is reported, none stops the rest.
 #[tokio::test]
-async fn rows_that_cannot_be_read_hold_up_no_other_work() {
+async fn unreadable_rows_do_not_delay_other_works() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let mut ids = Vec::new();
@@ -258,7 +259,7 @@ async fn rows_that_cannot_be_read_hold_up_no_other_work() {
 
 /// Every setting at 0, at the least there is, and at the most: a relay that has them works, and fails nothing.
 #[tokio::test]
-async fn extreme_settings_neither_wedge_nor_overflow() {
+async fn relay_works_with_extreme_settings() {
     type Set = fn(RelayBuilder<Db>, Duration) -> RelayBuilder<Db>;
     let spans: [(&str, Set); 8] = [
         ("lease", |builder, span| builder.lease(span)),
@@ -314,7 +315,7 @@ async fn extreme_settings_neither_wedge_nor_overflow() {
 /// Twenty works of a megabyte and twenty messages of keys, with small ones behind them: a relay that reads all of it at once needs the memory
 /// for all of it, and the reply of the database comes too late.
 #[tokio::test]
-async fn a_claim_is_bounded_by_its_bytes() {
+async fn claim_is_bounded_by_its_bytes() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let large = "x".repeat(1 << 20);

@@ -1,17 +1,17 @@
-//! (R3) A locking read under REPEATABLE READ locks the gaps beside the rows it finds, and producers wait for the relay.
+//! (R3) A locking read under REPEATABLE READ locks the gaps next to the rows it finds, and producers wait for the relay.
 
 use super::recorder::Recorder;
 use super::stage::Stage;
 use std::time::Duration;
 use testkit::eventually;
 
-/// The claim's own `UPDATE` stands still inside its transaction, at a trigger that waits for a lock by name.
+/// The claim's own `UPDATE` is blocked inside its transaction, at a trigger that waits for a lock by name.
 const TRIGGER: &str = "CREATE TRIGGER stand_still BEFORE UPDATE ON evenkeel_outbox_keys FOR EACH ROW \
                        SET NEW.attempts = NEW.attempts + 0 * IF(NEW.claim IS NULL OR NEW.claim <=> OLD.claim, 0, \
                        GET_LOCK(CONCAT('is here ', DATABASE()), 0) + GET_LOCK(CONCAT('stand still ', DATABASE()), 60))";
 
 #[tokio::test]
-async fn a_claim_keeps_no_producer_waiting() {
+async fn claim_does_not_block_producers() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     for key in ["a", "b"] {
@@ -28,9 +28,9 @@ async fn a_claim_keeps_no_producer_waiting() {
     });
     let waits = "SELECT IS_USED_LOCK(CONCAT('is here ', DATABASE())) IS NOT NULL";
     let stands = || async { (stage.number(waits).await > 0).then_some(()) };
-    eventually("the relay stands still inside its claim", stands).await.unwrap();
-    // A new key is a row beside those that are claimed.
-    let producer = tokio::time::timeout(Duration::from_secs(10), stage.publish("c", "beside"));
+    eventually("the relay is blocked inside its claim", stands).await.unwrap();
+    // A new key is a row next to the claimed ones.
+    let producer = tokio::time::timeout(Duration::from_secs(10), stage.publish("c", "next"));
     assert!(producer.await.is_ok(), "the producer waits for the relay");
     let freed = "SELECT RELEASE_LOCK(CONCAT('stand still ', DATABASE()))";
     sqlx::query(freed).execute(&mut *holder).await.unwrap();

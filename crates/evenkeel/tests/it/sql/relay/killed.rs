@@ -28,7 +28,7 @@ fn relay(keel: &Keel, pool: &sqlx::Pool<Db>) -> RelayBuilder<Db> {
     keel.relay(pool).sinks(Sinks::to(StreamSink::new(keel)))
 }
 
-/// Which lane a relay dies in. It looks at works first, so it comes to each point in that lane first.
+/// The relay loop in which a relay dies. It processes units of work first, so it reaches each point in that loop first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lane {
     Works,
@@ -79,33 +79,33 @@ async fn dies_at(point: &str, lane: Lane) {
     );
     assert!(!stream.entries("unordered", None, 100).await.unwrap().is_empty());
     let (steps, shard) = mail.steps(&job);
-    let found = evenkeel::queue::steps::QueueSteps::job(&steps, &shard, job).await.unwrap();
+    let found = evenkeel_protocol::queue::steps::QueueSteps::job(&*steps, &shard, job).await.unwrap();
     assert!(found.is_some(), "the job waits in Redis");
     assert_eq!((stage.works(1).await, stage.sent("a").await, stage.sent("b").await), (0, 2, 2));
 }
 
 #[tokio::test]
-async fn a_relay_that_dies_inside_its_claim_loses_nothing() {
+async fn relay_killed_during_a_claim_loses_nothing() {
     Box::pin(dies_at("relay_claimed", Lane::Works)).await;
 }
 
 #[tokio::test]
-async fn a_relay_that_dies_inside_its_claim_of_keys_loses_nothing() {
+async fn relay_killed_during_a_claim_of_keys_loses_nothing() {
     Box::pin(dies_at("relay_claimed", Lane::Keys)).await;
 }
 
 #[tokio::test]
-async fn a_relay_that_dies_after_carrying_out_loses_nothing() {
+async fn relay_killed_after_carrying_out_loses_nothing() {
     Box::pin(dies_at("relay_published", Lane::Works)).await;
 }
 
-/// The first form of this test let the relay die in the other lane, before it had published anything.
+/// The first form of this test let the relay die in the other loop, before it had published anything.
 #[tokio::test]
-async fn a_relay_that_dies_after_publishing_doubles_nothing_that_is_ordered() {
+async fn relay_killed_after_publishing_repeats_no_ordered_message() {
     Box::pin(dies_at("relay_published", Lane::Keys)).await;
 }
 
-/// A process that looks at both lanes until it dies.
+/// A process that runs both loops until it dies.
 #[tokio::test]
 #[ignore = "a worker of `dies_at`"]
 async fn relay_to_be_killed() {

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 /// A commit of this process ends the pause of its relay; nothing stays claimed when the relay stops.
 #[tokio::test]
-async fn a_commit_wakes_the_relay_of_its_process() {
+async fn commit_wakes_the_relay_of_its_process() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let hour = Duration::from_secs(3600);
@@ -24,7 +24,7 @@ async fn a_commit_wakes_the_relay_of_its_process() {
             .await;
     });
     for number in 1..=3 {
-        // The clock stands still, so only the commit can have woken it.
+        // The clock is frozen, so only the commit can have woken it.
         stage.publish("a", &format!("a{number}")).await;
         sink.until_called(number).await;
     }
@@ -34,10 +34,10 @@ async fn a_commit_wakes_the_relay_of_its_process() {
     assert_eq!(stage.number("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE claim IS NOT NULL").await, 0);
 }
 
-/// A relay without a sink would claim messages for nobody; it leaves them to those that have one. Works without messages are
-/// carried out all the same.
+/// A relay without a sink would claim messages in vain; it leaves them to relays that have one. Units of work without
+/// messages are carried out all the same.
 #[tokio::test]
-async fn a_relay_without_sinks_leaves_messages_alone() {
+async fn relay_without_sinks_does_not_claim_messages() {
     let stage = Stage::set().await;
     stage.publish("a", "a1").await;
     let without = stage.keel.another_process().relay(&stage.pool).build();
@@ -51,7 +51,7 @@ async fn a_relay_without_sinks_leaves_messages_alone() {
     assert_eq!((looked.carried, looked.sent, looked.waiting), (0, 0, 1));
     assert_eq!(stage.number("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE claim IS NOT NULL").await, 0);
     let (steps, shard) = mail.steps(&job);
-    let found = evenkeel::queue::steps::QueueSteps::job(&steps, &shard, job).await.unwrap();
+    let found = evenkeel_protocol::queue::steps::QueueSteps::job(&*steps, &shard, job).await.unwrap();
     assert!(found.is_some(), "the job is there");
     let sink = Recorder::new();
     stage.due().await;
@@ -59,9 +59,10 @@ async fn a_relay_without_sinks_leaves_messages_alone() {
     assert_eq!(sink.taken().len(), 2);
 }
 
-/// Rows decide about commits that nobody answered, so they are kept for a while; then they go, and only those that are done.
+/// Rows decide on commits whose reply was lost, so they are kept for a while; then they are deleted, and only those that are
+/// done.
 #[tokio::test]
-async fn rows_that_are_done_are_deleted_in_time() {
+async fn done_rows_are_deleted_after_the_retention() {
     let stage = Stage::set().await;
     let row = |number: u8, state: u8, settled_at: &str| {
         let id = blob(&format!("0000000000{number:02x}70008000000000000000"));

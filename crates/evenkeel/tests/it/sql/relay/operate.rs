@@ -21,9 +21,9 @@ async fn parked(stage: &Stage, sink: &Recorder) {
     assert_eq!(sink.taken(), ["a1"]);
 }
 
-/// Whoever is called at night sees what is parked and why, and how much waits behind it.
+/// An operator sees what is parked and why, and how much waits behind it.
 #[tokio::test]
-async fn what_is_parked_is_seen_with_its_reason() {
+async fn parked_rows_are_listed_with_their_reason() {
     let stage = Stage::set().await;
     parked(&stage, &Recorder::new()).await;
     let outbox = Outbox::new(&stage.pool);
@@ -43,9 +43,9 @@ async fn what_is_parked_is_seen_with_its_reason() {
     assert!(stats.oldest_message_ms.is_some_and(|oldest| oldest <= stats.now_ms));
 }
 
-/// The cause was mended: what was parked is sent, and what waited behind it, in order.
+/// The cause was fixed: the parked message is sent, and then those behind it, in order.
 #[tokio::test]
-async fn what_is_released_is_sent_again() {
+async fn released_rows_are_sent() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     parked(&stage, &sink).await;
@@ -60,9 +60,9 @@ async fn what_is_released_is_sent_again() {
     assert_eq!((sink.taken().len(), stage.works(2).await), (4, 4));
 }
 
-/// It can never be sent: the one message is given up, and those behind it go on.
+/// It can never be sent: this message is skipped, and those behind it are sent.
 #[tokio::test]
-async fn what_is_skipped_lets_the_rest_go_on() {
+async fn skipped_message_unblocks_its_key() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     parked(&stage, &sink).await;
@@ -78,9 +78,9 @@ async fn what_is_skipped_lets_the_rest_go_on() {
     assert_eq!((stats.parked, stats.keys_parked, stats.messages, stats.keys_waiting), (0, 0, 0, 0));
 }
 
-/// After an outage nobody wants to wait for the longest delay.
+/// After an outage an operator does not want to wait for the longest delay.
 #[tokio::test]
-async fn waits_can_be_cut_short_and_done_rows_deleted() {
+async fn operator_ends_delays_and_deletes_done_rows() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     sink.answer(|_| Err(SinkError::Retry("no".to_owned())));

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// (R1) A published relay polled `WHERE id > last`. A transaction that had drawn a lower id and committed later was never read,
 /// and one that was rolled back left a hole that others waited for.
 #[tokio::test]
-async fn a_commit_that_comes_late_is_not_passed_over() {
+async fn late_commit_with_a_lower_id_is_sent() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let relay = stage.relay(&sink);
@@ -40,7 +40,7 @@ async fn a_commit_that_comes_late_is_not_passed_over() {
 
 /// A message of a transaction that was rolled back is never sent, and leaves no hole in the sequences of its key.
 #[tokio::test]
-async fn a_rollback_leaves_no_hole() {
+async fn rollback_leaves_no_gap_in_the_sequence() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     stage.publish("a", "one").await;
@@ -55,7 +55,7 @@ async fn a_rollback_leaves_no_hole() {
 
 /// A transaction that stays open holds the row of its key. A relay that waited for it sent nothing of any other key either.
 #[tokio::test]
-async fn an_open_transaction_delays_nobody_else() {
+async fn open_transaction_does_not_delay_other_keys() {
     let stage = Stage::set().await;
     if !WRITERS {
         return;
@@ -78,9 +78,9 @@ async fn an_open_transaction_delays_nobody_else() {
     assert_eq!(sink.sequences("a"), [1]);
 }
 
-/// The row of a key is locked when its message has been confirmed: others go on, and nothing is sent twice.
+/// The row of a key is locked when its message has been confirmed: other keys continue, and nothing is sent twice.
 #[tokio::test]
-async fn a_key_that_is_locked_when_it_was_sent_is_settled_later() {
+async fn locked_key_is_settled_later_and_not_sent_twice() {
     let stage = Stage::set().await;
     if !WRITERS {
         return;
@@ -107,7 +107,7 @@ async fn a_key_that_is_locked_when_it_was_sent_is_settled_later() {
 
 /// (R2) Several relays over one outbox gave each other's messages of one aggregate out of order.
 #[tokio::test]
-async fn each_key_keeps_its_order_under_several_relays() {
+async fn each_key_keeps_its_order_with_several_relays() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let relays: Vec<_> = (0..3).map(|_| stage.builder(&sink).batch(6).build()).collect();
@@ -127,9 +127,10 @@ async fn each_key_keeps_its_order_under_several_relays() {
     }
 }
 
-/// A work with several messages of one key sends them in the order in which they were noted, and each carries what it was given.
+/// A unit of work with several messages of one key sends them in the order in which they were recorded, each with its
+/// content.
 #[tokio::test]
-async fn a_message_arrives_as_it_was_noted() {
+async fn messages_arrive_unchanged_and_in_order() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     let mut work = stage.keel.begin(&stage.pool).await.unwrap();
@@ -152,10 +153,10 @@ async fn a_message_arrives_as_it_was_noted() {
     assert!(envelopes.iter().all(|envelope| envelope.source == first.source && !envelope.source.is_empty()));
 }
 
-/// A careless sink goes on behind a failure. The relay believes its answers up to the first failure only: were the key moved on
-/// behind it, the message that failed would never come.
+/// A careless sink continues after a failure. The relay trusts its results up to the first failure only: if the key advanced
+/// past it, the failed message would never be sent.
 #[tokio::test]
-async fn nothing_of_a_key_passes_a_failure() {
+async fn failure_holds_the_later_messages_of_its_key() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     sink.answer(|envelope| match &envelope.payload[..] {

@@ -1,4 +1,4 @@
-//! Redis dies under a relay that runs, and comes back: everything is there then, in order, and nobody had to do anything.
+//! Redis dies under a running relay, and returns: everything arrives then, in order, without an operator.
 
 use super::pool;
 use super::stage::Stage;
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
 
-/// Commits a message for each key, one without a place in an order, and a job; by a program that does not reach Redis.
+/// Commits a message for each key, one without a key, and a job; by a program that does not reach Redis.
 async fn commit(stage: &Stage, round: u32) {
     let mail = stage.keel.queue::<u32>("mail").build().await.unwrap();
     for key in KEYS {
@@ -27,7 +27,7 @@ async fn commit(stage: &Stage, round: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn redis_dies_under_a_running_relay_and_nothing_is_missing() {
+async fn running_relay_loses_nothing_when_redis_dies() {
     let stage = Stage::set().await;
     let safe = RedisOptions::new().arguments(["--appendonly", "yes", "--appendfsync", "always"]);
     let mut redis = Redis::start(safe).await.unwrap();

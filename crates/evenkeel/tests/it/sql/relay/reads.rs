@@ -1,4 +1,4 @@
-//! What a look costs the database, on MySQL and MariaDB: they count what they read.
+//! What a relay's pass costs the database, on MySQL and MariaDB, which count their reads.
 
 use super::{own_database, recorder::Recorder};
 use evenkeel::Keel;
@@ -16,10 +16,10 @@ async fn read_so_far(pool: &MySqlPool) -> i64 {
     counters.iter().map(|counter| counter.get::<String, _>(1).parse::<i64>().unwrap()).sum()
 }
 
-/// The earliest of those that wait was looked for among all of them, at every look: with a million of them a relay carried out a
-/// fifth of what it could.
+/// The earliest of the waiting rows was searched among all of them, in every pass: with a million of them a relay carried
+/// out a fifth of its capacity.
 #[tokio::test]
-async fn a_look_reads_little_however_much_waits() {
+async fn relay_pass_reads_few_rows_with_a_large_backlog() {
     let database = own_database().await.unwrap();
     let pool = MySqlPoolOptions::new().max_connections(1).connect(&database.url).await.unwrap();
     migrate(&pool).await.unwrap();

@@ -1,4 +1,4 @@
-//! A sink that writes down what it is given, and answers what a test says.
+//! A sink that records its messages, and returns what a test configures.
 
 use evenkeel::sql::sink::{Confirmed, Envelope, Sink, SinkError};
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ impl Recorder {
         recorder
     }
 
-    /// Lets so many messages pass.
+    /// Lets this many messages pass.
     pub(super) fn release(&self, messages: usize) {
         self.0.turns.add_permits(messages);
     }
@@ -63,7 +63,7 @@ impl Recorder {
         self.envelopes().iter().map(|envelope| String::from_utf8_lossy(&envelope.payload).into_owned()).collect()
     }
 
-    /// What it has taken, in order.
+    /// What it has accepted, in order.
     pub(super) fn envelopes(&self) -> Vec<Envelope> {
         self.0.taken.lock().unwrap().clone()
     }
@@ -97,7 +97,7 @@ impl Sink for Recorder {
     }
 }
 
-/// The same sink, but one that goes on behind a failure.
+/// The same sink, but one that continues after a failure.
 pub(super) struct Careless(pub(super) Recorder);
 
 impl Sink for Careless {

@@ -11,7 +11,7 @@ use sqlx::AssertSqlSafe;
 use std::time::Duration;
 use testkit::park::Database;
 
-/// A database with an outbox, a keel that leaves every message to a relay, and a clock that stands still.
+/// A database with an outbox, a keel that leaves every message to a relay, and a frozen clock.
 pub(super) struct Stage {
     pub(super) pool: sqlx::Pool<Db>,
     pub(super) keel: Keel,
@@ -29,7 +29,7 @@ impl Stage {
         Self { pool, keel, clock, database }
     }
 
-    /// A relay of a process of its own, which gives this sink what it finds.
+    /// A relay in its own process, with this sink.
     pub(super) fn relay(&self, sink: &Recorder) -> Relay<Db> {
         self.builder(sink).build()
     }
@@ -53,7 +53,7 @@ impl Stage {
         Box::pin(work.commit()).await.unwrap();
     }
 
-    /// What waits is due now: time passed, or a claim has lapsed.
+    /// Waiting rows are due now: time passed, or a claim has expired.
     pub(super) async fn due(&self) {
         self.works_due().await;
         self.sql("UPDATE evenkeel_outbox_keys SET due_at = 1 WHERE due_at IS NOT NULL AND parked_at IS NULL").await;
@@ -69,7 +69,7 @@ impl Stage {
         }
     }
 
-    /// Lets the relay look until it finds nothing.
+    /// Runs the relay until it finds nothing.
     pub(super) async fn drain(&self, relay: &Relay<Db>) -> Vec<Looked> {
         let mut looks = Vec::new();
         loop {

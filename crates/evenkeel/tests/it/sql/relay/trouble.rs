@@ -1,13 +1,13 @@
-//! Trouble: sinks that refuse, sinks that are away, messages that nobody can take, claims that lapse.
+//! Trouble: sinks that reject, unavailable sinks, messages that no sink can take, claims that expire.
 
 use super::recorder::Recorder;
 use super::stage::Stage;
 use evenkeel::sql::sink::{Confirmed, SinkError, Sinks};
 use std::time::Duration;
 
-/// (U4) A published outbox froze a whole topic for ever at one message that could not be sent.
+/// (U4) A published outbox froze a whole topic forever at one message that could not be sent.
 #[tokio::test]
-async fn a_poisonous_message_parks_its_key_only() {
+async fn poison_message_parks_only_its_key() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     sink.answer(|envelope| match &envelope.payload[..] {
@@ -32,7 +32,7 @@ async fn a_poisonous_message_parks_its_key_only() {
 
 /// Something that fails again and again is tried so often and no more; then it waits for a person, and others are not delayed.
 #[tokio::test]
-async fn what_fails_too_often_is_parked() {
+async fn work_that_exceeds_its_attempts_is_parked() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     sink.answer(|envelope| match &envelope.payload[..] {
@@ -59,10 +59,10 @@ async fn what_fails_too_often_is_parked() {
     );
 }
 
-/// A broker was away for an hour, and every waiting message used up its attempts and was parked. Being away is nobody's fault,
-/// and nothing is claimed for a sink that takes nothing.
+/// A broker was away for an hour, and every waiting message used up its attempts and was parked. An unavailable sink is not
+/// the message's fault, and nothing is claimed for it.
 #[tokio::test]
-async fn a_sink_that_is_away_burns_no_attempts() {
+async fn unavailable_sink_uses_no_attempts() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     sink.go_away();
@@ -95,9 +95,9 @@ async fn a_sink_that_is_away_burns_no_attempts() {
     assert_eq!((sink.taken().len(), stage.works(2).await), (10, 10));
 }
 
-/// One sink is away, another is well: what goes there goes on.
+/// One sink is unavailable, another is healthy: its messages are sent.
 #[tokio::test]
-async fn a_sink_that_is_away_stops_its_own_topics_only() {
+async fn unavailable_sink_stops_only_its_topics() {
     let stage = Stage::set().await;
     let (away, well) = (Recorder::new(), Recorder::new());
     away.go_away();
@@ -113,10 +113,10 @@ async fn a_sink_that_is_away_stops_its_own_topics_only() {
     assert_eq!((well.taken().len(), away.taken().len(), away.calls()), (3, 0, 1));
 }
 
-/// A relay was paused for longer than its claim; another one did its work. When it woke, it wrote down what it had done, and
-/// what had happened since was lost.
+/// A relay was paused for longer than its claim; another one did its work. When it woke, it recorded its results, and
+/// overwrote what had happened since.
 #[tokio::test]
-async fn a_relay_that_was_overtaken_changes_nothing() {
+async fn overtaken_relay_changes_nothing() {
     let stage = Stage::set().await;
     let (slow, sink) = (Recorder::holding(), Recorder::new());
     stage.publish("a", "a1").await;
@@ -133,13 +133,13 @@ async fn a_relay_that_was_overtaken_changes_nothing() {
     slow.release(1);
     slow.until_called(1).await;
     let looked = works.await.unwrap();
-    assert_eq!((looked.carried, looked.fenced), (0, 1), "its claim on the work had lapsed");
+    assert_eq!((looked.carried, looked.fenced), (0, 1), "its claim on the unit of work had expired");
     assert_eq!((stage.works(2).await, stage.sent("a").await), (2, 1));
 }
 
-/// The same for a key: the row of the key must not be set back to what the sleeper had sent.
+/// The same for a key: the row of the key must not be set back to what the paused relay had sent.
 #[tokio::test]
-async fn a_key_is_never_set_back() {
+async fn overtaken_relay_does_not_set_a_key_back() {
     let stage = Stage::set().await;
     let (slow, sink) = (Recorder::holding(), Recorder::new());
     stage.publish("a", "a1").await;
@@ -161,9 +161,9 @@ async fn a_key_is_never_set_back() {
     assert_eq!(sink.sequences("a"), [1, 2, 3]);
 }
 
-/// A message that somebody has deleted by hand is not stepped over: what it said would be missing without a word.
+/// A message deleted by hand is not skipped: its content would be missing without notice.
 #[tokio::test]
-async fn a_message_that_is_missing_is_not_stepped_over() {
+async fn missing_message_parks_its_key() {
     let stage = Stage::set().await;
     let sink = Recorder::new();
     for words in ["a1", "a2", "a3"] {

@@ -1,4 +1,4 @@
-//! A relay in another process is woken by the commit itself. The clock stands still, so that no look of its own can come in time.
+//! The commit itself wakes a relay in another process. The clock is frozen, so that the relay cannot poll in time.
 
 use super::recorder::Recorder;
 use super::stage::Stage;
@@ -11,10 +11,10 @@ use testkit::proxy::Proxy;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Longer than anybody moves the clock.
+/// Longer than any test advances the clock.
 const FOREVER: Duration = Duration::from_secs(3_600 * 24 * 365);
 
-/// A relay of another process that never looks because of the time.
+/// A relay of another process that never polls on a timer.
 fn relay(stage: &Stage, sink: &Recorder, pool: &sqlx::Pool<Db>) -> Relay<Db> {
     let elsewhere = stage.keel.another_process();
     elsewhere.relay::<Db>(pool).sinks(Sinks::to(sink.clone())).poll(FOREVER, FOREVER).build()
@@ -27,11 +27,12 @@ fn run(relay: Relay<Db>) -> (JoinHandle<()>, oneshot::Sender<()>) {
 
 async fn until_called(sink: &Recorder, times: usize) {
     let called = tokio::time::timeout(Duration::from_secs(30), sink.until_called(times)).await;
-    assert!(called.is_ok(), "nobody woke the relay for message {times}");
+    assert!(called.is_ok(), "nothing woke the relay for message {times}");
 }
 
-/// It looks once when it starts and once when it begins to listen; from the third message on only a commit can have woken it.
-async fn every_commit_is_heard(wake_up: WakeUp) {
+/// It polls once when it starts and once when it begins to listen; from the third message on only a commit can have woken
+/// it.
+async fn every_commit_wakes_the_relay(wake_up: WakeUp) {
     let stage = Stage::set().await;
     stage.keel.wake_relays(wake_up);
     let sink = Recorder::new();
@@ -47,21 +48,22 @@ async fn every_commit_is_heard(wake_up: WakeUp) {
 
 /// (Published outboxes) A message waited for the next poll of a relay elsewhere, a second or more.
 #[tokio::test]
-async fn a_commit_wakes_a_relay_of_another_process() {
-    every_commit_is_heard(WakeUp::AfterCommit).await;
+async fn commit_wakes_a_relay_of_another_process() {
+    every_commit_wakes_the_relay(WakeUp::AfterCommit).await;
 }
 
 #[tokio::test]
-async fn a_commit_can_carry_its_notification() {
-    every_commit_is_heard(WakeUp::WithCommit).await;
+async fn notification_can_be_sent_within_the_commit() {
+    every_commit_wakes_the_relay(WakeUp::WithCommit).await;
 }
 
-/// What was said while nobody listened is lost. A listener that only went on listening left those messages to the next commit.
+/// Notifications sent while no relay listened are lost. A listener that only continued to listen left those messages to the
+/// next commit.
 ///
-/// (This test failed once in a while) The connections were cut before the relay had written down what it had sent last; see
-/// `again`. Now it pauses when that happens, so only what it hears on its return can make it look.
+/// (This test failed once in a while) The connections were cut before the relay had recorded what it had sent last; see
+/// `again`. Now the relay pauses when that happens, so only a notification after its return can wake it.
 #[tokio::test]
-async fn what_was_committed_while_nobody_listened_is_found_on_return() {
+async fn relay_finds_commits_made_while_not_listening() {
     let stage = Stage::set().await;
     stage.keel.wake_relays(WakeUp::Never);
     let port = url::Url::parse(&stage.database.url).unwrap().port().unwrap();
@@ -71,7 +73,7 @@ async fn what_was_committed_while_nobody_listened_is_found_on_return() {
     let relay = relay(&stage, &sink, &far);
     let (running, stop) = run(relay.clone());
     let paused = tokio::time::timeout(Duration::from_secs(30), relay.until_paused(1)).await;
-    assert!(paused.is_ok(), "nobody told the relay to look when it began to listen");
+    assert!(paused.is_ok(), "the relay did not poll when it began to listen");
     proxy.refuse(true).await.unwrap();
     proxy.cut();
     stage.publish("a", "a1").await;
@@ -86,7 +88,7 @@ async fn what_was_committed_while_nobody_listened_is_found_on_return() {
         }
         std::future::ready((sink.calls() >= 2).then_some(()))
     };
-    eventually("the relay found what it had not heard of", found).await.unwrap();
+    eventually("the relay found the commits without a notification", found).await.unwrap();
     stop.send(()).unwrap();
     running.await.unwrap();
     assert_eq!((sink.sequences("a"), sink.sequences("b")), (vec![1], vec![1]));

@@ -1,4 +1,4 @@
-//! The whole comparison: what SQL says, and what there is.
+//! The whole comparison: SQL's rows, and the actual effects.
 
 use super::super::rig::Sql;
 use super::copies::{Arrival, Copies};
@@ -12,20 +12,21 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// What was compared and counted.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Findings {
-    /// Transactions that SQL has, and those of them whose row is not done.
+    /// Transactions in SQL, and those of them whose row is not done.
     pub(super) committed: u64,
     works_not_done: u64,
     parked: u64,
-    /// Accounts, entries that a cache had, and those that were not what SQL says.
+    /// Accounts, entries that a cache had, and those that differ from SQL.
     accounts: u64,
     pub(super) entries_held: u64,
     pub(super) stale: u64,
-    /// Jobs that should wait, named jobs that should not, and those of which it is not so; jobs that nobody should have sent.
+    /// Jobs that should wait, named jobs that should not, and those of both kinds that differ; jobs that no transaction
+    /// sent.
     pub(super) jobs: u64,
     pub(super) revoked: u64,
     pub(super) jobs_wrong: u64,
     jobs_strange: u64,
-    /// Keys of ordered messages, those that did not get all of theirs in their order, and all such messages.
+    /// Keys of ordered messages, those that missed one or had them out of order, and all such messages.
     pub(super) lanes: u64,
     pub(super) lanes_wrong: u64,
     pub(super) ordered: u64,

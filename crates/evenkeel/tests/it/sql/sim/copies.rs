@@ -4,12 +4,13 @@ use super::driver::Run;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A process that is killed so long after it sent something could have written that down.
+/// A process killed this long after it sent something could have recorded that.
 const WRITES_DOWN_MS: u64 = 10_000;
-/// A call that a server did not answer is given up after so long, and so long after its return everybody has found it again.
+/// A call without a server's reply is given up after this long, and this long after its return every process has
+/// reconnected.
 const BEFORE_MS: u64 = 3_000;
 const AFTER_MS: u64 = 6_000;
-/// What is not done so long after a commit is done again: the caller waits no longer for the fast path, and relays look.
+/// Effects not done this long after a commit are repeated: the caller waits no longer for the fast path, and relays poll.
 const LATE_MS: u64 = 1_000;
 
 /// One message as it was found.
@@ -26,12 +27,12 @@ pub(super) struct Arrival {
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Copies {
     pub(super) all: u64,
-    /// Whoever sent the one before was killed before it could write that down.
+    /// The sender of the earlier copy was killed before it could record that.
     pub(super) after_a_kill: u64,
     /// A server was away when the one before was sent: the answer was lost, or another effect of the same work had to wait.
     pub(super) after_an_outage: u64,
-    /// Neither, but more than a second lies between, or between the transaction and the one before: the sender was slower than the
-    /// relay's patience, which begins with the row.
+    /// Neither, but more than a second passed, or passed between the transaction and the one before: the sender was slower
+    /// than the relay's patience, which begins with the row.
     pub(super) late: u64,
     pub(super) unexplained: u64,
 }
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn each_copy_has_one_reason_or_none() {
+    fn each_duplicate_has_at_most_one_reason() {
         let quiet = Run::default();
         assert_eq!(explained(20, &quiet), (0, 0, 0, 1));
         assert_eq!(explained(2_000, &quiet), (0, 0, 1, 0));
@@ -94,7 +95,7 @@ mod tests {
         );
         let killed = |process, at| Run { killed: [(process, at)].into(), ..Run::default() };
         assert_eq!(explained(20, &killed(7, 100_010)), (1, 0, 0, 0));
-        assert_eq!(explained(20, &killed(8, 100_010)), (0, 0, 0, 1), "somebody else was killed");
+        assert_eq!(explained(20, &killed(8, 100_010)), (0, 0, 0, 1), "another process was killed");
         assert_eq!(explained(20, &killed(7, 99_000)), (0, 0, 0, 1), "a dead process sends nothing");
         let away = |from, to| Run { outages: vec![(from, to)], ..Run::default() };
         assert_eq!(explained(20, &away(100_500, 101_000)), (0, 1, 0, 0));

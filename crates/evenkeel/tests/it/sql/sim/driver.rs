@@ -1,4 +1,4 @@
-//! Starts the processes, kills them and the servers, and brings the run to its end.
+//! Starts the processes, kills them and the servers, and ends the run.
 
 use super::super::rig::Sql;
 use super::faults::{Fault, Scale};
@@ -123,7 +123,7 @@ impl Crew {
     }
 }
 
-/// Carries out what is left. Nobody else is there any more, so what the dead had claimed is due at once.
+/// Carries out what is left. No other process is left, so what the dead ones had claimed is due at once.
 async fn drain<DB: Sql>(world: &World<DB>) {
     world.run("UPDATE evenkeel_outbox SET due_at = 1, claim = NULL WHERE state = 1").await;
     world

@@ -17,7 +17,7 @@ pub(super) struct Scale {
     pub(super) jobs: u64,
     /// Keys of ordered messages.
     pub(super) lanes: u64,
-    /// A process says how far it is after so many transactions.
+    /// A process reports its progress after this many transactions.
     pub(super) told_every: u64,
     kills: u64,
     redis_restarts: u64,

@@ -7,8 +7,8 @@ use super::world::{BROKER, BROKER_STREAM, CARRIER, NOTED, Shop, World, name};
 use async_nats::jetstream;
 use evenkeel::cache::{Freshness, Tier};
 use evenkeel::queue::JobId;
-use evenkeel::queue::job::Priority;
-use evenkeel::queue::steps::{Found, Listed, QueueSteps, State};
+use evenkeel_protocol::queue::job::Priority;
+use evenkeel_protocol::queue::steps::{Found, Listed, State};
 use futures_util::stream::{self, StreamExt};
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,9 +19,9 @@ const PAGE: usize = 500;
 /// Messages that were found.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
-    /// Of each lane, the numbers in the order in which a reader who drops copies by their sequence sees them.
+    /// Of each key, the numbers in the order in which a reader that drops duplicates by their sequence sees them.
     pub(super) lanes: HashMap<String, Vec<i64>>,
-    /// Ordered messages whose sequence their lane had had.
+    /// Ordered messages whose sequence their key had already had.
     pub(super) ordered_copies: u64,
     /// Unordered messages, each with its copies.
     pub(super) loose: BTreeMap<i64, Vec<Arrival>>,

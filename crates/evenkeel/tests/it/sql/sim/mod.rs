@@ -1,8 +1,9 @@
 //! U1 to U3 under fire: processes that commit random transactions and run relays are killed, Redis and the broker are killed and
 //! come back, and at the end every cache entry, job and stream is compared with what SQL says.
 //!
-//! Redis hands its append-only file to the operating system before it answers, so killing it loses nothing that it has acknowledged,
-//! and a difference is nobody's fault but the library's. A cache entry may be missing (it is loaded again); a stale one is a failure.
+//! Redis hands its append-only file to the operating system before it replies, so killing it loses nothing that it has
+//! acknowledged, and any difference is the library's fault. A cache entry may be missing (it is loaded again); a stale one
+//! is a failure.
 
 mod compare;
 mod copies;
@@ -22,16 +23,16 @@ use world::World;
 /// Says how much the long run does: `SEED TRANSACTIONS`.
 const LONG: &str = "EVENKEEL_SIM_OUTBOX";
 
-/// (Every hand-made outbox) A process died between its commit and Redis, and Redis never heard of it.
-async fn everything_is_as_sql_says<DB: Sql>() {
+/// (Every hand-made outbox) A process died between its commit and Redis, and the effects never reached Redis.
+async fn effects_match_sql_after_random_kills<DB: Sql>() {
     let (world, findings) = play::<DB>(Scale::small()).await;
     assert!(findings.committed >= 100 && findings.entries_held > 0 && findings.ordered > 0, "{findings:?}");
-    the_comparison_finds_what_is_wrong(&world).await;
+    comparison_finds_differences(&world).await;
     world.close().await;
 }
 
-/// What SQL says is changed behind everybody's back: a comparison that cannot fail shows nothing.
-async fn the_comparison_finds_what_is_wrong<DB: Sql>(world: &World<DB>) {
+/// The SQL rows are changed behind the library's back: a comparison that cannot fail shows nothing.
+async fn comparison_finds_differences<DB: Sql>(world: &World<DB>) {
     for change in [
         "UPDATE accounts SET units = units + 1",
         "UPDATE jobs SET body = COALESCE(body, 0) + 1",
@@ -62,7 +63,7 @@ async fn play<DB: Sql>(scale: Scale) -> (World<DB>, Findings) {
     findings.add(&run);
     let words = serde_json::to_string(&findings).unwrap();
     println!("{words}");
-    // In these words: with each message of a long run they would be megabytes.
+    // As this text: with each message of a long run it would be megabytes.
     assert_eq!(findings.wrong(), 0, "{words}");
     (world, findings)
 }
@@ -71,8 +72,8 @@ macro_rules! on_each_server {
     ($($name:ident: $database:ty;)+) => {$(
         mod $name {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn everything_is_as_sql_says() {
-                Box::pin(super::everything_is_as_sql_says::<$database>()).await;
+            async fn effects_match_sql_after_random_kills() {
+                Box::pin(super::effects_match_sql_after_random_kills::<$database>()).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -157,7 +157,7 @@ impl Transaction {
     }
 }
 
-/// Half of the lanes are on Redis, half at the broker.
+/// Half of the keys are on Redis, half at the broker.
 pub(super) fn topic_of(lane: u64) -> String {
     if lane.is_multiple_of(2) { "said".to_owned() } else { format!("{BROKER}said") }
 }

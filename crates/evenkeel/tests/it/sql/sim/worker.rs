@@ -17,11 +17,11 @@ use tokio::sync::{mpsc, oneshot};
 /// Longer than twice the deadline of a relay's step.
 const LEASE: Duration = Duration::from_secs(25);
 
-/// What came of transactions, since it was last said.
+/// Results of transactions since the last report.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Told {
     pub(super) committed: u64,
-    /// Of these, those whose effects were all carried out before the commit answered.
+    /// Of these, those whose effects were all carried out before the commit returned.
     pub(super) at_once: u64,
     pub(super) rolled_back: u64,
     /// Rolled back before the commit, because a strong cache's window was not confirmed.
@@ -114,7 +114,7 @@ struct Teller<DB: Sql> {
 impl<DB: Sql> Teller<DB> {
     async fn go_on(self, mut random: StdRng, is_over: Arc<AtomicBool>) {
         while !is_over.load(Ordering::Relaxed) {
-            // Entries that nobody loads cannot be stale.
+            // Entries that no process loads cannot be stale.
             for _ in 0..3 {
                 self.read(random.random_range(0..self.open.accounts)).await;
             }
@@ -181,7 +181,7 @@ impl<DB: Sql> Teller<DB> {
     }
 }
 
-/// A deadlock, or a lock that was not given in time: nothing to look at here.
+/// A deadlock, or a lock timeout: irrelevant here.
 fn conflict<T>(error: sqlx::Error) -> Result<Option<T>, SqlError> {
     let code = error.as_database_error().and_then(|error| error.code()).unwrap_or_default().into_owned();
     // MySQL says HY000 of a lock wait that took too long.

@@ -25,7 +25,7 @@ pub(super) const CARRIER: &str = "carrier";
 /// The header of an unordered message that says when its transaction noted it.
 pub(super) const NOTED: &str = "noted";
 
-/// The truth: what every transaction writes beside its effects.
+/// The truth: what every transaction writes together with its effects.
 const TABLES: [&str; 7] = [
     "CREATE TABLE ledger (work VARCHAR(40) NOT NULL PRIMARY KEY, process BIGINT NOT NULL)",
     "CREATE TABLE accounts (name VARCHAR(40) NOT NULL PRIMARY KEY, units BIGINT NOT NULL, version BIGINT NOT NULL)",
@@ -135,7 +135,7 @@ impl<DB: Sql> World<DB> {
     }
 }
 
-/// The name of a row of `table`. Names of accounts tell their cache.
+/// The name of a row of `table`. The names of accounts contain their cache.
 pub(super) fn name(table: &str, row: u64) -> String {
     format!("{}{row}", &table[..1])
 }
@@ -160,7 +160,7 @@ pub(super) struct Shop {
 
 impl Shop {
     pub(super) async fn open(open: &Open) -> Self {
-        // Who takes the place of one that was killed may come while Redis or the broker is started again.
+        // The successor of a killed process may start while Redis or the broker is restarting.
         let keel = eventually("a Redis to begin with", async || Keel::connect(&open.redis).await.ok()).await.unwrap();
         let cache =
             |name: &str| keel.cache(name).ttl(Duration::from_secs(3_600)).version(|account: &Account| account.1);
@@ -180,7 +180,7 @@ impl Shop {
     }
 }
 
-/// A sink that writes its process's number on everything, so that a copy tells who sent it.
+/// A sink that writes its process's number on everything, so that a duplicate names its sender.
 struct Signed<S> {
     sink: S,
     process: u64,

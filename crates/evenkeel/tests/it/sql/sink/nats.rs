@@ -36,7 +36,7 @@ async fn held(context: &jetstream::Context) -> Result<Vec<(String, Option<String
 
 /// A copy within the window of the stream is dropped by the server; what belongs to another key or topic is none.
 #[tokio::test]
-async fn a_copy_is_dropped_by_the_server() -> Result<()> {
+async fn nats_drops_a_duplicate() -> Result<()> {
     let (_nats, sink, context) = shop().await?;
     let elsewhere = Envelope { topic: "links.a".to_owned(), ..ordered("b", 1) };
     let messages = [ordered("a", 1), ordered("b", 1), ordered("a", 2), unordered("u"), elsewhere];
@@ -51,9 +51,9 @@ async fn a_copy_is_dropped_by_the_server() -> Result<()> {
     Ok(())
 }
 
-/// What can never be sent is told apart from what can be sent later, and holds its own key only.
+/// A message that can never be sent is distinguished from one that can be sent later, and holds only its own key.
 #[tokio::test]
-async fn what_nats_cannot_write_is_poison() -> Result<()> {
+async fn message_that_nats_cannot_store_is_poison() -> Result<()> {
     let (_nats, sink, _context) = shop().await?;
     let no_subject = Envelope { topic: "two words".to_owned(), ..ordered("a", 1) };
     let behind = Envelope { topic: "two words".to_owned(), ..ordered("a", 2) };
@@ -66,18 +66,18 @@ async fn what_nats_cannot_write_is_poison() -> Result<()> {
     Ok(())
 }
 
-/// A subject that no stream takes costs no attempts: somebody has to create the stream.
+/// A subject without a stream costs no attempts: an operator has to create the stream.
 #[tokio::test]
-async fn a_missing_stream_is_waited_for() -> Result<()> {
+async fn missing_stream_uses_no_attempts() -> Result<()> {
     let (nats, _sink, _context) = shop().await?;
     let sink = NatsSink::connect(&nats.url()).await?.subject_prefix("elsewhere.");
     assert!(matches!(sink.publish(&unordered("u")).await, Err(SinkError::Busy(_))));
     Ok(())
 }
 
-/// A subject that NATS cannot have is refused for good, whatever its length, and the connection goes on.
+/// A subject that NATS cannot have is permanently rejected, whatever its length, and the connection continues.
 #[tokio::test]
-async fn subjects_at_their_extremes_are_taken_or_refused() -> Result<()> {
+async fn extreme_subjects_are_accepted_or_rejected() -> Result<()> {
     let (nats, sink, _context) = shop().await?;
     for prefix in ["", " ", "shop.\0", "shop..", ".", "shop.>", "shop.*", "shop.\r\nPUB ", &"x".repeat(1 << 20)] {
         let other = NatsSink::connect(&nats.url()).await?.subject_prefix(prefix);
@@ -88,9 +88,9 @@ async fn subjects_at_their_extremes_are_taken_or_refused() -> Result<()> {
     Ok(())
 }
 
-/// A broker that was killed and comes back is found again, and takes what it had for a copy.
+/// The sink reconnects to a broker that was killed and restarted, which drops a duplicate of what it had.
 #[tokio::test]
-async fn a_restarted_broker_is_found_again() -> Result<()> {
+async fn sink_reconnects_to_a_restarted_broker() -> Result<()> {
     let (mut nats, sink, context) = shop().await?;
     assert_eq!(sink.publish(&ordered("a", 1)).await, Ok(Confirmed::Accepted));
     nats.kill()?;

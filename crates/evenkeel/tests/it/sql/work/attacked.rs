@@ -8,16 +8,16 @@ use evenkeel::sql::sink::{Sinks, StreamSink};
 use evenkeel::sql::{Effects, Message, SqlError};
 
 on_each! {
-    effects_of_another_keel_are_refused_where_they_are_named
-    question_mark_keeps_what_the_database_said
-    a_missing_table_of_the_library_is_not_migrated
-    a_call_dropped_at_any_await_leaves_the_pool_its_connection
-    large_and_small_effects_go_side_by_side
+    effects_of_another_keel_are_rejected
+    question_mark_keeps_the_database_error
+    missing_library_table_returns_not_migrated
+    call_dropped_at_any_await_returns_its_connection
+    large_effects_do_not_block_small_ones
 }
 
 const TTL: std::time::Duration = std::time::Duration::from_secs(600);
 
-/// The words of a refusal.
+/// The message of a rejection.
 fn refused<T: std::fmt::Debug>(answer: Result<T, SqlError>) -> String {
     let error = answer.unwrap_err();
     assert!(matches!(error, SqlError::Effect(_)) && !error.is_retryable(), "{error}");
@@ -40,9 +40,9 @@ async fn check(effects: &mut Effects, cache: &Cache<i64, i64>, strong: &Cache<i6
     }
 }
 
-/// A program with two keels named a cache of one in a work of the other: the commit said that it was carried out, and it was, in
-/// the wrong Redis.
-async fn effects_of_another_keel_are_refused_where_they_are_named<DB: Sql>(rig: Rig<DB>) {
+/// A program with two keels named a cache of one in a unit of work of the other: the commit reported success, and the effect
+/// was in the wrong Redis.
+async fn effects_of_another_keel_are_rejected<DB: Sql>(rig: Rig<DB>) {
     let other = Keel::memory();
     let stock = other.cache("stock").ttl(TTL).build().unwrap();
     let strong = other.cache("strong").ttl(TTL).freshness(Freshness::Fresh).build().unwrap();
@@ -72,7 +72,7 @@ async fn handed_on<DB: Sql>(connection: &mut DB::Connection, sql: &str) -> Resul
 }
 
 /// Two transactions that lock each other out: the one that the database ends may be done again, and the error says so.
-async fn question_mark_keeps_what_the_database_said<DB: Sql>(rig: Rig<DB>) {
+async fn question_mark_keeps_the_database_error<DB: Sql>(rig: Rig<DB>) {
     let (mut one, mut two) = (rig.pool.acquire().await.unwrap(), rig.pool.acquire().await.unwrap());
     let set = |id: i64| format!("UPDATE stock SET units = units + 1 WHERE id = {id}");
     let is_sqlite = rig.database.url.starts_with("sqlite");
@@ -98,7 +98,7 @@ async fn question_mark_keeps_what_the_database_said<DB: Sql>(rig: Rig<DB>) {
     assert!(missing.to_string().contains("no_such_table"), "{missing}");
 }
 
-async fn a_missing_table_of_the_library_is_not_migrated<DB: Sql>(rig: Rig<DB>) {
+async fn missing_library_table_returns_not_migrated<DB: Sql>(rig: Rig<DB>) {
     let mut connection = rig.pool.acquire().await.unwrap();
     DB::run(&mut connection, "DROP TABLE evenkeel_inbox").await.unwrap();
     let error = handed_on::<DB>(&mut connection, "SELECT * FROM evenkeel_inbox").await.unwrap_err();
@@ -120,8 +120,8 @@ async fn dropped_after<F: Future>(waits: usize, future: F) -> Option<F::Output> 
     .await
 }
 
-/// A handler was given up in the middle of a call, and its transaction with it: the pool had a connection less for ever.
-async fn a_call_dropped_at_any_await_leaves_the_pool_its_connection<DB: Sql>(rig: Rig<DB>) {
+/// A handler was dropped in the middle of a call, and its transaction with it: the pool had a connection less forever.
+async fn call_dropped_at_any_await_returns_its_connection<DB: Sql>(rig: Rig<DB>) {
     let inbox = rig.keel.inbox(&rig.pool);
     for waits in 0..10 {
         // Fresh, so that nothing has been prepared on it.
@@ -146,7 +146,7 @@ async fn a_call_dropped_at_any_await_leaves_the_pool_its_connection<DB: Sql>(rig
 }
 
 /// Large messages and small ones through one relay; MariaDB alone says how much it takes, and is asked before it is sent more.
-async fn large_and_small_effects_go_side_by_side<DB: Sql>(rig: Rig<DB>) {
+async fn large_effects_do_not_block_small_ones<DB: Sql>(rig: Rig<DB>) {
     let large = vec![7_u8; 3 << 20];
     for (size, key) in [(large.len(), None), (10, None), (large.len(), Some("a")), (10, Some("b"))] {
         let mut work = rig.keel.begin(&rig.pool).await.unwrap();

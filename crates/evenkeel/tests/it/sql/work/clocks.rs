@@ -1,15 +1,15 @@
 //! By whose clock the rows of works are dated.
 
-/// MySQL and MariaDB tell the time of the statement without a detour through dates: neither the session's time zone nor a plan that
-/// was made before moves it.
+/// MySQL and MariaDB return the time of the statement without a detour through dates: neither the session's time zone nor an
+/// earlier plan changes it.
 mod mariadb {
-    use crate::sql::rig::{Rig, Sql, pool, told};
+    use crate::sql::rig::{Rig, Sql, in_time, pool};
     use evenkeel::sql::Message;
     use sqlx::MySql;
 
     #[tokio::test]
-    async fn a_row_has_the_time_of_its_statement() {
-        told(story(Rig::open().await)).await;
+    async fn row_has_the_time_of_its_statement() {
+        in_time(story(Rig::open().await)).await;
     }
 
     async fn story(rig: Rig<MySql>) {

@@ -1,33 +1,33 @@
-//! What a commit brings about, and a rollback does not (U1, U2, U8).
+//! The effects of a commit, and none of a rollback (U1, U2, U8).
 
 use crate::sql::rig::{Rig, Sql};
-use evenkeel::queue::job::Note;
-use evenkeel::queue::steps::Found;
 use evenkeel::sql::{Left, Message, SqlError};
+use evenkeel_protocol::queue::job::Note;
+use evenkeel_protocol::queue::steps::Found;
 use std::task::Poll;
 use std::time::Duration;
 use testkit::eventually;
 
 on_each! {
-    a_commit_is_followed_by_its_effects
-    a_rollback_is_followed_by_nothing
-    a_dropped_work_is_rolled_back
-    a_commit_survives_its_caller
-    keyed_message_is_left_to_the_relay_without_alarm
-    the_trace_goes_on_in_every_effect
-    the_work_that_commits_last_decides_about_a_job
-    a_version_that_begins_anew_is_above_all_earlier_ones
-    an_empty_work_leaves_a_verdict
-    what_cannot_be_an_effect_is_refused_at_once
+    commit_is_followed_by_its_effects
+    rollback_has_no_effects
+    dropped_work_is_rolled_back
+    commit_survives_a_dropped_caller
+    keyed_message_is_left_to_the_relay_without_a_warning
+    every_effect_continues_the_trace
+    last_committed_work_decides_on_a_job
+    restarted_job_version_exceeds_all_earlier_ones
+    work_without_effects_leaves_its_outbox_row
+    invalid_effect_is_rejected_at_once
 }
 
-async fn a_commit_is_followed_by_its_effects<DB: Sql>(rig: Rig<DB>) {
+async fn commit_is_followed_by_its_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
     work.invalidate(&rig.stock, &1).unwrap();
     let job = work.enqueue(rig.mail.job(&"sold".to_owned())).unwrap();
-    assert_eq!(rig.cached_units().await, 10, "nothing is told before the commit");
+    assert_eq!(rig.cached_units().await, 10, "no effect before the commit");
     assert!(rig.mail.find(&job).await.unwrap().is_none(), "nor sent");
     let committed = work.commit().await.unwrap();
     assert!(committed.carried_out && committed.left == Left::Nothing && committed.window.is_none());
@@ -39,7 +39,7 @@ async fn a_commit_is_followed_by_its_effects<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// Nothing went wrong where only messages wait whose order a relay keeps.
-async fn keyed_message_is_left_to_the_relay_without_alarm<DB: Sql>(rig: Rig<DB>) {
+async fn keyed_message_is_left_to_the_relay_without_a_warning<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.invalidate(&rig.stock, &1).unwrap();
     work.publish(Message::new("orders", "sold").key("order/7")).unwrap();
@@ -47,7 +47,7 @@ async fn keyed_message_is_left_to_the_relay_without_alarm<DB: Sql>(rig: Rig<DB>)
     assert_eq!((committed.carried_out, committed.left), (false, Left::KeyedMessages));
 }
 
-async fn a_rollback_is_followed_by_nothing<DB: Sql>(rig: Rig<DB>) {
+async fn rollback_has_no_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
@@ -58,7 +58,7 @@ async fn a_rollback_is_followed_by_nothing<DB: Sql>(rig: Rig<DB>) {
     assert!(rig.mail.find(&job).await.unwrap().is_none());
 }
 
-async fn a_dropped_work_is_rolled_back<DB: Sql>(rig: Rig<DB>) {
+async fn dropped_work_is_rolled_back<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
@@ -74,8 +74,8 @@ async fn nothing_happened<DB: Sql>(rig: &Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10, "the cached value was left alone");
 }
 
-/// A handler that goes away (its client hung up) must not take half a commit along.
-async fn a_commit_survives_its_caller<DB: Sql>(rig: Rig<DB>) {
+/// A dropped handler (its client hung up) must not leave half a commit.
+async fn commit_survives_a_dropped_caller<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
     let job = work.enqueue(rig.mail.job(&"sold".to_owned())).unwrap();
@@ -93,7 +93,7 @@ async fn a_commit_survives_its_caller<DB: Sql>(rig: Rig<DB>) {
     assert!(rig.mail.find(&job).await.unwrap().is_some());
 }
 
-async fn the_trace_goes_on_in_every_effect<DB: Sql>(rig: Rig<DB>) {
+async fn every_effect_continues_the_trace<DB: Sql>(rig: Rig<DB>) {
     const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.trace(TRACE);
@@ -109,7 +109,7 @@ async fn the_trace_goes_on_in_every_effect<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// Each work takes the next version of the job's name, so that a late repeat of an earlier one loses.
-async fn the_work_that_commits_last_decides_about_a_job<DB: Sql>(rig: Rig<DB>) {
+async fn last_committed_work_decides_on_a_job<DB: Sql>(rig: Rig<DB>) {
     let in_an_hour = Duration::from_secs(3_600);
     let mut versions = Vec::new();
     let mut id = None;
@@ -136,7 +136,7 @@ async fn the_work_that_commits_last_decides_about_a_job<DB: Sql>(rig: Rig<DB>) {
     assert!(matches!(nameless, SqlError::Effect(_)), "{nameless}");
 }
 
-async fn a_version_that_begins_anew_is_above_all_earlier_ones<DB: Sql>(rig: Rig<DB>) {
+async fn restarted_job_version_exceeds_all_earlier_ones<DB: Sql>(rig: Rig<DB>) {
     let in_an_hour = Duration::from_secs(3_600);
     for body in ["first", "second"] {
         let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -149,14 +149,14 @@ async fn a_version_that_begins_anew_is_above_all_earlier_ones<DB: Sql>(rig: Rig<
     }
 }
 
-async fn an_empty_work_leaves_a_verdict<DB: Sql>(rig: Rig<DB>) {
+async fn work_without_effects_leaves_its_outbox_row<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
     assert!(work.commit().await.unwrap().carried_out);
     assert_eq!((rig.units().await, rig.works(2).await), (9, 1));
 }
 
-async fn what_cannot_be_an_effect_is_refused_at_once<DB: Sql>(rig: Rig<DB>) {
+async fn invalid_effect_is_rejected_at_once<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     let unique = rig.mail.job(&"once".to_owned()).unique("key", Duration::from_secs(60));
     let error = work.enqueue(unique).unwrap_err();

@@ -1,14 +1,14 @@
 //! Another program has put a value of another type under the key of an entry that a work invalidates.
 
-use crate::sql::rig::{Rig, Sql, told};
+use crate::sql::rig::{Rig, Sql, in_time};
 use evenkeel::Keel;
 use sqlx::Sqlite;
 use testkit::park::redis;
 
 /// With and without the cache open in the process that carries the invalidation out.
 #[tokio::test]
-async fn work_invalidates_a_foreign_type_and_is_done() {
-    told(async {
+async fn work_invalidates_a_foreign_type() {
+    in_time(async {
         let server = redis().await.unwrap();
         let keel = Keel::connect(&format!("{}?prefix={}", server.url, server.prefix)).await.unwrap();
         let rig = Rig::<Sqlite>::with(keel).await;

@@ -1,6 +1,6 @@
-//! A process that is killed (SIGKILL) at each labelled point of a commit: the database decides, and nobody guesses (U1).
+//! A process that is killed (SIGKILL) at each labeled point of a commit: the database decides, without a guess (U1).
 
-use crate::sql::rig::{Rig, Sql, pool, told};
+use crate::sql::rig::{Rig, Sql, in_time, pool};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
 use evenkeel::queue::JobId;
@@ -26,7 +26,7 @@ async fn connect(url: &str, prefix: &str) -> Keel {
     Keel::builder().connect_with(options).await.unwrap()
 }
 
-/// One unit is sold, the cache is told, and a job is sent.
+/// One unit is sold, the cache is invalidated, and a job is sent.
 async fn sell<DB: Sql>(open: &Open) {
     let keel = connect(&open.redis, &open.prefix).await;
     let pool = pool::<DB>(&open.database, 2).await;
@@ -51,7 +51,7 @@ async fn sell<DB: Sql>(open: &Open) {
         note(&mut work);
         work.commit().await.unwrap();
     }
-    // Nobody comes here: the last point is behind the commit.
+    // Unreachable: the last point is behind the commit.
     std::future::pending::<()>().await;
 }
 
@@ -81,7 +81,7 @@ async fn kill_a_seller_at<DB: Sql>(point: &str, is_joined: bool) -> (Rig<DB>, Sh
 
 async fn before_the_commit<DB: Sql>(is_joined: bool) {
     let (rig, _server) = kill_a_seller_at::<DB>("before_commit", is_joined).await;
-    // The server notices that nobody is there any more, and takes the transaction back.
+    // The server notices that the client is gone, and rolls the transaction back.
     let add = || async {
         let mut connection = rig.pool.acquire().await.ok()?;
         DB::run(&mut connection, "UPDATE stock SET units = units + 1 WHERE id = 1").await.ok()
@@ -110,33 +110,33 @@ macro_rules! on_each_database {
             use super::*;
 
             #[tokio::test]
-            async fn killed_before_the_commit_nothing_happened() {
-                told(before_the_commit::<$database>(false)).await;
+            async fn kill_before_the_commit_has_no_effect() {
+                in_time(before_the_commit::<$database>(false)).await;
             }
 
             #[tokio::test]
-            async fn killed_before_the_commit_of_its_caller_nothing_happened() {
-                told(before_the_commit::<$database>(true)).await;
+            async fn kill_before_the_commit_of_the_caller_has_no_effect() {
+                in_time(before_the_commit::<$database>(true)).await;
             }
 
             #[tokio::test]
-            async fn killed_between_commit_and_fast_path_everything_happens() {
-                told(after_the_commit::<$database>("after_commit", false)).await;
+            async fn kill_after_the_commit_loses_no_effect() {
+                in_time(after_the_commit::<$database>("after_commit", false)).await;
             }
 
             #[tokio::test]
-            async fn killed_between_its_callers_commit_and_fast_path_everything_happens() {
-                told(after_the_commit::<$database>("after_commit", true)).await;
+            async fn kill_after_the_commit_of_the_caller_loses_no_effect() {
+                in_time(after_the_commit::<$database>("after_commit", true)).await;
             }
 
             #[tokio::test]
-            async fn killed_inside_the_fast_path_everything_happens() {
-                told(after_the_commit::<$database>("inside_fast_path", false)).await;
+            async fn kill_during_the_fast_path_loses_no_effect() {
+                in_time(after_the_commit::<$database>("inside_fast_path", false)).await;
             }
 
             #[tokio::test]
-            async fn killed_after_the_fast_path_everything_happens_once_more() {
-                told(after_the_commit::<$database>("carried_out", false)).await;
+            async fn kill_after_the_fast_path_repeats_the_effects() {
+                in_time(after_the_commit::<$database>("carried_out", false)).await;
             }
         }
     )+};

@@ -1,21 +1,21 @@
 //! Transactions that are not there any more when they are to be committed.
 
-use crate::sql::rig::{Rig, Sql, pool, told};
+use crate::sql::rig::{Rig, Sql, in_time, pool};
 use evenkeel::sql::{Message, SqlError, Work};
 use sqlx::{Acquire, Connection};
 
 on_each! {
-    a_savepoint_that_was_rolled_back_takes_its_effects_along
-    effects_sealed_in_a_savepoint_share_its_fate
-    a_joined_work_is_carried_out_after_its_commit
-    a_transaction_ended_behind_the_works_back_is_noticed
-    a_savepoint_of_the_program_is_not_the_end_of_the_work
-    a_work_begins_as_it_is_told
-    nothing_is_written_outside_of_the_transaction
-    effects_of_any_length_are_noted_with_their_transaction_only
+    rolled_back_savepoint_discards_its_effects
+    effects_sealed_in_a_savepoint_follow_its_outcome
+    joined_work_is_carried_out_after_its_commit
+    transaction_ended_by_the_program_returns_lost
+    savepoint_of_the_program_keeps_the_work_open
+    begin_statement_of_the_program_is_used
+    lost_transaction_writes_nothing
+    effects_of_any_length_are_stored_only_on_commit
 }
 
-/// One of ten units is sold, and the cache, which knows of ten, is to hear of it.
+/// One of ten units is sold, and the cache, which holds ten, is to be invalidated.
 async fn sale<DB: Sql>(rig: &Rig<DB>) -> Work<DB> {
     assert_eq!(rig.cached_units().await, 10);
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -24,7 +24,7 @@ async fn sale<DB: Sql>(rig: &Rig<DB>) -> Work<DB> {
     work
 }
 
-async fn a_savepoint_that_was_rolled_back_takes_its_effects_along<DB: Sql>(rig: Rig<DB>) {
+async fn rolled_back_savepoint_discards_its_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut transaction = rig.pool.begin().await.unwrap();
     let mut savepoint = (&mut transaction).begin().await.unwrap();
@@ -35,7 +35,7 @@ async fn a_savepoint_that_was_rolled_back_takes_its_effects_along<DB: Sql>(rig: 
     assert!(matches!(error, SqlError::Lost), "{error}");
 }
 
-async fn effects_sealed_in_a_savepoint_share_its_fate<DB: Sql>(rig: Rig<DB>) {
+async fn effects_sealed_in_a_savepoint_follow_its_outcome<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut transaction = rig.pool.begin().await.unwrap();
     DB::run(&mut transaction, "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
@@ -50,7 +50,7 @@ async fn effects_sealed_in_a_savepoint_share_its_fate<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.units().await, 9, "the rest of the transaction is");
 }
 
-async fn a_joined_work_is_carried_out_after_its_commit<DB: Sql>(rig: Rig<DB>) {
+async fn joined_work_is_carried_out_after_its_commit<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut transaction = rig.pool.begin().await.unwrap();
     let mut work = rig.keel.join(&mut transaction).await.unwrap();
@@ -67,7 +67,7 @@ async fn a_joined_work_is_carried_out_after_its_commit<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.works(2).await, 1);
 }
 
-async fn a_transaction_ended_behind_the_works_back_is_noticed<DB: Sql>(rig: Rig<DB>) {
+async fn transaction_ended_by_the_program_returns_lost<DB: Sql>(rig: Rig<DB>) {
     let mut work = sale(&rig).await;
     DB::run(work.tx(), "ROLLBACK").await.unwrap();
     DB::run(work.tx(), "BEGIN").await.unwrap();
@@ -76,7 +76,7 @@ async fn a_transaction_ended_behind_the_works_back_is_noticed<DB: Sql>(rig: Rig<
     assert_eq!((rig.units().await, rig.cached_units().await), (10, 10));
 }
 
-async fn a_savepoint_of_the_program_is_not_the_end_of_the_work<DB: Sql>(rig: Rig<DB>) {
+async fn savepoint_of_the_program_keeps_the_work_open<DB: Sql>(rig: Rig<DB>) {
     let mut work = sale(&rig).await;
     let mut tried = Connection::begin(work.tx()).await.unwrap();
     DB::run(&mut tried, "UPDATE stock SET units = 0 WHERE id = 1").await.unwrap();
@@ -88,8 +88,8 @@ async fn a_savepoint_of_the_program_is_not_the_end_of_the_work<DB: Sql>(rig: Rig
     assert_eq!((rig.units().await, rig.cached_units().await), (8, 8));
 }
 
-/// With words of the program, a semicolon and a comment included.
-async fn a_work_begins_as_it_is_told<DB: Sql>(rig: Rig<DB>) {
+/// With the program's own text, a semicolon and a comment included.
+async fn begin_statement_of_the_program_is_used<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     for begin in ["BEGIN;", "BEGIN ;\n", "BEGIN -- of a sale"] {
         let mut work = rig.keel.begin_with(&rig.pool, begin).await.unwrap();
@@ -100,9 +100,9 @@ async fn a_work_begins_as_it_is_told<DB: Sql>(rig: Rig<DB>) {
     assert_eq!((rig.units().await, rig.cached_units().await), (7, 7));
 }
 
-/// Where the transaction is gone, each statement is committed by itself. The sequences and messages of an ordered key came before the
-/// look at the work's row, so a message of a work that had been taken back was sent, or left its key with a hole.
-async fn nothing_is_written_outside_of_the_transaction<DB: Sql>(rig: Rig<DB>) {
+/// Without the transaction, each statement is committed by itself. The sequences and messages of an ordered key came before
+/// the check of the unit's row, so a message of a rolled-back unit was sent, or left its key with a gap.
+async fn lost_transaction_writes_nothing<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.publish(Message::new("orders", "sold").key("7")).unwrap();
     work.enqueue(rig.mail.job(&"sold".to_owned()).id("order/7")).unwrap();
@@ -114,8 +114,8 @@ async fn nothing_is_written_outside_of_the_transaction<DB: Sql>(rig: Rig<DB>) {
     }
 }
 
-/// Short ones travel to MySQL and MariaDB in the message that looks at the transaction, long ones after it.
-async fn effects_of_any_length_are_noted_with_their_transaction_only<DB: Sql>(rig: Rig<DB>) {
+/// Short ones travel to MySQL and MariaDB in the statement that checks the transaction, long ones after it.
+async fn effects_of_any_length_are_stored_only_on_commit<DB: Sql>(rig: Rig<DB>) {
     for length in [1, 1_000, 20_000] {
         let mut work = sale(&rig).await;
         work.publish(Message::new("orders", "'".repeat(length))).unwrap();
@@ -133,11 +133,11 @@ async fn effects_of_any_length_are_noted_with_their_transaction_only<DB: Sql>(ri
     }
 }
 
-/// SQLite refuses to roll back what is gone. The pool got its connection back as one inside a transaction, and the next work on it
-/// could not begin.
+/// SQLite rejects a rollback of a transaction that has ended. The pool got its connection back as one inside a transaction,
+/// and the next unit of work on it could not begin.
 #[tokio::test]
-async fn a_connection_whose_transaction_was_lost_serves_the_next_work() {
-    told(async {
+async fn connection_of_a_lost_transaction_serves_the_next_work() {
+    in_time(async {
         let rig = Rig::<sqlx::Sqlite>::open().await;
         let one = pool::<sqlx::Sqlite>(&rig.database.url, 1).await;
         for _ in 0..2 {
@@ -153,11 +153,11 @@ async fn a_connection_whose_transaction_was_lost_serves_the_next_work() {
     .await;
 }
 
-/// InnoDB takes the whole transaction of a deadlock's victim back. A program that swallows the error and goes on would commit
-/// nothing and tell Redis that it had.
+/// InnoDB rolls back the whole transaction of a deadlock's victim. A program that ignores the error and continues would
+/// commit nothing and have effects in Redis.
 #[tokio::test]
-async fn a_swallowed_deadlock_is_not_committed() {
-    told(async {
+async fn ignored_deadlock_is_not_committed() {
+    in_time(async {
         let rig = Rig::<sqlx::MySql>::open().await;
         let mut work = sale(&rig).await;
         let mut other = rig.pool.begin().await.unwrap();
@@ -176,16 +176,16 @@ async fn a_swallowed_deadlock_is_not_committed() {
         other.commit().await.unwrap();
         let error = work.commit().await.unwrap_err();
         assert!(matches!(error, SqlError::Lost) && error.is_retryable(), "{error}");
-        assert_eq!((rig.units().await, rig.cached_units().await), (11, 10), "nobody was told of what did not happen");
+        assert_eq!((rig.units().await, rig.cached_units().await), (11, 10), "no effect of what did not happen");
     })
     .await;
 }
 
-/// MySQL and MariaDB commit before they make a table. What came before is committed, and nothing can take that back; but the program
-/// is told, and Redis is not told of a transaction that was two.
+/// MySQL and MariaDB commit before they create a table. Earlier statements are committed and cannot be rolled back; but the
+/// program gets an error, and a transaction that was two has no effects in Redis.
 #[tokio::test]
-async fn a_table_made_on_the_way_is_noticed() {
-    told(async {
+async fn implicit_commit_by_ddl_returns_lost() {
+    in_time(async {
         let rig = Rig::<sqlx::MySql>::open().await;
         let mut work = sale(&rig).await;
         sqlx::raw_sql("CREATE TABLE made (id BIGINT)").execute(work.tx()).await.unwrap();
@@ -196,10 +196,10 @@ async fn a_table_made_on_the_way_is_noticed() {
     .await;
 }
 
-/// The same for a program that shows the error to the work and goes on.
+/// The same for a program that shows the error to the unit of work and continues.
 #[tokio::test]
-async fn a_work_that_has_seen_a_lock_time_out_can_only_be_rolled_back() {
-    told(async {
+async fn work_with_a_lock_timeout_can_only_be_rolled_back() {
+    in_time(async {
         let rig = Rig::<sqlx::Postgres>::open().await;
         let mut other = rig.pool.begin().await.unwrap();
         sqlx::query("UPDATE stock SET units = 11 WHERE id = 1").execute(&mut *other).await.unwrap();
@@ -215,8 +215,8 @@ async fn a_work_that_has_seen_a_lock_time_out_can_only_be_rolled_back() {
 
 /// PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK, which is not an error and is easily overlooked.
 #[tokio::test]
-async fn an_aborted_transaction_of_postgres_is_not_committed() {
-    told(async {
+async fn aborted_postgres_transaction_is_not_committed() {
+    in_time(async {
         let rig = Rig::<sqlx::Postgres>::open().await;
         let mut work = sale(&rig).await;
         sqlx::query("SELECT 1 / 0").execute(work.tx()).await.unwrap_err();

@@ -6,13 +6,13 @@ use evenkeel::sql::{SqlError, migrate};
 use futures_util::future::join_all;
 
 on_each! {
-    programs_that_start_at_once_make_the_tables_once
-    a_program_older_than_the_tables_refuses
-    without_tables_the_error_says_what_to_do
+    programs_started_at_once_create_the_tables_once
+    program_older_than_the_schema_is_rejected
+    missing_tables_error_says_what_to_do
 }
 
 /// Every instance of a service runs the migrations when it starts, and a deployment starts them all at once.
-async fn programs_that_start_at_once_make_the_tables_once<DB: Sql>(rig: Rig<DB>) {
+async fn programs_started_at_once_create_the_tables_once<DB: Sql>(rig: Rig<DB>) {
     let empty = DB::fresh().await;
     let pools = join_all((0..8).map(|_| pool::<DB>(&empty.url, 1))).await;
     for migrated in join_all(pools.iter().map(migrate)).await {
@@ -25,14 +25,14 @@ async fn programs_that_start_at_once_make_the_tables_once<DB: Sql>(rig: Rig<DB>)
     migrate(&rig.pool).await.unwrap();
 }
 
-async fn a_program_older_than_the_tables_refuses<DB: Sql>(rig: Rig<DB>) {
+async fn program_older_than_the_schema_is_rejected<DB: Sql>(rig: Rig<DB>) {
     let newer = "INSERT INTO evenkeel_migrations (version, name, run_at) VALUES (1000, 'from the future', 0)";
     DB::run(&mut rig.pool.acquire().await.unwrap(), newer).await.unwrap();
     let error = migrate(&rig.pool).await.unwrap_err();
     assert!(matches!(error, SqlError::NewerSchema { found: 1000, .. }), "{error}");
 }
 
-async fn without_tables_the_error_says_what_to_do<DB: Sql>(_rig: Rig<DB>) {
+async fn missing_tables_error_says_what_to_do<DB: Sql>(_rig: Rig<DB>) {
     let empty = DB::fresh().await;
     let pool = pool::<DB>(&empty.url, 1).await;
     let error = Keel::memory().begin(&pool).await.unwrap_err();

@@ -5,9 +5,9 @@ use evenkeel::sql::Message;
 use futures_util::future::join_all;
 
 on_each! {
-    a_rollback_leaves_no_hole
-    works_that_commit_at_once_take_one_sequence_each
-    neither_case_nor_spaces_make_two_keys_one
+    rollback_leaves_no_gap_in_the_sequence
+    concurrent_works_get_distinct_sequences
+    keys_that_differ_in_case_or_spaces_stay_distinct
 }
 
 async fn publish<DB: Sql>(rig: &Rig<DB>, keys: &[&str]) {
@@ -18,7 +18,7 @@ async fn publish<DB: Sql>(rig: &Rig<DB>, keys: &[&str]) {
     work.commit().await.unwrap();
 }
 
-async fn a_rollback_leaves_no_hole<DB: Sql>(rig: Rig<DB>) {
+async fn rollback_leaves_no_gap_in_the_sequence<DB: Sql>(rig: Rig<DB>) {
     publish(&rig, &["7"]).await;
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.publish(Message::new("orders", "never").key("7")).unwrap();
@@ -31,7 +31,7 @@ async fn a_rollback_leaves_no_hole<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// Sixteen works, each with the same two keys in one order or the other: none may lock another one out for good.
-async fn works_that_commit_at_once_take_one_sequence_each<DB: Sql>(rig: Rig<DB>) {
+async fn concurrent_works_get_distinct_sequences<DB: Sql>(rig: Rig<DB>) {
     let orders: [&[&str]; 2] = [&["a", "b"], &["b", "a"]];
     join_all((0..16).map(|number| publish(&rig, orders[number % 2]))).await;
     for key in ["a", "b"] {
@@ -41,7 +41,7 @@ async fn works_that_commit_at_once_take_one_sequence_each<DB: Sql>(rig: Rig<DB>)
     }
 }
 
-async fn neither_case_nor_spaces_make_two_keys_one<DB: Sql>(rig: Rig<DB>) {
+async fn keys_that_differ_in_case_or_spaces_stay_distinct<DB: Sql>(rig: Rig<DB>) {
     publish(&rig, &["a", "A", "a ", "ä"]).await;
     assert_eq!(rig.number("SELECT COUNT(*) FROM evenkeel_outbox_keys").await, 4);
 }

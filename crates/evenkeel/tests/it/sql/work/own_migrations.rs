@@ -15,8 +15,8 @@ use testkit::schema::{described, make_older_library};
 on_each! {
     programs_started_at_once_run_their_migrations_once
     programs_started_at_once_upgrade_an_older_schema
-    a_database_with_a_later_migration_is_refused
-    a_table_of_another_program_is_not_taken_over
+    database_with_a_later_migration_is_rejected
+    table_of_another_program_is_not_taken_over
 }
 
 pub(super) const TABLE: &str = "goods_migrations";
@@ -126,7 +126,7 @@ where
     again.run(&pool).await.unwrap();
 }
 
-async fn a_database_with_a_later_migration_is_refused<DB: Sql>(rig: Rig<DB>) {
+async fn database_with_a_later_migration_is_rejected<DB: Sql>(rig: Rig<DB>) {
     start(&rig.pool).await.unwrap();
     let error = run_migrations(&rig.pool, &migrator(&[GOODS]), TABLE).await.unwrap_err();
     assert!(matches!(error, SqlError::NewerSchema { found: 2, known: 1 }), "{error}");
@@ -135,7 +135,7 @@ async fn a_database_with_a_later_migration_is_refused<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// However often the program starts, until the other table is out of the way.
-async fn a_table_of_another_program_is_not_taken_over<DB: Sql>(rig: Rig<DB>) {
+async fn table_of_another_program_is_not_taken_over<DB: Sql>(rig: Rig<DB>) {
     let mut connection = rig.pool.acquire().await.unwrap();
     DB::run(&mut connection, "CREATE TABLE places (other BIGINT)").await.unwrap();
     for _ in 0..2 {
@@ -148,7 +148,7 @@ async fn a_table_of_another_program_is_not_taken_over<DB: Sql>(rig: Rig<DB>) {
 }
 
 #[tokio::test]
-#[ignore = "a worker of the tests beside it"]
+#[ignore = "a worker of the tests next to it"]
 async fn program() {
     let Some(mut station) = Station::open().unwrap() else { return };
     let url: String = station.hear().await.unwrap();
@@ -160,7 +160,7 @@ async fn program() {
     station.say("survived").unwrap();
 }
 
-/// Kill points that are tried at once, each on a database of its own.
+/// Kill points that are tried at the same time, each on its own database.
 const AT_ONCE: usize = 8;
 
 /// Starts a program on an empty database that is killed at its n-th step, then one that is not; for every n.
@@ -198,17 +198,17 @@ async fn survives_kill_at<DB: Sql>(step: usize) -> bool {
 }
 
 #[tokio::test]
-async fn sqlite_program_killed_at_any_step_starts_again() {
+async fn sqlite_migration_resumes_after_a_kill_at_any_step() {
     killed_at_each_step::<Sqlite>().await;
 }
 
 #[tokio::test]
-async fn mariadb_program_killed_at_any_step_starts_again() {
+async fn mariadb_migration_resumes_after_a_kill_at_any_step() {
     killed_at_each_step::<MySql>().await;
 }
 
 #[tokio::test]
-async fn postgres_program_killed_at_any_step_starts_again() {
+async fn postgres_migration_resumes_after_a_kill_at_any_step() {
     killed_at_each_step::<Postgres>().await;
 }
 
@@ -248,41 +248,41 @@ where
 }
 
 #[tokio::test]
-async fn sqlite_programs_killed_at_random_leave_one_schema() {
+async fn sqlite_migrations_with_random_kills_leave_one_schema() {
     killed_at_random::<Sqlite>(0..4).await;
 }
 
 #[tokio::test]
-async fn mariadb_programs_killed_at_random_leave_one_schema() {
+async fn mariadb_migrations_with_random_kills_leave_one_schema() {
     killed_at_random::<MySql>(0..4).await;
 }
 
 #[tokio::test]
-async fn postgres_programs_killed_at_random_leave_one_schema() {
+async fn postgres_migrations_with_random_kills_leave_one_schema() {
     killed_at_random::<Postgres>(0..4).await;
 }
 
 #[tokio::test]
 #[ignore = "a hundred rounds, with five kills each"]
-async fn sqlite_programs_killed_in_a_hundred_rounds_leave_one_schema() {
+async fn sqlite_migrations_killed_in_100_rounds_leave_one_schema() {
     killed_at_random::<Sqlite>(100..200).await;
 }
 
 #[tokio::test]
 #[ignore = "a hundred rounds, with five kills each"]
-async fn mariadb_programs_killed_in_a_hundred_rounds_leave_one_schema() {
+async fn mariadb_migrations_killed_in_100_rounds_leave_one_schema() {
     killed_at_random::<MySql>(100..200).await;
 }
 
 #[tokio::test]
 #[ignore = "a hundred rounds, with five kills each"]
-async fn postgres_programs_killed_in_a_hundred_rounds_leave_one_schema() {
+async fn postgres_migrations_killed_in_100_rounds_leave_one_schema() {
     killed_at_random::<Postgres>(100..200).await;
 }
 
-/// The driver's own words ("unexpected null", or a wait for nobody) would not say what is missing.
+/// The driver's own message ("unexpected null", or an endless wait) would not name what is missing.
 #[tokio::test]
-async fn mariadb_address_without_a_database_is_refused() {
+async fn mariadb_address_without_a_database_is_rejected() {
     let database = MySql::fresh().await;
     let (server, _) = database.url.rsplit_once('/').unwrap();
     let pool = pool::<MySql>(server, 1).await;
@@ -293,7 +293,7 @@ async fn mariadb_address_without_a_database_is_refused() {
 
 /// What sqlx's runner leaves when it is killed: a migration that is noted as begun, and some of its statements executed.
 #[tokio::test]
-async fn mariadb_migration_that_sqlx_left_half_done_is_completed() {
+async fn mariadb_completes_a_half_done_sqlx_migration() {
     let statements: Vec<_> = GOODS.split_inclusive(';').collect();
     for executed in 0..=statements.len() {
         let database = MySql::fresh().await;

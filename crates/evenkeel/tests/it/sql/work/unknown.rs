@@ -1,6 +1,6 @@
-//! A commit that nobody answers: its connection is cut right after its last byte, or right before.
+//! A commit without a reply: its connection is cut right after its last byte, or right before.
 
-use crate::sql::rig::{Rig, Sql, pool, told};
+use crate::sql::rig::{Rig, Sql, in_time, pool};
 use evenkeel::sql::{Committed, Message, SqlError, WakeUp};
 use sqlx::Pool;
 use testkit::proxy::{Direction, Proxy};
@@ -10,22 +10,22 @@ macro_rules! on_servers {
         mod mariadb {
             $(#[tokio::test]
             async fn $story() {
-                super::told(super::$story(crate::sql::rig::Rig::<sqlx::MySql>::open().await)).await;
+                super::in_time(super::$story(crate::sql::rig::Rig::<sqlx::MySql>::open().await)).await;
             })+
         }
 
         mod postgres {
             $(#[tokio::test]
             async fn $story() {
-                super::told(super::$story(crate::sql::rig::Rig::<sqlx::Postgres>::open().await)).await;
+                super::in_time(super::$story(crate::sql::rig::Rig::<sqlx::Postgres>::open().await)).await;
             })+
         }
     };
 }
 
 on_servers! {
-    a_commit_whose_answer_was_lost_is_a_commit
-    a_commit_that_did_not_arrive_is_a_rollback
+    commit_without_a_reply_is_found_committed
+    commit_that_did_not_arrive_is_a_rollback
 }
 
 /// A connection through a proxy, and how many bytes a commit on it sends.
@@ -59,7 +59,7 @@ impl<'a, DB: Sql> Way<'a, DB> {
     async fn work(&self, before_commit: impl FnOnce(&Proxy)) -> (Result<Committed, SqlError>, u64) {
         let mut work = self.rig.keel.begin(&self.pool).await.unwrap();
         DB::run(work.tx(), "UPDATE stock SET units = units - 1 WHERE id = 1").await.unwrap();
-        // Nobody is there to take it, so nothing is marked as done, and no other byte is on the way.
+        // There is no sink to take it, so nothing is marked as done, and no other byte is in flight.
         work.publish(Message::new("sales", "one")).unwrap();
         let before = self.proxy.counters().bytes_to_server;
         before_commit(&self.proxy);
@@ -74,7 +74,7 @@ impl<'a, DB: Sql> Way<'a, DB> {
     }
 }
 
-async fn a_commit_whose_answer_was_lost_is_a_commit<DB: Sql>(rig: Rig<DB>) {
+async fn commit_without_a_reply_is_found_committed<DB: Sql>(rig: Rig<DB>) {
     let way = Way::measured(&rig).await;
     let (units, bytes) = (rig.units().await, way.commit_bytes);
     let (answer, _) = way.work(|proxy| proxy.cut_after_bytes(Direction::ToServer, bytes)).await;
@@ -84,7 +84,7 @@ async fn a_commit_whose_answer_was_lost_is_a_commit<DB: Sql>(rig: Rig<DB>) {
     assert_eq!((rig.works(1).await, rig.works(3).await), (4, 0));
 }
 
-async fn a_commit_that_did_not_arrive_is_a_rollback<DB: Sql>(rig: Rig<DB>) {
+async fn commit_that_did_not_arrive_is_a_rollback<DB: Sql>(rig: Rig<DB>) {
     let way = Way::measured(&rig).await;
     let (units, bytes) = (rig.units().await, way.commit_bytes);
     let (answer, _) = way.work(|proxy| proxy.cut_after_bytes(Direction::ToServer, bytes - 1)).await;

@@ -7,10 +7,10 @@ use evenkeel::sql::{Left, SqlError};
 use std::time::Duration;
 
 on_each! {
-    a_strong_cache_has_its_window_open_across_the_commit
-    a_work_is_refused_if_its_window_is_not_confirmed
-    a_job_that_runs_at_once_finds_no_older_value
-    an_effect_that_fails_is_left_to_the_relay
+    strong_cache_keeps_its_window_open_across_the_commit
+    unconfirmed_window_rejects_the_commit
+    job_that_runs_at_once_reads_no_older_value
+    failed_effect_is_left_to_the_relay
 }
 
 fn strong<DB: Sql>(rig: &Rig<DB>, gate: &StepGate) -> Cache<i64, i64> {
@@ -22,7 +22,7 @@ fn no_answer() -> CacheError {
     LinkError::NoAnswer { reason: "the test says so" }.into()
 }
 
-async fn a_strong_cache_has_its_window_open_across_the_commit<DB: Sql>(rig: Rig<DB>) {
+async fn strong_cache_keeps_its_window_open_across_the_commit<DB: Sql>(rig: Rig<DB>) {
     let gate = StepGate::default();
     let strong = strong(&rig, &gate);
     let (mut begins, mut ends) =
@@ -41,7 +41,7 @@ async fn a_strong_cache_has_its_window_open_across_the_commit<DB: Sql>(rig: Rig<
     assert!(committed.window.unwrap().is_closed() && committed.carried_out);
 }
 
-async fn a_work_is_refused_if_its_window_is_not_confirmed<DB: Sql>(rig: Rig<DB>) {
+async fn unconfirmed_window_rejects_the_commit<DB: Sql>(rig: Rig<DB>) {
     for side in [Side::BeforeSend, Side::BeforeAnswer] {
         let gate = StepGate::default();
         let strong = strong(&rig, &gate);
@@ -58,7 +58,7 @@ async fn a_work_is_refused_if_its_window_is_not_confirmed<DB: Sql>(rig: Rig<DB>)
     }
 }
 
-async fn a_job_that_runs_at_once_finds_no_older_value<DB: Sql>(rig: Rig<DB>) {
+async fn job_that_runs_at_once_reads_no_older_value<DB: Sql>(rig: Rig<DB>) {
     let gate = StepGate::default();
     let cache = rig.keel.cache::<i64, i64>("gated").ttl(Duration::from_secs(600)).gate(&gate).build().unwrap();
     let mut invalidates = gate.hold(Step::Invalidate, Side::BeforeSend);
@@ -67,14 +67,14 @@ async fn a_job_that_runs_at_once_finds_no_older_value<DB: Sql>(rig: Rig<DB>) {
     work.invalidate(&cache, &1).unwrap();
     let commit = tokio::spawn(work.commit());
     invalidates.reached().await;
-    assert!(rig.mail.find(&job).await.unwrap().is_none(), "the cache is told first");
+    assert!(rig.mail.find(&job).await.unwrap().is_none(), "the cache is invalidated first");
     invalidates.release();
     commit.await.unwrap().unwrap();
     assert!(rig.mail.find(&job).await.unwrap().is_some());
 }
 
 /// Once the commit is acknowledged, nothing that goes wrong is an error of the commit.
-async fn an_effect_that_fails_is_left_to_the_relay<DB: Sql>(rig: Rig<DB>) {
+async fn failed_effect_is_left_to_the_relay<DB: Sql>(rig: Rig<DB>) {
     let gate = StepGate::default();
     let cache = rig.keel.cache::<i64, i64>("gated").ttl(Duration::from_secs(600)).gate(&gate).build().unwrap();
     let mut invalidates = gate.hold(Step::Invalidate, Side::BeforeSend);

@@ -1,7 +1,7 @@
-//! Who takes part: loaders that lease, read the row and fill; writers that commit and tell.
+//! The actors: loaders that lease, read the row and fill; writers that commit and invalidate.
 
 use evenkeel::Token;
-use evenkeel::cache::steps::{BeginWrite, Fill, Grant, Invalidation, Lease};
+use evenkeel_protocol::cache::steps::{BeginWrite, Fill, Grant, Invalidation, Lease};
 
 /// A loader's next move.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub(super) enum Writer {
     Committed(Option<Token>, u64),
     /// It rolled back, and has to close its window.
     RolledBack(Token),
-    /// It waits for the answer that says that version is known. `None` closes a window without a commit.
+    /// It waits for the reply that acknowledges that version. `None` closes a window without a commit.
     Telling(Option<u64>),
 }
 

@@ -17,11 +17,11 @@ pub enum Writing {
     /// failovers lose what was written last.
     Invalidate,
     /// They commit inside an update window (C2): nothing older than the row is served. Nothing is evicted, and a writer
-    /// whose window has lapsed rolls back.
+    /// whose window has expired rolls back.
     Window,
 }
 
-/// Plays `steps` steps drawn from `seed`; tells how many values were served.
+/// Plays `steps` steps drawn from `seed`; returns how many values were served.
 ///
 /// # Panics
 /// When a value is older than it may be: with the seed and what happened before.

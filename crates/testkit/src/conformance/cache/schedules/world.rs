@@ -8,8 +8,8 @@ use crate::conformance::cache::player::{
 };
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::header::{Entry, Verdict};
-use evenkeel::cache::steps::{Begun, CacheSteps, Generation, Invalidation, Leased, Mode, Why};
+use evenkeel_protocol::cache::header::{Entry, Verdict};
+use evenkeel_protocol::cache::steps::{Begun, CacheSteps, Generation, Invalidation, Leased, Mode, Why};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ pub(super) struct World<'a, B> {
     loaders: [Loader; LOADERS],
     writers: [Writer; WRITERS],
     network: Vec<Message>,
-    /// Bytes as they were, for a failover to bring back.
+    /// Earlier bytes, for a failover to restore.
     replicated: Option<Bytes>,
     served: usize,
     past: VecDeque<String>,
@@ -73,7 +73,7 @@ impl<'a, B: Backend> World<'a, B> {
         self.served
     }
 
-    /// One loader goes on.
+    /// One loader takes its next step.
     fn load(&mut self) {
         let from = self.random.random_range(0..LOADERS);
         self.loaders[from] = match self.loaders[from].clone() {
@@ -100,7 +100,7 @@ impl<'a, B: Backend> World<'a, B> {
         };
     }
 
-    /// One writer goes on.
+    /// One writer takes its next step.
     fn write(&mut self) {
         let from = self.random.random_range(0..WRITERS);
         self.writers[from] = match self.writers[from].clone() {
@@ -174,7 +174,7 @@ impl<'a, B: Backend> World<'a, B> {
             Call::Abandon(token) => format!("{:?}", steps.abandon(KEY, *token, LEASE_MS / 2).await.unwrap()),
             Call::Invalidate(invalidation) => {
                 steps.invalidate(KEY, invalidation).await.unwrap();
-                self.told(from, answered);
+                self.replied(from, answered);
                 "done".to_owned()
             }
             Call::Begin(begin) => {
@@ -189,15 +189,15 @@ impl<'a, B: Backend> World<'a, B> {
             }
             Call::End(token, invalidation) => {
                 let ended = steps.end_write(KEY, *token, invalidation).await.unwrap();
-                self.told(from, answered);
+                self.replied(from, answered);
                 format!("{ended:?}")
             }
         }
     }
 
-    /// A writer's answer has come. (A copy of an older call of its own tells it nothing wrong: its invalidation is sent once
-    /// per version, after the commit.)
-    fn told(&mut self, from: usize, answered: bool) {
+    /// A writer's reply has arrived. (The reply to a copy of an older call of its own does not mislead it: its invalidation
+    /// is sent once per version, after the commit.)
+    fn replied(&mut self, from: usize, answered: bool) {
         let Writer::Telling(version) = self.writers[from] else { return };
         let own_is_on_the_way = self
             .network
@@ -232,14 +232,14 @@ impl<'a, B: Backend> World<'a, B> {
         }
     }
 
-    /// It takes its millisecond: a copy of a lease that comes within the same one creates the entry once more as it was, as
+    /// This takes a millisecond: a copy of a lease within the same one would recreate the entry as it was, as
     /// docs/guarantees.md says under C1.
     async fn evict(&mut self) {
         self.backend.evict(KEY).await;
         self.backend.advance(1).await;
     }
 
-    /// What was written last is lost; the invalidations that were answered are driven again before anybody reads.
+    /// The last write is lost; acknowledged invalidations are replayed before the next read.
     async fn fail_over(&mut self) {
         match self.replicated.take() {
             Some(bytes) => self.backend.put(KEY, bytes).await,

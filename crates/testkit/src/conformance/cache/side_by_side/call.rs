@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use evenkeel::Token;
-use evenkeel::cache::steps::{BeginWrite, CacheSteps, Fill, Invalidation, Lease, Leased};
+use evenkeel_protocol::cache::steps::{BeginWrite, CacheSteps, Fill, Invalidation, Lease, Leased};
 
 /// A call of one step.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(super) enum Call {
     Nothing,
 }
 
-/// What came back: the words to compare, and the grant if there is one.
+/// The reply: its text, to compare, and the grant if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) words: String,

@@ -1,126 +1,247 @@
-//! Random steps through two backends side by side: every answer must be equal, and the stored bytes after it.
-//!
-//! A seed decides everything. When two backends differ, the steps are cut down to few that still show it, and the report
-//! names the seed.
+//! The model and the scripts of caches, compared on the same random steps: every reply, and the stored bytes after it.
 
 mod call;
 mod step;
-mod world;
 
 use super::{Backend, InMemory, OnRedis};
+use crate::conformance::differential::{Differential, same};
+use anyhow::{Result, ensure};
+use bytes::Bytes;
+use call::{Answer, Call};
+use evenkeel_protocol::cache::header::Entry;
+use evenkeel_protocol::cache::steps::{BeginWrite, Fill, Grant, Invalidation, Lease, Leased};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use step::Step;
-use world::{Difference, World};
+use step::{Act, Cut, KEYS, Loaded, MINUTE_MS, Step};
 
-/// The environment variable that replays one seed.
-pub const SEED_VARIABLE: &str = "EVENKEEL_SEED";
+/// The model and the scripts of a cache, and what the callers of each key remember.
+pub struct Caches {
+    model: InMemory,
+    redis: OnRedis,
+    memories: [Memory; KEYS.len()],
+    random: StdRng,
+    /// Writers come in crowds.
+    is_crowded: bool,
+}
 
-const ANSWERS: &[&str] = &[
-    "Lease Granted",
-    "Lease Landed",
-    "Lease Wait",
-    "Lease Failing",
-    "Lease Writing",
-    "Lease OtherSchema",
-    "Fill Stored",
-    "Fill Superseded",
-    "Fill BelowFloor",
-    "Fill Gone",
-    "BeginWrite Open",
-    "BeginWrite Busy",
-    "RenewWrite Open",
-    "RenewWrite Lost",
-    "EndWrite Closed",
-    "EndWrite Lapsed",
-];
+/// What callers of one key sent and received.
+#[derive(Debug, Default)]
+struct Memory {
+    leases: Vec<Lease>,
+    grants: Vec<Grant>,
+    fills: Vec<Fill>,
+    invalidations: Vec<Invalidation>,
+    begins: Vec<BeginWrite>,
+    ends: Vec<(evenkeel::Token, Invalidation)>,
+    bytes: Vec<Bytes>,
+}
 
-/// Attempts to make a failing run shorter.
-const SHORTER_ATTEMPTS_MAX: usize = 200;
+impl Differential for Caches {
+    type Step = Step;
 
-/// How often each kind of answer came.
-#[derive(Clone, Debug, Default)]
-pub struct Tally(BTreeMap<String, usize>);
+    const REPLIES: &'static [&'static str] = &[
+        "Lease Granted",
+        "Lease Landed",
+        "Lease Wait",
+        "Lease Failing",
+        "Lease Writing",
+        "Lease OtherSchema",
+        "Fill Stored",
+        "Fill Superseded",
+        "Fill BelowFloor",
+        "Fill Gone",
+        "BeginWrite Open",
+        "BeginWrite Busy",
+        "RenewWrite Open",
+        "RenewWrite Lost",
+        "EndWrite Closed",
+        "EndWrite Lapsed",
+    ];
 
-impl Tally {
-    /// The answers that never came, of those that a long run must meet: what never happens is not compared.
-    pub fn missing(&self) -> Vec<&'static str> {
-        ANSWERS.iter().copied().filter(|answer| !self.0.contains_key(*answer)).collect()
+    async fn open(seed: u64) -> Result<Self> {
+        let (model, redis) = (InMemory::default(), OnRedis::start().await?);
+        ensure!(model.now_ms() == redis.now_ms(), "the clocks differ");
+        let random = StdRng::seed_from_u64(seed);
+        Ok(Self { model, redis, memories: Default::default(), random, is_crowded: false })
     }
 
-    /// Counts another run's answers too.
-    pub fn add(&mut self, other: Tally) {
-        for (answer, count) in other.0 {
-            *self.0.entry(answer).or_default() += count;
+    fn draw(&mut self) -> Step {
+        Step::draw(&mut self.random, &mut self.is_crowded)
+    }
+
+    async fn play(&mut self, step: &Step) -> Result<String> {
+        let key = KEYS[step.key];
+        self.disturb(key, step).await;
+        let Some(call) = self.memories[step.key].call(&step.act) else { return Ok(String::new()) };
+        let model = self.settled(call.make(self.model.steps(), key).await);
+        if self.ends_soon(&model) {
+            self.evict(key).await;
+            return Ok(String::new());
         }
+        let redis = self.settled(call.make(self.redis.steps(), key).await);
+        let reply = same(&call, &model.words, &redis.words)?;
+        ensure!(model == redis, "{call:?}\n  model:   {}\n  scripts: {}", describe(&model), describe(&redis));
+        self.memories[step.key].remember(call, model);
+        Ok(reply)
     }
 }
 
-/// Drives `steps` random steps, drawn from `seed`, through the model and a Redis; tells which answers there were.
-///
-/// # Panics
-/// When they differ: with the seed, the shortest steps found that show it, and both answers.
-pub async fn model_and_redis_agree(seed: u64, steps: usize) -> Tally {
-    let steps = Step::draw(&mut StdRng::seed_from_u64(seed), steps);
-    match play(&steps).await {
-        Ok(tally) => tally,
-        Err(difference) => {
-            let (steps, difference) = shorten(steps, difference).await;
-            panic!("{}", report(seed, &steps, &difference));
-        }
-    }
-}
-
-/// The seed to replay, if one was named; otherwise the given ones and a new one.
-pub fn seeds(usual: &[u64]) -> Vec<u64> {
-    match std::env::var(SEED_VARIABLE) {
-        Ok(seed) => vec![seed.parse().expect("EVENKEEL_SEED is a number")],
-        Err(_) => usual.iter().copied().chain([rand::random()]).collect(),
-    }
-}
-
-async fn play(steps: &[Step]) -> Result<Tally, Difference> {
-    let (model, redis) = (InMemory::default(), OnRedis::start().await.unwrap());
-    assert_eq!(model.now_ms(), redis.now_ms());
-    World::new(&model, &redis).play(steps).await
-}
-
-/// Leaves out what is not needed to show a difference: other keys first, then ever smaller parts.
-async fn shorten(mut steps: Vec<Step>, mut difference: Difference) -> (Vec<Step>, Difference) {
-    steps.truncate(difference.at + 1);
-    let key = steps[difference.at].key;
-    let mut attempts = 0;
-    let mut part = steps.len();
-    let mut candidate: Vec<Step> = steps.iter().filter(|step| step.key == key || step.moves_time()).cloned().collect();
-    let mut from = 0;
-    loop {
-        attempts += 1;
-        match play(&candidate).await {
-            Err(found) => {
-                candidate.truncate(found.at + 1);
-                (steps, difference) = (candidate, found);
+impl Caches {
+    /// Does to both what happens besides calls.
+    async fn disturb(&self, key: &[u8], step: &Step) {
+        match step.act {
+            Act::Advance(span_ms) => {
+                self.model.advance(span_ms).await;
+                self.redis.advance(span_ms).await;
             }
-            Ok(_) => from += part,
+            Act::SetBack(span_ms) => {
+                self.forget_ended().await;
+                self.model.set_back(span_ms).await;
+                self.redis.set_back(span_ms).await;
+            }
+            Act::Evict => self.evict(key).await,
+            Act::Flush => {
+                for key in KEYS {
+                    self.evict(key).await;
+                }
+            }
+            Act::RollBack { earlier } => {
+                if let Some(bytes) = back(&self.memories[step.key].bytes, earlier) {
+                    self.put(key, bytes).await;
+                }
+            }
+            Act::Spoil { at, byte, cut } => {
+                if let Some(bytes) = back(&self.memories[step.key].bytes, 0) {
+                    let mut bytes = bytes.to_vec();
+                    if let (Some(spoilt), false) = (bytes.get_mut(at), cut) {
+                        *spoilt = byte;
+                    } else {
+                        bytes.truncate(at);
+                    }
+                    self.put(key, bytes.into()).await;
+                }
+            }
+            _ => {}
         }
-        if from >= steps.len() {
-            (part, from) = (part / 2, 0);
+    }
+
+    /// An expired entry may be gone or not (either store removes it when it meets it), and a clock set back would show the
+    /// difference.
+    async fn forget_ended(&self) {
+        for key in KEYS {
+            let answer = Call::Nothing.make(self.redis.steps(), key).await;
+            if self.settled(answer).bytes.is_none() {
+                self.evict(key).await;
+            }
         }
-        if part == 0 || attempts > SHORTER_ATTEMPTS_MAX {
-            return (steps, difference);
-        }
-        let until = (from + part).min(steps.len());
-        candidate = [&steps[..from], &steps[until..]].concat();
+    }
+
+    async fn evict(&self, key: &[u8]) {
+        self.model.evict(key).await;
+        self.redis.evict(key).await;
+    }
+
+    async fn put(&self, key: &[u8], bytes: Bytes) {
+        self.model.put(key, bytes.clone()).await;
+        self.redis.put(key, bytes).await;
+    }
+
+    /// Whether Redis, where the key expires in real time, might lose the entry while the store's time is frozen. Only
+    /// corrupted times are that close: all spans are whole minutes.
+    fn ends_soon(&self, answer: &Answer) -> bool {
+        let ends_at_ms = |bytes| Entry::parse(bytes).map_or(u64::MAX, |entry| entry.header.ends_at_ms);
+        answer.bytes.clone().map_or(u64::MAX, ends_at_ms) < self.model.now_ms() + MINUTE_MS
+    }
+
+    /// An entry whose end has passed may or may not be there still.
+    fn settled(&self, mut answer: Answer) -> Answer {
+        let now_ms = self.model.now_ms();
+        let ended = |bytes: &Bytes| Entry::parse(bytes.clone()).is_ok_and(|entry| entry.header.ends_at_ms <= now_ms);
+        answer.bytes = answer.bytes.filter(|bytes| !ended(bytes));
+        answer
     }
 }
 
-fn report(seed: u64, steps: &[Step], difference: &Difference) -> String {
-    let mut text = format!("the model and Redis differ; to replay: {SEED_VARIABLE}={seed}\n");
-    for step in steps {
-        writeln!(text, "  {step:?}").unwrap();
+impl Memory {
+    /// The call that a step makes; `None` if there is nothing yet that it could refer to.
+    fn call(&self, act: &Act) -> Option<Call> {
+        Some(match act {
+            Act::Lease { token, generation, lease_ms, life_ms, why, schema, lag_ms_max } => Call::Lease(Lease {
+                token: *token,
+                generation: *generation,
+                lease_ms: *lease_ms,
+                life_ms: *life_ms,
+                why: *why,
+                schema: *schema,
+                lag_ms_max: *lag_ms_max,
+            }),
+            Act::LeaseAgain { earlier } => Call::Lease(back(&self.leases, *earlier)?),
+            Act::Fill { earlier, value } => Call::Fill(fill(back(&self.grants, *earlier)?, value)),
+            Act::FillAgain { earlier } => Call::Fill(back(&self.fills, *earlier)?),
+            Act::Abandon { earlier, retry_after_ms } => {
+                Call::Abandon(back(&self.leases, *earlier)?.token, *retry_after_ms)
+            }
+            Act::Invalidate(cut) => Call::Invalidate(invalidation(cut)),
+            Act::InvalidateAgain { earlier } => Call::Invalidate(back(&self.invalidations, *earlier)?),
+            Act::BeginWrite { writer, cut, window_ms, suspect_ms, schema } => Call::BeginWrite(BeginWrite {
+                token: *writer,
+                invalidation: invalidation(cut),
+                window_ms: *window_ms,
+                suspect_ms: *suspect_ms,
+                schema: *schema,
+            }),
+            Act::BeginAgain { earlier } => Call::BeginWrite(back(&self.begins, *earlier)?),
+            Act::RenewWrite { writer, window_ms } => Call::RenewWrite(*writer, *window_ms),
+            Act::EndWrite { writer, cut } => Call::EndWrite(*writer, invalidation(cut)),
+            Act::EndAgain { earlier } => {
+                let (writer, invalidation) = back(&self.ends, *earlier)?;
+                Call::EndWrite(writer, invalidation)
+            }
+            _ => Call::Nothing,
+        })
     }
-    writeln!(text, "last call: {:?}", difference.call).unwrap();
-    writeln!(text, "model: {}\nRedis: {}", difference.model, difference.redis).unwrap();
-    text
+
+    fn remember(&mut self, call: Call, answer: Answer) {
+        if let Some(Leased::Granted(grant)) = answer.leased {
+            self.grants.push(grant);
+        }
+        self.bytes.extend(answer.bytes);
+        match call {
+            Call::Lease(lease) => self.leases.push(lease),
+            Call::Fill(fill) => self.fills.push(fill),
+            Call::Invalidate(invalidation) => self.invalidations.push(invalidation),
+            Call::BeginWrite(begin) => self.begins.push(begin),
+            Call::EndWrite(writer, invalidation) => self.ends.push((writer, invalidation)),
+            Call::Abandon(..) | Call::RenewWrite(..) | Call::Nothing => {}
+        }
+    }
+}
+
+fn back<T: Clone>(all: &[T], earlier: usize) -> Option<T> {
+    all.len().checked_sub(earlier + 1).map(|at| all[at].clone())
+}
+
+fn fill(grant: Grant, value: &Loaded) -> Fill {
+    Fill {
+        grant,
+        version: value.version,
+        absent: value.absent,
+        codec: 200,
+        compression: 7,
+        payload: value.payload.clone().into(),
+        soft_ms: value.soft_ms,
+        hard_ms: value.hard_ms,
+        suspect_ms: value.suspect_ms,
+        spare_ms: value.spare_ms,
+        from_replica: value.from_replica,
+    }
+}
+
+fn invalidation(cut: &Cut) -> Invalidation {
+    Invalidation { generation: cut.generation, floor: cut.floor, mode: cut.mode, lag_ms_max: cut.lag_ms_max }
+}
+
+fn describe(answer: &Answer) -> String {
+    let entry = answer.bytes.clone().map(Entry::parse);
+    format!("{}\n  {:?}\n  {entry:?}", answer.words, answer.bytes)
 }

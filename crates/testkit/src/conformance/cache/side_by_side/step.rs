@@ -1,25 +1,25 @@
-//! What may happen next, drawn at random. Steps name earlier ones by number, so that any of them can be left out.
+//! What may happen next, drawn at random. Steps refer to earlier ones by number, so that any of them can be left out.
 
 use evenkeel::Token;
-use evenkeel::cache::steps::{Generation, Mode, Why};
+use evenkeel_protocol::cache::steps::{Generation, Mode, Why};
 use rand::Rng;
 use rand::rngs::StdRng;
 
 /// Keys that the steps are spread over.
 pub(super) const KEYS: [&[u8]; 4] = [b"plain", b"br}ace", b"100%", b"\xff\x00 binary"];
 
-/// All spans are whole minutes: keys expire in Redis's real time, which must not run out while the store's time stands still.
+/// All spans are whole minutes: keys expire in Redis's real time, which must not run out while the store's time is frozen.
 pub(super) const MINUTE_MS: u64 = 60_000;
 
 /// One thing that happens to one key.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub struct Step {
     /// Index into [`KEYS`].
     pub(super) key: usize,
     pub(super) act: Act,
 }
 
-/// A call, or what the world does. `earlier` is the number of an earlier thing of its kind, counted back from the latest.
+/// A call, or an event that happens to both. `earlier` is the number of an earlier thing of its kind, counted back from the latest.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Lease {
@@ -78,7 +78,7 @@ pub(super) enum Act {
     Evict,
     /// Everything is flushed.
     Flush,
-    /// A failover brings earlier bytes back.
+    /// A failover restores earlier bytes.
     RollBack {
         earlier: usize,
     },
@@ -113,21 +113,11 @@ pub(super) struct Cut {
 }
 
 impl Step {
-    /// Draws a run.
-    pub(super) fn draw(random: &mut StdRng, steps: usize) -> Vec<Step> {
-        // Writers come in crowds: spread evenly they would rarely meet, and always keep readers from loading.
-        let mut crowded = false;
-        let step = |_| {
-            crowded ^= random.random_bool(if crowded { 0.02 } else { 0.002 });
-            let act = if crowded && random.random_bool(0.4) { begin_write(random) } else { act(random) };
-            Step { key: random.random_range(0..KEYS.len()), act }
-        };
-        (0..steps).map(step).collect()
-    }
-
-    /// Whether it concerns all keys.
-    pub(super) fn moves_time(&self) -> bool {
-        matches!(self.act, Act::Advance(_) | Act::SetBack(_))
+    /// Writers come in crowds: spread evenly they would rarely meet, and always keep readers from loading.
+    pub(super) fn draw(random: &mut StdRng, is_crowded: &mut bool) -> Self {
+        *is_crowded ^= random.random_bool(if *is_crowded { 0.02 } else { 0.002 });
+        let act = if *is_crowded && random.random_bool(0.4) { begin_write(random) } else { act(random) };
+        Self { key: random.random_range(0..KEYS.len()), act }
     }
 }
 
@@ -188,7 +178,7 @@ fn sometimes(random: &mut StdRng, most: u64) -> u64 {
 }
 
 fn generation(random: &mut StdRng) -> Generation {
-    // Few enough to meet again: a late duplicate brings an old one back.
+    // Few enough to meet again: a late duplicate uses an old one again.
     if random.random_bool(0.1) { Generation([random.random_range(0..3); 8]) } else { Generation(random.random()) }
 }
 

@@ -3,13 +3,14 @@
 use crate::conformance::queue::world::{Consumer, World};
 use anyhow::{Result, bail};
 use bytes::Bytes;
-use evenkeel::queue::job::End;
-use evenkeel::queue::steps::{Found, Limits, Outcome, QueueSteps, State, Stats, Totals};
-use evenkeel::queue::{JobId, RedisQueue};
+use evenkeel::queue::JobId;
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::job::End;
+use evenkeel_protocol::queue::steps::{Found, Limits, Outcome, QueueSteps, State, Stats, Totals};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Rounds after which a shard that still has work is said to be stuck.
+/// Rounds after which a shard that still has jobs counts as stuck.
 const ROUNDS_MAX: usize = 100;
 
 /// What a fresh process found.
@@ -48,7 +49,7 @@ impl Rest {
     }
 }
 
-/// Drains the shard and looks where each of `ids` ended up.
+/// Drains the shard and returns where each of `ids` ended up.
 pub(super) async fn drain(world: &World<RedisQueue>, ids: &[JobId]) -> Result<Rest> {
     world.queue.resume(&world.shard).await?;
     world.queue.set_limits(&world.shard, Limits::default()).await?;
@@ -64,7 +65,7 @@ pub(super) async fn drain(world: &World<RedisQueue>, ids: &[JobId]) -> Result<Re
             return Ok(Rest { delivered, places, totals: stats.totals });
         }
         if stats.leased > 0 {
-            world.lapse().await?;
+            world.expire_leases().await?;
         }
         let claimed = world.settle_and_claim(&consumer.call(50)).await?;
         let mut call = consumer.call(0);

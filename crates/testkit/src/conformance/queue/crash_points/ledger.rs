@@ -1,10 +1,11 @@
-//! What a process asked for and what it was told, and what must therefore be true of the shard whatever happened to the rest.
+//! What a process requested and which replies it got, and what must therefore be true of the shard whatever happened to the
+//! rest.
 
 use super::drain::{Place, Rest};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use evenkeel::queue::JobId;
-use evenkeel::queue::steps::NewJob;
+use evenkeel_protocol::queue::steps::NewJob;
 use std::collections::{BTreeMap, HashSet};
 
 /// Facts about jobs. Every fact is written down before the call is sent, and firmly once it was answered.
@@ -16,17 +17,17 @@ pub(super) struct Ledger {
 /// What is known of one job.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Somebody was told that it is in.
+    /// A reply said that it was accepted.
     pub(super) accepted: bool,
-    /// Somebody asked for its end: an ack, a revocation, a deletion.
+    /// A process requested its end: an ack, a revocation, a deletion.
     pub(super) may_have_ended: bool,
-    /// Somebody was told that it ended.
+    /// A reply said that it ended.
     pub(super) ended: bool,
-    /// Somebody asked for something after which it may be a dead letter.
+    /// A process made a call after which it may be a dead letter.
     pub(super) may_be_dead: bool,
     /// It does not start before this.
     pub(super) due: u64,
-    /// What it may carry.
+    /// The versions that it may have.
     pub(super) bodies: HashSet<Bytes>,
 }
 
@@ -61,9 +62,9 @@ impl Ledger {
 
 fn check_job(id: JobId, facts: &Facts, rest: &Rest) -> Result<()> {
     let deliveries = rest.delivered.get(&id).map_or(&[][..], Vec::as_slice);
-    let place = rest.places.get(&id).context("nobody looked")?;
+    let place = rest.places.get(&id).context("its place is unknown")?;
     ensure!(deliveries.len() <= 1, "delivered {} times by one process that acknowledges", deliveries.len());
-    ensure!(!facts.ended || deliveries.is_empty(), "it ended, somebody was told so, and it was delivered");
+    ensure!(!facts.ended || deliveries.is_empty(), "its end was confirmed, and it was delivered");
     for delivery in deliveries {
         ensure!(delivery.at >= facts.due, "I7: delivered at {}", delivery.at);
         ensure!(facts.bodies.contains(&delivery.body), "delivered with the body {:?}", delivery.body);

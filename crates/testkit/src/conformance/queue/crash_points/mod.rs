@@ -1,5 +1,5 @@
 //! Every point at which a process can lose its connection: the proxy cuts it before each command of a scenario (the server
-//! never saw it) and before each reply (it happened, and nobody was told).
+//! never saw it) and before each reply (it happened, and the client does not know).
 //!
 //! A process that dies there leaves its work to a fresh one, which drains the shard: nothing accepted is lost, nothing settled
 //! comes back, nothing revoked starts. A process that lives and repeats the call ends where it would have ended without the cut.
@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use drain::Rest;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Link, LinkOptions};
-use evenkeel::queue::RedisQueue;
+use evenkeel_protocol::queue::RedisQueue;
 use ledger::Ledger;
 use process::Process;
 use std::time::Duration;
@@ -38,7 +38,7 @@ enum Cut {
     BeforeReply(u64),
 }
 
-/// Plays the scenario once for every cut; tells how many cuts there were.
+/// Plays the scenario once for every cut; returns how many cuts there were.
 ///
 /// # Errors
 /// The first cut after which something was lost, came back, started too early or twice, or left keys out of order.

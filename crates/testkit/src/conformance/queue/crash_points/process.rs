@@ -1,4 +1,4 @@
-//! A process under test: it makes calls over a connection that will be cut, and writes down what it asked and what it heard.
+//! A process under test: it makes calls over a connection that will be cut, and records its requests and the replies.
 
 use super::AfterTheCut;
 use super::ledger::Ledger;
@@ -6,11 +6,12 @@ use crate::conformance::queue::world::{Consumer, ServerTime, World};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel::link::{Link, LinkState};
-use evenkeel::queue::steps::{
+use evenkeel::queue::{JobId, QueueError};
+use evenkeel_protocol::queue::RedisQueue;
+use evenkeel_protocol::queue::steps::{
     Beat, Claimed, Delivered, Enqueued, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Redrive, Redriven,
     Report, Reschedule, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Shard, State, Tick, Verdict, When,
 };
-use evenkeel::queue::{JobId, QueueError, RedisQueue};
 use std::time::Duration;
 
 /// A link comes back at once; a passing test does not wait this long.
@@ -57,7 +58,7 @@ impl<'a> Process<'a> {
         for (job, answer) in jobs.iter().zip(&answers) {
             match answer {
                 Enqueued::Created | Enqueued::Duplicate => self.ledger.of(job.id).accepted = true,
-                // It was not taken in: whatever it said counts for the job of that id that was there before, if any.
+                // It was not accepted: its reply is about the earlier job of that id, if any.
                 _ => {}
             }
         }
@@ -128,7 +129,7 @@ impl<'a> Process<'a> {
         Ok(self.settle(&call).await?.verdicts)
     }
 
-    pub(super) async fn beat(&mut self, consumer: &Consumer, receipts: &[Receipt]) -> Result<Vec<bool>> {
+    pub(super) async fn heartbeat(&mut self, consumer: &Consumer, receipts: &[Receipt]) -> Result<Vec<bool>> {
         let deliveries = receipts.iter().map(|receipt| (*receipt, Report::ALONE)).collect();
         let beat = Beat { worker: consumer.worker, lease_ms: LEASE_MS, deliveries };
         self.ask(async |queue, shard| queue.beat(shard, &beat).await).await

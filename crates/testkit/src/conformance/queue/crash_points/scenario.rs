@@ -5,12 +5,12 @@ use crate::conformance::queue::world::{Consumer, job};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use evenkeel::queue::JobId;
-use evenkeel::queue::job::{JobSpec, Keep, Priority, Retries, Unique, UniqueKey};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{JobSpec, Keep, Priority, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{
     Delivered, Limits, NewJob, Outcome, Put, PutChange, QueueSteps, Receipt, Rescheduled, Revoked, State, Tick, When,
 };
 
-/// Longer than the scenario: what ended is remembered, so that its end can be seen.
+/// Longer than the scenario: ended jobs are remembered, so that their end can be seen.
 const WINDOW_MS: u64 = 86_400_000;
 
 /// All of it.
@@ -77,7 +77,7 @@ async fn senders(process: &mut Process<'_>) -> Result<()> {
 async fn outcomes(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()> {
     let first = process.claim(consumer, 2).await?;
     ensure!(first.len() == 2, "{} deliveries", first.len());
-    process.beat(consumer, &receipts(&first)).await?;
+    process.heartbeat(consumer, &receipts(&first)).await?;
     ensure!(process.progress(first[0].receipt).await?, "progress of a delivery that is not current");
     process.end(consumer, receipts(&first).into_iter().map(|receipt| (receipt, Outcome::Done)).collect()).await?;
     let revoked = process.revoke(first[0].receipt.id).await?;
@@ -87,7 +87,7 @@ async fn outcomes(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<
     let jobs: Vec<NewJob> = names.iter().map(|name| with(name, |spec| spec.retries = Retries::Limited(1))).collect();
     process.enqueue(&jobs).await?;
     let taken = process.claim(consumer, 4).await?;
-    process.beat(consumer, &receipts(&taken)).await?;
+    process.heartbeat(consumer, &receipts(&taken)).await?;
     let [a, b, c, d] = receipts(&taken).try_into().ok().context("four deliveries")?;
     let mut call = consumer.call(2);
     call.settlements = vec![(a, Outcome::Done), (b, failed())];
@@ -119,13 +119,13 @@ async fn letters(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<(
     Ok(())
 }
 
-/// Leases that lapse: before the start, after it, and with somebody who wants the job back or moved meanwhile.
+/// Expired leases: before the start, after it, and of jobs that were revoked or rescheduled meanwhile.
 async fn lapses(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()> {
     let mut silent = Consumer::default();
     process.enqueue(&[named("f"), named("g"), named("h"), named("i")]).await?;
     let taken = process.claim(&mut silent, 4).await?;
     let [f, g, h, i] = receipts(&taken).try_into().ok().context("four deliveries")?;
-    process.beat(&silent, &[f]).await?;
+    process.heartbeat(&silent, &[f]).await?;
     let running = process.revoke(g.id).await?;
     ensure!(running == Revoked::Running, "{running:?}");
     process.time.advance(31_000).await?;
@@ -134,11 +134,11 @@ async fn lapses(process: &mut Process<'_>, consumer: &mut Consumer) -> Result<()
     process.reschedule(i.id, Some(When::In(0)), None).await?;
     process.rescue(&[f.id, g.id]).await?;
     let late = process.end(&mut silent, vec![(f, Outcome::Done), (h, Outcome::Done)]).await?;
-    ensure!(late.iter().all(|verdict| *verdict == evenkeel::queue::steps::Verdict::Lost), "{late:?}");
+    ensure!(late.iter().all(|verdict| *verdict == evenkeel_protocol::queue::steps::Verdict::Lost), "{late:?}");
     process.time.advance(1_000).await?;
     for _ in 0..2 {
         let taken = process.claim(consumer, 3).await?;
-        process.beat(consumer, &receipts(&taken)).await?;
+        process.heartbeat(consumer, &receipts(&taken)).await?;
         process.end(consumer, receipts(&taken).into_iter().map(|receipt| (receipt, Outcome::Done)).collect()).await?;
     }
     Ok(())

@@ -3,13 +3,13 @@
 use crate::conformance::queue::world::World;
 use anyhow::Result;
 use evenkeel::queue::JobId;
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::steps::{
     Beat, Enqueued, Fate, Limits, Listed, NewJob, Put, QueueSteps, Redrive, RedriveVerdict, Reschedule, Rescheduled,
     Rescue, Revoked, SettleAndClaim, Settled, State, Tick, Ticked,
 };
 use std::fmt::Debug;
 
-/// One call, or what the world does to both.
+/// One call, or an event that happens to both.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
     Advance(u64),
@@ -35,7 +35,7 @@ pub(super) enum Call {
     PopMarker,
 }
 
-/// What a call answered: in words, to be compared, and what the ledger needs of it.
+/// The reply of a call: as text, to compare, and what the ledger needs of it.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) text: String,

@@ -4,8 +4,8 @@ use super::call::Call;
 use bytes::Bytes;
 use evenkeel::Token;
 use evenkeel::queue::JobId;
-use evenkeel::queue::job::{ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::{ErrorClass, ErrorNote, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::steps::{
     Beat, Claimed, Limits, Listed, NewJob, Outcome, Put, PutChange, Receipt, Redrive, Report, Reschedule, Rescue,
     Restored, Room, SettleAndClaim, State, Tick, When, Worker,
 };
@@ -15,13 +15,14 @@ use rand::{Rng, SeedableRng};
 
 const IDS: u8 = 12;
 const WORKERS: usize = 3;
-/// Stamps and keys run out on Redis's own clock too, which goes on while the tests' clock stands still: never in a test's life.
+/// Completion records and keys also expire on Redis's own clock, which continues while the tests' clock is frozen: never
+/// within a test.
 const WINDOW_MS_MIN: u64 = 600_000;
 /// Receipts remembered; the older ones are stale most of the time, which is the point.
 const RECEIPTS: usize = 24;
 /// Calls of workers remembered.
 const CALLS: usize = 10;
-/// A clock is not set back further than what the model still knows of stamps that have run out.
+/// A clock is not set back further than the model's memory of expired completion records.
 const SET_BACK_MS_MAX: u64 = 1_200_000;
 
 /// Every id there can be.
@@ -83,7 +84,7 @@ impl Generator {
             33..37 => Call::Put(self.many(2, Self::put)),
             37 => Call::Tick(self.tick()),
             38..62 => Call::Settle(self.settle()),
-            62..68 => Call::Beat(self.beat()),
+            62..68 => Call::Beat(self.heartbeat()),
             68..72 => Call::Revoke(self.many(2, Self::id)),
             72..76 => Call::Reschedule(self.many(2, Self::reschedule)),
             76..82 => Call::Rescue(self.rescue()),
@@ -229,7 +230,7 @@ impl Generator {
         }
     }
 
-    fn beat(&mut self) -> Beat {
+    fn heartbeat(&mut self) -> Beat {
         let deliveries = self.many(3, |this| Some((this.receipt()?, this.report())));
         Beat {
             worker: Worker([u8::try_from(self.rng.random_range(0..WORKERS)).unwrap_or(0); 16]),

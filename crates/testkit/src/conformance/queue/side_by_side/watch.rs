@@ -1,26 +1,27 @@
-//! Promises that need more than one look at the keys, kept with a ledger of what was answered.
+//! Promises that need more than the current keys, kept with a ledger of replies.
 
 use super::call::{Answer, Call};
 use anyhow::{Result, ensure};
 use evenkeel::Token;
 use evenkeel::queue::JobId;
-use evenkeel::queue::job::Retries;
-use evenkeel::queue::steps::{
+use evenkeel_protocol::queue::job::Retries;
+use evenkeel_protocol::queue::steps::{
     Claimed, Enqueued, Fate, Receipt, RedriveVerdict, Rescheduled, Rescue, Revoked, SettleAndClaim, Settled, Ticked,
     Verdict,
 };
 use std::collections::{HashMap, HashSet};
 
-/// What was promised so far. A sender that is told "created" has made another job of that id: its ledger begins anew.
+/// The promises so far. A sender that gets "created" has made another job of that id: its ledger begins anew.
 #[derive(Default)]
 pub(super) struct Watch {
     revoked: HashSet<JobId>,
-    /// The latest delivery of each job, while nothing said that it is over.
+    /// The latest delivery of each job, until a reply ends it.
     current: HashMap<JobId, Receipt>,
     /// Jobs whose delivery may or may not be current: a `put` does not say whether it changed anything.
     unsure: HashSet<JobId>,
     fences: HashMap<JobId, u64>,
-    /// Jobs with a version that a rescue did not bury because a row decides: the consumer asks it, and does not run what it buries.
+    /// Jobs with a version that a rescue did not make dead because a row decides: the consumer asks the row, and does not
+    /// run a dead one.
     spared: HashSet<JobId>,
     redriven: HashSet<([u8; 16], JobId)>,
     /// What each call of a worker was answered, to know a repeat.

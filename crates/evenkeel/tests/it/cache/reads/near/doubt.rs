@@ -1,9 +1,9 @@
-//! Whenever what was told may be incomplete, nothing that was near before is served.
+//! Whenever notifications may be incomplete, no value that was near before is served.
 
 use super::super::db::Db;
-use super::super::rig::{Rig, find, get, some, told};
+use super::super::rig::{Rig, find, get, in_time, some};
 use super::stand::Stand;
-use super::{bring_near, heard, near, tier};
+use super::{fill_near, near, notified, tier};
 use evenkeel::cache::Tier;
 use std::time::Duration;
 use testkit::proxy::{Direction, Flow};
@@ -12,25 +12,25 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Two published clients read the empty push of `FLUSHALL` as "no key", and served on what the flush had taken.
 #[tokio::test]
-async fn an_empty_push_ends_everything() {
-    told(async {
+async fn flush_notification_drops_all_near_values() {
+    in_time(async {
         let stand = Stand::start("").await;
         let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
-        bring_near(&rows, &db).await;
+        fill_near(&rows, &db).await;
         db.write(1, "b");
         stand.redis.command::<()>(&["FLUSHALL"]).await.unwrap();
-        heard(&stand.keel).await;
+        notified(&stand.keel).await;
         assert_eq!(get(&rows, &db).await, some("b"));
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_cleared_embedded_store_ends_everything() {
-    told(async {
+async fn clear_of_embedded_store_drops_all_near_values() {
+    in_time(async {
         let keel = evenkeel::Keel::memory();
         let (rows, db) = (near(&keel.another_process()), Db::with("a"));
-        bring_near(&rows, &db).await;
+        fill_near(&rows, &db).await;
         db.write(1, "b");
         keel.entries().clear();
         assert_eq!(get(&rows, &db).await, some("b"));
@@ -38,19 +38,19 @@ async fn a_cleared_embedded_store_ends_everything() {
     .await;
 }
 
-/// What was invalidated while the process had no connection was told to nobody.
+/// Invalidations while the process had no connection were notified to no connection.
 #[tokio::test]
-async fn a_new_connection_ends_everything() {
-    told(async {
+async fn new_connection_drops_all_near_values() {
+    in_time(async {
         let stand = Stand::start("heartbeat_ms=50").await;
         let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
-        bring_near(&rows, &db).await;
+        fill_near(&rows, &db).await;
         stand.proxy.refuse(true).await.unwrap();
         stand.proxy.cut();
         stand.down().await;
         db.write(1, "b");
         stand.elsewhere.invalidate(&1).await.unwrap();
-        assert_eq!(tier(&rows, &db).await, Tier::Near, "no longer than silence_max, and time stands still");
+        assert_eq!(tier(&rows, &db).await, Tier::Near, "no longer than silence_max, and time is frozen");
         stand.proxy.refuse(false).await.unwrap();
         stand.epoch_after(1).await;
         assert_eq!(get(&rows, &db).await, some("b"));
@@ -58,36 +58,36 @@ async fn a_new_connection_ends_everything() {
     .await;
 }
 
-/// The same without a new connection: what is told is on its way, and does not arrive. TCP says nothing for minutes.
+/// The same without a new connection: the notification is in flight and does not arrive. TCP reports nothing for minutes.
 #[tokio::test]
-async fn a_silent_connection_is_not_relied_upon_for_longer_than_it_may_be() {
-    told(async {
+async fn near_hits_end_after_silence_max() {
+    in_time(async {
         let stand = Stand::start("silent_timeouts_max=4000000000").await;
         let (rows, db) = (stand.rows(|builder| builder.silence_max(SILENCE_MAX)), Db::with("a"));
-        bring_near(&rows, &db).await;
+        fill_near(&rows, &db).await;
         stand.proxy.set(Direction::ToClient, Flow::Stall);
         db.write(1, "b");
         stand.elsewhere.invalidate(&1).await.unwrap();
-        assert_eq!(tier(&rows, &db).await, Tier::Near, "nobody can know yet");
+        assert_eq!(tier(&rows, &db).await, Tier::Near, "no notification has arrived yet");
         stand.advance(SILENCE_MAX + Duration::from_millis(1)).await;
         let found = find(&rows, &db).await.unwrap();
         assert_eq!((found.value.as_deref().map(String::as_str), found.tier), (Some("b"), Tier::Loader));
         // It was only slow: everything arrives, in order, the push before the answers after it.
         stand.proxy.heal();
-        heard(&stand.keel).await;
+        notified(&stand.keel).await;
         assert_eq!(get(&rows, &db).await, some("b"));
-        bring_near(&rows, &db).await;
+        fill_near(&rows, &db).await;
     })
     .await;
 }
 
 /// With the connection cut for good, too.
 #[tokio::test]
-async fn a_lost_connection_is_not_relied_upon_for_longer_than_a_silent_one() {
-    told(async {
+async fn near_hits_end_after_lost_connection_within_silence_max() {
+    in_time(async {
         let stand = Stand::start("heartbeat_ms=50").await;
         let (rows, db) = (stand.rows(|builder| builder.silence_max(SILENCE_MAX)), Db::with("a"));
-        bring_near(&rows, &db).await;
+        fill_near(&rows, &db).await;
         stand.proxy.refuse(true).await.unwrap();
         stand.proxy.cut();
         stand.down().await;
@@ -99,18 +99,18 @@ async fn a_lost_connection_is_not_relied_upon_for_longer_than_a_silent_one() {
     .await;
 }
 
-/// A key that Redis evicts takes the tracking of it along: later invalidations find nothing, and tell nobody.
+/// When Redis evicts a key it stops tracking it: later invalidations find nothing, and send no notification.
 #[tokio::test]
-async fn a_key_that_redis_evicts_is_told() {
-    told(async {
+async fn eviction_by_redis_drops_the_near_value() {
+    in_time(async {
         let stand = Stand::start("").await;
         let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
-        bring_near(&rows, &db).await;
+        fill_near(&rows, &db).await;
         db.write(1, "b");
         stand.redis.command::<()>(&["CONFIG", "SET", "maxmemory-policy", "allkeys-random"]).await.unwrap();
         stand.redis.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await.unwrap();
         until_gone(&stand, "evenkeel:c:row:{1}").await;
-        heard(&stand.keel).await;
+        notified(&stand.keel).await;
         assert_eq!(get(&rows, &db).await, some("b"));
     })
     .await;
@@ -118,15 +118,15 @@ async fn a_key_that_redis_evicts_is_told() {
 
 /// So does one that Redis expires.
 #[tokio::test]
-async fn a_key_that_redis_expires_is_told() {
-    told(async {
+async fn expiry_in_redis_drops_the_near_value() {
+    in_time(async {
         let stand = Stand::start("").await;
         let (rows, db) = (stand.rows(|builder| builder), Db::with("a"));
-        bring_near(&rows, &db).await;
+        fill_near(&rows, &db).await;
         db.write(1, "b");
         stand.redis.command::<i64>(&["PEXPIRE", "evenkeel:c:row:{1}", "1"]).await.unwrap();
         until_gone(&stand, "evenkeel:c:row:{1}").await;
-        heard(&stand.keel).await;
+        notified(&stand.keel).await;
         assert_eq!(get(&rows, &db).await, some("b"));
     })
     .await;
@@ -140,10 +140,10 @@ async fn until_gone(stand: &Stand, key: &str) {
     gone.await.unwrap();
 }
 
-/// A read that was answered on the last connections before they ended, and goes on after the new ones have begun.
+/// A read that was answered on the last connections before they ended, and continues after the new ones have begun.
 #[tokio::test]
-async fn what_was_read_before_a_new_connection_does_not_come_near() {
-    told(async {
+async fn value_read_on_old_connection_is_not_kept_near() {
+    in_time(async {
         let gate = evenkeel::cache::StepGate::default();
         let stand = Stand::start("heartbeat_ms=50").await;
         let (rows, db) = (stand.rows(|builder| builder.gate(&gate)), Db::with("a"));
@@ -166,14 +166,14 @@ async fn what_was_read_before_a_new_connection_does_not_come_near() {
 }
 
 on_both! {
-    time_that_passes_alone_ends_nothing
+    time_alone_drops_no_near_value
 }
 
 /// Silence is the connection's, not the reader's: after a quiet hour one answer is enough.
-async fn time_that_passes_alone_ends_nothing(rig: Rig) {
+async fn time_alone_drops_no_near_value(rig: Rig) {
     let rows = near(&rig.process().await);
     let db = Db::with("a");
-    bring_near(&rows, &db).await;
+    fill_near(&rows, &db).await;
     rig.advance(Duration::from_secs(300)).await;
     rows.get(&2, |key| db.find(*key)).await.unwrap();
     rows.get(&2, |key| db.find(*key)).await.unwrap();

@@ -1,7 +1,7 @@
-//! Several connections: each is told what was read on it, in order with its own answers alone.
+//! Several connections: each is notified of what was read on it, in order with its own replies only.
 
 use super::super::db::Db;
-use super::super::rig::{Rows, some, told};
+use super::super::rig::{Rows, in_time, some};
 use super::stand::Stand;
 use evenkeel::Keel;
 use evenkeel::cache::{Freshness, Side, Step, StepGate, Tier};
@@ -33,12 +33,12 @@ async fn read(rows: &Rows, db: &Db, key: u64) -> (Option<String>, Tier) {
     (found.value.map(|row| String::clone(&row)), found.tier)
 }
 
-/// A batch is read on the connection of its first key, so that is where the change of the second one is told. Its invalidation
-/// is sent and answered on the other connection, while the first one stands still. What the batch brought near after the
-/// invalidation had begun is gone when its caller goes on.
+/// A batch is read on the connection of its first key, so that connection is notified of the change of the second key. Its
+/// invalidation is sent and answered on the other connection, while the first one is blocked. Near values that the batch
+/// stored after the invalidation had begun are gone when its caller continues.
 #[tokio::test]
-async fn the_writer_does_not_wait_for_the_other_connection_to_tell_it() {
-    told(async {
+async fn own_write_drops_near_value_without_notification() {
+    in_time(async {
         let (gate, an_hour) = (StepGate::default(), Duration::from_secs(3_600));
         let stand = Stand::start("connections=2&response_timeout_ms=60000&heartbeat_ms=600000").await;
         let rows = stand.rows(|builder| builder.silence_max(an_hour).gate(&gate));
@@ -71,10 +71,10 @@ async fn the_writer_does_not_wait_for_the_other_connection_to_tell_it() {
     .await;
 }
 
-/// What one connection read, and another one's script changed, is told on the first.
+/// A key that one connection read, and another one's script changed, is notified on the first.
 #[tokio::test]
-async fn a_change_is_told_on_the_connection_that_read() {
-    told(async {
+async fn change_is_notified_on_the_connection_that_read() {
+    in_time(async {
         let stand = Stand::start("connections=2").await;
         let (rows, db) = (stand.rows(|builder| builder), Db::new());
         let [one, other] = apart(&stand.keel).await;
@@ -91,15 +91,15 @@ async fn a_change_is_told_on_the_connection_that_read() {
     .await;
 }
 
-/// With broadcast nobody reads for it: every change under the prefix is told on every connection.
+/// In broadcast mode no read is needed: every change under the prefix is notified on every connection.
 #[tokio::test]
-async fn with_broadcast_a_near_value_ends_too() {
-    told(async {
+async fn broadcast_mode_drops_the_near_value() {
+    in_time(async {
         let stand = Stand::start("connections=2&tracking=broadcast").await;
         let (rows, db) = (stand.rows(|builder| builder), Db::new());
         db.write(1, "a");
         let mut seen = read(&rows, &db, 1).await;
-        // What the load itself changed is told a little later here, and may end the first insert.
+        // The change by the load itself is notified a little later here, and may end the first insert.
         for _ in 0..10 {
             seen = read(&rows, &db, 1).await;
         }

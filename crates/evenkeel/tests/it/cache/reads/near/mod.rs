@@ -1,4 +1,4 @@
-//! The near cache: what it serves, what ends it, and what it must never do.
+//! The near cache: what it serves, what drops a value, and what it must never do.
 
 mod conformance;
 mod doubt;
@@ -26,8 +26,8 @@ fn near_with(keel: &Keel, change: impl FnOnce(CacheBuilder<u64, String>) -> Cach
     change(keel.cache("row").ttl(Duration::from_secs(600)).spread(0.0).near(100)).build().unwrap()
 }
 
-/// Reads row 1 until it is near: the first read loads it, or finds it in the store, and the next one brings it near.
-async fn bring_near(rows: &Rows, db: &Db) {
+/// Reads row 1 until it is near: the first read loads it, or finds it in the store, and the next one stores it near.
+async fn fill_near(rows: &Rows, db: &Db) {
     for _ in 0..3 {
         if tier(rows, db).await == Tier::Near {
             return;
@@ -40,8 +40,8 @@ async fn tier(rows: &Rows, db: &Db) -> Tier {
     find(rows, db).await.unwrap().tier
 }
 
-/// Waits until this process has heard everything that the store had told it so far: an answer comes after it.
-async fn heard(keel: &Keel) {
+/// Waits until this process has received all notifications that the store has sent: a reply arrives after them.
+async fn notified(keel: &Keel) {
     if let Some(link) = keel.link() {
         link.command(b"1", &redis::cmd("PING")).await.unwrap();
     }

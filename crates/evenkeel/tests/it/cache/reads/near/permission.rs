@@ -1,4 +1,4 @@
-//! Where Redis does not tell, or the numbers cannot work, there is no near cache, and one sentence says why.
+//! Where Redis does not notify, or the settings are invalid, there is no near cache, and the error says why.
 
 use super::super::db::Db;
 use super::super::rig::{get, some};
@@ -18,7 +18,7 @@ fn refused(builder: CacheBuilder<u64, String>, because: &str) {
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
+fn invalid_near_settings_are_rejected() {
     let keel = Keel::memory();
     refused(row(&keel).near(0), "without room");
     refused(row(&keel).near_bytes(0), "without room");
@@ -31,7 +31,7 @@ fn what_cannot_work_is_refused() {
 }
 
 #[tokio::test]
-async fn a_silence_shorter_than_the_heartbeat_is_refused() {
+async fn silence_max_below_the_heartbeat_is_rejected() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let keel = Keel::connect(&redis.url()).await.unwrap();
     refused(row(&keel).near(1).silence_max(Duration::from_millis(1_999)), "two heartbeats of the link, 2s");
@@ -40,7 +40,7 @@ async fn a_silence_shorter_than_the_heartbeat_is_refused() {
 
 /// Some hosted servers refuse `CLIENT`, and an administrator may. Everything but the near cache works on.
 #[tokio::test]
-async fn without_permission_to_track_there_is_no_near_cache() {
+async fn near_cache_requires_permission_for_client_tracking() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let rules = ["ACL", "SETUSER", "plain", "on", ">secret", "~*", "&*", "+@all", "-client|tracking"];
     redis.command::<()>(&rules).await.unwrap();

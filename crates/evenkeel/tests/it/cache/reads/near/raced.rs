@@ -1,20 +1,20 @@
-//! What comes between a read and the insert of what it brought. The reply and the push share a socket, but the reader's task may
-//! go on long after both: redis-rs, cashews and lettuce put the old value in then, and served it until its local ttl.
+//! Events between a read and the insert of its value. The reply and the push share a socket, but the reader's task may
+//! continue long after both: redis-rs, cashews and lettuce inserted the old value then, and served it until its local ttl.
 
 use super::super::db::Db;
 use super::super::rig::{Rig, get, reader, row, some};
-use super::{bring_near, heard, near_with, tier};
+use super::{fill_near, near_with, notified, tier};
 use evenkeel::cache::{Side, Step, StepGate, Tier};
 
 on_both! {
-    a_push_between_the_read_and_the_insert_wins
-    ones_own_write_between_the_read_and_the_insert_wins
-    an_eviction_between_the_read_and_the_insert_wins
-    a_reader_that_goes_away_leaves_no_place_behind
-    a_second_reader_does_not_wait_for_the_first
+    push_between_read_and_insert_prevents_near_value
+    own_write_between_read_and_insert_prevents_near_value
+    eviction_between_read_and_insert_prevents_near_value
+    dropped_reader_leaves_no_near_placeholder
+    second_reader_does_not_wait_for_near_placeholder
 }
 
-async fn a_push_between_the_read_and_the_insert_wins(rig: Rig) {
+async fn push_between_read_and_insert_prevents_near_value(rig: Rig) {
     let gate = StepGate::default();
     let keel = rig.process().await;
     let (here, elsewhere) = (near_with(&keel, |builder| builder.gate(&gate)), rig.rows().await);
@@ -25,13 +25,13 @@ async fn a_push_between_the_read_and_the_insert_wins(rig: Rig) {
     held.reached().await;
     db.write(1, "b");
     elsewhere.invalidate(&1).await.unwrap();
-    heard(&keel).await;
+    notified(&keel).await;
     held.release();
     assert_eq!(row(early).await, some("a"), "it overlapped the invalidation");
     assert_eq!(get(&here, &db).await, some("b"));
 }
 
-async fn ones_own_write_between_the_read_and_the_insert_wins(rig: Rig) {
+async fn own_write_between_read_and_insert_prevents_near_value(rig: Rig) {
     let gate = StepGate::default();
     let rows = near_with(&rig.process().await, |builder| builder.gate(&gate));
     let db = Db::with("a");
@@ -46,8 +46,8 @@ async fn ones_own_write_between_the_read_and_the_insert_wins(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("b"));
 }
 
-/// The eviction is told, the invalidation after it is not: there was nothing to invalidate.
-async fn an_eviction_between_the_read_and_the_insert_wins(rig: Rig) {
+/// The eviction is notified, the invalidation after it is not: there was nothing to invalidate.
+async fn eviction_between_read_and_insert_prevents_near_value(rig: Rig) {
     let gate = StepGate::default();
     let keel = rig.process().await;
     let (here, elsewhere) = (near_with(&keel, |builder| builder.gate(&gate)), rig.rows().await);
@@ -59,13 +59,13 @@ async fn an_eviction_between_the_read_and_the_insert_wins(rig: Rig) {
     rig.evict(1).await;
     db.write(1, "b");
     elsewhere.invalidate(&1).await.unwrap();
-    heard(&keel).await;
+    notified(&keel).await;
     held.release();
     row(early).await;
     assert_eq!(get(&here, &db).await, some("b"));
 }
 
-async fn a_reader_that_goes_away_leaves_no_place_behind(rig: Rig) {
+async fn dropped_reader_leaves_no_near_placeholder(rig: Rig) {
     let gate = StepGate::default();
     let rows = near_with(&rig.process().await, |builder| builder.gate(&gate));
     let db = Db::with("a");
@@ -75,13 +75,13 @@ async fn a_reader_that_goes_away_leaves_no_place_behind(rig: Rig) {
     held.reached().await;
     leaves.abort();
     assert!(leaves.await.unwrap_err().is_cancelled());
-    bring_near(&rows, &db).await;
+    fill_near(&rows, &db).await;
     drop(held);
 }
 
-/// If they waited for each other's answers, a server that does not answer would cost each of them its own time-out, one after
+/// If they waited for each other's answers, a server that does not answer would cost each of them its own timeout, one after
 /// another.
-async fn a_second_reader_does_not_wait_for_the_first(rig: Rig) {
+async fn second_reader_does_not_wait_for_near_placeholder(rig: Rig) {
     let gate = StepGate::default();
     let rows = near_with(&rig.process().await, |builder| builder.gate(&gate));
     let db = Db::with("a");

@@ -1,5 +1,5 @@
-//! A Redis of the test's own, a process that reaches it through a proxy, and one that reaches it directly. Time stands still for
-//! both processes and for Redis, unless a test moves it.
+//! A Redis of the test's own, a process that reaches it through a proxy, and one that reaches it directly. Time is frozen
+//! for both processes and for Redis, unless a test advances it.
 
 use super::super::rig::Rows;
 use super::near_with;

@@ -1,8 +1,9 @@
-//! One process writes, others read near: nobody serves an older value after having heard of the newer one.
+//! One process writes, others read near: no reader serves an older value after its process received the notification of the
+//! newer one.
 
 use super::super::db::Db;
 use super::super::rig::{Rig, Rows};
-use super::{heard, near};
+use super::{near, notified};
 use evenkeel::Keel;
 use evenkeel::cache::{Freshness, Tier};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use tokio::task::JoinSet;
 
 on_both! {
-    in_a_storm_of_writes_nobody_serves_older_than_it_has_heard
+    near_reads_never_go_back_behind_notifications
 }
 
 const WRITES: u64 = 400;
@@ -21,7 +22,7 @@ const KEYS: usize = 3;
 #[derive(Default)]
 struct Invalidated([AtomicU64; KEYS]);
 
-async fn in_a_storm_of_writes_nobody_serves_older_than_it_has_heard(rig: Rig) {
+async fn near_reads_never_go_back_behind_notifications(rig: Rig) {
     let (db, invalidated) = (Db::new(), Arc::new(Invalidated::default()));
     let (over, served_near) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut readers = JoinSet::new();
@@ -54,8 +55,8 @@ async fn in_a_storm_of_writes_nobody_serves_older_than_it_has_heard(rig: Rig) {
     assert!(served_near.load(SeqCst) > 0, "the near caches had no part in it");
 }
 
-/// One round of a reader: what had been invalidated and heard of when a read begins is not served. Says how many reads were
-/// served near.
+/// One round of a reader: a value whose invalidation had been received when a read began is not served. Returns how many
+/// reads were served near.
 fn read_on(
     keel: Keel,
     rows: Rows,
@@ -68,7 +69,7 @@ fn read_on(
             let mut near = 0;
             for key in 0..KEYS as u64 {
                 let floor = invalidated.0[usize::try_from(key).unwrap()].load(SeqCst);
-                heard(&keel).await;
+                notified(&keel).await;
                 for _ in 0..3 {
                     let found = rows.get_with(&key, Freshness::Eventual, |key| db.find(*key)).await.unwrap();
                     let number = found.value.map_or(0, |row| row.parse::<u64>().unwrap());

@@ -1,8 +1,8 @@
-//! Who waits for somebody else's load is woken when it lands. Time stands still in these tests: no timer ever fires, so whoever
-//! goes on was told.
+//! A waiter for another reader's load is woken when the value is stored. Time is frozen in these tests: no timer ever fires,
+//! so only a notification can wake a waiter.
 
 use super::super::db::{Db, DbError};
-use super::super::rig::{Rig, Rows, reader, row, some, told};
+use super::super::rig::{Rig, Rows, in_time, reader, row, some};
 use super::stand::Stand;
 use evenkeel::cache::{CacheError, Side, Step, StepGate};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use testkit::CommandTrace;
 use tokio::task::JoinHandle;
 
 on_both! {
-    waiters_elsewhere_wake_when_the_load_lands
-    waiters_wake_when_the_row_turns_out_absent
-    waiters_wake_when_an_invalidation_ends_the_load
-    a_batch_that_waits_wakes
-    what_lands_before_a_waiter_sleeps_is_not_missed
+    waiters_in_other_processes_wake_when_load_is_stored
+    waiters_wake_when_the_row_is_absent
+    waiters_wake_when_invalidation_ends_the_load
+    waiting_batch_wakes_on_notification
+    value_stored_before_waiter_sleeps_is_noticed
 }
 
 const READERS: usize = 32;
 
-async fn waiters_elsewhere_wake_when_the_load_lands(rig: Rig) {
+async fn waiters_in_other_processes_wake_when_load_is_stored(rig: Rig) {
     let (loads, gate) = (rig.rows().await, StepGate::default());
     let waits = rig.rows_with(|builder| builder.gate(&gate)).await;
     let db = Db::with("a");
@@ -37,7 +37,7 @@ async fn waiters_elsewhere_wake_when_the_load_lands(rig: Rig) {
     assert_eq!(db.loads(), 1);
 }
 
-/// A reader that has been told to wait, and has read the entry to be told of its change.
+/// A reader that waits, and has read the entry to be notified of its change.
 async fn falls_asleep(waits: &Rows, gate: &StepGate, db: &Db) -> JoinHandle<Result<Option<Arc<String>>, CacheError>> {
     let mut asks = gate.hold(Step::Lease, Side::BeforeAnswer);
     let reader = reader(waits, db);
@@ -49,7 +49,7 @@ async fn falls_asleep(waits: &Rows, gate: &StepGate, db: &Db) -> JoinHandle<Resu
     reader
 }
 
-async fn waiters_wake_when_the_row_turns_out_absent(rig: Rig) {
+async fn waiters_wake_when_the_row_is_absent(rig: Rig) {
     let (loads, waits) = (rig.rows().await, rig.rows().await);
     let db = Db::new();
     let mut load = db.hold();
@@ -60,8 +60,8 @@ async fn waiters_wake_when_the_row_turns_out_absent(rig: Rig) {
     assert_eq!((row(first).await, row(second).await, db.loads()), (None, None, 1));
 }
 
-/// The load they wait for has lost its right; the first who wakes gets the next one.
-async fn waiters_wake_when_an_invalidation_ends_the_load(rig: Rig) {
+/// The load they wait for has lost its lease; the first to wake gets the next one.
+async fn waiters_wake_when_invalidation_ends_the_load(rig: Rig) {
     let (loads, waits, writes) = (rig.rows().await, rig.rows().await, rig.rows().await);
     let db = Db::with("a");
     let mut load = db.hold();
@@ -75,7 +75,7 @@ async fn waiters_wake_when_an_invalidation_ends_the_load(rig: Rig) {
     row(first).await;
 }
 
-async fn a_batch_that_waits_wakes(rig: Rig) {
+async fn waiting_batch_wakes_on_notification(rig: Rig) {
     let (loads, waits) = (rig.rows().await, rig.rows().await);
     let db = Db::with("a");
     let mut load = db.hold();
@@ -93,8 +93,8 @@ async fn a_batch_that_waits_wakes(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
-/// The load lands after the waiter was told to wait, and before it reads the entry to be told of changes.
-async fn what_lands_before_a_waiter_sleeps_is_not_missed(rig: Rig) {
+/// The value is stored after the waiter was told to wait, and before it reads the entry to be notified of changes.
+async fn value_stored_before_waiter_sleeps_is_noticed(rig: Rig) {
     let (loads, gate) = (rig.rows().await, StepGate::default());
     let waits = rig.rows_with(|builder| builder.gate(&gate)).await;
     let db = Db::with("a");
@@ -112,8 +112,8 @@ async fn what_lands_before_a_waiter_sleeps_is_not_missed(rig: Rig) {
 
 /// Asking again and again would cost a script each time: while it waits, a process sends nothing.
 #[tokio::test]
-async fn a_waiter_asks_twice_however_long_it_waits() {
-    told(async {
+async fn waiter_sends_two_requests_for_any_wait() {
+    in_time(async {
         let stand = Stand::start("").await;
         let (loads, gate) = (stand.elsewhere.clone(), StepGate::default());
         let waits = stand.rows(|builder| builder.gate(&gate));
@@ -133,8 +133,8 @@ async fn a_waiter_asks_twice_however_long_it_waits() {
 
 /// A failed load leaves patience behind, which only time ends: then the waiter loads.
 #[tokio::test]
-async fn after_a_failed_load_the_waiter_goes_on_when_its_patience_is_over() {
-    told(async {
+async fn waiter_continues_after_the_failure_delay() {
+    in_time(async {
         let rig = Rig::memory();
         let (loads, waits) = (rig.rows().await, rig.rows().await);
         let db = Db::with("a");
@@ -152,10 +152,10 @@ async fn after_a_failed_load_the_waiter_goes_on_when_its_patience_is_over() {
     .await;
 }
 
-/// With Redis gone nobody is told anything any more: a waiter does not sleep until its timer.
+/// Without Redis there are no notifications: a waiter does not sleep until its timer.
 #[tokio::test]
-async fn a_waiter_wakes_when_redis_goes() {
-    told(async {
+async fn waiter_wakes_when_redis_goes_away() {
+    in_time(async {
         let stand = Stand::start("heartbeat_ms=50").await;
         let gate = StepGate::default();
         let waits = stand.rows(|builder| builder.gate(&gate));

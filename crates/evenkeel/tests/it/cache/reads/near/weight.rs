@@ -16,7 +16,7 @@ const BOUND: usize = 1 << 20;
 /// Eighty of them are eight times the bound; compressed, they would all fit.
 const VALUE_BYTES: usize = 100_000;
 
-/// Values that are in memory once nobody but the near cache holds them.
+/// Values that only the near cache keeps in memory.
 async fn kept(rig: &Rig, change: impl FnOnce(CacheBuilder<u64, String>) -> CacheBuilder<u64, String>) -> usize {
     let rows = near_with(&rig.process().await, |builder| change(builder.near(10_000).near_bytes(BOUND)));
     let db = Db::new();

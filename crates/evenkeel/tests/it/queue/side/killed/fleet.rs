@@ -3,9 +3,9 @@
 use super::ledger::{Effect, Ledger, Tally};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
-use evenkeel::queue::job::ErrorClass;
-use evenkeel::queue::steps::{Found, QueueSteps};
 use evenkeel::queue::{Delivery, JobId, Queue, QueueError, Retries};
+use evenkeel_protocol::queue::job::ErrorClass;
+use evenkeel_protocol::queue::steps::Found;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use testkit::process::{Station, Worker};
 use testkit::{eventually, eventually_within};
 
 const SHARDS: u8 = 2;
-/// So many jobs are sent in one go.
+/// Jobs sent in one call.
 const BULK: usize = 10_000;
 /// Longer than any run takes.
 const PATIENCE: Duration = Duration::from_secs(1_800);
 
 /// When the next worker is killed.
 pub(super) enum Pace {
-    /// So many times, each after its share of the work: the work's pace differs from machine to machine.
+    /// Kills, each after its share of the jobs: the pace differs from machine to machine.
     Times(usize),
     /// Each time this has passed, until all work is done.
     Every(Duration),
@@ -152,16 +152,16 @@ async fn is_empty(queue: &Queue<u64>) -> Option<()> {
     (left == 0).then_some(())
 }
 
-/// How often the job's record says that its lease has lapsed.
+/// How often the job's record says that its lease has expired.
 async fn lapses(queue: &Queue<u64>, id: &JobId) -> Result<usize, QueueError> {
     // One that has ended was taken from this delivery, and nothing is known of it any more.
     let Some(Found::Live { job, .. }) = queue.find(id).await? else { return Ok(0) };
     Ok(job.error_notes().filter(|note| matches!(note.class, ErrorClass::Crashed | ErrorClass::Lapsed)).count())
 }
 
-/// A process that works until it is told to finish, or killed.
+/// A process that works until it is asked to finish, or killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a worker of `nothing_is_lost_when_consumers_are_killed`"]
+#[ignore = "a worker of `no_job_is_lost_when_consumers_are_killed`"]
 async fn consumer() {
     let Some(mut station) = Station::open().unwrap() else { return };
     let open: Open = station.hear().await.unwrap();

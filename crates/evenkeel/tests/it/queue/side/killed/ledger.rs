@@ -14,15 +14,15 @@ pub(super) struct Tally {
     pub(super) effects: usize,
     /// Jobs without an effect.
     pub(super) lost: usize,
-    /// Effects of jobs that nobody sent.
+    /// Effects of jobs that were never sent.
     pub(super) strange: usize,
     /// Effects after a job's first.
     pub(super) twice: u64,
-    /// Those of them that came without a lapse in the job's record before.
+    /// Those of them without an earlier lease expiry in the job's record.
     pub(super) twice_without_lapse: u64,
-    /// Those that came after a worker that was slow, and was not killed.
+    /// Those that came after a slow worker that was not killed.
     pub(super) twice_after_the_living: u64,
-    /// Leases that lapsed, as the queue counts them.
+    /// Expired leases, as the queue counts them.
     pub(super) lapses: u64,
     pub(super) seconds: f64,
 }
@@ -34,7 +34,7 @@ pub(super) struct Effect {
     pub(super) fence: u64,
     /// The process that did it.
     pub(super) worker: usize,
-    /// Lapses that the job's record told of then.
+    /// Expiries that the job's record contained then.
     pub(super) lapses: usize,
 }
 
@@ -80,7 +80,7 @@ impl Ledger {
                 .await
                 .unwrap();
         let mut tally = Tally { jobs: sent.len(), kills: killed.len(), effects: rows.len(), ..Tally::default() };
-        // Of each job: how many effects there were so far, and who did the last.
+        // Of each job: the number of effects so far, and the process of the last one.
         let mut done: HashMap<JobId, (i64, usize)> = HashMap::new();
         for (job, worker, lapses) in rows {
             let (job, worker) = (job.parse().unwrap(), usize::try_from(worker).unwrap());

@@ -1,5 +1,5 @@
-//! Q1 under SIGKILL: consumers are killed while they work, and a SQL ledger of effects shows that nothing was lost and that
-//! whatever happened twice happened after a lapse that the job's own record tells of.
+//! Q1 under SIGKILL: consumers are killed while they work, and a SQL ledger of effects shows that no job was lost and that
+//! every duplicate effect followed a lease expiry in the job's own record.
 
 mod fleet;
 mod ledger;
@@ -11,9 +11,9 @@ use std::time::Duration;
 /// Says how many jobs the long run takes.
 const JOBS: &str = "EVENKEEL_SIM_JOBS";
 
-/// (asynq, BullMQ) A worker that died took its task along, or its task ran twice and nothing said why.
+/// (asynq, BullMQ) A dead worker lost its task, or the task ran twice without a record of why.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_lost_when_consumers_are_killed() {
+async fn no_job_is_lost_when_consumers_are_killed() {
     let tally = run(2_000, 2, Pace::Times(6)).await;
     assert_eq!((tally.kills, tally.effects >= 2_000), (6, true), "{tally:?}");
 }

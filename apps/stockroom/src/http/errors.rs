@@ -1,0 +1,74 @@
+//! Converts the errors of the service to problems.
+
+use super::kind::{
+    CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, INVALID_INPUT, NAME_TAKEN, UNKNOWN_ORDER, UNKNOWN_PRODUCT,
+};
+use crate::domain::{ChangeRejected, grouped};
+use crate::service::ServiceError;
+use crate::store::StoreError;
+use crate::strategy::ChangeError;
+use evenkeel::lock::LockError;
+use tracing::{error, warn};
+use web::{Kind, Problem};
+
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::Invalid { field, reason } => Problem::of_field(INVALID_INPUT, field, reason),
+            ServiceError::UnknownProduct(name) => {
+                Problem::of_field(UNKNOWN_PRODUCT, "commodityName", format!("No product is named {name:?}."))
+            }
+            ServiceError::UnknownOrder(id) => Problem::new(UNKNOWN_ORDER, format!("No order has the id {id:?}.")),
+            ServiceError::Change(error) => from_change(error),
+            ServiceError::Store(error) => from_store(&error),
+        }
+    }
+}
+
+fn from_change(error: ChangeError) -> Problem {
+    match error {
+        ChangeError::Rejected(ChangeRejected::CapExceeded { quantity, cap }) => {
+            let (quantity, cap) = (grouped(quantity), grouped(cap));
+            let detail = format!("{quantity} in stock; the limit is {cap}. Nothing was changed.");
+            Problem::of_field(CAP_EXCEEDED, "quantity", detail)
+        }
+        ChangeError::Rejected(ChangeRejected::Insufficient { quantity }) => {
+            let detail = format!("Only {} in stock. Nothing was changed.", grouped(quantity));
+            Problem::of_field(INSUFFICIENT_STOCK, "quantity", detail)
+        }
+        ChangeError::NothingToRelease => Problem::plain(UNKNOWN_ORDER),
+        // For the client, a lock that stays busy is the same as a row that keeps changing.
+        ChangeError::Lock(LockError::Busy { .. }) | ChangeError::Conflict { .. } => Problem::plain(CONFLICT),
+        ChangeError::Lock(error) => {
+            error!(%error, "cannot acquire a lock");
+            let detail = "The lock service does not respond. Nothing was changed; try again in a moment.";
+            Problem::new(Kind::UNAVAILABLE, detail)
+        }
+        ChangeError::Store(error) => from_store(&error),
+    }
+}
+
+fn from_store(error: &StoreError) -> Problem {
+    match error {
+        StoreError::NameTaken(name) => {
+            Problem::of_field(NAME_TAKEN, "name", format!("A product named {name:?} already exists."))
+        }
+        error if error.outcome_unknown() => {
+            error!(%error, "the outcome of a request is unknown");
+            Problem::plain(Kind::OUTCOME_UNKNOWN)
+        }
+        error if error.is_pool_timeout() => {
+            warn!("a request was rejected: too many requests wait for a database connection");
+            let detail = "Too many requests are waiting for the database. Nothing was changed; try again.";
+            Problem::new(Kind::UNAVAILABLE, detail)
+        }
+        StoreError::Unavailable(_) | StoreError::Library(_) => {
+            error!(%error, "the database failed");
+            Problem::plain(Kind::UNAVAILABLE)
+        }
+        error => {
+            error!(%error, "a request failed");
+            Problem::plain(Kind::INTERNAL)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The records of a change, written in its transaction: its movements in the ledger, and the arrival or order that caused it.
+
+use crate::domain::{Cause, StockChange};
+use crate::store::database::Dialect;
+
+/// One movement of a slot: 0 is the row in `stocks`, others are segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Movement {
+    pub(crate) slot: i64,
+    /// The slot's version after the movement.
+    pub(crate) version: i64,
+    pub(crate) delta: i64,
+    /// The slot's quantity after the movement.
+    pub(crate) quantity: i64,
+}
+
+/// The reason of a movement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reason<'a> {
+    pub(crate) kind: &'a str,
+    pub(crate) reference: &'a str,
+}
+
+/// Inserts a movement.
+pub(crate) async fn record_movement<DB: Dialect>(
+    connection: &mut DB::Connection,
+    commodity: i64,
+    movement: Movement,
+    reason: Reason<'_>,
+    now_ms: i64,
+) -> Result<(), sqlx::Error> {
+    let sql = "INSERT INTO movements (commodity_id, slot, version, delta, quantity, kind, reference, moved_at) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+    let Movement { slot, version, delta, quantity } = movement;
+    let values = [
+        commodity.into(),
+        slot.into(),
+        version.into(),
+        delta.into(),
+        quantity.into(),
+        reason.kind.into(),
+        reason.reference.into(),
+        now_ms.into(),
+    ];
+    DB::send(connection, sql, &values).await?;
+    Ok(())
+}
+
+/// The recorded cause of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordedCause {
+    /// The arrivals of that day, with this one.
+    Arrival { quantity: i64, deliveries: i64 },
+    /// An order was created or released.
+    Order,
+    /// The order does not exist or is released: the transaction must be rolled back.
+    NothingToRelease,
+}
+
+/// Records the cause of a change. Last in its transaction, because all arrivals of a day lock the same row.
+pub(crate) async fn record_cause<DB: Dialect>(
+    connection: &mut DB::Connection,
+    change: &StockChange,
+    now_ms: i64,
+) -> Result<RecordedCause, sqlx::Error> {
+    match &change.cause {
+        Cause::Arrival(day) => record_arrival::<DB>(connection, change, &day.to_string(), now_ms).await,
+        Cause::Reserve(order) => {
+            let sql = "INSERT INTO orders (id, commodity_id, quantity, state, created_at, updated_at) \
+                 VALUES (?, ?, ?, 'reserved', ?, ?)";
+            let quantity = -change.delta;
+            let values =
+                [order.as_str().into(), change.commodity.into(), quantity.into(), now_ms.into(), now_ms.into()];
+            DB::send(connection, sql, &values).await?;
+            Ok(RecordedCause::Order)
+        }
+        Cause::Release(order) => {
+            let sql = "UPDATE orders SET state = 'released', updated_at = ? WHERE id = ? AND state = 'reserved'";
+            let is_released = DB::send(connection, sql, &[now_ms.into(), order.as_str().into()]).await? == 1;
+            Ok(if is_released { RecordedCause::Order } else { RecordedCause::NothingToRelease })
+        }
+    }
+}
+
+/// The arrivals of a day are one row. If two transactions insert it at the same time, the primary key rejects one, which is retried.
+async fn record_arrival<DB: Dialect>(
+    connection: &mut DB::Connection,
+    change: &StockChange,
+    day: &str,
+    now_ms: i64,
+) -> Result<RecordedCause, sqlx::Error> {
+    let sql = "UPDATE arrivals SET quantity = quantity + ?, deliveries = deliveries + 1, updated_at = ? \
+         WHERE commodity_id = ? AND day = ?";
+    let values = [change.delta.into(), now_ms.into(), change.commodity.into(), day.into()];
+    if DB::send(connection, sql, &values).await? == 0 {
+        let sql = "INSERT INTO arrivals (commodity_id, day, quantity, deliveries, updated_at) VALUES (?, ?, ?, 1, ?)";
+        let values = [change.commodity.into(), day.into(), change.delta.into(), now_ms.into()];
+        DB::send(connection, sql, &values).await?;
+        return Ok(RecordedCause::Arrival { quantity: change.delta, deliveries: 1 });
+    }
+    let sql = "SELECT quantity, deliveries FROM arrivals WHERE commodity_id = ? AND day = ?";
+    let row = DB::fetch_first(connection, sql, &[change.commodity.into(), day.into()]).await?;
+    let row = row.ok_or(sqlx::Error::RowNotFound)?;
+    Ok(RecordedCause::Arrival { quantity: DB::int_at(&row, 0)?, deliveries: DB::int_at(&row, 1)? })
+}

@@ -1,0 +1,5 @@
+//! HTML pages: their layout, the embedded assets, and the API documentation.
+
+pub mod asset;
+mod docs;
+pub mod site;

@@ -1,0 +1,149 @@
+//! [`Kind`]: the problem types of RFC 9457. The documentation page is rendered from the same table, so every type is documented.
+
+use axum::http::StatusCode;
+
+/// A problem type. An application adds its own to the common ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    status: StatusCode,
+    slug: &'static str,
+    title: &'static str,
+    advice: &'static str,
+}
+
+impl Kind {
+    /// The request is not valid HTTP or JSON.
+    pub const BAD_REQUEST: Self = Self::new(
+        StatusCode::BAD_REQUEST,
+        "bad-request",
+        "Bad request",
+        "The request cannot be parsed. `detail` says where.",
+    );
+    /// A form was submitted by a page of another origin.
+    pub const CROSS_ORIGIN: Self = Self::new(
+        StatusCode::FORBIDDEN,
+        "cross-origin",
+        "Cross-origin request",
+        "A page of another site submitted this form. Open the page of this service and submit it there.",
+    );
+    /// No route matches the path.
+    pub const NOT_FOUND: Self =
+        Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", "This address does not exist. Check its spelling.");
+    /// The path exists, but not with this method.
+    pub const METHOD_NOT_ALLOWED: Self = Self::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method-not-allowed",
+        "Method not allowed",
+        "This address does not support the method. The header `Allow` lists the allowed methods.",
+    );
+    /// The request took longer than the service waits.
+    pub const REQUEST_TIMEOUT: Self = Self::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "request-timeout",
+        "Request timeout",
+        "The request took longer than 30 seconds. Send it again.",
+    );
+    /// The body is larger than the limit.
+    pub const BODY_TOO_LARGE: Self = Self::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "body-too-large",
+        "Body too large",
+        "The body is larger than 64 KiB, the limit for every request.",
+    );
+    /// No handler of the path accepts the body's content type.
+    pub const UNSUPPORTED_MEDIA_TYPE: Self = Self::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "unsupported-media-type",
+        "Unsupported media type",
+        "This address does not accept the body's `Content-Type`. `detail` names the accepted one.",
+    );
+    /// The request's `Host` is not a host of this service.
+    pub const FOREIGN_HOST: Self = Self::new(
+        StatusCode::MISDIRECTED_REQUEST,
+        "foreign-host",
+        "Unknown host",
+        "The service listens on a loopback address, and the request's `Host` is neither local nor the host of `--public-url`. Behind a proxy, start the service with `--public-url`.",
+    );
+    /// The request is well-formed, and one of its fields is invalid.
+    pub const INVALID_INPUT: Self = Self::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "invalid-input",
+        "Invalid input",
+        "A field or parameter is unknown, missing or invalid. `errors` lists each with the reason.",
+    );
+    /// A bug of the service.
+    pub const INTERNAL: Self = Self::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal",
+        "Internal error",
+        "The service has a bug or its data is damaged. The log has the cause, under the request's `X-Short-ID`.",
+    );
+    /// The database is unreachable or overloaded; nothing was changed.
+    pub const UNAVAILABLE: Self = Self::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "unavailable",
+        "Unavailable",
+        "The database is unreachable, or too many requests are waiting for it. Nothing was changed; try again.",
+    );
+    /// The commit was sent, and the database did not confirm it.
+    pub const OUTCOME_UNKNOWN: Self = Self::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "outcome-unknown",
+        "Outcome unknown",
+        "The database did not confirm the change, which may or may not have been committed. Read the current state before you repeat the request.",
+    );
+
+    /// The problem types of every service. Each service chooses its own type for invalid input ([`InvalidInput`](crate::InvalidInput)).
+    pub const COMMON: &[Kind] = &[
+        Self::BAD_REQUEST,
+        Self::CROSS_ORIGIN,
+        Self::NOT_FOUND,
+        Self::METHOD_NOT_ALLOWED,
+        Self::REQUEST_TIMEOUT,
+        Self::BODY_TOO_LARGE,
+        Self::UNSUPPORTED_MEDIA_TYPE,
+        Self::FOREIGN_HOST,
+        Self::INTERNAL,
+        Self::UNAVAILABLE,
+        Self::OUTCOME_UNKNOWN,
+    ];
+
+    /// A problem type with this HTTP `status`. `slug` is the last part of its `type` and stable, so that programs may compare it;
+    /// `title` is its summary, `advice` says what it means and what to do.
+    #[must_use]
+    pub const fn new(status: StatusCode, slug: &'static str, title: &'static str, advice: &'static str) -> Self {
+        Self { status, slug, title, advice }
+    }
+
+    /// The last part of the problem's `type`.
+    #[must_use]
+    pub const fn slug(self) -> &'static str {
+        self.slug
+    }
+
+    /// The summary.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.title
+    }
+
+    /// The HTTP status.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        self.status
+    }
+
+    /// The meaning and the remedy.
+    #[must_use]
+    pub const fn advice(self) -> &'static str {
+        self.advice
+    }
+
+    /// The common problem type for a bare status.
+    #[must_use]
+    pub fn of_status(status: StatusCode) -> Kind {
+        let fits = |kind: &&Kind| kind.status == status;
+        let fallback = if status.is_client_error() { Self::BAD_REQUEST } else { Self::INTERNAL };
+        Self::COMMON.iter().find(fits).copied().unwrap_or(fallback)
+    }
+}

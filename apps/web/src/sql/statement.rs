@@ -1,0 +1,109 @@
+//! [`Statement`]: the text and the parameters of a statement, independent of the database's placeholder syntax.
+
+use std::borrow::Cow;
+
+/// A statement for any of the databases.
+#[derive(Debug)]
+pub struct Statement(Vec<Part>);
+
+#[derive(Debug)]
+pub(super) enum Part {
+    Text(Cow<'static, str>),
+    Value(Value),
+}
+
+/// A parameter of a statement.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// An integer.
+    Int(i64),
+    /// An integer or NULL.
+    OptionalInt(Option<i64>),
+    /// A boolean.
+    Bool(bool),
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+impl Statement {
+    /// A statement that begins with `text`.
+    pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
+        Self(vec![Part::Text(text.into())])
+    }
+
+    /// A statement with `values` for the placeholders `?` of `text`, in order. The text must not contain `?` in a literal.
+    #[must_use]
+    pub fn with_values(text: &str, values: impl IntoIterator<Item = Value>) -> Self {
+        let mut pieces = text.split('?');
+        let first = pieces.next().unwrap_or_default().to_owned();
+        let parameters = values.into_iter().zip(pieces);
+        parameters.fold(Self::new(first), |statement, (value, text)| statement.bind(value).text(text.to_owned()))
+    }
+
+    /// Appends text.
+    #[must_use]
+    pub fn text(mut self, text: impl Into<Cow<'static, str>>) -> Self {
+        self.0.push(Part::Text(text.into()));
+        self
+    }
+
+    /// Appends a parameter.
+    #[must_use]
+    pub fn bind(mut self, value: impl Into<Value>) -> Self {
+        self.0.push(Part::Value(value.into()));
+        self
+    }
+
+    /// Appends a list of parameters in parentheses.
+    #[must_use]
+    pub fn list<V: Into<Value>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
+        let mut separator = "(";
+        for value in values {
+            self = self.text(separator).bind(value);
+            separator = ", ";
+        }
+        self.text(")")
+    }
+
+    pub(super) fn into_parts(self) -> Vec<Part> {
+        self.0
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<Option<i64>> for Value {
+    fn from(number: Option<i64>) -> Self {
+        Self::OptionalInt(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Bool(flag)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes)
+    }
+}

@@ -1,0 +1,73 @@
+//! [`FileLock`]: one process at a time uses a SQLite file.
+
+use crate::DatabaseUrl;
+use anyhow::{Context, Result, bail};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// An exclusive lock on a SQLite file, released on drop or when the process ends.
+///
+/// The embedded cache receives no invalidations from other processes, so only one process may write.
+pub struct FileLock(File);
+
+impl FileLock {
+    /// Locks the database if it is a file; `None` if it is a server. `program` and `action` appear in the error message, and
+    /// `advice` turns the address of the service that holds the lock into a hint. The folder `data` is created; any other folder must
+    /// exist, since a missing one usually means a typing error in the URL.
+    ///
+    /// # Errors
+    /// The folder does not exist or is not writable, or another process holds the lock.
+    pub fn acquire(
+        database: &DatabaseUrl,
+        data: &Path,
+        program: &str,
+        action: &str,
+        advice: impl Fn(&str) -> String,
+    ) -> Result<Option<Self>> {
+        let DatabaseUrl::Sqlite(file) = database else { return Ok(None) };
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let shown = folder.display();
+        if folder == data {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot create the data folder {shown}"))?;
+        } else if !folder.is_dir() {
+            bail!("the folder {shown} of the database {database} does not exist: create it, or correct the URL");
+        }
+        let path = lock_path(file);
+        let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut lock = lock.with_context(|| format!("cannot write to the folder {shown}"))?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                lock.set_len(0)?;
+                Ok(Some(FileLock(lock)))
+            }
+            Err(Errno::WOULDBLOCK) => {
+                let mut address = String::new();
+                // Without an address, the hint is a general one.
+                let _ = lock.read_to_string(&mut address);
+                let advice = if address.is_empty() { "wait until it has ended".to_owned() } else { advice(&address) };
+                bail!("{database} is in use by another {program}, so this one cannot {action}: {advice}")
+            }
+            Err(error) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
+        }
+    }
+
+    /// Writes the service's address into the lock file, for the error message of other processes.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn announce(&mut self, address: &str) -> Result<()> {
+        self.0.set_len(0)?;
+        self.0.rewind()?;
+        self.0.write_all(address.as_bytes())?;
+        Ok(())
+    }
+}
+
+fn lock_path(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}

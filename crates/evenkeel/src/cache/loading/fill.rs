@@ -1,0 +1,103 @@
+//! Storing what was loaded. A fill is an optimisation: whenever it might be wrong it is dropped, and a metric says why.
+
+use super::flight::Landing;
+use super::load::Leasehold;
+use super::payload::Packed;
+use crate::cache::core::Core;
+use crate::cache::reading::found::Found;
+use crate::cache::settings::freshness::Source;
+use crate::cache::settings::span_ms;
+use bytes::Bytes;
+use evenkeel_link::LinkError;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::steps::{Fill, Filled};
+
+/// What became of a loaded value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Stored,
+    /// An invalidation is known to have come during the load.
+    Overtaken,
+    /// The database has a newer version than the one that was read. Its lease may still be there.
+    Outdated,
+    /// It was not stored, and its lease may still be there.
+    Dropped,
+    /// Nobody knows; the store does not answer, so its lease is left to lapse.
+    Unanswered,
+}
+
+impl<V: 'static> Core<V> {
+    /// Stores a value, or says why not.
+    pub(crate) async fn fill(&self, lease: &Leasehold, landing: &Landing<V>, found: &Found<V>) -> Fate {
+        // Also if an invalidation of this process has cut the flight: whether it came before the lease or after is for the store
+        // to judge. A load that began between an invalidation and its answer is a good one, and everybody waits for it.
+        let took = self.clock.now().since(lease.sent);
+        if guard("load_budget") && took > self.settings.load_budget {
+            if self.metrics.is_first_over_budget() {
+                let budget = self.settings.load_budget;
+                tracing::warn!(
+                    cache = %self.name, ?took, ?budget,
+                    "a load took longer than the load budget, so its value is not cached; if it often does, raise \
+                     CacheBuilder::load_budget (told once)"
+                );
+            }
+            return self.refused("over_budget", Fate::Dropped);
+        }
+        if self.switches.bypass_fills() && guard("bypassed_fill") {
+            return self.refused("bypassed", Fate::Dropped);
+        }
+        let packed = match found.value.as_deref().map(|value| self.payloads.pack(value)).transpose() {
+            Ok(packed) => packed,
+            Err(error) => {
+                self.tell_unstorable(landing.key(), &error);
+                return self.refused("codec", Fate::Dropped);
+            }
+        };
+        // A failover may have lost the invalidation that beats this fill, and kept the lease.
+        let epoch = lease.epoch.as_ref().filter(|_| guard("fill_epoch"));
+        if guard("fill_epoch") && !epoch.is_some_and(|epoch| epoch.is_current(&self.store)) {
+            return self.refused("epoch", Fate::Dropped);
+        }
+        match self.store.fill(epoch, landing.key(), &self.filling(lease, found.version, packed)).await {
+            Ok(Filled::Stored) => {
+                self.metrics.fills.increment(1);
+                Fate::Stored
+            }
+            Ok(Filled::Superseded) => self.refused("superseded", Fate::Overtaken),
+            Ok(Filled::BelowFloor) => self.refused("below_floor", Fate::Outdated),
+            Ok(Filled::Gone) => self.refused("gone", Fate::Dropped),
+            Err(CacheError::Link(LinkError::EpochOver)) => self.refused("epoch", Fate::Dropped),
+            Err(CacheError::Link(LinkError::Down { .. } | LinkError::RuntimeEnded | LinkError::NoAnswer { .. })) => {
+                self.refused("store_away", Fate::Unanswered)
+            }
+            Err(_) => self.refused("store_away", Fate::Dropped),
+        }
+    }
+
+    fn filling(&self, lease: &Leasehold, version: Option<u64>, packed: Option<Packed>) -> Fill {
+        let absent = packed.is_none();
+        let Packed { codec, compression, payload } =
+            packed.unwrap_or(Packed { codec: 0, compression: 0, payload: Bytes::new() });
+        let life = self.settings.life(absent, rand::random());
+        let from_replica = lease.source == Source::Replica;
+        Fill {
+            grant: lease.grant,
+            version,
+            absent,
+            codec,
+            compression,
+            payload,
+            soft_ms: life.soft_ms,
+            hard_ms: life.hard_ms,
+            spare_ms: self.settings.spare_ms(),
+            suspect_ms: span_ms(self.settings.suspect_ttl),
+            from_replica,
+        }
+    }
+
+    fn refused(&self, reason: &'static str, fate: Fate) -> Fate {
+        self.metrics.fill_refused(reason);
+        fate
+    }
+}

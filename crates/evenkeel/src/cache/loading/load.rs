@@ -1,0 +1,492 @@
+//! A load from its lease to its landing.
+//!
+//! The load runs in a task of its own: a caller that goes away does not take it along from those who wait for it. Whatever
+//! happens, its flight lands, and a lease that brought nothing is given back.
+
+use super::fill::Fate;
+use super::flight::{Boarding, Known, Landing, Outcome, Tick, Ticket};
+use super::loader::{self, Loader};
+use super::user_code::caught;
+use crate::cache::core::Core;
+use crate::cache::metrics::Shed;
+use crate::cache::reading::demand::Want;
+use crate::cache::reading::found::{Found, Stale, Tier};
+use crate::cache::reading::wake_up::Wait;
+use crate::cache::settings::freshness::{Source, WhileWriting};
+use crate::cache::settings::{AfterWait, span_ms};
+use crate::cache::store::StoreEpoch;
+use evenkeel_link::Token;
+use evenkeel_link::clock::Moment;
+use evenkeel_link::support::{Backoff, guard};
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::steps::{Generation, Grant, Lease, Leased, Why};
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::Instrument;
+
+/// How often somebody else's load is asked after. The end of its lease is the latest time; a load usually ends long before.
+pub(crate) const ASK_AGAIN: Backoff =
+    Backoff { delay_min: Duration::from_millis(4), delay_max: Duration::from_millis(64) };
+
+/// How a load is to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// With a lease, waiting for whoever has it; what it brings is stored.
+    Fill(Why),
+    /// The same, but a load that has just failed is not waited for: there is something older to serve.
+    FillOrServe(Why),
+    /// With a lease or not at all: nobody waits for it.
+    Ahead(Why),
+    /// Without asking the store, and without storing.
+    Alone(Alone),
+}
+
+impl Plan {
+    /// The reason that a lease is asked with.
+    pub(crate) fn why(self) -> Why {
+        match self {
+            Self::Fill(why) | Self::FillOrServe(why) | Self::Ahead(why) => why,
+            Self::Alone(_) => Why::Miss,
+        }
+    }
+}
+
+/// Why a load goes past the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alone {
+    StoreAway,
+    InvalidationOwed,
+    OtherSchema,
+    Undecodable,
+    WaitedTooLong,
+    ReadsBypassed,
+    FillsBypassed,
+    Writing,
+}
+
+/// How often a reader joins the load of another before it insists on its own.
+pub(crate) const JOINS_MAX: u32 = 2;
+
+/// The read that a load is run for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct For {
+    pub(crate) want: Want,
+    /// When it began to wait: what it waits for others is counted from there.
+    pub(crate) began: Moment,
+    /// Loads of others that it was refused.
+    pub(crate) refused: u32,
+}
+
+impl For {
+    /// A reader that has just begun.
+    pub(crate) fn new(want: Want, began: Moment) -> Self {
+        Self { want, began, refused: 0 }
+    }
+
+    /// Where its load may read. A replica's value that is not stored proves nothing to those who wait for it; once that has
+    /// cost a reader a round, the next load is one that does.
+    pub(crate) fn source(self) -> Source {
+        if self.refused > 0 && guard("refused_reader_reads_primary") { Source::Primary } else { self.want.source() }
+    }
+}
+
+/// A lease that was granted, and what its load must be measured by.
+pub(crate) struct Leasehold {
+    pub(crate) grant: Grant,
+    /// Where its load may read.
+    pub(crate) source: Source,
+    pub(crate) token: Token,
+    /// The life of the store in which it was asked for; `None` if that was not known.
+    pub(crate) epoch: Option<StoreEpoch>,
+    /// When it was asked for: a deadline counts from the sending, not from the answer.
+    pub(crate) sent: Moment,
+}
+
+/// What came of asking for a lease.
+pub(crate) enum Asked<V> {
+    Granted(Leasehold),
+    Landed(Found<V>),
+    /// Ask again, at the latest after this.
+    Later {
+        retry_after: Duration,
+        is_failing: bool,
+    },
+    /// Load without one.
+    Alone(Alone),
+    /// Do not load.
+    Failed(CacheError),
+}
+
+/// What a load brought, and what is known about it before the store has judged it.
+pub(crate) struct Loaded<V> {
+    pub(crate) found: Found<V>,
+    pub(crate) known: Known,
+}
+
+impl<V: Send + Sync + 'static> Core<V> {
+    /// Loads for a reader that has nothing to serve: alone, or with all others who want this key now.
+    pub(crate) async fn load(
+        self: &Arc<Self>,
+        key: &[u8],
+        plan: Plan,
+        want: Want,
+        loader: impl FnOnce() -> Loader<V>,
+    ) -> Result<Found<V>, CacheError> {
+        let (began, began_at) = (self.clock.now(), self.flights.tick());
+        let mut reader = For::new(want, began);
+        loop {
+            // Twice another reader's load was refused. Its own load will do, for all who come later, too.
+            let ticket = match self.flights.board(key, reader.refused >= JOINS_MAX) {
+                Boarding::Join(ticket) => ticket,
+                Boarding::Lead(landing, ticket) => {
+                    self.take_off(landing, plan, reader, loader());
+                    // What a reader's own load brings was read after the reader began: good enough for it in any case.
+                    return match ticket.outcome().await {
+                        Outcome::Found { found, .. } => Ok(found),
+                        Outcome::Failed(error) => Err(error),
+                        Outcome::Nothing if matches!(plan, Plan::FillOrServe(_)) => {
+                            Err(CacheError::Failing { waited: self.clock.now().since(began) })
+                        }
+                        Outcome::Nothing => Err(CacheError::LoaderDropped),
+                    };
+                }
+            };
+            self.metrics.joined.increment(1);
+            let Some(outcome) = self.wait_for(ticket, began).await? else {
+                return self.after_waiting(reader, loader()).await;
+            };
+            match outcome {
+                Outcome::Found { found, known } if want.joins(&found, known, began_at) => return Ok(found),
+                // An invalidation that was acknowledged before this reader began may be missing in it. Once more, with all
+                // others who were refused: that load begins after them.
+                Outcome::Found { .. } => reader.refused += 1,
+                Outcome::Failed(error) => return Err(error),
+                Outcome::Nothing => {}
+            }
+        }
+    }
+
+    /// Waits for somebody else's load of this process; `None` if a reader that began then has waited long enough.
+    pub(crate) async fn wait_for(&self, ticket: Ticket<V>, began: Moment) -> Result<Option<Outcome<V>>, CacheError> {
+        let _place = self.waiters.enter()?;
+        if !guard("wait_max_for_flights") {
+            return Ok(Some(ticket.outcome().await));
+        }
+        let left = self.settings.wait_max.saturating_sub(self.clock.now().since(began));
+        Ok(self.clock.timeout(left, ticket.outcome()).await.ok())
+    }
+
+    /// Loads for one reader that has waited long enough, or turns it away. In a task of its own, so that its turn ends with
+    /// its load and not with its caller.
+    async fn after_waiting(self: &Arc<Self>, reader: For, loader: Loader<V>) -> Result<Found<V>, CacheError> {
+        self.may_load_after_waiting(reader.began)?;
+        let core = Arc::clone(self);
+        let alone = async move { core.fly_alone(Alone::WaitedTooLong, reader, loader).await };
+        match tokio::spawn(alone.in_current_span()).await {
+            Ok(Outcome::Found { found, .. }) => Ok(found),
+            Ok(Outcome::Failed(error)) => Err(error),
+            Ok(Outcome::Nothing) | Err(_) => Err(CacheError::LoaderDropped),
+        }
+    }
+
+    /// What the cache was told to do with a reader that has waited for `wait_max`.
+    pub(crate) fn may_load_after_waiting(&self, began: Moment) -> Result<(), CacheError> {
+        match self.settings.after_wait {
+            AfterWait::Load => Ok(()),
+            AfterWait::Fail => {
+                self.metrics.shed(Shed::WaitMax);
+                Err(CacheError::WaitedTooLong { waited: self.clock.now().since(began) })
+            }
+        }
+    }
+
+    /// The answer of a load, or in place of its error a value that the reader would rather have.
+    pub(crate) fn rescued(
+        &self,
+        answer: Result<Found<V>, CacheError>,
+        want: Want,
+        rescue: Option<Found<V>>,
+        seen: Moment,
+    ) -> Result<Found<V>, CacheError> {
+        answer.or_else(|error| {
+            let rescued = rescue.and_then(|found| self.rescue(found, want, seen, Stale::LoaderFailed)).ok_or(error)?;
+            self.metrics.rescued_failed.increment(1);
+            Ok(rescued)
+        })
+    }
+
+    /// A value that was seen then and did not do, if it does now, in place of a better one.
+    pub(crate) fn rescue(&self, found: Found<V>, want: Want, seen: Moment, why: Stale) -> Option<Found<V>> {
+        // It has aged since.
+        let aged = Found { age: found.age + self.clock.now().since(seen), ..found };
+        let rescued = want.rescue(aged, self.settings.fail_safe, why)?;
+        self.metrics.served_stale(rescued.age);
+        Some(rescued)
+    }
+
+    /// Loads for a reader that may fall back on `rescue`: if the load fails, or (it goes on then) takes too long.
+    pub(crate) async fn load_or_rescue(
+        self: &Arc<Self>,
+        key: &[u8],
+        plan: Plan,
+        want: Want,
+        rescue: Option<Found<V>>,
+        loader: impl FnOnce() -> Loader<V>,
+    ) -> Result<Found<V>, CacheError> {
+        let seen = self.clock.now();
+        let mut load = std::pin::pin!(self.load(key, plan, want, loader));
+        if let (Some(soft), Some(found)) = (self.settings.load_soft_timeout, &rescue) {
+            match self.clock.timeout(soft, &mut load).await {
+                Ok(answer) => return self.rescued(answer, want, rescue, seen),
+                Err(_) => {
+                    if let Some(served) = self.rescue(found.clone(), want, seen, Stale::LoaderSlow) {
+                        self.metrics.rescued_slow.increment(1);
+                        return Ok(served);
+                    }
+                }
+            }
+        }
+        let answer = load.await;
+        self.rescued(answer, want, rescue, seen)
+    }
+
+    /// Starts a load that nobody waits for, unless one of this key is under way.
+    pub(crate) fn load_ahead(self: &Arc<Self>, key: &[u8], why: Why, want: Want, loader: impl FnOnce() -> Loader<V>) {
+        if let Some(landing) = self.flights.lead(key) {
+            self.take_off(landing, Plan::Ahead(why), For::new(want, self.clock.now()), loader());
+        }
+    }
+
+    fn take_off(self: &Arc<Self>, landing: Landing<V>, plan: Plan, reader: For, loader: Loader<V>) {
+        let core = Arc::clone(self);
+        let flight = async move {
+            let outcome = match plan {
+                Plan::Fill(why) => core.fly(&landing, why, true, reader, loader).await,
+                Plan::FillOrServe(why) => core.fly(&landing, why, false, reader, loader).await,
+                Plan::Ahead(why) => core.fly_ahead(&landing, why, reader, loader).await,
+                Plan::Alone(reason) => core.fly_alone(reason, reader, loader).await,
+            };
+            landing.land(outcome);
+        };
+        tokio::spawn(flight.in_current_span());
+    }
+
+    /// `is_patient` says whether to wait for the end of somebody's patience after a failure. If not, others who are shall load.
+    async fn fly(
+        &self,
+        landing: &Landing<V>,
+        why: Why,
+        is_patient: bool,
+        reader: For,
+        loader: Loader<V>,
+    ) -> Outcome<V> {
+        let began = reader.began;
+        let mut attempt = 0;
+        loop {
+            // The turn comes first, so that no lease runs while its holder waits for one.
+            let turn = match self.admission.enter(began).await {
+                Ok(turn) => turn,
+                Err(error) => return Outcome::Failed(error),
+            };
+            let asked_at = self.flights.tick();
+            let (retry_after, is_failing) = match self.ask(landing.key(), why, reader).await {
+                Asked::Granted(lease) => return self.load_under(&lease, landing, loader).await,
+                Asked::Landed(found) => return Outcome::landed(found, asked_at),
+                Asked::Alone(reason) => return self.load_alone(reason, reader, loader).await,
+                Asked::Failed(error) => return Outcome::Failed(error),
+                Asked::Later { is_failing: true, .. } if !is_patient && guard("rescued_do_not_wait") => {
+                    return Outcome::Nothing;
+                }
+                Asked::Later { retry_after, is_failing } => (retry_after, is_failing),
+            };
+            let waited = self.clock.now().since(began);
+            let left = self.settings.wait_max.saturating_sub(waited);
+            if left.is_zero() {
+                if is_failing {
+                    return Outcome::Failed(CacheError::Failing { waited });
+                }
+                return match self.may_load_after_waiting(began) {
+                    Ok(()) => self.load_alone(Alone::WaitedTooLong, reader, loader).await,
+                    Err(error) => Outcome::Failed(error),
+                };
+            }
+            drop(turn);
+            let _place = match self.waiters.enter() {
+                Ok(place) => place,
+                Err(error) => return Outcome::Failed(error),
+            };
+            self.wait_for_news(&[(landing.key(), why)], Wait { retry_after, is_failing, attempt, left }).await;
+            attempt += 1;
+        }
+    }
+
+    async fn fly_ahead(&self, landing: &Landing<V>, why: Why, reader: For, loader: Loader<V>) -> Outcome<V> {
+        // A database that is busy with readers who wait is not asked for those who do not.
+        let Some(_turn) = self.admission.try_enter() else { return Outcome::Nothing };
+        let asked_at = self.flights.tick();
+        match self.ask(landing.key(), why, reader).await {
+            Asked::Granted(lease) => {
+                self.metrics.refreshes.increment(1);
+                self.load_under(&lease, landing, loader).await
+            }
+            Asked::Landed(found) => Outcome::landed(found, asked_at),
+            Asked::Later { .. } | Asked::Alone(_) | Asked::Failed(_) => Outcome::Nothing,
+        }
+    }
+
+    async fn fly_alone(&self, reason: Alone, reader: For, loader: Loader<V>) -> Outcome<V> {
+        match self.admission.enter(reader.began).await {
+            Ok(_turn) => self.load_alone(reason, reader, loader).await,
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    pub(crate) async fn ask(&self, key: &[u8], why: Why, reader: For) -> Asked<V> {
+        if self.switches.bypass_fills() {
+            return Asked::Alone(Alone::FillsBypassed); // who may not store needs no lease
+        }
+        let token = Token::random();
+        let lease = Lease {
+            token,
+            generation: Generation::random(),
+            lease_ms: span_ms(self.settings.lease),
+            life_ms: self.settings.life_ms(),
+            why,
+            schema: self.schema,
+            lag_ms_max: self.settings.lag_ms(),
+        };
+        let (epoch, sent) = (self.store.epoch(), self.clock.now());
+        let later = |ms, is_failing| Asked::Later { retry_after: Duration::from_millis(ms), is_failing };
+        match self.store.lease(key, &lease).await {
+            Ok(Leased::Granted(grant)) => {
+                let source = self.settings.source(reader.source(), grant.primary_required);
+                Asked::Granted(Leasehold { grant, source, token, epoch, sent })
+            }
+            Ok(Leased::Landed(bytes)) => {
+                self.landed(key, bytes).map_or(Asked::Alone(Alone::Undecodable), Asked::Landed)
+            }
+            Ok(Leased::Wait { retry_after_ms }) => later(retry_after_ms, false),
+            Ok(Leased::Writing { retry_after_ms }) => match self.settings.while_writing {
+                WhileWriting::Wait => later(retry_after_ms, false),
+                WhileWriting::Load => Asked::Alone(Alone::Writing),
+                WhileWriting::Fail => {
+                    Asked::Failed(CacheError::Writing { retry_after: Duration::from_millis(retry_after_ms) })
+                }
+            },
+            Ok(Leased::Failing { retry_after_ms }) => later(retry_after_ms, true),
+            Ok(Leased::OtherSchema) => {
+                self.tell_other_schema(key);
+                Asked::Alone(Alone::OtherSchema)
+            }
+            Err(_) => Asked::Alone(Alone::StoreAway),
+        }
+    }
+
+    async fn load_under(&self, lease: &Leasehold, landing: &Landing<V>, loader: Loader<V>) -> Outcome<V> {
+        let loaded = self.run(loader, lease.source).await;
+        self.settle(lease, landing, loaded).await
+    }
+
+    /// Stores what a lease brought, or gives the lease back.
+    pub(crate) async fn settle(
+        &self,
+        lease: &Leasehold,
+        landing: &Landing<V>,
+        loaded: Result<Loaded<V>, CacheError>,
+    ) -> Outcome<V> {
+        match loaded {
+            Ok(Loaded { found, known }) => {
+                let mut sent_at = self.flights.tick();
+                let fate = self.fill(lease, landing, &found).await;
+                if !guard("confirmed_since_the_read_began") {
+                    sent_at = self.flights.tick();
+                }
+                if matches!(fate, Fate::Dropped | Fate::Outdated) && guard("dropped_fill_gives_lease_back") {
+                    // Nobody needs to wait for what will not come.
+                    self.give_back(lease, landing, Duration::ZERO).await;
+                }
+                // The store takes nothing that an invalidation has overtaken: none came before this was sent.
+                let at = if fate == Fate::Stored { sent_at } else { known.at };
+                Outcome::Found { found, known: Known { at, ..known } }
+            }
+            Err(error) => {
+                let patience =
+                    if guard("failed_load_asks_for_patience") { self.settings.retry_after } else { Duration::ZERO };
+                self.give_back(lease, landing, patience).await;
+                Outcome::Failed(error)
+            }
+        }
+    }
+
+    /// Best effort: a lease that is not given back lapses.
+    async fn give_back(&self, lease: &Leasehold, landing: &Landing<V>, retry_after: Duration) {
+        let given_back = self.store.abandon(landing.key(), lease.token, span_ms(retry_after)).await;
+        if let Err(error) = given_back {
+            tracing::debug!(cache = %self.name, %error, "a lease was not given back; it lapses");
+        }
+    }
+
+    async fn load_alone(&self, reason: Alone, reader: For, loader: Loader<V>) -> Outcome<V> {
+        self.metrics.bypassed(reason.as_str());
+        // Past the store nobody knows what a replica would have to have.
+        let needs_primary = reason != Alone::StoreAway;
+        match self.run(loader, self.settings.source(reader.source(), needs_primary)).await {
+            Ok(Loaded { found, known }) => Outcome::Found { found, known },
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    async fn run(&self, loader: Loader<V>, source: Source) -> Result<Loaded<V>, CacheError> {
+        let (began, began_at) = (self.clock.now(), self.flights.tick());
+        let loaded = self.timed(loader::run(loader(source), &self.clock, self.settings.load_timeout)).await?;
+        let counter = if loaded.is_some() { &self.metrics.loaded } else { &self.metrics.loaded_absent };
+        counter.increment(1);
+        self.loaded(loaded, began, began_at, source)
+    }
+
+    /// What this process has just read from the database. A panic of the function that finds its version is one of the load.
+    pub(crate) fn loaded(
+        &self,
+        row: Option<V>,
+        began: Moment,
+        began_at: Tick,
+        source: Source,
+    ) -> Result<Loaded<V>, CacheError> {
+        let version = row.as_ref().zip(self.version.as_ref());
+        let version = version.map(|(row, version)| caught(guard("cache_version_caught"), || version(row))).transpose();
+        let version = version.map_err(|words| CacheError::LoaderPanicked(words.into()))?;
+        let age = self.clock.now().since(began);
+        let found = Found { value: row.map(Arc::new), tier: Tier::Loader, age, version, stale: None };
+        let at = if source == Source::Primary { began_at } else { Tick::NEVER };
+        Ok(Loaded { found, known: Known { at, read_at: at, source } })
+    }
+
+    /// Measures a run of the loader, and counts it if it failed.
+    pub(crate) async fn timed<T>(&self, run: impl Future<Output = Result<T, CacheError>>) -> Result<T, CacheError> {
+        let began = self.clock.now();
+        let ended = run.await;
+        self.metrics.load_seconds.record(self.clock.now().since(began).as_secs_f64());
+        match &ended {
+            Ok(_) => {}
+            Err(CacheError::LoaderPanicked(_)) => self.metrics.load_failed("panic"),
+            Err(CacheError::LoaderTimedOut { .. }) => self.metrics.load_failed("timeout"),
+            Err(_) => self.metrics.load_failed("error"),
+        }
+        ended
+    }
+}
+
+impl Alone {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::StoreAway => "store_away",
+            Self::InvalidationOwed => "invalidation_owed",
+            Self::OtherSchema => "other_schema",
+            Self::Undecodable => "undecodable",
+            Self::WaitedTooLong => "waited_too_long",
+            Self::ReadsBypassed => "reads_bypassed",
+            Self::FillsBypassed => "fills_bypassed",
+            Self::Writing => "writing",
+        }
+    }
+}

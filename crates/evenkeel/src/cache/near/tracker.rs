@@ -1,0 +1,112 @@
+//! What the store tells about the entries of one cache, handed to the near cache and to those who wait.
+//!
+//! Redis tells by push messages, in the task that reads the socket; the embedded store tells in the step itself, before it
+//! answers. Either way nothing is queued in between.
+
+use super::{Flush, Near};
+use crate::cache::store::hub::ChangeListener;
+use crate::cache::store::interests::Interests;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::cache::keys::CacheKeys;
+
+/// Hears what changes in one cache. The cache holds it; the store only knows it.
+pub(crate) struct Tracker<V> {
+    keys: CacheKeys,
+    pub(crate) near: Option<Near<V>>,
+    pub(crate) interests: Interests,
+}
+
+/// What a step of this process does to the near cache.
+pub(crate) trait OwnSteps: Send + Sync {
+    /// A step is about to change the entry of `key`, or has.
+    fn changed_here(&self, key: &[u8]);
+}
+
+/// Drops the near entry of a key when a step begins and when it ends, however it ends: by its answer, an error, or because its
+/// caller went away. Redis tells the writer's own connection only after the answer (redis#9422), and the other ones when it
+/// pleases.
+pub(crate) struct OwnStep<'a> {
+    steps: Option<&'a dyn OwnSteps>,
+    key: &'a [u8],
+}
+
+impl<V> Tracker<V> {
+    pub(crate) fn new(keys: CacheKeys, near: Option<Near<V>>) -> Self {
+        Self { keys, near, interests: Interests::default() }
+    }
+
+    /// What the keys of its entries begin with.
+    pub(crate) fn front(&self) -> &[u8] {
+        self.keys.front()
+    }
+
+    fn changed(&self, full_key: &[u8]) {
+        let Some(key) = self.keys.user_key(full_key) else { return };
+        if let Some(near) = &self.near {
+            near.evict(&key);
+        }
+        if guard("push_wakes") {
+            self.interests.wake(&key);
+        }
+    }
+}
+
+impl<V: Send + Sync + 'static> Tracker<V> {
+    fn doubt_everything(&self, reason: Flush) {
+        if let Some(near) = &self.near {
+            near.flush(reason);
+        }
+        self.interests.wake_all();
+    }
+}
+
+impl<V: Send + Sync + 'static> ChangeListener for Tracker<V> {
+    fn entry_changed(&self, full_key: &[u8]) {
+        self.changed(full_key);
+    }
+
+    fn all_changed(&self) {
+        self.doubt_everything(Flush::Everything);
+    }
+
+    fn connected(&self) {
+        if let Some(near) = &self.near
+            && guard("near_flush_on_epoch")
+        {
+            near.flush(Flush::Epoch);
+        }
+        self.interests.wake_all();
+    }
+
+    /// What is near is served on until the silence is too long: a Redis that restarts does not become a database outage.
+    fn disconnected(&self) {
+        self.interests.wake_all();
+    }
+}
+
+impl<V: Send + Sync + 'static> OwnSteps for Tracker<V> {
+    fn changed_here(&self, key: &[u8]) {
+        if let Some(near) = &self.near {
+            near.evict(key);
+        }
+    }
+}
+
+impl<'a> OwnStep<'a> {
+    pub(crate) fn begin(steps: Option<&'a dyn OwnSteps>, key: &'a [u8]) -> Self {
+        if let Some(steps) = steps {
+            steps.changed_here(key);
+        }
+        Self { steps, key }
+    }
+}
+
+impl Drop for OwnStep<'_> {
+    fn drop(&mut self) {
+        if let Some(steps) = self.steps
+            && guard("near_own_step")
+        {
+            steps.changed_here(self.key);
+        }
+    }
+}

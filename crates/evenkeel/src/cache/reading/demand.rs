@@ -1,0 +1,162 @@
+//! What one read demands, in one small value: it decides what may answer, from the near cache to somebody else's load.
+
+use super::found::{Found, Stale};
+use crate::cache::loading::flight::{Known, Tick};
+use crate::cache::settings::freshness::{Freshness, Source};
+use crate::cache::settings::span_ms;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::header::{Value, Verdict};
+use evenkeel_protocol::cache::steps::Why;
+use std::time::Duration;
+
+/// The demand of one read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Want(Freshness);
+
+/// What may be done with a value that the store has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Serve,
+    /// Serve it, and let somebody load in the background.
+    ServeAndLoad(Why),
+    /// It does not do: load. What is served if that fails is [`Want::rescue`]'s to say.
+    Load(Why),
+}
+
+impl Want {
+    #[inline]
+    pub(crate) fn new(freshness: Freshness) -> Self {
+        Self(freshness)
+    }
+
+    /// Refuses what this cache can never give.
+    pub(crate) fn check(self, has_versions: bool, is_fenced: bool) -> Result<Self, CacheError> {
+        match self.0 {
+            Freshness::AtLeast(_) if !has_versions => Err(CacheError::Unsupported(
+                "Freshness::AtLeast compares versions; say where a value has its version with version(..) of the builder",
+            )),
+            Freshness::Fresh if !is_fenced => {
+                Err(CacheError::Unsupported("Freshness::Fresh needs Protocol::Fenced; no other knows update windows"))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// Whether a near cache may answer with a value that nobody has invalidated there.
+    #[inline]
+    pub(crate) fn takes_near(self, age: Duration, version: Option<u64>) -> bool {
+        match self.0 {
+            Freshness::Fresh => !guard("fresh_goes_past_near"),
+            _ => self.takes(age, version),
+        }
+    }
+
+    /// Whether a good value of this age and version would do.
+    #[inline]
+    fn takes(self, age: Duration, version: Option<u64>) -> bool {
+        match self.0 {
+            Freshness::Bounded(age_max) => age <= age_max || !guard("bounded_age"),
+            Freshness::AtLeast(wanted) => {
+                version.is_some_and(|version| version >= wanted) || !guard("at_least_version")
+            }
+            _ => true,
+        }
+    }
+
+    /// What to do with a stored value that may be served to somebody.
+    pub(crate) fn judge(self, value: &Value, verdict: Verdict, now_ms: u64) -> Offer {
+        let age = Duration::from_millis(now_ms.saturating_sub(value.loaded_at_ms));
+        if !self.takes(age, value.version) {
+            return Offer::Load(self.why(Why::Miss));
+        }
+        match verdict {
+            Verdict::Hit => Offer::Serve,
+            Verdict::Due => Offer::ServeAndLoad(Why::Refresh),
+            Verdict::Stale if self.takes_stale() => Offer::ServeAndLoad(Why::Stale),
+            Verdict::Stale => Offer::Load(self.why(Why::Stale)),
+            Verdict::Miss => Offer::Load(self.why(Why::Miss)),
+        }
+    }
+
+    fn takes_stale(self) -> bool {
+        match self.0 {
+            Freshness::Fresh => !guard("fresh_refuses_stale"),
+            Freshness::StaleIfError(_) => !guard("stale_only_if_error"),
+            _ => true,
+        }
+    }
+
+    /// The reason for a load, so that a value which landed meanwhile answers it only if it does for this read.
+    pub(crate) fn why(self, plain: Why) -> Why {
+        match self.0 {
+            Freshness::Bounded(age_max) => Why::Older(span_ms(age_max)),
+            Freshness::AtLeast(version) => Why::Below(version),
+            _ => plain,
+        }
+    }
+
+    /// Where a load of this read's own may read, if nothing else says that it must be the primary.
+    pub(crate) fn source(self) -> Source {
+        match self.0 {
+            Freshness::Fresh | Freshness::AtLeast(_) => Source::Primary,
+            _ => Source::Replica,
+        }
+    }
+
+    /// Whether a value that somebody else's load brought will do for a read that began at `began`: only if every invalidation
+    /// acknowledged before that is in it. A load that began at the primary after the read did is as good as the read's own,
+    /// whatever its age and version are.
+    pub(crate) fn joins<V>(self, found: &Found<V>, known: Known, began: Tick) -> bool {
+        let is_vouched_for = match self.0 {
+            Freshness::Fresh => {
+                (known.at > began && known.source == Source::Primary) || !guard("fresh_joins_nothing_older")
+            }
+            _ => known.at > began || !guard("joins_nothing_older"),
+        };
+        is_vouched_for && (known.read_at > began || self.takes(found.age, found.version))
+    }
+
+    /// Up to which age a value that did not do is served after all, if loading a better one fails. `fail_safe` is the cache's.
+    /// Nothing renews it: the age counts from the load that brought the value, whatever was done with it since.
+    fn rescue_age_max(self, fail_safe: Option<Duration>) -> Option<Duration> {
+        match self.0 {
+            Freshness::StaleIfError(age_max) => Some(age_max),
+            Freshness::Eventual | Freshness::StaleWhileRevalidate => fail_safe,
+            Freshness::Fresh | Freshness::Bounded(_) | Freshness::AtLeast(_) => None,
+        }
+    }
+
+    /// Whether a value of this age is worth keeping at hand for that.
+    pub(crate) fn may_rescue(self, age: Duration, fail_safe: Option<Duration>) -> bool {
+        self.rescue_age_max(fail_safe).is_some_and(|age_max| age <= age_max || !guard("fail_safe_bound"))
+    }
+
+    /// What is served in place of a better value, and why.
+    pub(crate) fn rescue<V>(self, found: Found<V>, fail_safe: Option<Duration>, why: Stale) -> Option<Found<V>> {
+        self.may_rescue(found.age, fail_safe).then_some(Found { stale: Some(why), ..found })
+    }
+
+    /// Whether a spent value of this age is served at once, while somebody loads the new one.
+    pub(crate) fn takes_spent(self, age: Duration, fail_safe: Option<Duration>) -> bool {
+        self.0 == Freshness::StaleWhileRevalidate && self.may_rescue(age, fail_safe)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_cache_answers_no_fresh_read() {
+        let now = Duration::ZERO;
+        assert!(!Want::new(Freshness::Fresh).takes_near(now, Some(7)));
+        assert!(Want::new(Freshness::Eventual).takes_near(Duration::from_secs(600), None));
+        let bounded = Want::new(Freshness::Bounded(Duration::from_secs(1)));
+        assert!(bounded.takes_near(Duration::from_secs(1), None));
+        assert!(!bounded.takes_near(Duration::from_millis(1_001), None));
+        let at_least = Want::new(Freshness::AtLeast(7));
+        assert!(at_least.takes_near(now, Some(7)));
+        assert!(!at_least.takes_near(now, Some(6)) && !at_least.takes_near(now, None));
+    }
+}

@@ -1,0 +1,178 @@
+//! The batch side of [`Cache`]: many keys in one call.
+
+use super::batch::LoadMany;
+use super::demand::Want;
+use super::found::{Found, Tier};
+use crate::cache::cache::{Cache, Invalidated};
+use crate::cache::key::{CacheKey, KeyBytes};
+use crate::cache::loading::loader::{BatchLoader, batch_loader};
+use crate::cache::settings::freshness::{Freshness, Source};
+use evenkeel_link::support::{guard, in_groups};
+use evenkeel_protocol::cache::error::CacheError;
+use std::borrow::Borrow;
+use std::collections::{HashMap, HashSet};
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::hash::Hash;
+use std::sync::Arc;
+use tracing::Instrument;
+
+/// A batch in which some keys failed.
+///
+/// `?` turns it into a [`CacheError`] (the first of `failed`); whoever can live with a part takes `found`.
+#[derive(Debug)]
+pub struct Incomplete<K, V> {
+    /// The keys that have an answer; `None` says that the row does not exist.
+    pub found: HashMap<K, Option<Arc<V>>>,
+    /// The keys that have none, and why.
+    pub failed: HashMap<K, CacheError>,
+}
+
+impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, V> {
+    /// The values under `keys`, as [`get`](Self::get) gives each of them, with one read of the store and one run of `load` for
+    /// all that are missing. `load` returns the rows it finds with their keys; those that it does not return do not exist, and
+    /// that is cached too.
+    ///
+    /// Each key stands for itself: a batch waits for loads of its keys that are under way instead of repeating them (after
+    /// its own loads have ended; `load` is then called again if such a load brought nothing), and an invalidation of one key
+    /// costs that key's fill alone. A value due for refresh is served, and refreshed in the background by a run of its own.
+    ///
+    /// The loader's failure is the failure of those keys that it was called with. It counts as one load of `loads_max`.
+    ///
+    /// Keys are given as [`get`](Self::get) takes them: `&str` for keys that are `String`.
+    ///
+    /// ```
+    /// # use evenkeel::Keel;
+    /// # use std::{convert::Infallible, time::Duration};
+    /// # async fn find(_: Vec<String>) -> Result<Vec<(String, u32)>, Infallible> { Ok(vec![("tea".to_owned(), 7)]) }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stock = Keel::memory().cache::<String, u32>("stock").ttl(Duration::from_secs(600)).build()?;
+    /// let found = stock.get_many(["tea", "salt"], |names| find(names)).await.map_err(evenkeel::cache::CacheError::from)?;
+    /// assert_eq!(found["tea"].as_deref(), Some(&7));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Incomplete`] if any key failed, with the answers of all others.
+    pub async fn get_many<'k, Q, F, Load, Rows, E>(
+        &self,
+        keys: impl IntoIterator<Item = &'k Q>,
+        load: F,
+    ) -> Result<HashMap<K, Option<Arc<V>>>, Incomplete<K, V>>
+    where
+        K: Borrow<Q>,
+        Q: ToOwned<Owned = K> + ?Sized + 'k,
+        F: Fn(Vec<K>) -> Load + Send + Sync,
+        Load: Future<Output = Result<Rows, E>> + Send + 'static,
+        Rows: IntoIterator<Item = (K, V)>,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Box::pin(self.get_many_from(keys, self.core.settings.freshness, |keys, _| load(keys))).await
+    }
+
+    /// Like [`get_many`](Self::get_many), with the freshness that every one of these reads needs, and with a loader that is told
+    /// where it may read ([`CacheBuilder::reads_replicas`](crate::cache::CacheBuilder::reads_replicas)). One key that must be read from
+    /// the primary takes the others of its run along.
+    ///
+    /// # Errors
+    /// As [`get_many`](Self::get_many).
+    pub async fn get_many_from<'k, Q, F, Load, Rows, E>(
+        &self,
+        keys: impl IntoIterator<Item = &'k Q>,
+        freshness: Freshness,
+        load: F,
+    ) -> Result<HashMap<K, Option<Arc<V>>>, Incomplete<K, V>>
+    where
+        K: Borrow<Q>,
+        Q: ToOwned<Owned = K> + ?Sized + 'k,
+        F: Fn(Vec<K>, Source) -> Load + Send + Sync,
+        Load: Future<Output = Result<Rows, E>> + Send + 'static,
+        Rows: IntoIterator<Item = (K, V)>,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let owned: Vec<K> = keys.into_iter().map(ToOwned::to_owned).collect();
+        let mut seen = HashSet::with_capacity(owned.len());
+        let keys: Vec<&K> = owned.iter().filter(|key| seen.insert(*key)).collect();
+        let bytes: Vec<KeyBytes> = keys.iter().map(|key| KeyBytes::new(*key)).collect();
+        let load = |places: &[usize], source| -> BatchLoader<V> {
+            batch_loader(load(places.iter().map(|at| keys[*at].clone()).collect(), source))
+        };
+        let answers = match self.core.want(freshness) {
+            Ok(want) => self.traced_many(&bytes, want, &load).await,
+            Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let mut found = HashMap::with_capacity(keys.len());
+        let mut failed = HashMap::new();
+        for (key, answer) in keys.iter().copied().cloned().zip(answers) {
+            match answer {
+                Ok(answer) => _ = found.insert(key, answer.value),
+                Err(error) => _ = failed.insert(key, error),
+            }
+        }
+        if !failed.is_empty() && !guard("batch_fails_per_key") {
+            found.clear();
+        }
+        if failed.is_empty() { Ok(found) } else { Err(Incomplete { found, failed }) }
+    }
+
+    async fn traced_many(
+        &self,
+        keys: &[KeyBytes],
+        want: Want,
+        load: &LoadMany<'_, V>,
+    ) -> Vec<Result<Found<V>, CacheError>> {
+        let read = self.core.get_many(keys, want, load);
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return read.await;
+        }
+        let empty = tracing::field::Empty;
+        let span = tracing::debug_span!(
+            "cache.get_many",
+            cache = &*self.core.name,
+            keys = keys.len(),
+            loaded = empty,
+            failed = empty
+        );
+        let told = async {
+            let answers = read.await;
+            let loaded = |answer: &&Result<Found<V>, _>| matches!(answer, Ok(found) if found.tier == Tier::Loader);
+            let span = tracing::Span::current();
+            span.record("loaded", answers.iter().filter(loaded).count());
+            span.record("failed", answers.iter().filter(|answer| answer.is_err()).count());
+            answers
+        };
+        Box::pin(told.instrument(span)).await
+    }
+
+    /// Invalidates all `keys`, as [`invalidate`](Self::invalidate) does each of them. The commands travel together.
+    ///
+    /// # Errors
+    /// As [`invalidate`](Self::invalidate), the first one. The others were tried all the same, and those that failed are driven
+    /// again.
+    pub async fn invalidate_many<'k>(&self, keys: impl IntoIterator<Item = &'k K>) -> Result<Invalidated, CacheError>
+    where
+        K: 'k,
+    {
+        let answers = in_groups(keys.into_iter().map(|key| self.invalidate(key))).await;
+        answers.into_iter().try_fold(Invalidated::Done, |all, one| Ok(all.and(one?)))
+    }
+}
+
+impl<K, V> fmt::Display for Incomplete<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (failed, all) = (self.failed.len(), self.failed.len() + self.found.len());
+        write!(f, "{failed} of {all} keys failed")?;
+        self.failed.values().next().map_or(Ok(()), |error| write!(f, ", one of them because {error}"))
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> Error for Incomplete<K, V> {}
+
+impl<K, V> From<Incomplete<K, V>> for CacheError {
+    fn from(incomplete: Incomplete<K, V>) -> Self {
+        incomplete.failed.into_values().next().unwrap_or(Self::LoaderDropped)
+    }
+}

@@ -1,0 +1,47 @@
+//! Log lines that one bad entry or value would repeat at every read.
+
+use evenkeel_link::clock::Moment;
+use evenkeel_link::support::guard;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The least time between two lines.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// Lets one line through in an interval, and counts what it stands for.
+#[derive(Debug, Default)]
+pub(crate) struct LogLimit(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    next: Option<Moment>,
+    count: u64,
+}
+
+impl LogLimit {
+    /// Whether to log now: how often it has happened since the last line, this time included.
+    pub(crate) fn line_due(&self, now: Moment) -> Option<u64> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.count += 1;
+        if state.next.is_some_and(|next| now < next) && guard("cache_log_limited") {
+            return None;
+        }
+        state.next = Some(now + INTERVAL);
+        Some(std::mem::take(&mut state.count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_link::clock::TestClock;
+
+    #[test]
+    fn one_line_an_interval_counts_the_others() {
+        let (clock, limit) = (TestClock::default(), LogLimit::default());
+        let due = || limit.line_due(clock.clock().now());
+        assert_eq!([due(), due(), due()], [Some(1), None, None]);
+        clock.advance(INTERVAL);
+        assert_eq!([due(), due()], [Some(3), None]);
+    }
+}

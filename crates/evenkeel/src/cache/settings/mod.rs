@@ -1,0 +1,490 @@
+//! The numbers of a cache: what the builder was told, what it fills in, and what it refuses.
+
+pub(crate) mod builder;
+pub(crate) mod freshness;
+pub(crate) mod log_limit;
+pub(crate) mod switches;
+
+use self::freshness::{Freshness, Source, WhileWriting};
+use evenkeel_link::support::guard;
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::steps::{Mode, SPAN_MS_MAX};
+use std::time::Duration;
+
+/// The longest refresh window the builder chooses by itself.
+const REFRESH_WINDOW_MAX: Duration = Duration::from_secs(2);
+/// What lease and load budget are by default, unless the ttl is so short that they would not fit.
+const LEASE: Duration = Duration::from_millis(500);
+const LOAD_BUDGET: Duration = Duration::from_millis(1_500);
+/// Half of what the link gives a command: longer than a large Redis stands still to fork for a snapshot.
+const STORE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Failures in a row until the store is left alone, and for how long.
+const BREAKER: (u32, Duration) = (3, Duration::from_millis(500));
+/// A cache that forgets everything within this is a mistake of units (`Duration::from_nanos(300)` was one in another library).
+const TTL_MIN: Duration = Duration::from_millis(10);
+/// How long an update window stays open by default; it is renewed at a third of this.
+const WINDOW: Duration = Duration::from_secs(3);
+const TRANSACTION_MAX: Duration = Duration::from_secs(60);
+const SUSPECT_TTL: Duration = Duration::from_secs(1);
+const NAME_LEN_MAX: usize = 64;
+/// Longer spans are taken as this, 34 years: that much fits an entry.
+const SPAN_MAX: Duration = Duration::from_millis(SPAN_MS_MAX);
+
+/// What the builder was told; `None` is "choose".
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) absent_ttl: Option<Duration>,
+    pub(crate) spread: Option<f64>,
+    pub(crate) lease: Option<Duration>,
+    pub(crate) load_budget: Option<Duration>,
+    pub(crate) load_timeout: Option<Duration>,
+    pub(crate) refresh_window: Option<Duration>,
+    pub(crate) keep: Option<Duration>,
+    pub(crate) fail_safe: Option<Duration>,
+    pub(crate) load_soft_timeout: Option<Duration>,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) wait_max: Option<Duration>,
+    pub(crate) loads_max: Option<usize>,
+    pub(crate) waiters_max: Option<usize>,
+    pub(crate) after_wait: AfterWait,
+    pub(crate) store_timeout: Option<Duration>,
+    pub(crate) breaker: Option<(u32, Duration)>,
+    pub(crate) recent: Option<Duration>,
+    pub(crate) recent_max: Option<usize>,
+    pub(crate) compress_bytes_min: Option<usize>,
+    pub(crate) value_bytes_max: Option<usize>,
+    pub(crate) schema: u32,
+    pub(crate) freshness: Freshness,
+    pub(crate) while_writing: WhileWriting,
+    pub(crate) window: Option<Duration>,
+    pub(crate) transaction_max: Option<Duration>,
+    pub(crate) suspect_ttl: Option<Duration>,
+    pub(crate) replica_lag_max: Option<Duration>,
+    /// How many replicas of the store must have a window, and how long they may take.
+    pub(crate) window_replicas: Option<(u32, Duration)>,
+}
+
+/// Numbers that fit together. [`CacheBuilder`](super::CacheBuilder) tells what each of them does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    pub(crate) ttl: Duration,
+    pub(crate) absent_ttl: Duration,
+    pub(crate) spread: f64,
+    pub(crate) lease: Duration,
+    pub(crate) load_budget: Duration,
+    pub(crate) load_timeout: Duration,
+    pub(crate) refresh_window: Duration,
+    pub(crate) keep: Duration,
+    /// The age until which a spent value is served when loading fails.
+    pub(crate) fail_safe: Option<Duration>,
+    /// How long a reader waits for a load if a spent value is there.
+    pub(crate) load_soft_timeout: Option<Duration>,
+    pub(crate) retry_after: Duration,
+    pub(crate) wait_max: Duration,
+    pub(crate) loads_max: usize,
+    pub(crate) waiters_max: usize,
+    pub(crate) after_wait: AfterWait,
+    pub(crate) store_timeout: Duration,
+    pub(crate) breaker_failures: u32,
+    pub(crate) breaker_pause: Duration,
+    pub(crate) recent: Duration,
+    pub(crate) recent_max: usize,
+    pub(crate) compress_bytes_min: usize,
+    pub(crate) value_bytes_max: usize,
+    pub(crate) schema: u32,
+    pub(crate) freshness: Freshness,
+    pub(crate) while_writing: WhileWriting,
+    /// How long an update window stays open unless it is renewed.
+    pub(crate) window: Duration,
+    /// How long after a lapse its transaction may still commit.
+    pub(crate) transaction_max: Duration,
+    /// How long a value lives that was stored in that time.
+    pub(crate) suspect_ttl: Duration,
+    /// How far replicas may lag behind; zero if loaders read the primary.
+    pub(crate) replica_lag_max: Duration,
+}
+
+/// What a reader does that has waited for somebody else's load for as long as `wait_max` says. Set with
+/// [`CacheBuilder::after_wait`](super::CacheBuilder::after_wait).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AfterWait {
+    /// It loads for itself, without storing, if one of the `loads_max` turns is free at once; if not, it fails with
+    /// [`CacheError::Overloaded`]. Facebook's rule: a hung loader elsewhere costs a wait, not an error. Readers of one key that
+    /// come to this each take a turn.
+    #[default]
+    Load,
+    /// It fails with [`CacheError::WaitedTooLong`]: a load that takes long is not repeated by those who wait for it.
+    Fail,
+}
+
+/// How long a value lives, counted from its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    /// From here on a refresh is due.
+    pub(crate) soft_ms: u64,
+    /// From here on it is gone.
+    pub(crate) hard_ms: u64,
+}
+
+impl Draft {
+    /// The same with spans that can be counted with.
+    fn shortened(&self) -> Self {
+        let mut draft = self.clone();
+        for span in [
+            &mut draft.ttl,
+            &mut draft.absent_ttl,
+            &mut draft.lease,
+            &mut draft.load_budget,
+            &mut draft.load_timeout,
+            &mut draft.refresh_window,
+            &mut draft.keep,
+            &mut draft.fail_safe,
+            &mut draft.load_soft_timeout,
+            &mut draft.retry_after,
+            &mut draft.wait_max,
+            &mut draft.store_timeout,
+            &mut draft.recent,
+            &mut draft.window,
+            &mut draft.transaction_max,
+            &mut draft.suspect_ttl,
+            &mut draft.replica_lag_max,
+        ] {
+            *span = span.map(|span| if guard("cache_spans_shortened") { span.min(SPAN_MAX) } else { span });
+        }
+        draft.breaker = draft.breaker.map(|(failures, pause)| (failures, pause.min(SPAN_MAX)));
+        draft
+    }
+}
+
+/// Milliseconds as the steps take them; nothing real is long enough to be cut.
+pub(crate) fn span_ms(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Settings {
+    /// Fills in what the builder was not told, and refuses what cannot work.
+    pub(crate) fn check(cache: &str, draft: &Draft) -> Result<Self, CacheError> {
+        Self::complete(cache, &draft.shortened())
+            .and_then(|settings| settings.refuse_contradictions().map(|()| settings))
+            .map_err(|reason| CacheError::Settings { cache: cache.to_owned(), reason })
+    }
+
+    /// How long the entry must live so that a fill finds it: the budget, and as much again for the fill's own way.
+    pub(crate) fn life_ms(&self) -> u64 {
+        span_ms(self.load_budget.saturating_mul(2).max(self.lease))
+    }
+
+    /// The lag as the steps take it: 0 if loaders read the primary.
+    pub(crate) fn lag_ms(&self) -> u64 {
+        span_ms(self.replica_lag_max)
+    }
+
+    /// Where a load may read that would be content with `wanted`.
+    pub(crate) fn source(&self, wanted: Source, needs_primary: bool) -> Source {
+        let needs_primary = needs_primary && guard("primary_required");
+        if self.replica_lag_max.is_zero() || needs_primary { Source::Primary } else { wanted }
+    }
+
+    /// How long the store keeps a value, counted from its lease, for those whose load fails.
+    pub(crate) fn spare_ms(&self) -> u64 {
+        self.fail_safe.map_or(0, span_ms)
+    }
+
+    /// What an invalidation does with the old value. Nobody would want one that is spent at once, unless there is a fail-safe.
+    pub(crate) fn expiring(&self) -> Mode {
+        if self.keep.is_zero() && self.fail_safe.is_none() {
+            return Mode::Purge;
+        }
+        Mode::Expire { keep_ms: span_ms(self.keep) }
+    }
+
+    /// The life of a value stored now. `draw` is uniform in 0..1: it spreads what was stored together, so that it does not
+    /// expire together.
+    pub(crate) fn life(&self, absent: bool, draw: f64) -> Life {
+        let ttl = if absent { self.absent_ttl } else { self.ttl };
+        let hard = ttl.mul_f64(1.0 + self.spread * (2.0 * draw - 1.0));
+        // An absent row may live shorter than the window; half its life keeps it from being refreshed at every read.
+        let window = if absent { self.refresh_window.min(hard / 2) } else { self.refresh_window };
+        Life { soft_ms: span_ms(hard.saturating_sub(window)), hard_ms: span_ms(hard) }
+    }
+
+    fn complete(cache: &str, draft: &Draft) -> Result<Self, String> {
+        check_name(cache)?;
+        let ttl = draft
+            .ttl
+            .ok_or("no ttl was named, and a lost invalidation would stay for ever; name one with ttl(..)".to_owned())?;
+        if ttl < TTL_MIN {
+            return Err(format!(
+                "a ttl of {ttl:?} is shorter than {TTL_MIN:?}, so nothing would ever be found; check its unit"
+            ));
+        }
+        let lease = draft.lease.unwrap_or(LEASE.min(ttl / 8));
+        let load_budget = draft.load_budget.unwrap_or(LOAD_BUDGET.min(ttl * 3 / 8));
+        let load_timeout = draft.load_timeout.unwrap_or(Duration::from_secs(10).max(load_budget));
+        let (breaker_failures, breaker_pause) = draft.breaker.unwrap_or(BREAKER);
+        Ok(Self {
+            ttl,
+            absent_ttl: draft
+                .absent_ttl
+                .unwrap_or((ttl / 10).clamp(Duration::from_secs(1), Duration::from_secs(30)).min(ttl)),
+            spread: draft.spread.unwrap_or(0.1),
+            lease,
+            load_budget,
+            load_timeout,
+            refresh_window: draft.refresh_window.unwrap_or((ttl / 10).min(REFRESH_WINDOW_MAX).max(lease + load_budget)),
+            keep: draft.keep.unwrap_or(Duration::ZERO),
+            fail_safe: draft.fail_safe,
+            load_soft_timeout: draft.load_soft_timeout,
+            retry_after: draft.retry_after.unwrap_or(Duration::from_millis(250)),
+            wait_max: draft.wait_max.unwrap_or(load_timeout),
+            loads_max: draft.loads_max.unwrap_or(64),
+            waiters_max: draft.waiters_max.unwrap_or(10_000),
+            after_wait: draft.after_wait,
+            store_timeout: draft.store_timeout.unwrap_or(STORE_TIMEOUT),
+            breaker_failures,
+            breaker_pause,
+            recent: draft.recent.unwrap_or(Duration::from_secs(60)),
+            recent_max: draft.recent_max.unwrap_or(10_000),
+            compress_bytes_min: draft.compress_bytes_min.unwrap_or(4 << 10),
+            value_bytes_max: draft.value_bytes_max.unwrap_or(16 << 20),
+            schema: draft.schema,
+            freshness: draft.freshness,
+            while_writing: draft.while_writing,
+            window: draft.window.unwrap_or(WINDOW),
+            transaction_max: draft.transaction_max.unwrap_or(TRANSACTION_MAX),
+            suspect_ttl: draft.suspect_ttl.unwrap_or(SUSPECT_TTL.min(ttl)),
+            replica_lag_max: draft.replica_lag_max.unwrap_or_default(),
+        })
+    }
+
+    fn refuse_contradictions(&self) -> Result<(), String> {
+        if !(0.0..=0.5).contains(&self.spread) {
+            return Err(format!(
+                "a spread of {} is not between 0.0 and 0.5, the part of the ttl that is varied",
+                self.spread
+            ));
+        }
+        for (value, what) in [
+            (self.lease, "lease"),
+            (self.load_budget, "load budget"),
+            (self.load_timeout, "load timeout"),
+            (self.absent_ttl, "absent ttl"),
+            (self.retry_after, "retry_after"),
+            (self.wait_max, "wait_max"),
+            (self.store_timeout, "store_timeout"),
+            (self.breaker_pause, "breaker's pause"),
+            (self.window, "write window"),
+            (self.transaction_max, "transaction_max"),
+            (self.suspect_ttl, "suspect ttl"),
+        ] {
+            if value < Duration::from_millis(1) {
+                return Err(format!("a {what} of {value:?} is shorter than one millisecond; check its unit"));
+            }
+        }
+        for (value, what) in [
+            (self.loads_max, "loads_max of 0 would let no load through; allow at least one"),
+            (self.waiters_max, "waiters_max of 0 would turn away whoever finds a load under way; allow at least one"),
+            (self.value_bytes_max, "value_bytes_max of 0 would store nothing; allow at least one byte"),
+        ] {
+            if value == 0 {
+                return Err(format!("a {what}"));
+            }
+        }
+        if self.breaker_failures == 0 {
+            return Err("a breaker that opens after 0 failures would never close; allow at least one".to_owned());
+        }
+        if self.suspect_ttl > self.ttl {
+            return Err(format!(
+                "the suspect ttl of {:?} is longer than the ttl of {:?}; it is meant to shorten it",
+                self.suspect_ttl, self.ttl
+            ));
+        }
+        self.refuse_what_does_not_fit_the_life()?;
+        self.refuse_a_fail_safe_that_is_none()
+    }
+
+    fn refuse_a_fail_safe_that_is_none(&self) -> Result<(), String> {
+        let longest = self.ttl.mul_f64(1.0 + self.spread);
+        match (self.fail_safe, self.load_soft_timeout) {
+            (Some(fail_safe), _) if fail_safe <= longest => Err(format!(
+                "a fail_safe of {fail_safe:?} is not longer than the longest life of a value, {longest:?}; it counts from the load, so \
+                 there would never be a value to serve"
+            )),
+            (None, Some(_)) => {
+                Err("a load_soft_timeout needs a fail_safe; without one there is nothing to serve when it passes"
+                    .to_owned())
+            }
+            (_, Some(soft)) if soft < Duration::from_millis(1) || soft >= self.load_timeout => Err(format!(
+                "a load_soft_timeout of {soft:?} is not between one millisecond and the load timeout of {:?}",
+                self.load_timeout
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn refuse_what_does_not_fit_the_life(&self) -> Result<(), String> {
+        let Self { ttl, lease, load_budget, load_timeout, refresh_window, absent_ttl, .. } = self;
+        let life = ttl.mul_f64(1.0 - self.spread);
+        if ttl <= lease {
+            return Err(format!(
+                "the ttl of {ttl:?} is not longer than the lease of {lease:?}; a value would end with its load"
+            ));
+        }
+        if *load_budget >= life {
+            return Err(format!(
+                "the load budget of {load_budget:?} does not fit the shortest life of an entry, {life:?}; \
+                 a value could be over before it is stored"
+            ));
+        }
+        if load_timeout < load_budget {
+            return Err(format!(
+                "the load timeout of {load_timeout:?} is shorter than the load budget of {load_budget:?}; a load would be cut off \
+                 while it may still be stored"
+            ));
+        }
+        if absent_ttl > ttl {
+            return Err(format!(
+                "the absent ttl of {absent_ttl:?} is longer than the ttl of {ttl:?}; absence is the weaker knowledge"
+            ));
+        }
+        // Zero turns refresh ahead off, and with it the promise that depends on the window.
+        if !refresh_window.is_zero() && *refresh_window < *load_budget + *lease {
+            return Err(format!(
+                "the refresh window of {refresh_window:?} is shorter than load budget + lease, {:?}; an entry could end while it is refreshed",
+                *load_budget + *lease
+            ));
+        }
+        if *refresh_window >= life {
+            return Err(format!(
+                "the refresh window of {refresh_window:?} does not fit the shortest life of an entry, {life:?}; \
+                 shorten it, the lease or the load budget, or lengthen the ttl"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A name becomes part of every key: a brace or a colon in it would move the hash slot or blur two caches into one.
+fn check_name(cache: &str) -> Result<(), String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if cache.is_empty() || cache.len() > NAME_LEN_MAX || !cache.bytes().all(is_plain) {
+        return Err(format!(
+            "the name must be 1 to {NAME_LEN_MAX} letters, digits, `-`, `_` or `.`; it becomes a part of every key in Redis"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
+
+    use super::*;
+
+    fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    fn draft(ttl: Duration) -> Draft {
+        Draft { ttl: Some(ttl), ..Draft::default() }
+    }
+
+    #[track_caller]
+    fn refused(draft: &Draft, because: &str) {
+        let error = Settings::check("user", draft).unwrap_err().to_string();
+        assert!(error.starts_with("cache `user`: "), "{error}");
+        assert!(error.contains(because), "{error}");
+        assert!(!error.contains('\n') && error.matches(". ").count() == 0, "one sentence: {error}");
+    }
+
+    #[test]
+    fn defaults_are_the_documented_ones() {
+        let settings = Settings::check("user", &draft(secs(600))).unwrap();
+        assert_eq!(settings.refresh_window, secs(2));
+        assert_eq!(settings.lease + settings.load_budget, secs(2));
+        assert_eq!((settings.absent_ttl, settings.keep, settings.loads_max), (secs(30), Duration::ZERO, 64));
+        for ttl in [secs(20), secs(19), secs(1), TTL_MIN] {
+            let settings = Settings::check("user", &draft(ttl)).unwrap();
+            assert!(settings.refresh_window >= settings.lease + settings.load_budget, "{ttl:?}");
+        }
+    }
+
+    #[test]
+    fn invalid_cache_settings_are_rejected() {
+        let ttl = secs(10);
+        refused(&Draft::default(), "no ttl");
+        refused(&draft(Duration::from_nanos(300)), "check its unit");
+        refused(&Draft { lease: Some(ttl), ..draft(ttl) }, "not longer than the lease");
+        refused(
+            &Draft { load_budget: Some(secs(9)), ..draft(ttl) },
+            "load budget of 9s does not fit the shortest life",
+        );
+        refused(&Draft { refresh_window: Some(secs(1)), ..draft(ttl) }, "shorter than load budget + lease, 2s");
+        refused(&Draft { refresh_window: Some(secs(9)), ..draft(ttl) }, "refresh window of 9s does not fit");
+        refused(
+            &Draft { load_timeout: Some(secs(1)), ..draft(ttl) },
+            "load timeout of 1s is shorter than the load budget",
+        );
+        refused(&Draft { absent_ttl: Some(secs(11)), ..draft(ttl) }, "absent ttl of 11s is longer than the ttl");
+        refused(&Draft { lease: Some(Duration::ZERO), ..draft(ttl) }, "a lease of 0ns");
+        refused(&Draft { load_budget: Some(Duration::ZERO), ..draft(ttl) }, "a load budget of 0ns");
+        refused(&Draft { load_timeout: Some(Duration::from_nanos(7)), ..draft(ttl) }, "a load timeout of 7ns");
+        refused(
+            &Draft { absent_ttl: Some(Duration::ZERO), ..draft(ttl) },
+            "an absent ttl of 0ns".trim_start_matches("an "),
+        );
+        refused(&Draft { retry_after: Some(Duration::ZERO), ..draft(ttl) }, "a retry_after of 0ns");
+        refused(&Draft { wait_max: Some(Duration::ZERO), ..draft(ttl) }, "a wait_max of 0ns");
+        refused(&Draft { spread: Some(0.51), ..draft(ttl) }, "a spread of 0.51");
+        refused(&Draft { spread: Some(f64::NAN), ..draft(ttl) }, "a spread of NaN");
+        refused(&Draft { fail_safe: Some(secs(11)), ..draft(ttl) }, "a fail_safe of 11s is not longer");
+        refused(&Draft { load_soft_timeout: Some(secs(1)), ..draft(ttl) }, "load_soft_timeout needs a fail_safe");
+        for soft in [Duration::ZERO, secs(10)] {
+            let draft = Draft { fail_safe: Some(secs(60)), load_soft_timeout: Some(soft), ..draft(ttl) };
+            refused(&draft, "is not between one millisecond and the load timeout of 10s");
+        }
+        refused(&Draft { loads_max: Some(0), ..draft(ttl) }, "loads_max of 0");
+        refused(&Draft { waiters_max: Some(0), ..draft(ttl) }, "waiters_max of 0");
+        refused(&Draft { store_timeout: Some(Duration::ZERO), ..draft(ttl) }, "a store_timeout of 0ns");
+        refused(&Draft { breaker: Some((0, secs(1))), ..draft(ttl) }, "a breaker that opens after 0 failures");
+        refused(&Draft { breaker: Some((1, Duration::ZERO)), ..draft(ttl) }, "a breaker's pause of 0ns");
+        refused(&Draft { value_bytes_max: Some(0), ..draft(ttl) }, "value_bytes_max of 0");
+    }
+
+    #[test]
+    fn spans_without_end_are_thirty_four_years() {
+        let settings =
+            Settings::check("user", &Draft { wait_max: Some(Duration::MAX), ..draft(Duration::MAX) }).unwrap();
+        assert_eq!((settings.ttl, settings.wait_max), (SPAN_MAX, SPAN_MAX));
+        assert!(settings.life(false, 1.0).hard_ms > SPAN_MS_MAX, "spread upwards as any other");
+        let refused = Draft { lease: Some(Duration::MAX), ..draft(Duration::MAX) };
+        assert!(Settings::check("user", &refused).is_err());
+    }
+
+    #[test]
+    fn a_name_cannot_move_the_slot() {
+        for name in ["", "a:b", "{a}", "a b", "ü", &"n".repeat(65)] {
+            let error = Settings::check(name, &draft(secs(10))).unwrap_err().to_string();
+            assert!(error.contains("the name must be"), "{error}");
+        }
+        Settings::check("user-profile_v2.de", &draft(secs(10))).unwrap();
+    }
+
+    #[test]
+    fn a_window_that_was_not_named_grows_with_the_budget() {
+        let settings = Settings::check("user", &Draft { load_budget: Some(secs(10)), ..draft(secs(600)) }).unwrap();
+        assert_eq!(settings.refresh_window, secs(10) + LEASE);
+    }
+
+    #[test]
+    fn lives_are_spread_and_end_with_the_refresh_window() {
+        let settings = Settings::check("user", &draft(secs(100))).unwrap();
+        assert_eq!(settings.life(false, 0.0), Life { soft_ms: 88_000, hard_ms: 90_000 });
+        assert_eq!(settings.life(false, 0.5), Life { soft_ms: 98_000, hard_ms: 100_000 });
+        assert_eq!(settings.life(true, 0.5), Life { soft_ms: 8_000, hard_ms: 10_000 });
+        let brief = Settings::check("user", &Draft { absent_ttl: Some(secs(2)), ..draft(secs(100)) }).unwrap();
+        assert_eq!(brief.life(true, 0.5), Life { soft_ms: 1_000, hard_ms: 2_000 });
+    }
+}

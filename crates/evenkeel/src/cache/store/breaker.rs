@@ -1,0 +1,180 @@
+//! Whether the store is asked at all: after a few failures in a row it is left alone for a moment, so that a silent Redis costs
+//! a few readers its time-out and not all of them. Then one reader tries, and the others go on when it got an answer.
+//!
+//! Invalidations do not come by here: they are owed to the store, whatever its state.
+
+use crate::cache::metrics::CacheMetrics;
+use evenkeel_link::LinkError;
+use evenkeel_link::clock::{Clock, Moment};
+use evenkeel_link::support::guard;
+use evenkeel_protocol::cache::error::CacheError;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Refusals of a server that is not itself, which say nothing about the command.
+const ILL: [&str; 4] = ["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN"];
+
+const CLOSED: u32 = 0;
+const HALF_OPEN: u32 = 1;
+const OPEN: u32 = 2;
+const STATES: u32 = 4;
+
+/// The breaker of one cache towards its store.
+pub(crate) struct Breaker {
+    /// The state, and above it a number that grows with every change, so that what began before one says nothing after it.
+    word: AtomicU32,
+    failures: AtomicU32,
+    failures_max: u32,
+    pause: Duration,
+    opened: Mutex<Opened>,
+    clock: Clock,
+    metrics: Arc<CacheMetrics>,
+}
+
+/// Looked at only while the breaker is not closed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Opened {
+    until: Option<Moment>,
+    /// Another life of the link is another connection, perhaps another server.
+    epoch: Option<u64>,
+}
+
+/// One question to the store.
+pub(crate) struct Attempt<'a> {
+    breaker: &'a Breaker,
+    word: u32,
+}
+
+impl Breaker {
+    pub(crate) fn new(failures_max: u32, pause: Duration, clock: Clock, metrics: Arc<CacheMetrics>) -> Self {
+        metrics.breaker_state.set(0.0);
+        Self {
+            word: AtomicU32::new(CLOSED),
+            failures: AtomicU32::new(0),
+            failures_max,
+            pause,
+            opened: Mutex::default(),
+            clock,
+            metrics,
+        }
+    }
+
+    /// Lets a question through, or not. For a hit on a healthy store this is one load of a word that nobody writes.
+    pub(crate) fn enter(&self, epoch: impl FnOnce() -> Option<u64>) -> Option<Attempt<'_>> {
+        let word = self.word.load(Relaxed);
+        if word % STATES == CLOSED {
+            return Some(Attempt { breaker: self, word });
+        }
+        self.enter_ill(epoch())
+    }
+
+    fn enter_ill(&self, epoch: Option<u64>) -> Option<Attempt<'_>> {
+        let mut opened = self.opened();
+        let word = self.word.load(Relaxed);
+        match word % STATES {
+            CLOSED => Some(Attempt { breaker: self, word }),
+            _ if epoch.is_some() && epoch != opened.epoch && guard("breaker_epoch") => {
+                let word = self.close(&mut opened);
+                Some(Attempt { breaker: self, word })
+            }
+            OPEN if opened.until.is_none_or(|until| self.clock.now() >= until) => {
+                opened.epoch = epoch;
+                let word = self.turn(HALF_OPEN);
+                Some(Attempt { breaker: self, word })
+            }
+            HALF_OPEN if !guard("breaker_one_probe") => Some(Attempt { breaker: self, word }),
+            _ => None,
+        }
+    }
+
+    /// The store gave a sign of life.
+    fn alive(&self) {
+        let mut opened = self.opened();
+        self.failures.store(0, Relaxed);
+        if self.word.load(Relaxed) % STATES != CLOSED {
+            self.close(&mut opened);
+            tracing::info!("the store answers again; the breaker is closed");
+        }
+    }
+
+    fn failed(&self, word: u32, epoch: Option<u64>) {
+        let mut opened = self.opened();
+        // What began before the last change tells of the time before it.
+        if self.word.load(Relaxed) != word {
+            return;
+        }
+        let failures = self.failures.fetch_add(1, Relaxed) + 1;
+        let is_probe = word % STATES == HALF_OPEN;
+        if (is_probe || failures >= self.failures_max) && guard("breaker_opens") {
+            *opened = Opened { until: Some(self.clock.now() + self.pause), epoch };
+            if !is_probe {
+                self.metrics.breaker_opens.increment(1);
+                tracing::warn!(failures, "the store does not answer; the breaker is open");
+            }
+            self.turn(OPEN);
+        }
+    }
+
+    /// A probe that was dropped or could not be sent found nothing out: the next reader may try at once.
+    fn undecided(&self, word: u32) {
+        let mut opened = self.opened();
+        if self.word.load(Relaxed) == word {
+            opened.until = None;
+            self.turn(OPEN);
+        }
+    }
+
+    fn close(&self, opened: &mut Opened) -> u32 {
+        *opened = Opened::default();
+        self.failures.store(0, Relaxed);
+        self.turn(CLOSED)
+    }
+
+    /// Changes the state; only under the lock.
+    fn turn(&self, state: u32) -> u32 {
+        let word = (self.word.load(Relaxed) / STATES).wrapping_add(1).wrapping_mul(STATES) + state;
+        self.word.store(word, Relaxed);
+        self.metrics.breaker_state.set(f64::from(state));
+        word
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Opened> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Attempt<'_> {
+    /// What came of it.
+    pub(crate) fn heard<T>(self, answer: &Result<T, CacheError>, epoch: impl FnOnce() -> Option<u64>) {
+        match answer {
+            // The link sees that its connection ended, and turns callers away until it has another: nobody waits.
+            Err(CacheError::Link(error)) if error.is_broken() => {}
+            Err(CacheError::Link(LinkError::NoAnswer { .. })) => self.breaker.failed(self.word, epoch()),
+            Err(CacheError::Link(LinkError::Refused { code, .. })) if ILL.contains(&code.as_str()) => {
+                self.breaker.failed(self.word, epoch());
+            }
+            // Nothing was sent, so nothing was learnt; such errors come at once, and cost nobody any time.
+            Err(CacheError::Link(
+                LinkError::Down { .. } | LinkError::EpochOver | LinkError::RuntimeEnded | LinkError::Busy { .. },
+            )) => {}
+            // An answer, or the refusal of a server that is well.
+            _ => self.alive(),
+        }
+    }
+
+    fn alive(&self) {
+        // Reading first keeps the cache line shared: this is zero nearly always.
+        if self.breaker.failures.load(Relaxed) != 0 || self.word % STATES != CLOSED {
+            self.breaker.alive();
+        }
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if self.word % STATES == HALF_OPEN {
+            self.breaker.undecided(self.word);
+        }
+    }
+}

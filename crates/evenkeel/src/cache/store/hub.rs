@@ -1,0 +1,200 @@
+//! What the caches of one keel share, so that one more of them costs no task and no place in a list that every message goes through:
+//! one listener for what the store tells, one hook on new epochs, and the loop of [`Driver`].
+
+use crate::cache::writing::driver::Driver;
+use crate::cache::writing::replay::Redrive;
+use evenkeel_link::support::guard;
+use evenkeel_link::{Epoch, EpochHook, Link, LinkError, Push, PushListener};
+use evenkeel_protocol::cache::memory::listeners::EntryListener;
+use evenkeel_protocol::cache::memory::store::EntryStore;
+use redis::{PushKind, Value};
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+
+/// Lists of caches that are gone are swept when they have grown to this, and then to twice what was left.
+const SWEEP_MIN: usize = 64;
+
+/// Hears of the changes of one cache's entries.
+pub(crate) trait ChangeListener: Send + Sync {
+    /// The entry under this key of the store is another one now, or gone.
+    fn entry_changed(&self, full_key: &[u8]);
+
+    /// Every entry may have changed.
+    fn all_changed(&self);
+
+    /// New connections are about to be used: what changed since the last ones ended was not told.
+    fn connected(&self);
+
+    /// The connections have ended: nothing more is told before [`connected`](Self::connected).
+    fn disconnected(&self);
+}
+
+/// The caches of one keel, as the link and the embedded store see them. The caches hold it; it only knows them.
+#[derive(Default)]
+pub(crate) struct Hub {
+    /// By what every key of the cache begins with.
+    listeners: RwLock<Swept<Listeners>>,
+    redrives: Mutex<Swept<Vec<Weak<Redrive>>>>,
+    pub(crate) driver: Driver,
+    registered: OnceLock<()>,
+}
+
+type Listeners = HashMap<Box<[u8]>, Weak<dyn ChangeListener>>;
+
+#[derive(Default)]
+struct Swept<T> {
+    all: T,
+    sweep_at: usize,
+}
+
+impl Hub {
+    /// Lets `listener` hear of the entries whose keys begin with `front`, up to their first brace.
+    pub(crate) fn listen(&self, front: &[u8], listener: &Arc<dyn ChangeListener>) {
+        let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
+        listeners.all.insert(front.into(), Arc::downgrade(listener));
+        if listeners.all.len() >= listeners.sweep_at.max(SWEEP_MIN) && guard("cache_hub_sweeps") {
+            listeners.all.retain(|_, listener| listener.strong_count() > 0);
+            listeners.sweep_at = listeners.all.len() * 2;
+        }
+    }
+
+    /// Lets `redrive` run before every new epoch is published.
+    pub(crate) fn before_open(&self, redrive: &Arc<Redrive>) {
+        let mut redrives = self.redrives.lock().unwrap_or_else(PoisonError::into_inner);
+        redrives.all.push(Arc::downgrade(redrive));
+        if redrives.all.len() >= redrives.sweep_at.max(SWEEP_MIN) {
+            redrives.all.retain(|redrive| redrive.strong_count() > 0);
+            redrives.sweep_at = redrives.all.len() * 2;
+        }
+    }
+
+    /// Registers with the store, once. It knows this weakly.
+    pub(crate) fn register(self: &Arc<Self>, link: Option<&Link>, entries: &EntryStore) {
+        self.registered.get_or_init(|| match link {
+            Some(link) => {
+                link.listen(self);
+                link.before_open(self);
+            }
+            None => entries.listen(self),
+        });
+    }
+
+    fn tell(&self, full_key: &[u8]) {
+        let Some(brace) = full_key.iter().position(|byte| *byte == b'{') else { return };
+        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
+        let listener = full_key.get(..=brace).and_then(|front| listeners.all.get(front)).and_then(Weak::upgrade);
+        drop(listeners);
+        if let Some(listener) = listener {
+            listener.entry_changed(full_key);
+        }
+    }
+
+    fn tell_all(&self, tell: impl Fn(&dyn ChangeListener)) {
+        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
+        let living: Vec<_> = listeners.all.values().filter_map(Weak::upgrade).collect();
+        drop(listeners);
+        living.iter().for_each(|listener| tell(&**listener));
+    }
+}
+
+impl PushListener for Hub {
+    fn heard(&self, push: &Push<'_>) {
+        if *push.kind != PushKind::Invalidate {
+            return;
+        }
+        for told in push.data {
+            match told {
+                Value::Array(keys) => keys.iter().for_each(|key| match key {
+                    Value::BulkString(key) => self.tell(key),
+                    Value::SimpleString(key) => self.tell(key.as_bytes()),
+                    _ => self.tell_all(|listener| listener.all_changed()),
+                }),
+                // Everything is gone: FLUSHALL, FLUSHDB. Two clients read this as "no key", and served on.
+                _ if guard("near_empty_push") => self.tell_all(|listener| listener.all_changed()),
+                _ => {}
+            }
+        }
+    }
+
+    fn opened(&self, _epoch: u64) {
+        self.tell_all(|listener| listener.connected());
+    }
+
+    fn ended(&self) {
+        self.tell_all(|listener| listener.disconnected());
+    }
+}
+
+impl EntryListener for Hub {
+    fn entry_changed(&self, full_key: &[u8]) {
+        self.tell(full_key);
+    }
+
+    fn all_changed(&self) {
+        self.tell_all(|listener| listener.all_changed());
+    }
+}
+
+impl EpochHook for Hub {
+    fn open<'a>(&'a self, epoch: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>> {
+        let redrives = self.redrives.lock().unwrap_or_else(PoisonError::into_inner);
+        let living: Vec<_> = redrives.all.iter().filter_map(Weak::upgrade).collect();
+        drop(redrives);
+        Box::pin(async move {
+            for redrive in living {
+                redrive.drive_before_open(epoch).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Default)]
+    struct Heard(AtomicUsize);
+
+    impl ChangeListener for Heard {
+        fn entry_changed(&self, _: &[u8]) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        fn all_changed(&self) {
+            self.0.fetch_add(100, Ordering::Relaxed);
+        }
+        fn connected(&self) {}
+        fn disconnected(&self) {}
+    }
+
+    #[test]
+    fn only_the_cache_of_a_key_hears_of_its_change() {
+        let hub = Hub::default();
+        let caches: Vec<_> = (0..2).map(|_| Arc::new(Heard::default())).collect();
+        for (front, cache) in ["p:c:user:{", "p:c:users:{"].into_iter().zip(&caches) {
+            let listener: Arc<dyn ChangeListener> = Arc::<Heard>::clone(cache);
+            hub.listen(front.as_bytes(), &listener);
+        }
+        for key in ["p:c:user:{1}", "p:c:users:{a{b}", "p:c:users:{}", "p:c:other:{1}", "p:c:user", ""] {
+            hub.tell(key.as_bytes());
+        }
+        let heard = || caches.iter().map(|cache| cache.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
+        assert_eq!(heard(), [1, 2]);
+        hub.tell_all(|listener| listener.all_changed());
+        assert_eq!(heard(), [101, 102]);
+    }
+
+    #[test]
+    fn caches_that_are_gone_are_forgotten() {
+        let hub = Hub::default();
+        for name in 0..10_000 {
+            let listener: Arc<dyn ChangeListener> = Arc::new(Heard::default());
+            hub.listen(format!("p:c:{name}:{{").as_bytes(), &listener);
+        }
+        let known = hub.listeners.read().unwrap_or_else(PoisonError::into_inner).all.len();
+        assert!(known <= SWEEP_MIN, "{known}");
+    }
+}

@@ -1,0 +1,335 @@
+//! The steps of one cache over whatever the keel keeps its state in.
+
+pub(crate) mod breaker;
+#[cfg(feature = "testing")]
+pub(crate) mod gate;
+pub(crate) mod hub;
+pub(crate) mod interests;
+pub(crate) mod registry;
+
+use self::breaker::{Attempt, Breaker};
+#[cfg(feature = "testing")]
+use self::gate::{Side, Step, StepGate};
+use self::hub::{ChangeListener, Hub};
+use super::near::Soon;
+use super::protocol::PublishedCache;
+use crate::cache::near::tracker::{OwnStep, OwnSteps, Tracker};
+use bytes::Bytes;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
+use evenkeel_link::{Epoch, Link, LinkError, Token};
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::keys::CacheKeys;
+use evenkeel_protocol::cache::memory::{EntryStore, MemoryCache};
+use evenkeel_protocol::cache::redis::RedisCache;
+use evenkeel_protocol::cache::steps::{
+    BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Invalidation, Lease, Leased, Renewed, TrackedRead,
+};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+/// The steps that reads and invalidations use, on either backend.
+#[derive(Clone)]
+pub(crate) struct Store {
+    steps: Arc<dyn CacheSteps>,
+    kind: Kind,
+    clock: Clock,
+    /// Between the readers and the store. Invalidations and windows bypass it.
+    breaker: Arc<Breaker>,
+    own_steps: Option<Arc<dyn OwnSteps>>,
+    #[cfg(feature = "testing")]
+    gate: Option<StepGate>,
+}
+
+/// Where the entries are.
+#[derive(Clone)]
+enum Kind {
+    #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "a unit of work asks whose entries these are"))]
+    Memory(Arc<EntryStore>),
+    Redis(Link),
+    /// One of the published protocols, in memory (no link) or over Redis.
+    Published(Option<Link>),
+}
+
+/// The life of the store in which a lease was given.
+pub(crate) struct StoreEpoch {
+    /// `None` for a store in memory, which lives as long as the process.
+    link: Option<Arc<Epoch>>,
+    #[cfg(feature = "testing")]
+    turned: u64,
+}
+
+/// One step: through the gate, to the backend, and back through the gate.
+macro_rules! step {
+    ($self:ident, $step:ident, $call:expr) => {{
+        #[cfg(feature = "testing")]
+        $self.pass(Step::$step, Side::BeforeSend).await?;
+        let answer = $call.await;
+        #[cfg(feature = "testing")]
+        $self.pass(Step::$step, Side::BeforeAnswer).await?;
+        answer
+    }};
+}
+
+#[cfg(feature = "sql")]
+impl Store {
+    /// Whether an invalidation that this keel sends ends entries of this store.
+    pub(crate) fn is_of(&self, keel: &crate::keel::Keel) -> bool {
+        use crate::keel::Backend as Keels;
+        match (&self.kind, keel.backend()) {
+            (Kind::Memory(entries), Keels::Memory(_)) => Arc::ptr_eq(entries, &keel.caches().entries),
+            (Kind::Redis(link), Keels::Redis(theirs)) => link.has_store_of(theirs),
+            // A unit of work refuses these for another reason.
+            (Kind::Published(_), _) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Store {
+    /// In this process.
+    pub(crate) fn memory(entries: Arc<EntryStore>, keys: CacheKeys, clock: Clock, breaker: Breaker) -> Self {
+        let steps = MemoryCache::new(Arc::clone(&entries), clock.clone(), keys);
+        Self::over(Arc::new(steps), Kind::Memory(entries), clock, breaker)
+    }
+
+    /// On the Redis that `link` reaches.
+    pub(crate) fn redis(steps: RedisCache, link: Link, clock: Clock, breaker: Breaker) -> Self {
+        Self::over(Arc::new(steps), Kind::Redis(link), clock, breaker)
+    }
+
+    /// Under a published protocol.
+    pub(crate) fn published(steps: PublishedCache, link: Option<Link>, clock: Clock, breaker: Breaker) -> Self {
+        Self::over(Arc::new(steps), Kind::Published(link), clock, breaker)
+    }
+
+    fn over(steps: Arc<dyn CacheSteps>, kind: Kind, clock: Clock, breaker: Breaker) -> Self {
+        Self {
+            steps,
+            kind,
+            clock,
+            breaker: Arc::new(breaker),
+            own_steps: None,
+            #[cfg(feature = "testing")]
+            gate: None,
+        }
+    }
+
+    #[inline]
+    fn link(&self) -> Option<&Link> {
+        match &self.kind {
+            Kind::Memory(_) => None,
+            Kind::Redis(link) => Some(link),
+            Kind::Published(link) => link.as_ref(),
+        }
+    }
+
+    /// The store's own time, as well as it is known here.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.link().map_or_else(|| self.clock.unix_ms(), Link::server_now_ms)
+    }
+
+    /// What the clocks say very soon. Always in line: at a near hit the call itself counts.
+    #[inline(always)]
+    pub(crate) fn soon(&self) -> Soon {
+        let here = self.clock.soon();
+        Soon { here, store_ms: self.link().map_or_else(|| self.clock.soon_unix_ms(), |link| link.server_ms_at(here)) }
+    }
+
+    /// Lets `tracker` hear what this process is about to change. Nothing is told under a published protocol.
+    pub(crate) fn with_tracker<V: Send + Sync + 'static>(mut self, tracker: &Arc<Tracker<V>>) -> Self {
+        if matches!(self.kind, Kind::Published(_)) {
+            return self;
+        }
+        self.own_steps = Some(Arc::<Tracker<V>>::clone(tracker));
+        self
+    }
+
+    /// Lets `tracker` hear what changes in the store, in place of a cache of this name that is gone.
+    pub(crate) fn tell<V: Send + Sync + 'static>(&self, tracker: &Arc<Tracker<V>>, hub: &Hub) {
+        if self.own_steps.is_some() {
+            let listener: Arc<dyn ChangeListener> = Arc::<Tracker<V>>::clone(tracker);
+            hub.listen(tracker.front(), &listener);
+        }
+    }
+
+    /// Whether changes of entries that were read for it are told.
+    pub(crate) fn tracks(&self) -> bool {
+        self.steps.tracks()
+    }
+
+    /// The present life of the store; `None` while it cannot be reached.
+    pub(crate) fn epoch(&self) -> Option<StoreEpoch> {
+        let link = match self.link() {
+            None => None,
+            Some(link) => Some(link.epoch()?),
+        };
+        Some(StoreEpoch {
+            link,
+            #[cfg(feature = "testing")]
+            turned: self.turned(),
+        })
+    }
+
+    pub(crate) async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError> {
+        self.asked(pin!(async { step!(self, Read, self.steps.read(key)) })).await
+    }
+
+    /// What [`read`](Self::read) says, for each of `keys`. On Redis in one write.
+    pub(crate) async fn read_many(&self, keys: &[&[u8]]) -> Vec<Result<Option<Bytes>, CacheError>> {
+        let read = pin!(async {
+            #[cfg(feature = "testing")]
+            self.pass(Step::Read, Side::BeforeSend).await?;
+            if guard("batch_one_write") {
+                return self.steps.read_many(keys).await;
+            }
+            let mut answers = Vec::with_capacity(keys.len());
+            for key in keys {
+                answers.push(self.steps.read(key).await);
+            }
+            Ok(answers)
+        });
+        self.asked(read).await.unwrap_or_else(|error| keys.iter().map(|_| Err(error.clone())).collect())
+    }
+
+    /// What [`read`](Self::read) says, and the next change of the entry is told.
+    pub(crate) async fn read_tracked(&self, key: &[u8]) -> TrackedRead {
+        let mut answers = self.read_many_tracked(&[key]).await;
+        answers.pop().unwrap_or(TrackedRead { answer: Ok(None), tracked_on: None })
+    }
+
+    /// The same for each of `keys`. On Redis in one write, all on the connection of the first.
+    pub(crate) async fn read_many_tracked(&self, keys: &[&[u8]]) -> Vec<TrackedRead> {
+        let read = pin!(async {
+            #[cfg(feature = "testing")]
+            self.pass(Step::Read, Side::BeforeSend).await?;
+            let answers = self.steps.read_many_tracked(keys).await?;
+            #[cfg(feature = "testing")]
+            self.pass(Step::Read, Side::BeforeAnswer).await?;
+            Ok(answers)
+        });
+        let untracked = |error: CacheError| TrackedRead { answer: Err(error), tracked_on: None };
+        self.asked(read).await.unwrap_or_else(|error| keys.iter().map(|_| untracked(error.clone())).collect())
+    }
+
+    fn own_step<'a>(&'a self, key: &'a [u8]) -> OwnStep<'a> {
+        OwnStep::begin(self.own_steps.as_deref(), key)
+    }
+
+    pub(crate) async fn lease(&self, key: &[u8], lease: &Lease) -> Result<Leased, CacheError> {
+        self.asked(pin!(async { step!(self, Lease, self.steps.lease(key, lease)) })).await
+    }
+
+    /// Stores what was loaded, in this life of the store or not at all.
+    pub(crate) async fn fill(&self, epoch: Option<&StoreEpoch>, key: &[u8], fill: &Fill) -> Result<Filled, CacheError> {
+        let _own = self.own_step(key);
+        let filled = async {
+            #[cfg(feature = "testing")]
+            self.pass(Step::Fill, Side::BeforeSend).await?;
+            let answer = match epoch.and_then(|epoch| epoch.link.as_ref()) {
+                Some(epoch) => self.steps.fill_on(epoch, key, fill).await,
+                None => self.steps.fill(key, fill).await,
+            };
+            #[cfg(feature = "testing")]
+            self.pass(Step::Fill, Side::BeforeAnswer).await?;
+            answer
+        };
+        self.asked(pin!(filled)).await
+    }
+
+    pub(crate) async fn abandon(&self, key: &[u8], token: Token, retry_after_ms: u64) -> Result<(), CacheError> {
+        self.asked(pin!(async { step!(self, Abandon, self.steps.abandon(key, token, retry_after_ms)) })).await
+    }
+
+    pub(crate) async fn invalidate(&self, key: &[u8], invalidation: &Invalidation) -> Result<(), CacheError> {
+        let _own = self.own_step(key);
+        if !guard("invalidations_pass_breaker") {
+            drop(self.enter()?);
+        }
+        step!(self, Invalidate, self.steps.invalidate(key, invalidation))
+    }
+
+    /// The same on an epoch that is not published yet.
+    pub(crate) async fn invalidate_on(
+        &self,
+        epoch: &Epoch,
+        key: &[u8],
+        invalidation: &Invalidation,
+    ) -> Result<(), CacheError> {
+        self.steps.invalidate_on(epoch, key, invalidation).await
+    }
+
+    pub(crate) async fn begin_write(&self, key: &[u8], begin: &BeginWrite) -> Result<Begun, CacheError> {
+        let _own = self.own_step(key);
+        step!(self, BeginWrite, self.steps.begin_write(key, begin))
+    }
+
+    pub(crate) async fn renew_write(&self, key: &[u8], token: Token, window_ms: u64) -> Result<Renewed, CacheError> {
+        step!(self, RenewWrite, self.steps.renew_write(key, token, window_ms))
+    }
+
+    pub(crate) async fn end_write(
+        &self,
+        key: &[u8],
+        token: Token,
+        invalidation: &Invalidation,
+    ) -> Result<Ended, CacheError> {
+        let _own = self.own_step(key);
+        step!(self, EndWrite, self.steps.end_write(key, token, invalidation))
+    }
+
+    /// Asks, unless the store is being left alone; what comes of it decides about those who come later.
+    async fn asked<T>(&self, step: Pin<&mut impl Future<Output = Result<T, CacheError>>>) -> Result<T, CacheError> {
+        let attempt = self.enter()?;
+        let answer = step.await;
+        attempt.heard(&answer, || self.link_epoch());
+        answer
+    }
+
+    fn enter(&self) -> Result<Attempt<'_>, CacheError> {
+        self.breaker.enter(|| self.link_epoch()).ok_or_else(|| {
+            let address = self.link().map_or_else(|| "the embedded store".to_owned(), Link::address);
+            LinkError::Down { address, reason: "it did not answer just now, and is left alone for a moment".to_owned() }
+                .into()
+        })
+    }
+
+    fn link_epoch(&self) -> Option<u64> {
+        Some(self.link()?.epoch()?.number())
+    }
+
+    #[cfg(feature = "testing")]
+    pub(crate) fn with_gate(mut self, gate: Option<StepGate>) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    #[cfg(feature = "testing")]
+    async fn pass(&self, step: Step, side: Side) -> Result<(), CacheError> {
+        match &self.gate {
+            Some(gate) => gate.pass(step, side).await,
+            None => Ok(()),
+        }
+    }
+
+    #[cfg(feature = "testing")]
+    fn turned(&self) -> u64 {
+        self.gate.as_ref().map_or(0, StepGate::epochs)
+    }
+}
+
+impl StoreEpoch {
+    /// Whether `store` is still in this life.
+    pub(crate) fn is_current(&self, store: &Store) -> bool {
+        #[cfg(feature = "testing")]
+        if self.turned != store.turned() {
+            return false;
+        }
+        match (&self.link, store.link()) {
+            (Some(then), Some(link)) => link.epoch().is_some_and(|now| now.number() == then.number()),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}

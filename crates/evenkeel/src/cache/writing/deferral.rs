@@ -1,0 +1,170 @@
+//! Invalidations that outlive their process: those that the store did not take, written to the keel's spool, if it has one.
+
+use super::ledger::{Demand, Duty};
+use super::replay::Redrive;
+use crate::keel::Keel;
+use bytes::Bytes;
+use std::sync::Arc;
+
+#[cfg(feature = "spool")]
+use crate::cache::settings::builder::MEMORY_PREFIX;
+#[cfg(feature = "spool")]
+use crate::spool::{Obligation, Spool, SpoolError};
+#[cfg(feature = "spool")]
+use evenkeel_link::{Link, support::guard};
+#[cfg(feature = "spool")]
+use evenkeel_protocol::cache::{keys::FRONT, steps::Mode};
+#[cfg(feature = "spool")]
+use std::sync::Weak;
+
+/// One cache's part of the spool.
+#[derive(Clone, Default)]
+pub(crate) struct Deferral {
+    #[cfg(feature = "spool")]
+    place: Option<Place>,
+}
+
+#[cfg(feature = "spool")]
+#[derive(Clone)]
+struct Place {
+    spool: Spool,
+    topic: Arc<str>,
+}
+
+#[cfg(feature = "spool")]
+impl Deferral {
+    pub(crate) fn of(keel: &Keel, cache: &str) -> Self {
+        let prefix = keel.link().map_or(MEMORY_PREFIX, Link::prefix);
+        let place = keel.spool().map(|spool| Place {
+            spool: spool.clone(),
+            // What the keys of the cache begin with.
+            topic: format!("{prefix}:{FRONT}{cache}").into(),
+        });
+        Self { place }
+    }
+
+    /// What is in the spool from before.
+    pub(crate) fn left_over(&self) -> Vec<(Bytes, Demand, u64)> {
+        let Some(place) = self.place.as_ref().filter(|_| guard("spool_taken_over")) else { return Vec::new() };
+        let pending = place.spool.pending(&place.topic, usize::MAX);
+        let read = pending.into_iter().map(|spooled| {
+            let demand = read(&spooled.obligation.body);
+            (spooled.obligation.key, demand, spooled.sequence)
+        });
+        read.collect()
+    }
+
+    /// Writes one down, at once; the future says whether that succeeded, and waits for room if the spool's options say so.
+    /// `redrive` strikes it off when it is done.
+    pub(crate) fn keep(&self, redrive: &Arc<Redrive>, duty: &Duty) -> impl Future<Output = bool> + Send + use<> {
+        let (told, kept) = tokio::sync::oneshot::channel();
+        let (this, key) = (self.clone(), Bytes::copy_from_slice(&duty.key));
+        let body = write(duty.demand);
+        let redrive = Arc::downgrade(redrive);
+        if let Some(place) = &self.place {
+            let obligation = Obligation::delete(Arc::clone(&place.topic), key.clone(), body.clone());
+            let (this, key, redrive) = (this.clone(), key.clone(), Weak::clone(&redrive));
+            let answered = move |answer: Result<u64, SpoolError>| {
+                if let Ok(sequence) = answer {
+                    this.kept(&redrive, &key, sequence);
+                }
+                let _ = told.send(answer);
+            };
+            place.spool.append_then(obligation, Box::new(answered));
+        }
+        async move {
+            let mut answer = kept.await.unwrap_or(Err(SpoolError::Closed));
+            let Some(place) = &this.place else { return false };
+            if let Err(SpoolError::Full { .. }) = answer {
+                answer = place.spool.append(Obligation::delete(Arc::clone(&place.topic), key.clone(), body)).await;
+                if let Ok(sequence) = answer {
+                    this.kept(&redrive, &key, sequence);
+                }
+            }
+            if let Err(error) = &answer {
+                tracing::warn!(%error, "an invalidation that failed is not in the spool either");
+            }
+            answer.is_ok() || !guard("deferred_is_kept")
+        }
+    }
+
+    /// It is in the spool; by now it may be done.
+    fn kept(&self, redrive: &Weak<Redrive>, key: &[u8], sequence: u64) {
+        if redrive.upgrade().is_some_and(|redrive| !redrive.ledger.spooled(key, sequence)) {
+            self.done(sequence);
+        }
+    }
+
+    /// Strikes one off.
+    pub(crate) fn done(&self, sequence: u64) {
+        if let Some(place) = self.place.as_ref().filter(|_| guard("spool_struck_off")) {
+            place.spool.done(&[sequence]);
+        }
+    }
+}
+
+#[cfg(not(feature = "spool"))]
+impl Deferral {
+    pub(crate) fn of(_keel: &Keel, _cache: &str) -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn left_over(&self) -> Vec<(Bytes, Demand, u64)> {
+        Vec::new()
+    }
+
+    pub(crate) fn keep(&self, _redrive: &Arc<Redrive>, _duty: &Duty) -> impl Future<Output = bool> + Send + use<> {
+        std::future::ready(false)
+    }
+
+    pub(crate) fn done(&self, _sequence: u64) {}
+}
+
+/// A demand as it stands in the spool: 1, the mode (0 expire, 1 purge), `keep_ms`, whether there is a floor, the floor,
+/// `lag_ms_max`; numbers are little-endian.
+#[cfg(feature = "spool")]
+fn write(demand: Demand) -> Vec<u8> {
+    let (mode, keep_ms) = match demand.mode {
+        Mode::Expire { keep_ms } => (0, keep_ms),
+        Mode::Purge => (1, 0),
+    };
+    let mut bytes = vec![1, mode];
+    bytes.extend(keep_ms.to_le_bytes());
+    bytes.push(u8::from(demand.floor.is_some()));
+    bytes.extend(demand.floor.unwrap_or(0).to_le_bytes());
+    bytes.extend(demand.lag_ms_max.to_le_bytes());
+    bytes
+}
+
+/// What a newer program wrote is carried out in the strictest way there is: nothing older is ever served.
+#[cfg(feature = "spool")]
+fn read(bytes: &[u8]) -> Demand {
+    let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let demand = || {
+        let mode = match bytes.get(..2)? {
+            [1, 0] => Mode::Expire { keep_ms: number(2)? },
+            [1, 1] => Mode::Purge,
+            _ => return None,
+        };
+        let floor = if *bytes.get(10)? == 1 { Some(number(11)?) } else { None };
+        Some(Demand { mode, floor, lag_ms_max: number(19)? })
+    };
+    demand().unwrap_or_else(|| Mode::Purge.into())
+}
+
+#[cfg(all(test, feature = "spool"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_demand_comes_back_as_it_was_and_a_strange_one_is_a_purge() {
+        let expire = Demand { mode: Mode::Expire { keep_ms: 700 }, floor: Some(9), lag_ms_max: 3 };
+        let purge = Demand { mode: Mode::Purge, floor: None, lag_ms_max: 0 };
+        for demand in [expire, purge] {
+            assert_eq!(read(&write(demand)), demand);
+        }
+        for strange in [&b""[..], b"\x02\x00", &write(expire)[..20]] {
+            assert_eq!(read(strange), Mode::Purge.into());
+        }
+    }
+}

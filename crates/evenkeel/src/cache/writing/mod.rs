@@ -1,0 +1,11 @@
+//! Writing: invalidations and update windows, and how a pending invalidation is replayed until it is done.
+//!
+//! `write` and `window` are update windows; `ledger` has the pending and the recent invalidations; `replay` sends them again, driven by
+//! `driver`; `deferral` keeps them in the spool.
+
+pub(crate) mod deferral;
+pub(crate) mod driver;
+pub(crate) mod ledger;
+pub(crate) mod replay;
+pub(crate) mod window;
+pub(crate) mod write;

@@ -1,0 +1,365 @@
+//! [`WriteWindow`]: an update window held by a writer, from before its first statement to after its commit.
+
+use super::ledger::Demand;
+use super::replay::Redrive;
+use crate::cache::core::Core;
+use crate::cache::key::KeyBytes;
+use crate::cache::metrics::CacheMetrics;
+use crate::cache::settings::span_ms;
+use crate::cache::store::Store;
+use evenkeel_link::Token;
+use evenkeel_link::clock::{Clock, Moment};
+use evenkeel_link::support::{guard, in_groups};
+use evenkeel_protocol::cache::error::CacheError;
+use evenkeel_protocol::cache::steps::{BeginWrite, Begun, Ended, Renewed};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// An open update window, for writers who hold their own transaction; made by [`Cache::begin_write`](crate::cache::Cache::begin_write).
+/// [`Cache::write`](crate::cache::Cache::write) does all of this by itself.
+///
+/// While it is open, nothing is stored under its keys, so no reader can be given the row as it was before the commit. It stays
+/// open for the cache's `write_window` after the last [`renew`](Self::renew). In this order:
+///
+/// 1. `begin_write`, and only when that has answered, the first statement;
+/// 2. [`renew`](Self::renew) (or [`check`](Self::check)) right before the commit; roll back on [`CacheError::WindowLost`];
+/// 3. the commit, with as much time left to it as `check` said;
+/// 4. [`end`](Self::end) once the commit or the rollback is known; [`abandon`](Self::abandon) if nobody knows.
+///
+/// Dropped, it is abandoned: the window is left to lapse, because the transaction may still commit.
+#[derive(Debug)]
+#[must_use = "a window that is dropped keeps readers waiting until it lapses"]
+pub struct WriteWindow(OpenWindow);
+
+/// A look at an open window, for the code that writes under it. Cheap to clone; it keeps nothing open.
+#[derive(Clone)]
+pub struct OpenWindow(Arc<Inner>);
+
+/// How an update window came to its end. The write itself has happened in every case.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum WindowEnd {
+    /// It was open until now: C2 holds for this write.
+    Closed,
+    /// It had lapsed before, or the store had lost it: between then and now somebody may have been given the older value. From
+    /// now on nobody is.
+    Lapsed,
+    /// The store did not confirm the end. The window lapses by itself, and the invalidation is driven again until it is done;
+    /// this process goes to the database for these keys meanwhile.
+    Unconfirmed(CacheError),
+}
+
+/// What a process does about its own readers when a key is written.
+pub(crate) trait LocalReaders: Send + Sync {
+    /// Nobody joins a load of `key` any more that began before this.
+    fn cut(&self, key: &[u8]);
+}
+
+struct Inner {
+    store: Store,
+    clock: Clock,
+    redrive: Arc<Redrive>,
+    metrics: Arc<CacheMetrics>,
+    readers: Arc<dyn LocalReaders>,
+    keys: Vec<KeyBytes>,
+    token: Token,
+    window: Duration,
+    demand: Demand,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    /// Counted from the sending of what the store answered: the store counts from later.
+    until: Moment,
+    is_lost: bool,
+    is_rolled_back: bool,
+    version: Option<u64>,
+}
+
+impl WriteWindow {
+    /// What is left of the window, as far as this process knows; zero if it is lost. It counts from when the store was last
+    /// asked, so it is never too long, however long the answer took.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.0.remaining()
+    }
+
+    /// Keeps the window open for another `write_window` from now.
+    ///
+    /// # Errors
+    /// [`CacheError::WindowLost`]: roll back. [`CacheError::Link`]: the store did not answer; the window lasts at least as long as
+    /// [`remaining`](Self::remaining) says.
+    pub async fn renew(&self) -> Result<Duration, CacheError> {
+        self.0.renew().await
+    }
+
+    /// Asks whether it is safe to commit: as [`OpenWindow::check`].
+    ///
+    /// # Errors
+    /// As [`OpenWindow::check`].
+    pub async fn check(&self) -> Result<Duration, CacheError> {
+        self.0.check().await
+    }
+
+    /// Keeps the window open for as long as the returned future is polled: run it beside the transaction. It never ends, except
+    /// when the window is lost.
+    pub async fn keep_open(&self) {
+        self.0.keep_open().await;
+    }
+
+    /// Ends the window after a commit, or a rollback, that is known to have happened. Invalidates in every case.
+    pub async fn end(self) -> WindowEnd {
+        self.0.end().await
+    }
+
+    /// Like [`end`](Self::end), by a writer that knows the row's new version: no older one is stored from now on.
+    pub async fn end_at(self, version: u64) -> WindowEnd {
+        self.0.wrote_version(version);
+        self.0.end().await
+    }
+
+    /// Leaves the window to lapse, because nobody knows whether the transaction was or will be committed. Until then reads wait
+    /// (or what [`WhileWriting`](crate::cache::WhileWriting) says), and for `transaction_max` after it what is stored lives short.
+    pub fn abandon(self) {
+        self.0.0.metrics.window_ended("abandoned");
+    }
+
+    /// The look at it that can be handed on.
+    #[must_use]
+    pub fn watch(&self) -> OpenWindow {
+        self.0.clone()
+    }
+}
+
+impl OpenWindow {
+    /// What is left of the window; as [`WriteWindow::remaining`].
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        let state = *self.0.state();
+        if state.is_lost { Duration::ZERO } else { state.until.since(self.0.clock.now()) }
+    }
+
+    /// Asks whether it is safe to commit: renews the window, and says how long the commit may take. Call it right before the
+    /// commit.
+    ///
+    /// **Guarantee (C2).** If the commit is over before the time is up, no [`Fresh`](crate::cache::Freshness::Fresh) read that begins after
+    /// it returns an older value.
+    /// **Not guaranteed.** That the commit is over in time: nothing here can end it. The window's end says whether it was.
+    ///
+    /// # Errors
+    /// [`CacheError::WindowLost`], or a [`CacheError::Link`] with no time left: roll back.
+    pub async fn check(&self) -> Result<Duration, CacheError> {
+        match self.renew().await {
+            Err(CacheError::WindowLost) => Err(CacheError::WindowLost),
+            // What the store said before is still true.
+            Err(error) => Some(self.remaining()).filter(|left| !left.is_zero()).ok_or(error),
+            Ok(left) => Ok(left),
+        }
+    }
+
+    /// Says that the transaction was rolled back for certain, so that the window may end at once although the write failed.
+    pub fn rolled_back(&self) {
+        self.0.state().is_rolled_back = true;
+    }
+
+    /// Says which version the row has with this write: once the window ends, no older one is stored, and readers elsewhere can
+    /// ask for it with [`Freshness::AtLeast`](crate::cache::Freshness::AtLeast).
+    pub fn wrote_version(&self, version: u64) {
+        let mut state = self.0.state();
+        state.version = state.version.max(Some(version));
+    }
+
+    pub(crate) fn is_rolled_back(&self) -> bool {
+        self.0.state().is_rolled_back
+    }
+
+    async fn renew(&self) -> Result<Duration, CacheError> {
+        let inner = &*self.0;
+        if inner.state().is_lost {
+            return Err(CacheError::WindowLost);
+        }
+        let sent = inner.clock.now();
+        let window_ms = span_ms(inner.window);
+        let renewals = inner.keys.iter().map(|key| inner.store.renew_write(key.as_slice(), inner.token, window_ms));
+        let mut until: Option<Moment> = None;
+        for renewed in in_groups(renewals).await {
+            match renewed? {
+                Renewed::Open { remaining_ms } => {
+                    let open_until = sent + Duration::from_millis(remaining_ms);
+                    until = Some(until.map_or(open_until, |until| until.min(open_until)));
+                }
+                Renewed::Lost if !guard("lost_window_is_told") => {}
+                Renewed::Lost => {
+                    inner.state().is_lost = true;
+                    return Err(CacheError::WindowLost);
+                }
+            }
+        }
+        let mut state = inner.state();
+        state.until = until.unwrap_or(state.until);
+        Ok(state.until.since(inner.clock.now()))
+    }
+
+    pub(crate) async fn keep_open(&self) {
+        loop {
+            self.0.clock.sleep(self.0.window / 3).await;
+            if !guard("window_is_renewed") {
+                continue;
+            }
+            // A store that does not answer may answer the next time; the window is open until it has lapsed.
+            if let Err(CacheError::WindowLost) = self.renew().await {
+                tracing::warn!(
+                    "an update window was lost while its writer was at work; a commit from now on may be read late"
+                );
+                return;
+            }
+        }
+    }
+
+    pub(crate) async fn end(&self) -> WindowEnd {
+        let ends = in_groups(self.0.keys.iter().map(|key| self.0.end(key.as_slice()))).await;
+        let end = ends.into_iter().fold(WindowEnd::Closed, WindowEnd::and);
+        self.0.metrics.window_ended(end.as_str());
+        end
+    }
+}
+
+impl Inner {
+    async fn end(&self, key: &[u8]) -> WindowEnd {
+        let demand = Demand { floor: self.state().version, ..self.demand };
+        let duty = self.redrive.begin(key, demand);
+        self.readers.cut(key);
+        let ended = self.store.end_write(key, self.token, &duty.demand().invalidation()).await;
+        self.readers.cut(key);
+        match ended {
+            Ok(ended) => {
+                duty.done();
+                if ended == Ended::Closed { WindowEnd::Closed } else { WindowEnd::Lapsed }
+            }
+            Err(error) => WindowEnd::Unconfirmed(error),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WindowEnd {
+    /// Whether C2 holds for the write.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unconfirmed(error), _) | (_, Self::Unconfirmed(error)) => Self::Unconfirmed(error),
+            (Self::Closed, Self::Closed) => Self::Closed,
+            _ => Self::Lapsed,
+        }
+    }
+
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Lapsed => "lapsed",
+            Self::Unconfirmed(_) => "unconfirmed",
+        }
+    }
+}
+
+impl<V: Send + Sync + 'static> Core<V> {
+    /// Opens a window over all `keys`, or none.
+    pub(crate) async fn begin_write(self: &Arc<Self>, keys: Vec<KeyBytes>) -> Result<WriteWindow, CacheError> {
+        self.begin_write_as(Token::random(), keys).await
+    }
+
+    /// The same for a writer that has a name already.
+    pub(crate) async fn begin_write_as(
+        self: &Arc<Self>,
+        token: Token,
+        keys: Vec<KeyBytes>,
+    ) -> Result<WriteWindow, CacheError> {
+        let demand = self.expire();
+        let sent = self.clock.now();
+        let begun = in_groups(keys.iter().map(|key| self.begin_one(key.as_slice(), token, demand))).await;
+        let opened = begun.iter().try_fold(self.settings.window, |left, open| Ok(left.min(open.clone()?)));
+        let opened = if guard("confirmed_begin") { opened } else { Ok(self.settings.window) };
+        match opened {
+            Ok(left) => {
+                let state = State { until: sent + left, is_lost: false, is_rolled_back: false, version: None };
+                Ok(WriteWindow(OpenWindow(Arc::new(Inner {
+                    store: self.store.clone(),
+                    clock: self.clock.clone(),
+                    redrive: Arc::clone(&self.redrive),
+                    metrics: Arc::clone(&self.metrics),
+                    readers: Arc::<Self>::clone(self),
+                    keys,
+                    token,
+                    window: self.settings.window,
+                    demand,
+                    state: Mutex::new(state),
+                }))))
+            }
+            Err(error) => {
+                self.metrics.window_ended(if matches!(error, CacheError::WritersBusy { .. }) {
+                    "busy"
+                } else {
+                    "refused"
+                });
+                self.take_back(&keys, &begun, token, demand).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn begin_one(&self, key: &[u8], token: Token, demand: Demand) -> Result<Duration, CacheError> {
+        if !guard("update_window") {
+            return Ok(self.settings.window);
+        }
+        let begin = BeginWrite {
+            token,
+            invalidation: demand.invalidation(),
+            window_ms: span_ms(self.settings.window),
+            suspect_ms: span_ms(self.settings.transaction_max),
+            schema: self.schema,
+        };
+        match self.store.begin_write(key, &begin).await? {
+            Begun::Open { remaining_ms } => Ok(Duration::from_millis(remaining_ms)),
+            Begun::Busy { retry_after_ms } => {
+                Err(CacheError::WritersBusy { retry_after: Duration::from_millis(retry_after_ms) })
+            }
+        }
+    }
+
+    /// Nothing was written: what was opened, or may have been, need not lapse. Best effort.
+    async fn take_back(&self, keys: &[KeyBytes], begun: &[Result<Duration, CacheError>], token: Token, demand: Demand) {
+        let may_be_open = keys.iter().zip(begun).filter(|(_, begun)| match begun {
+            Ok(_) => true,
+            Err(error) => error.outcome_unknown() || matches!(error, CacheError::WindowNotReplicated { .. }),
+        });
+        let ends = may_be_open.map(|(key, _)| {
+            let invalidation = demand.invalidation();
+            async move { self.store.end_write(key.as_slice(), token, &invalidation).await }
+        });
+        for error in in_groups(ends).await.into_iter().filter_map(Result::err) {
+            tracing::debug!(cache = %self.name, %error, "a window that nobody used was not ended; it lapses");
+        }
+    }
+}
+
+impl<V: Send + Sync> LocalReaders for Core<V> {
+    fn cut(&self, key: &[u8]) {
+        self.flights.cut(key);
+    }
+}
+
+// By hand: what it is made of says nothing.
+impl fmt::Debug for OpenWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenWindow").field("remaining", &self.remaining()).finish_non_exhaustive()
+    }
+}

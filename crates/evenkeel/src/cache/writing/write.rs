@@ -1,0 +1,195 @@
+//! The writing side of [`Cache`]: a write in an update window, from its begin to its end.
+
+use super::window::{OpenWindow, WindowEnd, WriteWindow};
+use crate::cache::cache::Cache;
+use crate::cache::key::{CacheKey, KeyBytes};
+use evenkeel_link::support::guard;
+use evenkeel_protocol::cache::error::CacheError;
+use std::borrow::Borrow;
+use std::collections::HashSet;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use tracing::Instrument;
+
+/// What a write gave back, and how its update window ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Written<T> {
+    /// What the closure returned.
+    pub value: T,
+    /// Whether the window covered the commit. The write has happened in every case.
+    pub window: WindowEnd,
+}
+
+/// Why a write failed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum WriteError<E> {
+    /// No window could be opened, so the closure was not run: nothing was written. (The store is away, or
+    /// [`CacheError::WritersBusy`].)
+    NotBegun(CacheError),
+    /// The closure failed. Whether its transaction was committed is for the closure to know: unless it said
+    /// [`OpenWindow::rolled_back`], the window is left to lapse.
+    Failed(E),
+}
+
+impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
+    /// Runs `write`, which changes the row under `key`, in an update window: what [`Freshness::Fresh`](crate::cache::Freshness::Fresh)
+    /// reads rest on.
+    ///
+    /// The window is open, and the store has confirmed it, before `write` is called. It is renewed while `write` runs, and ended
+    /// when that has returned `Ok`; every end invalidates. If `write` returns an error, or this call is dropped, nobody knows
+    /// what became of the transaction: the window is left to lapse (`write_window`), and for `transaction_max` after that what
+    /// is stored lives short.
+    ///
+    /// **Guarantee (C2)**, if [`Written::window`] is `Closed`: from the commit on, no `Fresh` read returns an older value.
+    /// **Not guaranteed.** That `write` is over before its window lapses: it may be paused or cut off from the store. Use
+    /// [`write_with`](Self::write_with) and [`OpenWindow::check`] to look right before the commit; or see it afterwards in
+    /// [`Written::window`]. A closure that blocks its thread keeps its window from being renewed.
+    ///
+    /// # Errors
+    /// [`WriteError`]; only its `Failed` has run `write`.
+    pub async fn write<Q, F, Write, T, E>(&self, key: &Q, write: F) -> Result<Written<T>, WriteError<E>>
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+        F: FnOnce() -> Write,
+        Write: Future<Output = Result<T, E>>,
+    {
+        self.write_with(key, |_| write()).await
+    }
+
+    /// Like [`write`](Self::write), for a closure that looks at its window: [`OpenWindow::check`] right before the commit, and
+    /// [`OpenWindow::rolled_back`] if it failed without having written anything.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub async fn write_with<Q, F, Write, T, E>(&self, key: &Q, write: F) -> Result<Written<T>, WriteError<E>>
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+        F: FnOnce(OpenWindow) -> Write,
+        Write: Future<Output = Result<T, E>>,
+    {
+        let written = async {
+            let window = self.begin_write(key).await.map_err(WriteError::NotBegun)?;
+            run(window, write).await
+        };
+        // Boxed, so that its caller does not carry the room of a whole transaction.
+        Box::pin(self.traced_write(written)).await
+    }
+
+    /// Like [`write_with`](Self::write_with), for a transaction that changes several rows of this cache: one window over all of
+    /// them, or none.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub async fn write_many<'k, F, Write, T, E>(
+        &self,
+        keys: impl IntoIterator<Item = &'k K>,
+        write: F,
+    ) -> Result<Written<T>, WriteError<E>>
+    where
+        K: CacheKey + 'k,
+        F: FnOnce(OpenWindow) -> Write,
+        Write: Future<Output = Result<T, E>>,
+    {
+        let written = async {
+            let window = self.begin_write_many(keys).await.map_err(WriteError::NotBegun)?;
+            run(window, write).await
+        };
+        Box::pin(self.traced_write(written)).await
+    }
+
+    async fn traced_write<T, E>(
+        &self,
+        write: impl Future<Output = Result<Written<T>, WriteError<E>>>,
+    ) -> Result<Written<T>, WriteError<E>> {
+        let span = tracing::debug_span!("cache.write", cache = &*self.core.name, window = tracing::field::Empty);
+        let told = async {
+            let written = write.await?;
+            tracing::Span::current().record("window", tracing::field::debug(&written.window));
+            Ok(written)
+        };
+        told.instrument(span).await
+    }
+
+    /// Opens an update window for the row under `key`, for a writer that holds its own transaction. The first statement is sent
+    /// only after this has answered. [`WriteWindow`] says what comes then.
+    ///
+    /// # Errors
+    /// [`CacheError::WritersBusy`] for a fifth writer, [`CacheError::Link`] if the store is away, [`CacheError::WindowNotReplicated`]
+    /// if too few replicas had the window in time: nothing may be written then.
+    /// [`CacheError::Unsupported`] under another protocol than [`Protocol::Fenced`](crate::cache::Protocol::Fenced).
+    pub async fn begin_write<Q>(&self, key: &Q) -> Result<WriteWindow, CacheError>
+    where
+        K: Borrow<Q>,
+        Q: CacheKey + ?Sized,
+    {
+        self.core.begin_write(vec![KeyBytes::new(key)]).await
+    }
+
+    /// The same for several rows that one transaction changes: all of them, or none. Writers never wait for each other, so the
+    /// order of the keys does not matter.
+    ///
+    /// # Errors
+    /// As [`begin_write`](Self::begin_write).
+    pub async fn begin_write_many<'k>(&self, keys: impl IntoIterator<Item = &'k K>) -> Result<WriteWindow, CacheError>
+    where
+        K: CacheKey + 'k,
+    {
+        let mut seen = HashSet::new();
+        let keys = keys.into_iter().map(KeyBytes::new);
+        let keys: Vec<KeyBytes> = keys.filter(|key| seen.insert(Box::<[u8]>::from(key.as_slice()))).collect();
+        self.core.begin_write(keys).await
+    }
+}
+
+async fn run<F, Write, T, E>(window: WriteWindow, write: F) -> Result<Written<T>, WriteError<E>>
+where
+    F: FnOnce(OpenWindow) -> Write,
+    Write: Future<Output = Result<T, E>>,
+{
+    let open = window.watch();
+    let written = {
+        let mut writing = std::pin::pin!(write(open.clone()));
+        tokio::select! {
+            biased;
+            written = &mut writing => written,
+            // Lost. The write goes on: half of it may have happened, and only the writer can tell.
+            () = window.keep_open() => writing.await,
+        }
+    };
+    match written {
+        Ok(value) => Ok(Written { value, window: window.end().await }),
+        Err(error) => {
+            if open.is_rolled_back() || !guard("unknown_write_lapses") {
+                window.end().await;
+            } else {
+                window.abandon();
+            }
+            Err(WriteError::Failed(error))
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for WriteError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotBegun(error) => {
+                write!(f, "nothing was written, because no update window could be opened: {error}")
+            }
+            Self::Failed(error) => write!(f, "the write failed: {error}"),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for WriteError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::NotBegun(error) => Some(error),
+            Self::Failed(error) => Some(error),
+        }
+    }
+}

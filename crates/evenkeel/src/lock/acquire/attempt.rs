@@ -1,0 +1,298 @@
+//! One acquisition: from its place in the local queue to a guard, or back.
+
+use super::gate::{Gate, Turn};
+use super::mode::{Answer, Mode};
+use super::terms::LockTerms;
+use crate::lock::hold::guard::Guard;
+use crate::lock::hold::lease::{Debt, Grant, Held, Lease};
+use crate::lock::hold::renewal;
+use crate::lock::store::locks::Locks;
+use bytes::Bytes;
+use evenkeel_link::Token;
+use evenkeel_link::support::{Backoff, guard};
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::steps::{Acquire, HOLD_MS_MAX, check_spans};
+use evenkeel_protocol::lock::steps::{Call, WakeListener};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Tries in a row that Redis may fail to answer.
+const TRIES: u32 = 3;
+const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(200), delay_max: Duration::from_millis(200) };
+/// The store has so long for its answer also when the time to wait is over.
+const ANSWER: Duration = Duration::from_millis(500);
+/// The longest wait without a look: notifications can be lost.
+const LOOK: Duration = Duration::from_secs(1);
+/// When another process was called, this one looks so much later whether that came.
+const AFTER_ANOTHER: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_millis(100) };
+
+/// What a caller wants, and how long it waits for it.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    pub(crate) name: LockName,
+    pub(crate) mode: Mode,
+    pub(crate) call: Acquire,
+    pub(crate) wait: Wait,
+}
+
+impl Wanted {
+    /// One acquisition, with an owner of its own.
+    pub(crate) fn new(
+        locks: &Locks,
+        name: &str,
+        mode: Mode,
+        terms: &LockTerms,
+        fence_floor: u64,
+    ) -> Result<Self, LockError> {
+        if mode != Mode::Exclusive && !terms.lock_delay.is_zero() {
+            return Err(LockError::Invalid("a lock delay is for exclusive locks; a shared one takes none".to_owned()));
+        }
+        check_spans(terms.ttl, terms.hold_max)?;
+        let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        let call = Acquire {
+            owner: Token::random(),
+            process: locks.process,
+            lease_ms: ms(terms.ttl),
+            cooling_ms: ms(terms.lock_delay),
+            hold_ms_max: terms.hold_max.map(|limit| ms(limit).clamp(1, HOLD_MS_MAX)),
+            fence_floor,
+            waits: terms.wait != Wait::No,
+            words: Bytes::copy_from_slice(terms.metadata.as_bytes()),
+        };
+        // Before the queue: what cannot be had is not waited for.
+        if guard("lock_refuses_first") {
+            locks.store.check_in(mode, &call)?;
+        }
+        Ok(Self { name: LockName::new(name)?, mode, call, wait: terms.wait })
+    }
+}
+
+/// How long to wait for a lock that is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all.
+    No,
+    /// At most so long.
+    UpTo(Duration),
+    /// Until it is free.
+    Forever,
+}
+
+impl From<Duration> for Wait {
+    fn from(limit: Duration) -> Self {
+        Self::UpTo(limit)
+    }
+}
+
+/// Waits for the lock as long as the caller allows.
+pub(crate) async fn acquire(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
+    locks.reaper.start(&locks.store);
+    let began = locks.clock.now();
+    let guard = contend(locks, wanted).await;
+    let metrics = &locks.metrics;
+    match &guard {
+        Ok(_) => metrics.acquired.increment(1),
+        Err(LockError::Busy { .. }) => metrics.busy.increment(1),
+        Err(_) => metrics.failed.increment(1),
+    }
+    metrics.wait_seconds.record(locks.clock.now().since(began).as_secs_f64());
+    guard
+}
+
+/// What is wanted, if it is to be had now.
+pub(crate) async fn at_once(locks: &Locks, mut wanted: Wanted) -> Result<Option<Guard>, LockError> {
+    (wanted.wait, wanted.call.waits) = (Wait::No, false);
+    match acquire(locks, wanted).await {
+        Ok(guard) => Ok(Some(guard)),
+        Err(LockError::Busy { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn contend(locks: &Locks, wanted: Wanted) -> Result<Guard, LockError> {
+    let began = locks.clock.now();
+    let gate = wanted.mode.queues_here().then(|| locks.gates.gate(&wanted.name));
+    let turn = match &gate {
+        Some(gate) => {
+            let turn = turn(locks, gate, wanted.wait).await;
+            Some(turn.ok_or_else(|| busy(&wanted.name, gate.free_in(locks.clock.now())))?)
+        }
+        None => None,
+    };
+    let wait = wanted.wait;
+    let mut attempt = Attempt { locks: locks.clone(), wanted, turn, is_sent: false };
+    // Who waits in the server's queue listens for itself.
+    let own_listener = tokio::sync::Mutex::<Option<Box<dyn WakeListener>>>::default();
+    let listener = gate.as_ref().map_or(&own_listener, |gate| &gate.listener);
+    // Somebody of this process has listened all along: then nothing is missed from here on.
+    let mut is_armed = listener.lock().await.is_some();
+    let left = || match wait {
+        Wait::No => Duration::ZERO,
+        Wait::UpTo(limit) => limit.saturating_sub(locks.clock.now().since(began)),
+        Wait::Forever => Duration::MAX,
+    };
+    loop {
+        // A store that hangs is waited for no longer than the lock.
+        let is_bounded = matches!(wait, Wait::UpTo(_)) && guard("lock_wait_bounds_answers");
+        let longest = if is_bounded { left().max(ANSWER) } else { Duration::MAX };
+        let asked = within(locks, longest, pin!(attempt.once())).await;
+        let free_in = match asked.unwrap_or_else(|| Err(locks.store.no_answer()))? {
+            Outcome::Guard(guard) => return Ok(guard),
+            Outcome::Taken { free_in } => free_in,
+        };
+        if let Some(gate) = &gate {
+            gate.free_at(locks.clock.now() + free_in);
+        }
+        let left = left();
+        if left.is_zero() {
+            return Err(busy(&attempt.wanted.name, free_in));
+        }
+        let mut listener = listener.lock().await;
+        if listener.is_none() {
+            *listener = within(locks, left, pin!(attempt.listen())).await.flatten();
+        }
+        // First listen, then ask again, then wait: what was given back in between would be slept through.
+        if !is_armed && guard("lock_arm_then_attempt") {
+            is_armed = true;
+            continue;
+        }
+        let longest = free_in.min(LOOK).min(left);
+        match &mut *listener {
+            Some(listener) => pause(locks, &mut **listener, longest).await,
+            None => locks.clock.sleep(longest).await,
+        }
+    }
+}
+
+/// What `future` answers, if it does within `limit`. Pinned by the caller, so that it is not carried twice.
+async fn within<F: Future>(locks: &Locks, limit: Duration, future: Pin<&mut F>) -> Option<F::Output> {
+    tokio::select! {
+        biased;
+        answer = future => Some(answer),
+        () = locks.clock.sleep(limit) => None,
+    }
+}
+
+/// Waits until it is worth asking again.
+async fn pause(locks: &Locks, listener: &mut dyn WakeListener, longest: Duration) {
+    let clock = &locks.clock;
+    let latest = clock.now() + longest;
+    let mut look = latest;
+    loop {
+        tokio::select! {
+            call = listener.called(locks.process) => match call {
+                Call::You => return,
+                // The one that was called goes first. If it has died, or waits no more, nobody hears of the lock again: so look, unless
+                // it goes on meanwhile.
+                Call::Another if guard("lock_look_after_another") => look = latest.min(clock.now() + AFTER_ANOTHER.delay(0)),
+                Call::Another => {}
+            },
+            () = clock.sleep_until(look) => return,
+        }
+    }
+}
+
+/// The turn among the tasks of this process, as long as it may be waited for.
+async fn turn(locks: &Locks, gate: &Arc<Gate>, wait: Wait) -> Option<Turn> {
+    match wait {
+        Wait::No => gate.turn_now(),
+        Wait::UpTo(limit) => locks.clock.timeout(limit, gate.turn()).await.ok(),
+        Wait::Forever => Some(gate.turn().await),
+    }
+}
+
+fn busy(name: &LockName, free_in: Duration) -> LockError {
+    LockError::Busy { name: name.to_string(), free_in }
+}
+
+/// An acquisition on its way. Whoever drops it leaves nothing behind: what may have reached the store is released after it.
+struct Attempt {
+    locks: Locks,
+    wanted: Wanted,
+    /// Its turn among the tasks of this process, if those wait here; until a guard has it.
+    turn: Option<Turn>,
+    /// The store may hold the lock, or a place in its queue, in this attempt's name.
+    is_sent: bool,
+}
+
+enum Outcome {
+    Guard(Guard),
+    Taken { free_in: Duration },
+}
+
+impl Attempt {
+    /// Asks the store, again if it does not answer.
+    async fn once(&mut self) -> Result<Outcome, LockError> {
+        let mut failures = 0;
+        loop {
+            let in_doubt = self.is_sent;
+            // Set before anything is sent: from here on dropping this future must release.
+            self.is_sent = true;
+            let sent = self.locks.clock.now();
+            let Wanted { name, mode, call, .. } = &self.wanted;
+            let error = match self.locks.store.ask(*mode, name, call).await {
+                Ok(Answer::Granted { fence, signer, lease_left_ms }) => {
+                    let length = Duration::from_millis(self.wanted.call.lease_ms);
+                    let deadline = sent + Duration::from_millis(lease_left_ms);
+                    // The answer took longer than the lease: this is nobody's to hand out.
+                    if self.locks.clock.now() >= deadline && guard("lock_late_grant") {
+                        self.locks.metrics.late.increment(1);
+                        return Ok(Outcome::Taken { free_in: Duration::from_millis(1) });
+                    }
+                    return Ok(self.granted(&Grant { fence, signer, deadline, length }));
+                }
+                Ok(Answer::Taken { free_in_ms }) => {
+                    // An earlier try that was not answered may still be on its way; a place in the queue is given up.
+                    let has_place = !mode.queues_here() && call.waits && guard("lock_place_is_given_up");
+                    self.is_sent = in_doubt || has_place;
+                    return Ok(Outcome::Taken { free_in: Duration::from_millis(free_in_ms) });
+                }
+                Err(error) => error,
+            };
+            self.is_sent = in_doubt || error.outcome_unknown();
+            failures += 1;
+            if !error.is_retryable() || failures >= TRIES {
+                return Err(error);
+            }
+            self.locks.clock.sleep(RETRY.delay(0)).await;
+        }
+    }
+
+    /// Subscribes: from now on it is notified when it is worth asking again.
+    async fn listen(&self) -> Option<Box<dyn WakeListener>> {
+        let Wanted { name, mode, call, .. } = &self.wanted;
+        self.locks.store.listen_in(*mode, name, call.owner).await.ok()
+    }
+
+    fn granted(&mut self, grant: &Grant) -> Outcome {
+        // Nothing can come between: no await from here to the guard.
+        let Wanted { name, mode, call, .. } = &self.wanted;
+        let turn = self.turn.take();
+        if turn.is_none() && mode.queues_here() {
+            return Outcome::Taken { free_in: Duration::from_millis(1) };
+        }
+        self.is_sent = false;
+        let held = Held { name: name.clone(), mode: *mode, owner: call.owner };
+        let gate = turn.as_ref().map(|turn| Arc::clone(turn.gate()));
+        let lease = Lease::new(self.locks.clone(), held, grant, turn);
+        if let Some(gate) = gate {
+            gate.held(&lease, Duration::from_millis(call.cooling_ms));
+        }
+        renewal::start(&lease);
+        Outcome::Guard(Guard::new(Arc::clone(&lease)))
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if self.is_sent && guard("lock_cancelled_acquire") {
+            let lease = Duration::from_millis(self.wanted.call.lease_ms);
+            let held = Held { name: self.wanted.name.clone(), mode: self.wanted.mode, owner: self.wanted.call.owner };
+            let debt = Debt { held, until: self.locks.clock.now() + lease, turn: self.turn.take() };
+            self.locks.reaper.hand_over(&self.locks, debt);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What is asked for under a name: the lock as a whole, or permits of a pool. The one place where the two part.
+
+#[cfg(feature = "sql")]
+use crate::lock::hold::lease::Held;
+use crate::lock::store::LockStore;
+use evenkeel_link::Token;
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::pool::steps::{Ask, Asked, Kind, PERMITS_MAX, Pool, check as check_ask};
+use evenkeel_protocol::lock::steps::WakeListener;
+use evenkeel_protocol::lock::steps::{Acquire, Acquired, Fence, Release, Released, Renewed};
+
+/// How something is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// By one.
+    Exclusive,
+    /// With other readers.
+    Read,
+    /// Without any reader.
+    Write,
+    /// So many permits of a semaphore.
+    Permits { wanted: u32, in_all: u32 },
+}
+
+/// What became of an acquisition.
+pub(crate) enum Answer {
+    Granted {
+        fence: Fence,
+        /// The owner recorded with the fence.
+        signer: Token,
+        lease_left_ms: u64,
+    },
+    Taken {
+        free_in_ms: u64,
+    },
+}
+
+impl Mode {
+    /// Whether the tasks of a process wait for their turn here, and not in the server's queue.
+    pub(crate) fn queues_here(self) -> bool {
+        self == Self::Exclusive
+    }
+
+    fn pool(self, name: &LockName) -> Option<Pool> {
+        let kind = match self {
+            Self::Exclusive => return None,
+            Self::Read | Self::Write => Kind::ReadWrite,
+            Self::Permits { .. } => Kind::Semaphore,
+        };
+        Some(Pool { kind, name: name.clone() })
+    }
+
+    fn ask(self, call: &Acquire) -> Ask {
+        let (permits, permits_in_all) = match self {
+            Self::Read => (1, PERMITS_MAX),
+            Self::Exclusive | Self::Write => (PERMITS_MAX, PERMITS_MAX),
+            Self::Permits { wanted, in_all } => (wanted, in_all),
+        };
+        Ask {
+            owner: call.owner,
+            permits,
+            permits_in_all,
+            lease_ms: call.lease_ms,
+            hold_ms_max: call.hold_ms_max,
+            fence_floor: call.fence_floor,
+            waits: call.waits,
+            words: call.words.clone(),
+        }
+    }
+}
+
+impl LockStore {
+    /// Refuses a call that this store cannot take, before a caller waits for it.
+    pub(crate) fn check_in(&self, mode: Mode, call: &Acquire) -> Result<(), LockError> {
+        if mode == Mode::Exclusive { self.check(call) } else { check_ask(&mode.ask(call)) }
+    }
+
+    /// Asks for what `mode` says.
+    pub(crate) async fn ask(&self, mode: Mode, name: &LockName, call: &Acquire) -> Result<Answer, LockError> {
+        let Some(pool) = mode.pool(name) else {
+            return Ok(match self.acquire(name, call).await? {
+                Acquired::Granted { fence, lease_left_ms } => {
+                    Answer::Granted { fence, signer: call.owner, lease_left_ms }
+                }
+                Acquired::Taken { free_in_ms } => Answer::Taken { free_in_ms },
+            });
+        };
+        let ask = mode.ask(call);
+        match self.pools()?.acquire(&pool, &ask).await? {
+            Asked::Granted { lease_left_ms, fence, signer } => Ok(Answer::Granted { fence, signer, lease_left_ms }),
+            Asked::Taken { free_in_ms } => Ok(Answer::Taken { free_in_ms }),
+            Asked::Differs { permits_in_all } => Err(LockError::Differs {
+                what: "semaphore",
+                name: name.to_string(),
+                asked: ask.permits_in_all,
+                stored: permits_in_all,
+            }),
+        }
+    }
+
+    pub(crate) async fn renew_in(
+        &self,
+        mode: Mode,
+        name: &LockName,
+        owner: Token,
+        lease_ms: u64,
+    ) -> Result<Renewed, LockError> {
+        match mode.pool(name) {
+            None => self.renew(name, owner, lease_ms).await,
+            Some(pool) => self.pools()?.renew(&pool, owner, lease_ms).await,
+        }
+    }
+
+    pub(crate) async fn release_in(&self, mode: Mode, name: &LockName, call: Release) -> Result<Released, LockError> {
+        match mode.pool(name) {
+            None => self.release(name, call).await,
+            Some(pool) => self.pools()?.release(&pool, call.owner).await,
+        }
+    }
+
+    /// Lifts the fence `mine` of a holder above what SQL has seen.
+    #[cfg(feature = "sql")]
+    pub(crate) async fn raise_in(&self, held: &Held, mine: Fence, seen: Fence) -> Result<Option<Fence>, LockError> {
+        match held.mode.pool(&held.name) {
+            None => self.raise(&held.name, held.owner, seen).await,
+            Some(pool) => self.pools()?.raise(&pool, held.owner, mine, seen).await,
+        }
+    }
+
+    /// Releases without waiting where the store is in this process; `false` if a server must be asked.
+    pub(crate) fn release_now_in(&self, mode: Mode, name: &LockName, call: Release) -> bool {
+        match (mode.pool(name), self.pools()) {
+            (Some(pool), Ok(pools)) => pools.release_now(&pool, call.owner),
+            _ => self.release_now(name, call),
+        }
+    }
+
+    /// Subscribes: from now on it is notified when it may be this owner's turn.
+    pub(crate) async fn listen_in(
+        &self,
+        mode: Mode,
+        name: &LockName,
+        owner: Token,
+    ) -> Result<Box<dyn WakeListener>, LockError> {
+        match mode.pool(name) {
+            None => self.listen(name).await,
+            Some(pool) => self.pools()?.listen(&pool, owner).await,
+        }
+    }
+}

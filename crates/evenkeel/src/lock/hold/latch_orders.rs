@@ -1,0 +1,91 @@
+//! The latch by itself: every order of the steps of a drop and of a renewal.
+
+use super::latch::Latch;
+
+#[test]
+fn lost_lease_stays_lost() {
+    let latch = Latch::new(10);
+    assert!(latch.is_held() && latch.lose() && !latch.lose());
+    latch.extend(100);
+    assert!(latch.is_lost() && !latch.is_held() && !latch.begin_renewal());
+}
+
+#[test]
+fn a_closed_lease_is_not_lost() {
+    let latch = Latch::new(10);
+    latch.close();
+    assert!(!latch.lose() && !latch.is_lost() && !latch.begin_renewal());
+}
+
+#[test]
+fn one_of_the_two_sends_the_release() {
+    let latch = Latch::new(10);
+    assert!(latch.begin_renewal());
+    assert!(!latch.close_at_once(), "the renewal is on its way");
+    assert!(latch.end_renewal());
+    let latch = Latch::new(10);
+    assert!(latch.begin_renewal() && !latch.end_renewal());
+    assert!(latch.close_at_once());
+}
+
+/// What a thread does next with the latch; each is one atomic change, so the orders of these are all there are.
+#[derive(Clone, Copy, Default)]
+struct Thread {
+    at: u8,
+    flag: bool,
+}
+
+/// What reached the server, in order: renewals and releases.
+#[derive(Clone, Default)]
+struct Sent(Vec<&'static str>);
+
+/// One step of the renewal: begin, send, end, and the release it may owe. `false` once it is over.
+fn renew(latch: &Latch, thread: &mut Thread, sent: &mut Sent) -> bool {
+    match thread.at {
+        0 => thread.flag = latch.begin_renewal(),
+        1 if thread.flag => sent.0.push("renewal"),
+        2 if thread.flag => thread.flag = latch.end_renewal(),
+        3 if thread.flag => sent.0.push("release"),
+        _ => {}
+    }
+    thread.at += 1;
+    thread.at <= 4
+}
+
+/// One step of a drop: close, and the release unless the renewal owes it.
+fn let_go(latch: &Latch, thread: &mut Thread, sent: &mut Sent) -> bool {
+    match thread.at {
+        0 => thread.flag = latch.close_at_once(),
+        1 if thread.flag => sent.0.push("release"),
+        _ => {}
+    }
+    thread.at += 1;
+    thread.at <= 2
+}
+
+/// (L1) In some order of the two, a watchdog outlived its lock. Here: every order of every step.
+#[test]
+fn whatever_the_order_one_release_is_sent_and_no_renewal_after_it() {
+    // Each bit of the number says who goes next.
+    for order in 0..1_u32 << 9 {
+        let (latch, mut sent) = (Latch::new(10), Sent::default());
+        let (mut renewal, mut drop) = (Thread::default(), Thread::default());
+        for turn in 0..9 {
+            match (order >> turn) & 1 {
+                0 => renew(&latch, &mut renewal, &mut sent),
+                _ => let_go(&latch, &mut drop, &mut sent),
+            };
+        }
+        while renew(&latch, &mut renewal, &mut sent) || let_go(&latch, &mut drop, &mut sent) {}
+        let releases = sent.0.iter().filter(|sent| **sent == "release").count();
+        assert_eq!((releases, sent.0.last()), (1, Some(&"release")), "{order:09b}: {:?}", sent.0);
+    }
+}
+
+#[test]
+fn a_deadline_moves_on_only() {
+    let latch = Latch::new(10);
+    latch.extend(20);
+    latch.extend(15);
+    assert_eq!(latch.deadline_ns(), 20);
+}

@@ -1,0 +1,150 @@
+//! [`RwLock`]: many readers, or one writer.
+
+use crate::keel::Keel;
+use crate::lock::acquire::attempt::{Wanted, acquire, at_once};
+use crate::lock::acquire::mode::Mode;
+use crate::lock::acquire::setters::setters;
+use crate::lock::acquire::terms::LockTerms;
+use crate::lock::hold::guard::Guard;
+use crate::lock::store::locks::Locks;
+use evenkeel_link::Token;
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+use evenkeel_protocol::lock::pool::steps::{Kind, Pool, PoolHolder, PoolState};
+use evenkeel_protocol::lock::steps::Fence;
+
+/// A lock that many readers hold at once (up to 500), or one writer.
+///
+/// Who waits has a place in a queue, in the order of asking over all processes: a waiting writer keeps readers back who asked later,
+/// for ten seconds; then it lets them pass for ten seconds, and so on, until the readers that were there have gone. So neither
+/// starves, and no reader waits for long because of a writer that itself waits for a long one.
+///
+/// Each holder has a lease of its own. The fence of a writer is above all before it; readers that hold it at the same time share one.
+/// What a reader's fence protects is said in docs/spec/lock.md.
+#[derive(Clone)]
+pub struct RwLock {
+    locks: Locks,
+    name: String,
+}
+
+/// What may be said about a read/write lock before it is acquired. All of it has defaults.
+#[must_use = "a builder does nothing until `acquire`"]
+#[derive(Clone)]
+pub struct RwBuilder {
+    locks: Locks,
+    name: String,
+    mode: Mode,
+    terms: LockTerms,
+    fence_floor: u64,
+}
+
+impl Keel {
+    /// The read/write lock called `name`: 1 to 512 bytes that say what it protects. It has nothing in common with the lock of that
+    /// name that [`lock`](Self::lock) acquires, except the row of fences in SQL: use a name for one of the two.
+    ///
+    /// ```
+    /// # use evenkeel::Keel;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let keel = Keel::memory();
+    /// let prices = keel.rw_lock("prices");
+    /// let (one, two) = (prices.read().acquire().await?, prices.read().acquire().await?);
+    /// assert_eq!(one.fence(), two.fence());
+    /// assert!(prices.write().try_acquire().await?.is_none());
+    /// drop((one, two));
+    /// prices.write().acquire().await?.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn rw_lock(&self, name: &str) -> RwLock {
+        RwLock { locks: self.locks().clone(), name: name.to_owned() }
+    }
+
+    /// The names of the read/write locks that are in use, or were in the last two days; sorted. Walks the whole keyspace of a Redis,
+    /// in small steps: for operators.
+    ///
+    /// # Errors
+    /// [`LockError::Link`].
+    pub async fn rw_locks_known(&self) -> Result<Vec<LockName>, LockError> {
+        self.locks().store.pools()?.names(Kind::ReadWrite).await
+    }
+}
+
+impl RwLock {
+    /// Begins the acquisition by a reader.
+    pub fn read(&self) -> RwBuilder {
+        self.builder(Mode::Read)
+    }
+
+    /// Begins the acquisition by a writer.
+    pub fn write(&self) -> RwBuilder {
+        self.builder(Mode::Write)
+    }
+
+    /// Who holds it, and how many wait; `None` if it was not used lately. A writer holds all 500 permits, a reader one.
+    ///
+    /// # Errors
+    /// [`LockError::Link`], [`LockError::Invalid`].
+    pub async fn inspect(&self) -> Result<Option<PoolState>, LockError> {
+        self.locks.store.pools()?.inspect(&self.pool()?).await
+    }
+
+    /// Takes the lock away from `owner` ([`inspect`](Self::inspect) names it), or from everybody. Answers from whom. They learn of it
+    /// at their next renewals; what a writer writes until then only a fence refuses.
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect); after an unknown outcome look again.
+    pub async fn break_holds(&self, owner: Option<Token>) -> Result<Vec<PoolHolder>, LockError> {
+        self.locks.store.pools()?.break_holds(&self.pool()?, owner).await
+    }
+
+    fn pool(&self) -> Result<Pool, LockError> {
+        Ok(Pool { kind: Kind::ReadWrite, name: LockName::new(&self.name)? })
+    }
+
+    fn builder(&self, mode: Mode) -> RwBuilder {
+        let (locks, name) = (self.locks.clone(), self.name.clone());
+        RwBuilder { locks, name, mode, terms: LockTerms::default(), fence_floor: 0 }
+    }
+}
+
+impl RwBuilder {
+    setters!("the lock");
+
+    /// A fence that was seen elsewhere, in the database say: this one will be above it. Default none.
+    pub fn fence_above(mut self, seen: Fence) -> Self {
+        self.fence_floor = seen.0;
+        self
+    }
+
+    /// Waits for the lock.
+    ///
+    /// Guaranteed: dropping this future at any point leaves nothing beyond a lease, and no place in the queue for longer than two
+    /// seconds. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// [`LockError::Busy`] after [`wait`](Self::wait); [`LockError::Link`] if Redis did not answer three times in a row;
+    /// [`LockError::Invalid`] if it cannot work like this.
+    pub async fn acquire(self) -> Result<Guard, LockError> {
+        acquire(&self.locks, self.wanted()?).await
+    }
+
+    /// The lock if it is to be had now; `None` if not.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire), without `Busy`.
+    pub async fn try_acquire(self) -> Result<Option<Guard>, LockError> {
+        at_once(&self.locks, self.wanted()?).await
+    }
+
+    fn wanted(&self) -> Result<Wanted, LockError> {
+        Wanted::new(&self.locks, &self.name, self.mode, &self.terms, self.fence_floor)
+    }
+}
+
+impl std::fmt::Debug for RwLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RwLock").field("name", &self.name).finish_non_exhaustive()
+    }
+}

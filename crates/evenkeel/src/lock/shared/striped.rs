@@ -1,0 +1,113 @@
+//! [`StripedLock`]: many keys share a few locks.
+
+use super::stripes::Stripes;
+use crate::keel::Keel;
+use crate::lock::acquire::builder::LockBuilder;
+use crate::lock::acquire::many::Guards;
+use crate::lock::hold::guard::Guard;
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+
+/// Most stripes.
+const STRIPES_MAX: u32 = 4_096;
+
+/// A fixed number of locks that many keys share: a key always has the same one. (The literature's segmented lock.)
+///
+/// It bounds the number of names (rows of `evenkeel_guards`, keys of fences) where there are millions of keys; keys of one stripe
+/// wait for each other. The number of stripes is stored when the first lock is acquired; a program that names another number is
+/// refused ([`LockError::Differs`]): two programs that divide the keys differently would not keep each other out.
+#[derive(Clone)]
+pub struct StripedLock {
+    keel: Keel,
+    name: String,
+    stripes: Stripes,
+}
+
+impl Keel {
+    /// `stripes` locks under one name, as a power of two or not: 1 to 4096.
+    ///
+    /// # Errors
+    /// [`LockError::Invalid`] for a number out of range, or an empty name.
+    pub fn striped_lock(&self, name: &str, stripes: u32) -> Result<StripedLock, LockError> {
+        StripedLock::open(self, name, stripes)
+    }
+}
+
+impl StripedLock {
+    /// See [`Keel::striped_lock`]. Nothing is sent before a lock is asked for.
+    ///
+    /// # Errors
+    /// As [`Keel::striped_lock`].
+    pub fn open(keel: &Keel, name: &str, stripes: u32) -> Result<Self, LockError> {
+        if stripes == 0 || stripes > STRIPES_MAX {
+            return Err(LockError::Invalid(format!("{stripes} stripes; a striped lock takes 1 to {STRIPES_MAX}")));
+        }
+        if name.is_empty() {
+            return Err(LockError::Invalid("a striped lock needs a name".to_owned()));
+        }
+        let stripes = Stripes::new(keel.locks(), LockName::new(name)?, stripes);
+        Ok(Self { keel: keel.clone(), name: name.to_owned(), stripes })
+    }
+
+    /// Stores this handle's number of stripes as that of the lock, for a change of that number: programs with the old one are refused
+    /// from then on, at the latest ten seconds later. Locks of the old division that are still held do not exclude those of the new
+    /// one: call it when no program works with the old number any more.
+    ///
+    /// # Errors
+    /// [`LockError::Link`].
+    pub async fn restripe(&self) -> Result<(), LockError> {
+        self.stripes.store().await
+    }
+
+    /// The stripe of a key: the same in every process and every version of this library.
+    #[must_use]
+    pub fn stripe(&self, key: &[u8]) -> u32 {
+        // FNV-1a: fixed for ever, and good enough to spread keys over a few stripes.
+        let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        // The low bits of the product are the weakest.
+        u32::try_from((hash ^ (hash >> 32)) % u64::from(self.stripes.count())).unwrap_or(0)
+    }
+
+    /// The lock of a key, to be acquired like any other.
+    pub fn lock(&self, key: &[u8]) -> LockBuilder {
+        self.keel.lock(&self.name_of(self.stripe(key))).of_stripes(self.stripes.clone())
+    }
+
+    /// The locks of several keys, each once, in order: as [`Keel::lock_many`].
+    ///
+    /// # Errors
+    /// As [`LockBuilder::acquire`], and [`LockError::Differs`].
+    pub async fn lock_many(
+        &self,
+        keys: &[&[u8]],
+        with: impl Fn(LockBuilder) -> LockBuilder,
+    ) -> Result<Guards, LockError> {
+        self.stripes.check().await?;
+        let names: Vec<String> = keys.iter().map(|key| self.name_of(self.stripe(key))).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.keel.lock_many(&names, with).await
+    }
+
+    /// Waits for the lock of a key, with the defaults of [`Keel::lock`].
+    ///
+    /// # Errors
+    /// As [`LockBuilder::acquire`], and [`LockError::Differs`].
+    pub async fn acquire(&self, key: &[u8]) -> Result<Guard, LockError> {
+        self.lock(key).acquire().await
+    }
+
+    fn name_of(&self, stripe: u32) -> String {
+        format!("{}:{}/{stripe}", self.name, self.stripes.count())
+    }
+}
+
+impl std::fmt::Debug for StripedLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StripedLock")
+            .field("name", &self.name)
+            .field("stripes", &self.stripes.count())
+            .finish_non_exhaustive()
+    }
+}

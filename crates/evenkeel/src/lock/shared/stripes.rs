@@ -1,0 +1,65 @@
+//! The number of stripes of a striped lock, agreed upon by all programs that use it.
+
+use crate::lock::store::locks::Locks;
+use evenkeel_link::clock::Moment;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::lock::error::LockError;
+use evenkeel_protocol::lock::name::LockName;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The number may be changed: it is looked at anew after so long.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// The number of stripes of one lock, as this program says it. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Stripes(Arc<Inner>);
+
+struct Inner {
+    locks: Locks,
+    name: LockName,
+    count: u32,
+    /// When the stored number was last seen to be this one.
+    agreed: Mutex<Option<Moment>>,
+}
+
+impl Stripes {
+    pub(crate) fn new(locks: &Locks, name: LockName, count: u32) -> Self {
+        Self(Arc::new(Inner { locks: locks.clone(), name, count, agreed: Mutex::default() }))
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.0.count
+    }
+
+    /// Refuses to go on if another number is stored; stores this one if none is.
+    pub(crate) async fn check(&self) -> Result<(), LockError> {
+        let Inner { locks, name, count, .. } = &*self.0;
+        // Before it is asked: from then on it may change.
+        let now = locks.clock.now();
+        if self.agreed().is_some_and(|agreed| now.since(agreed) < LOOK) {
+            return Ok(());
+        }
+        let stored = locks.store.stripes(name, *count).await?;
+        if stored != *count && guard("lock_stripes_agree") {
+            let (what, name, asked) = ("striped lock", name.to_string(), *count);
+            return Err(LockError::Differs { what, name, asked, stored });
+        }
+        self.agree(now);
+        Ok(())
+    }
+
+    /// Stores this number, whatever was stored before.
+    pub(crate) async fn store(&self) -> Result<(), LockError> {
+        let Inner { locks, name, count, .. } = &*self.0;
+        locks.store.restripe(name, *count).await
+    }
+
+    fn agreed(&self) -> Option<Moment> {
+        *self.0.agreed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn agree(&self, now: Moment) {
+        *self.0.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    }
+}

@@ -1,0 +1,113 @@
+//! What the locks of one keel share.
+
+use super::LockStore;
+use crate::keel::Backend;
+use crate::lock::acquire::gate::Gates;
+use crate::lock::hold::reaper::Reaper;
+use crate::lock::metrics::LockMetrics;
+use evenkeel_link::Token;
+use evenkeel_link::clock::Clock;
+use evenkeel_protocol::lock::memory::MemoryLock;
+use evenkeel_protocol::lock::redis::RedisLock;
+use evenkeel_protocol::lock::steps::LockSteps;
+#[cfg(feature = "sql")]
+use std::any::TypeId;
+#[cfg(feature = "sql")]
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::Arc;
+#[cfg(feature = "sql")]
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The locks of one keel. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Locks(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) store: LockStore,
+    pub(crate) clock: Clock,
+    /// Names this process where several wait.
+    pub(crate) process: Token,
+    pub(crate) gates: Arc<Gates>,
+    pub(crate) reaper: Reaper,
+    pub(crate) metrics: LockMetrics,
+    /// Locks that are kept in databases, one set for each pool and kind: all who ask for them share a queue, and one shutdown.
+    #[cfg(feature = "sql")]
+    others: Mutex<HashMap<(Kept, usize), Locks>>,
+}
+
+/// What keeps locks that are neither in this process nor on Redis.
+#[cfg(feature = "sql")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kept {
+    Rows(TypeId),
+    Advisory(TypeId),
+}
+
+impl Locks {
+    pub(crate) fn new(backend: &Backend, clock: Clock) -> Self {
+        let steps: Arc<dyn LockSteps> = match backend {
+            Backend::Memory(_) => Arc::new(MemoryLock::new(clock.clone())),
+            Backend::Redis(link) => Arc::new(RedisLock::new(link.clone())),
+        };
+        Self::over(LockStore::new(steps), clock)
+    }
+
+    /// Locks over the same store, as those of another process.
+    #[cfg(all(feature = "testing", feature = "cache"))]
+    pub(crate) fn another_process(&self) -> Self {
+        Self::over(self.store.clone(), self.clock.clone())
+    }
+
+    /// Waits until what was dropped is given back, for at most `deadline`.
+    pub(crate) async fn drain(&self, deadline: Duration) {
+        let drained = async {
+            self.reaper.drained().await;
+            #[cfg(feature = "sql")]
+            for other in self.all_others() {
+                other.reaper.drained().await;
+            }
+        };
+        if self.clock.timeout(deadline, drained).await.is_err() {
+            tracing::warn!("some locks were not given back in time; they end with their leases");
+        }
+    }
+
+    /// The locks that are kept so at the pool in this place of memory; made if there are none yet. What is made must keep the pool, so
+    /// that no other comes to the same place.
+    #[cfg(feature = "sql")]
+    pub(crate) fn other(&self, kept: Kept, place: usize, make: impl FnOnce() -> Arc<dyn LockSteps>) -> Self {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = others.entry((kept, place));
+        other.or_insert_with(|| Self::over(LockStore::new(make()), self.clock.clone())).clone()
+    }
+
+    #[cfg(feature = "sql")]
+    fn all_others(&self) -> Vec<Self> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Locks over this store, as those of a process of its own.
+    pub(crate) fn over(store: LockStore, clock: Clock) -> Self {
+        let reaper = Reaper::new(clock.clone());
+        let (process, gates, metrics) = (Token::random(), Arc::default(), LockMetrics::register());
+        Self(Arc::new(Inner {
+            store,
+            clock,
+            process,
+            gates,
+            reaper,
+            metrics,
+            #[cfg(feature = "sql")]
+            others: Mutex::default(),
+        }))
+    }
+}
+
+impl Deref for Locks {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}

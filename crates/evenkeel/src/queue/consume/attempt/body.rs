@@ -1,0 +1,80 @@
+//! Reads the large records that a claim leaves behind: piece by piece, from the end to the beginning.
+
+use crate::queue::consume::shard::Lane;
+use bytes::Bytes;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::Backoff;
+use evenkeel_protocol::queue::job::Job;
+use evenkeel_protocol::queue::record::{Record, Unreadable};
+use evenkeel_protocol::queue::steps::{PIECE_BYTES_MAX, Receipt};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Large records that one consumer holds at once; a longer one is held alone.
+const HELD_BYTES_MAX: u64 = 256 << 20;
+/// What one permit stands for.
+const PERMIT_BYTES: u64 = 4 << 10;
+/// Between attempts to read a piece.
+const AGAIN: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
+
+/// Room for the large records of one consumer.
+pub(crate) struct Room(Arc<Semaphore>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(permits(HELD_BYTES_MAX) as usize)))
+    }
+}
+
+impl Room {
+    /// Waits until a record of this size has room, which it keeps until the permit is dropped.
+    pub(crate) async fn take(&self, size: u64) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        Arc::clone(&self.0).acquire_many_owned(permits(size)).await.ok()
+    }
+}
+
+fn permits(size: u64) -> u32 {
+    u32::try_from(size.min(HELD_BYTES_MAX).div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX)
+}
+
+/// The whole job of a delivery; `None` if the delivery is not current any more. Repeats what fails until then: the heartbeat
+/// cancels a delivery that is lost.
+pub(crate) async fn fetch<T: Send + Sync + 'static>(
+    lane: &Lane<T>,
+    receipt: &Receipt,
+    size: u64,
+) -> Option<Result<Box<Job>, Unreadable>> {
+    let mut record = vec![0; usize::try_from(size).ok()?];
+    let mut end = size;
+    // The head, with token and fence, comes last: if it still shows this delivery then so did every piece before it.
+    while end > 0 {
+        let from = end.saturating_sub(PIECE_BYTES_MAX);
+        let piece = read(lane, receipt, from, end - from).await;
+        let place = usize::try_from(from).ok()?..usize::try_from(end).ok()?;
+        record.get_mut(place).filter(|place| place.len() == piece.len())?.copy_from_slice(&piece);
+        end = from;
+    }
+    match Record::decode(&record.into()) {
+        Ok(Record::Live(mut job)) => {
+            let is_current = job.token == Some(receipt.token) && job.fence == receipt.fence;
+            job.token = None;
+            is_current.then_some(Ok(job))
+        }
+        Ok(Record::Ended(_)) => None,
+        Err(unreadable) => Some(Err(unreadable)),
+    }
+}
+
+async fn read<T: Send + Sync + 'static>(lane: &Lane<T>, receipt: &Receipt, from: u64, bytes: u64) -> Bytes {
+    for attempt in 0.. {
+        match lane.run.core.store.piece(&lane.shard, receipt.id, from, bytes).await {
+            Ok(piece) => return piece,
+            Err(error) => lane.run.metrics.failed("piece", &error),
+        }
+        // On the machine's clock: what is waited for is a server, and no job's time.
+        Clock::system().sleep(AGAIN.delay(attempt)).await;
+    }
+    Bytes::new()
+}

@@ -1,0 +1,199 @@
+//! Gathers deliveries into batches and hands their answers out again.
+//!
+//! To the rest of the consumer a batched delivery is like any other: its attempt waits here for its own answer, and may be dropped
+//! at any time. The batch runs in a task of its own and ends when nobody waits for it any more.
+
+use super::caught;
+use crate::queue::consume::batch::Batch;
+use crate::queue::consume::delivery::Delivery;
+use crate::queue::consume::shard::Answer;
+use crate::queue::consume::shard::phase::{Phase, reached};
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot, watch};
+
+/// The user's handler with its errors judged: one answer for each delivery.
+pub(crate) type BatchHandler<T> =
+    Arc<dyn Fn(Batch<T>) -> Pin<Box<dyn Future<Output = Vec<Answer>> + Send>> + Send + Sync>;
+
+/// The batches of one consumer.
+pub(crate) struct Gatherer<T> {
+    size: usize,
+    fill: Duration,
+    handler: BatchHandler<T>,
+    clock: Clock,
+    phases: watch::Receiver<Phase>,
+    forming: Mutex<Option<Arc<Forming<T>>>>,
+    /// Batches that form or run.
+    at_work: watch::Sender<usize>,
+}
+
+/// A batch that takes more deliveries.
+struct Forming<T> {
+    members: Mutex<Vec<Member<T>>>,
+    full: Notify,
+}
+
+struct Member<T> {
+    delivery: Delivery<T>,
+    began: oneshot::Sender<()>,
+    /// Closed once the delivery's attempt was dropped.
+    answer: oneshot::Sender<Result<Answer, String>>,
+}
+
+/// One delivery's place in a batch.
+pub(crate) struct Ticket {
+    began: oneshot::Receiver<()>,
+    answer: oneshot::Receiver<Result<Answer, String>>,
+}
+
+impl Ticket {
+    /// Waits until the handler has the batch.
+    pub(crate) async fn began(&mut self) {
+        // An error means that it never will; then there is no answer either.
+        let _ = (&mut self.began).await;
+    }
+
+    /// Waits for this delivery's answer; the words of a panic where there is none.
+    pub(crate) async fn answer(self) -> Result<Answer, String> {
+        self.answer.await.unwrap_or_else(|_| Err("its batch came to no answer".to_owned()))
+    }
+}
+
+impl<T> Gatherer<T> {
+    /// Waits until no batch forms or runs.
+    pub(crate) async fn idle(&self) {
+        // The sender lives in `self`.
+        let _ = self.at_work.subscribe().wait_for(|batches| *batches == 0).await;
+    }
+}
+
+impl<T: Send + Sync + 'static> Gatherer<T> {
+    pub(crate) fn new(
+        size: usize,
+        fill: Duration,
+        handler: BatchHandler<T>,
+        clock: Clock,
+        phases: watch::Receiver<Phase>,
+    ) -> Arc<Self> {
+        let (at_work, _) = watch::channel(0);
+        Arc::new(Self { size, fill, handler, clock, phases, forming: Mutex::default(), at_work })
+    }
+
+    /// Puts a delivery into the batch that forms; or into one of its own, at once.
+    pub(crate) fn join(self: &Arc<Self>, delivery: Delivery<T>, alone: bool) -> Ticket {
+        let (began, has_begun) = oneshot::channel();
+        let (answer, answered) = oneshot::channel();
+        let member = Member { delivery, began, answer };
+        if alone {
+            let forming = self.form(member);
+            forming.full.notify_one();
+        } else {
+            let mut open = self.open();
+            match open.as_ref() {
+                Some(forming) => forming.members().push(member),
+                None => *open = Some(self.form(member)),
+            }
+            if open.as_ref().is_some_and(|forming| forming.members().len() >= self.size)
+                && let Some(full) = open.take()
+            {
+                full.full.notify_one();
+            }
+        }
+        Ticket { began: has_begun, answer: answered }
+    }
+
+    fn form(self: &Arc<Self>, first: Member<T>) -> Arc<Forming<T>> {
+        let forming = Arc::new(Forming { members: Mutex::new(vec![first]), full: Notify::new() });
+        let at_work = AtWork::new(&self.at_work);
+        let (gatherer, batch) = (Arc::clone(self), Arc::clone(&forming));
+        tokio::spawn(async move {
+            gatherer.fill(&batch).await;
+            let members = std::mem::take(&mut *batch.members());
+            gatherer.run(members).await;
+            drop(at_work);
+        });
+        forming
+    }
+
+    /// Waits until the batch shall start; nobody joins it afterwards.
+    async fn fill(&self, forming: &Arc<Forming<T>>) {
+        tokio::select! {
+            () = forming.full.notified() => {}
+            () = self.fill_time() => {}
+            () = async { reached(&mut self.phases.clone(), Phase::Draining).await } => {}
+        }
+        let mut open = self.open();
+        if open.as_ref().is_some_and(|open| Arc::ptr_eq(open, forming)) {
+            *open = None;
+        }
+    }
+
+    async fn fill_time(&self) {
+        if guard("queue_batch_fill") {
+            self.clock.sleep(self.fill).await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Runs the handler, unless and until nobody waits for an answer any more.
+    async fn run(&self, members: Vec<Member<T>>) {
+        let still_held = members.into_iter().filter(|member| !member.answer.is_closed());
+        let (mut deliveries, mut answers) = (Vec::new(), Vec::new());
+        for member in still_held {
+            // The attempt may be gone by now; then so is its receiver.
+            let _ = member.began.send(());
+            deliveries.push(member.delivery);
+            answers.push(member.answer);
+        }
+        if deliveries.is_empty() {
+            return;
+        }
+        let answered = tokio::select! {
+            biased;
+            () = all_closed(&mut answers), if guard("queue_batch_cancel") => return,
+            answered = caught(async { (self.handler)(Batch { deliveries }).await }) => answered,
+        };
+        match answered {
+            Ok(each) => answers.into_iter().zip(each).for_each(|(sender, answer)| drop(sender.send(Ok(answer)))),
+            Err(words) => answers.into_iter().for_each(|sender| drop(sender.send(Err(words.clone())))),
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<Arc<Forming<T>>>> {
+        self.forming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Forming<T> {
+    fn members(&self) -> MutexGuard<'_, Vec<Member<T>>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until every attempt of the batch was dropped.
+async fn all_closed(answers: &mut [oneshot::Sender<Result<Answer, String>>]) {
+    for answer in answers {
+        answer.closed().await;
+    }
+}
+
+/// While this lives a batch forms or runs.
+struct AtWork(watch::Sender<usize>);
+
+impl AtWork {
+    fn new(at_work: &watch::Sender<usize>) -> Self {
+        at_work.send_modify(|batches| *batches += 1);
+        Self(at_work.clone())
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.send_modify(|batches| *batches -= 1);
+    }
+}

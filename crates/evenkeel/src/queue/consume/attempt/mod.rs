@@ -1,0 +1,277 @@
+//! One run of the handler, from delivery to outcome.
+
+pub(crate) mod body;
+pub(crate) mod gather;
+pub(crate) mod row_check;
+pub(crate) mod suspects;
+
+use self::row_check::Judged;
+use self::suspects::Place;
+use super::delivery::{Cancellation, Delivery, Held, trace_of};
+use super::handled::{Handled, Reaction, delay_ms, is_fence, outcome, words_of};
+use super::shard::{Answer, Handling, Lane};
+use crate::queue::consume::shard::heartbeat;
+use crate::queue::metrics::ConsumerMetrics;
+use evenkeel_link::clock::Moment;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::codec::error::CodecError;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{Job, Note};
+use evenkeel_protocol::queue::steps::{Delivered, Outcome, Receipt};
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+use tracing::{Instrument, Span};
+
+/// Runs a delivery in a task of its own, with one slot; a suspect has a place, too.
+pub(super) fn start<T: Send + Sync + 'static>(
+    lane: &Arc<Lane<T>>,
+    delivered: Delivered,
+    slot: OwnedSemaphorePermit,
+    place: Option<Place>,
+) {
+    let receipt = delivered.receipt;
+    let cancellation = Cancellation::default();
+    lane.running.add(receipt, cancellation.clone());
+    let trace = delivered.job.as_ref().ok().and_then(|job| trace_of(&job.spec.notes)).map(str::to_owned);
+    let attempt = tracing::field::Empty;
+    let span = tracing::info_span!("queue_job", queue = %lane.run.core.name, id = %receipt.id, trace, attempt);
+    let (its_lane, its_span) = (Arc::clone(lane), span.clone());
+    let run = async move {
+        let judged = delivered.job.as_ref().ok().map(|job| Judged::of(&its_lane, receipt, job));
+        let running = IsRunning::new(&its_lane.run.metrics);
+        let delay = its_lane.run.core.settings.retry_delay;
+        let attempt = async {
+            tokio::select! {
+                biased;
+                () = cancellation.cancelled() => None,
+                outcome = perform(&its_lane, delivered, (slot, place), cancellation.clone(), &its_span) => outcome,
+            }
+        };
+        // The user's types are decoded, judged and dropped in there, and each of these may panic. An attempt that came to no outcome
+        // would keep its lease for as long as the process lives.
+        let ended = if guard("queue_attempt_caught") { caught(attempt).await } else { Ok(attempt.await) };
+        let outcome = match ended {
+            Ok(outcome) => outcome,
+            Err(words) => {
+                tracing::error!(error = %words, "an attempt panicked outside its handler");
+                // A lost delivery has nothing to settle: its settlement is answered `Lost`.
+                let error = words_of(&format!("the attempt panicked: {words}"));
+                let outcome = Outcome::Failed { retry_ms: delay.after(1), error };
+                Some(match &judged {
+                    Some(judged) => judged.ended(outcome).await,
+                    None => outcome,
+                })
+            }
+        };
+        drop((running, judged));
+        its_lane.ended(&receipt, outcome);
+    };
+    let task = tokio::spawn(run.instrument(span));
+    lane.running.runs_in(&receipt, task);
+}
+
+/// What became of it; `None` if it was lost before it began.
+async fn perform<T: Send + Sync + 'static>(
+    lane: &Lane<T>,
+    delivered: Delivered,
+    (_slot, place): (OwnedSemaphorePermit, Option<Place>),
+    cancellation: Cancellation,
+    span: &Span,
+) -> Option<Outcome> {
+    let run = &lane.run;
+    let receipt = delivered.receipt;
+    let (_room, job) = match delivered.more {
+        None => (None, delivered.job),
+        Some(size) => {
+            // By now the record shows this delivery, and not how the one before ended.
+            let alone = delivered.job.is_ok_and(|job| job.alone);
+            let room = run.bodies.take(size).await;
+            let whole = body::fetch(lane, &receipt, size).await?;
+            (room, whole.map(|job| Box::new(Job { alone, ..*job })))
+        }
+    };
+    // Before anything of the user's runs, such as the decoding of the body.
+    if let Some(place) = &place
+        && guard("queue_start_reported_first")
+        && !heartbeat::report_begin(lane, &receipt, place).await
+    {
+        return None;
+    }
+    let job = match job {
+        Ok(job) => job,
+        Err(error) => return Some(undecodable(lane, &receipt, &error.to_string())),
+    };
+    let judged = Judged::of(lane, receipt, &job);
+    let body = match decode(lane, &job) {
+        Ok(body) => body,
+        Err(words) => {
+            if let Err(ended) = judged.may_start().await {
+                return ended;
+            }
+            return Some(judged.ended(undecodable(lane, &receipt, &words)).await);
+        }
+    };
+    let failures = u32::from(job.errors) + 1;
+    span.record("attempt", failures);
+    let delay = retry_delay(&job).unwrap_or(run.core.settings.retry_delay);
+    if delivered.due_at > 0 {
+        let late_ms = run.core.store.now_ms().saturating_sub(delivered.due_at);
+        run.metrics.lateness_seconds.record(Duration::from_millis(late_ms));
+    }
+    let exhausted = judged.buried(&job);
+    let held = Held { store: run.core.store.clone(), shard: lane.shard.clone(), receipt };
+    let delivery = Delivery::new(body, held, delivered.due_at, *job, cancellation);
+    if let Err(ended) = judged.may_start().await {
+        return ended;
+    }
+    if let Some(buried) = exhausted {
+        return Some(judged.ended(buried).await);
+    }
+    let (began, answer) = handle(lane, delivery, place.is_some()).await;
+    let answer = answer.unwrap_or_else(|words| panicked(&words));
+    if let Err((Reaction::PauseTopic(span), _)) = &answer {
+        pause_topic(lane, *span).await;
+    }
+    let outcome = judge(lane, began, answer, |answer| outcome(answer, delay, failures));
+    Some(judged.ended(outcome).await)
+}
+
+/// The body of a job. A panic of the codec, or of the type's own deserialization, is an error like any other.
+fn decode<T: Send + Sync + 'static>(lane: &Lane<T>, job: &Job) -> Result<T, String> {
+    let (codec, spec) = (&lane.run.core.codec, &job.spec);
+    let decode = || match spec.codec {
+        Some(other) if other != codec.id() => codec
+            .decode_of(other, &spec.body)
+            .unwrap_or_else(|| Err(CodecError::decode("this queue's codec", format!("they are of the codec {other}")))),
+        _ => codec.decode(spec.body.clone()),
+    };
+    let decode = || decode().map_err(|error| error.to_string());
+    if !guard("queue_decode_caught") {
+        return decode();
+    }
+    caught_call(decode).unwrap_or_else(|words| Err(format!("decoding panicked: {words}")))
+}
+
+/// Gives the delivery to the handler, and says when that began. Of a panic, its words.
+async fn handle<T: Send + Sync + 'static>(
+    lane: &Lane<T>,
+    delivery: Delivery<T>,
+    is_suspect: bool,
+) -> (Moment, Result<Answer, String>) {
+    let run = &lane.run;
+    let receipt = delivery.receipt();
+    let started = || {
+        lane.running.started(&receipt);
+        run.core.clock.now()
+    };
+    match &run.handling {
+        Handling::One(handler) => (started(), caught(async { handler(delivery).await }).await),
+        Handling::Batch(gatherer) => {
+            let mut ticket = gatherer.join(delivery, is_suspect);
+            ticket.began().await;
+            (started(), ticket.answer().await)
+        }
+    }
+}
+
+/// Stops claims on all shards for a while, so that no other job meets what is down; unless somebody has stopped them already.
+async fn pause_topic<T>(lane: &Lane<T>, span: Duration) {
+    let core = &lane.run.core;
+    for shard in core.router.shards().iter() {
+        let paused = async {
+            if core.store.stats(shard).await?.paused_until.is_none() && guard("queue_pause_topic") {
+                core.store.pause(shard, Some(core.store.now_ms().saturating_add(delay_ms(span)))).await?;
+            }
+            Ok::<_, QueueError>(())
+        };
+        if let Err(error) = paused.await {
+            lane.run.metrics.failed("pause", &error);
+        }
+    }
+    tracing::warn!(queue = %core.name, seconds = span.as_secs_f64(), "a handler has paused the topic");
+}
+
+fn judge<T>(lane: &Lane<T>, began: Moment, answer: Answer, outcome: impl FnOnce(Answer) -> Outcome) -> Outcome {
+    let run = &lane.run;
+    if let Err((_, words)) = &answer {
+        tracing::warn!(error = %words, "the handler failed");
+    }
+    if let Ok(Handled::FenceSeen(fence)) = &answer
+        && is_fence(*fence)
+    {
+        lane.fence_floor.fetch_max(*fence, SeqCst);
+    }
+    let outcome = outcome(answer);
+    run.metrics.handler_seconds.record(run.core.clock.now().since(began));
+    run.metrics.handled(&outcome);
+    outcome
+}
+
+fn panicked(words: &str) -> Answer {
+    if guard("queue_panic_is_an_error") {
+        Err((Reaction::Retry, format!("the handler panicked: {words}")))
+    } else {
+        Ok(Handled::Done)
+    }
+}
+
+fn undecodable<T>(lane: &Lane<T>, receipt: &Receipt, words: &str) -> Outcome {
+    tracing::error!(queue = %lane.run.core.name, id = %receipt.id, error = words, "the body of a job cannot be read");
+    lane.run.metrics.undecodable.increment(1);
+    let reason = words_of(&format!("undecodable: {words}"));
+    if guard("queue_undecodable_is_dead") {
+        Outcome::Dead { reason }
+    } else {
+        Outcome::Failed { retry_ms: 0, error: reason }
+    }
+}
+
+fn retry_delay(job: &Job) -> Option<evenkeel_protocol::queue::retry_delay::RetryDelay> {
+    job.spec.notes.iter().find_map(|note| if let Note::RetryDelay(delay) = note { Some(*delay) } else { None })
+}
+
+/// Runs a future; a panic in it is an error with its words.
+pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+    let mut future = std::pin::pin!(future);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+        Ok(Poll::Pending) => Poll::Pending,
+        Err(panic) => Poll::Ready(Err(words(panic))),
+    })
+    .await
+}
+
+/// Runs a callback of the user's; a panic in it is an error with its message.
+pub(in crate::queue) fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(words)
+}
+
+fn words(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("the panic left no message").to_owned();
+    // The payload is the user's, too, and may panic when it is dropped.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+    text
+}
+
+/// Counts an attempt as running for as long as it lives, also if its task is aborted.
+struct IsRunning<'a>(&'a ConsumerMetrics);
+
+impl<'a> IsRunning<'a> {
+    fn new(metrics: &'a ConsumerMetrics) -> Self {
+        metrics.running.increment(1.0);
+        Self(metrics)
+    }
+}
+
+impl Drop for IsRunning<'_> {
+    fn drop(&mut self) {
+        self.0.running.decrement(1.0);
+    }
+}

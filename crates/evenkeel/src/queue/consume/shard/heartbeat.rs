@@ -1,0 +1,96 @@
+//! The loop that extends the leases of a shard, all in one call.
+
+use super::Lane;
+use crate::queue::consume::attempt::suspects::Place;
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::{Backoff, guard};
+use evenkeel_protocol::queue::steps::{Beat, ITEMS_MAX, Receipt, WORKER_COUNTED_MS};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// However long the leases are: a worker that is not heard of for a minute is not counted.
+const INTERVAL_MAX: Duration = Duration::from_millis(WORKER_COUNTED_MS / 3);
+/// Between repetitions of a report that a suspect waits for.
+const REPORT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
+
+/// Extends leases until it is dropped.
+pub(crate) async fn keep_beating<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
+    let core = &lane.run.core;
+    let visibility = core.settings.visibility;
+    let mut all_is_well = true;
+    loop {
+        // After a failure there is time for several more attempts before a lease ends.
+        let interval =
+            if all_is_well { (visibility / 3).min(INTERVAL_MAX) } else { (visibility / 12).min(INTERVAL_MAX) };
+        tokio::select! {
+            () = core.clock.sleep(interval) => {}
+            () = lane.beat_now.notified() => {}
+        }
+        all_is_well = run_once(&lane, &mut *lane.reported.lock().await).await;
+    }
+}
+
+/// Reports a suspect before it begins: first that its neighbors on all shards are shielded, then that it has been started, so that its
+/// crash counts as one. Whether its delivery is still current.
+pub(crate) async fn report_begin<T: Send + Sync + 'static>(lane: &Lane<T>, receipt: &Receipt, place: &Place) -> bool {
+    let beginning = place.begins();
+    for other in lane.run.lanes().iter().filter(|other| other.shard != lane.shard) {
+        if guard("queue_shield_first") {
+            until_reported(other, beginning).await;
+        }
+    }
+    lane.running.started(receipt);
+    until_reported(lane, place.begins()).await;
+    lane.running.holds(receipt)
+}
+
+/// Reports all deliveries of a shard, unless that has happened since this beginning.
+async fn until_reported<T: Send + Sync + 'static>(lane: &Lane<T>, beginning: u64) {
+    for attempt in 0.. {
+        let mut reported = lane.reported.lock().await;
+        if *reported >= beginning || run_once(lane, &mut reported).await {
+            return;
+        }
+        drop(reported);
+        // On the machine's clock: what is waited for is a server, and no job's time.
+        Clock::system().sleep(REPORT.delay(attempt)).await;
+    }
+}
+
+/// Extends all leases once, and cancels the handlers of those that are lost. Whether the store answered. One call at a time: `reported`
+/// is the latest beginning of a suspect of which the store knows, and no older report may follow a newer one.
+async fn run_once<T: Send + Sync + 'static>(lane: &Lane<T>, reported: &mut u64) -> bool {
+    let core = &lane.run.core;
+    let mut all_is_well = true;
+    let begun = lane.run.suspects.begun();
+    let leases = lane.run.suspects.report(lane.running.leases().into_iter());
+    for deliveries in leases.chunks(ITEMS_MAX) {
+        let beat =
+            Beat { worker: lane.worker(), lease_ms: core.settings.visibility_ms(), deliveries: deliveries.to_vec() };
+        match core.store.beat(&lane.shard, &beat).await {
+            Ok(held) => {
+                let lost = deliveries.iter().zip(held).filter(|(_, held)| !held);
+                lost.for_each(|((receipt, _), _)| lose(lane, receipt));
+            }
+            Err(error) => {
+                lane.run.metrics.failed("beat", &error);
+                all_is_well = false;
+            }
+        }
+    }
+    if all_is_well {
+        *reported = begun;
+    }
+    all_is_well
+}
+
+fn lose<T>(lane: &Lane<T>, receipt: &Receipt) {
+    if lane.running.lost(receipt) {
+        lane.run.metrics.leases_lost.increment(1);
+        tracing::warn!(
+            queue = %lane.run.core.name,
+            id = %receipt.id,
+            "a lease ended while its handler ran; the handler is cancelled, another worker has the job"
+        );
+    }
+}

@@ -1,0 +1,312 @@
+//! The loop that settles what has ended and claims what is due, in one call.
+
+use super::phase::{Phase, reached};
+use super::{Handling, Inbox, Lane};
+use crate::queue::consume::attempt;
+use evenkeel_link::clock::{Clock, Moment};
+use evenkeel_link::support::{Backoff, guard};
+use evenkeel_link::{Link, LinkError, Token};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::steps::Room;
+use evenkeel_protocol::queue::steps::{Claimed, ITEMS_MAX, Next, Outcome, Receipt, SettleAndClaim, Settled, Verdict};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+
+/// At most so many settlements go into one call; the rest of its items may be claims.
+const SETTLEMENTS_MAX: usize = 250;
+/// A lane that hears nothing looks for itself after this long, give or take a quarter.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Between repetitions of a call that has no answer.
+const REPEAT: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
+/// An answer of another shape than expected is asked for so often again.
+const UNEXPECTED_MAX: u32 = 10;
+/// How long a handler that was told to stop may take to come to an end before its job is left to its lease.
+const STOP: Duration = Duration::from_secs(1);
+/// How long the last call may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+type Settlements = Vec<(Receipt, Outcome)>;
+
+/// Serves a shard until the consumer ends.
+pub(crate) async fn work<T: Send + Sync + 'static>(lane: Arc<Lane<T>>) {
+    let mut inbox = lane.inbox.lock().await;
+    let mut phases = lane.run.phases.clone();
+    let mut sequence = 0;
+    let mut settlements = Settlements::new();
+    let mut look_at = lane.run.core.clock.now();
+    // Started again after a panic, it does not know what its last call was.
+    lane.rename();
+    lane.running.forget_ended();
+    loop {
+        let phase = *phases.borrow_and_update();
+        let is_idle = settlements.is_empty() && lane.running.is_empty() && inbox.is_empty();
+        if phase == Phase::Over || (phase == Phase::Draining && is_idle) {
+            break;
+        }
+        tokio::select! {
+            biased;
+            ended = inbox.recv() => settlements.extend(ended.flatten()),
+            _ = phases.changed() => continue,
+            // What was heard is not forgotten should another lane hold all slots at this moment: it is looked again at once.
+            () = claimable(&lane, look_at), if phase == Phase::Working => {
+                if guard("queue_heard_is_kept") {
+                    look_at = lane.run.core.clock.now();
+                }
+            }
+        }
+        gather(&mut inbox, &mut settlements);
+        let slots = if phase == Phase::Working { lane.take_slots(ITEMS_MAX - settlements.len()) } else { None };
+        if settlements.is_empty() && slots.is_none() {
+            continue;
+        }
+        match turn(&lane, &mut sequence, &mut settlements, slots).await {
+            Some(next) => look_at = next,
+            None => break,
+        }
+    }
+    give_back(&lane, &mut inbox, settlements, sequence).await;
+    let _ = lane.done.set(());
+}
+
+/// Waits until there is a free slot and perhaps work for it.
+async fn claimable<T>(lane: &Lane<T>, look_at: Moment) {
+    lane.has_slot().await;
+    tokio::select! {
+        () = lane.run.core.clock.sleep_until(look_at) => {}
+        () = lane.ear.marker() => {}
+    }
+}
+
+fn gather(inbox: &mut Inbox, settlements: &mut Settlements) {
+    while settlements.len() < SETTLEMENTS_MAX
+        && let Ok(ended) = inbox.try_recv()
+    {
+        settlements.extend(ended);
+    }
+}
+
+/// One call; answers when to look again, or nothing if the consumer ended over it.
+async fn turn<T: Send + Sync + 'static>(
+    lane: &Arc<Lane<T>>,
+    sequence: &mut u64,
+    settlements: &mut Settlements,
+    slots: Option<OwnedSemaphorePermit>,
+) -> Option<Moment> {
+    let run = &lane.run;
+    *sequence += 1;
+    let want = slots.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+    let suspects = if want > 0 { run.suspects.turn() } else { None };
+    let room = suspects.as_ref().map_or_else(Room::default, |turn| turn.room);
+    let call = SettleAndClaim { room, ..call(lane, *sequence, settlements.clone(), want) };
+    let settled = tokio::select! {
+        biased;
+        settled = until_answered(lane, call, sequence) => settled,
+        () = async { reached(&mut run.phases.clone(), Phase::Over).await } => return None,
+    };
+    let answered = run.core.clock.now();
+    let claimed = match settled {
+        Ok(Settled::Done(claimed)) => claimed,
+        Ok(Settled::Stale) => {
+            tracing::error!(shard = ?lane.shard, "another worker calls under this one's name; taking another one");
+            lane.rename();
+            *sequence = 0;
+            return Some(answered);
+        }
+        Err(error) => {
+            give_up(lane, settlements, &error);
+            *sequence = 0;
+            return Some(answered + LOOK_AGAIN);
+        }
+    };
+    run.metrics.success(run.core.clock.unix_ms());
+    record_verdicts(lane, settlements, &claimed.verdicts);
+    settlements.clear();
+    let next = claimed.next;
+    begin(lane, claimed, slots);
+    drop(suspects);
+    lane.hungry(next.due.is_some_and(|due| due <= next.now));
+    Some(look_at(answered, next))
+}
+
+fn call<T>(lane: &Lane<T>, sequence: u64, settlements: Settlements, want: usize) -> SettleAndClaim {
+    SettleAndClaim {
+        worker: lane.worker(),
+        sequence,
+        settlements,
+        want,
+        lease_ms: lane.run.core.settings.visibility_ms(),
+        token: Token::random(),
+        fence_floor: lane.fence_floor.load(SeqCst),
+        room: Room::default(),
+    }
+}
+
+/// Sends the call until it is answered: a lost reply is asked for again, under the same sequence. An error that no repetition
+/// changes ends it.
+async fn until_answered<T>(
+    lane: &Lane<T>,
+    mut call: SettleAndClaim,
+    sequence: &mut u64,
+) -> Result<Settled, QueueError> {
+    let run = &lane.run;
+    for attempt in 0.. {
+        match run.core.store.settle_and_claim(&lane.shard, &call).await {
+            Ok(settled) => return Ok(settled),
+            Err(error) if is_lasting(&error, attempt) => return Err(error),
+            Err(error) => run.metrics.failed("settle_and_claim", &error),
+        }
+        if !guard("queue_lost_reply_asked_again") {
+            *sequence += 1;
+            (call.sequence, call.token) = (*sequence, Token::random());
+        }
+        pause(lane, attempt).await;
+    }
+    Ok(Settled::Stale)
+}
+
+/// Whether the same call will be refused for ever. What a server refuses, an operator may allow; what is refused here, or cannot be
+/// read again and again, stays so.
+fn is_lasting(error: &QueueError, attempt: u32) -> bool {
+    match error {
+        QueueError::Link(LinkError::Unexpected(_)) => attempt >= UNEXPECTED_MAX,
+        QueueError::Link(_) | QueueError::Database { .. } => false,
+        _ => true,
+    }
+}
+
+/// Leaves what the call was to settle to its leases, and begins anew under another name.
+fn give_up<T>(lane: &Lane<T>, settlements: &mut Settlements, error: &QueueError) {
+    tracing::error!(
+        queue = %lane.run.core.name, shard = ?lane.shard, %error, jobs = settlements.len(),
+        "a call of the consumer can never succeed; the jobs it was to settle come again when their leases end"
+    );
+    lane.run.metrics.failed("settle_and_claim", error);
+    settlements.drain(..).for_each(|(receipt, _)| lane.running.remove(&receipt));
+    lane.rename();
+}
+
+/// Waits a little, or until the link is up again.
+async fn pause<T>(lane: &Lane<T>, attempt: u32) {
+    // On the machine's clock: what is waited for is a server, and no job's time.
+    let pause = Clock::system();
+    let pause = pause.sleep(REPEAT.delay(attempt));
+    match lane.run.core.store.link().map(Link::state) {
+        None => pause.await,
+        Some(mut state) => {
+            state.mark_unchanged();
+            tokio::select! {
+                () = pause => {}
+                _ = state.changed() => {}
+            }
+        }
+    }
+}
+
+fn record_verdicts<T>(lane: &Lane<T>, settlements: &Settlements, verdicts: &[Verdict]) {
+    let queue = &lane.run.core.name;
+    for ((receipt, outcome), verdict) in settlements.iter().zip(verdicts) {
+        lane.running.remove(receipt);
+        lane.run.metrics.settled(*verdict);
+        match verdict {
+            Verdict::Settled => {}
+            Verdict::Lost => {
+                tracing::warn!(%queue, id = %receipt.id, "a delivery was settled too late; the job was given to another worker");
+            }
+            Verdict::Died => {
+                tracing::error!(%queue, id = %receipt.id, reason = %outcome.words(), "a job has become a dead letter");
+            }
+            Verdict::Discarded => {
+                tracing::error!(%queue, id = %receipt.id, reason = %outcome.words(), "a job out of retries was discarded");
+            }
+        }
+    }
+}
+
+/// Starts what was claimed; slots that were not needed are free again.
+fn begin<T: Send + Sync + 'static>(lane: &Arc<Lane<T>>, claimed: Claimed, slots: Option<OwnedSemaphorePermit>) {
+    let Some(mut slots) = slots else { return };
+    let lease_ms = lane.run.core.settings.visibility_ms();
+    for delivered in claimed.deliveries {
+        if delivered.lease_left_ms < lease_ms / 3 * 2 {
+            lane.beat_now.notify_one();
+        }
+        let level = delivered.job.as_ref().map_or(0, |job| job.suspicion());
+        let place = (level > 0).then(|| lane.run.suspects.place(&delivered.receipt, level));
+        if let Some(slot) = slots.split(1) {
+            attempt::start(lane, delivered, slot, place);
+        }
+    }
+    drop(slots);
+    lane.run.room.notify_waiters();
+}
+
+/// When to look again: at the due time by this process's own timer, and once a second in any case.
+fn look_at(answered: Moment, next: Next) -> Moment {
+    let jitter = LOOK_AGAIN.mul_f64(0.75 + rand::random::<f64>() / 2.0);
+    let due =
+        next.due.filter(|_| guard("queue_own_timer")).map(|due| Duration::from_millis(due.saturating_sub(next.now)));
+    answered + due.map_or(jitter, |due| due.min(jitter))
+}
+
+/// The end: what has not come to its own end is given back at once, so that nobody waits for its lease.
+async fn give_back<T>(lane: &Lane<T>, inbox: &mut Inbox, mut settlements: Settlements, sequence: u64) {
+    let clock = &lane.run.core.clock;
+    let mut stopped = Settlements::new();
+    for (receipt, task) in lane.running.take_unfinished() {
+        let has_ended = match task {
+            None => true,
+            Some(task) => {
+                task.abort();
+                clock.timeout(STOP, task).await.is_ok()
+            }
+        };
+        if has_ended {
+            stopped.push((receipt, Outcome::Released));
+        }
+    }
+    // A batch ends once all of its attempts have.
+    let has_ended = match &lane.run.handling {
+        Handling::Batch(gatherer) if !stopped.is_empty() => clock.timeout(STOP, gatherer.idle()).await.is_ok(),
+        _ => true,
+    };
+    // One that cannot be stopped keeps its lease: nobody else shall run it beside this one.
+    if has_ended && guard("queue_give_back") {
+        settlements.append(&mut stopped);
+    }
+    while let Ok(ended) = inbox.try_recv() {
+        settlements.extend(ended);
+    }
+    let farewell = async {
+        for (turn, part) in (1..).zip(settlements.chunks(ITEMS_MAX)) {
+            let mut sequence = sequence + turn;
+            let last = call(lane, sequence, part.to_vec(), 0);
+            if let Ok(Settled::Done(claimed)) = until_answered(lane, last, &mut sequence).await {
+                record_verdicts(lane, &part.to_vec(), &claimed.verdicts);
+            }
+        }
+    };
+    if clock.timeout(FAREWELL, farewell).await.is_err() {
+        tracing::warn!(shard = ?lane.shard, "the store did not answer; jobs that ran come back when their leases end");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UNEXPECTED_MAX, is_lasting};
+    use evenkeel_link::LinkError;
+    use evenkeel_protocol::queue::error::QueueError;
+
+    #[test]
+    fn only_an_error_that_repeating_cannot_mend_ends_a_call() {
+        let refused = |code: &str| LinkError::Refused { code: code.to_owned(), message: String::new() };
+        for passing in [LinkError::EpochOver, LinkError::Busy { limit: 1 }, refused("OOM"), refused("NOPERM")] {
+            assert!(!is_lasting(&QueueError::Link(passing), u32::MAX));
+        }
+        let unexpected = QueueError::Link(LinkError::Unexpected(String::new()));
+        assert!(!is_lasting(&unexpected, UNEXPECTED_MAX - 1) && is_lasting(&unexpected, UNEXPECTED_MAX));
+        assert!(is_lasting(&QueueError::Invalid(String::new()), 0));
+        assert!(is_lasting(&QueueError::TooMany { items: 501, limit: 500 }, 0));
+    }
+}

@@ -1,0 +1,4 @@
+//! Schedules: jobs that come again and again.
+
+pub(crate) mod cron;
+pub(crate) mod periodic;

@@ -1,0 +1,310 @@
+//! Jobs that come again and again. Any number of processes may run the same schedule; each tick is enqueued once.
+//!
+//! The next tick always waits in the queue already, so that it starts on time whoever is alive then. The store keeps the last
+//! tick that was taken in; who moves it on takes in what comes next, in the same step.
+
+use super::cron::Cron;
+use crate::queue::consume::caught_call;
+use crate::queue::metrics::conflict;
+use crate::queue::queue::Queue;
+use crate::queue::sharding::router::no_shard;
+use bytes::Bytes;
+use evenkeel_link::clock::{Clock, UnixMs};
+use evenkeel_link::support::{Backoff, guard};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{JobId, Note};
+use evenkeel_protocol::queue::register::ScheduleRecord;
+use evenkeel_protocol::queue::steps::{ITEMS_MAX, NewJob, Shard, Tick, Ticked, When};
+use jiff::{Timestamp, Zoned};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between attempts to reach the store.
+const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_secs(5) };
+/// The longest sleep: the server's clock may be set meanwhile.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+
+/// What becomes of ticks that came while no process ran the schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missed {
+    /// They are left out.
+    Skip,
+    /// The latest of them is made up for.
+    #[default]
+    One,
+    /// All of them are made up for, in order of their times.
+    All,
+}
+
+/// A schedule of a queue. Nothing happens until [`run`](Self::run).
+#[must_use = "nothing is enqueued until `run`"]
+pub struct Periodic<T> {
+    queue: Queue<T>,
+    name: String,
+    cron: Cron,
+    missed: Missed,
+    body: Arc<dyn Fn(&Zoned) -> T + Send + Sync>,
+}
+
+impl<T: Send + Sync + 'static> Queue<T> {
+    /// Begins a schedule called `name`, the same in every process that runs it: at each time of `cron` a job with the body
+    /// that `body` makes of that time. Its first tick is the first one after the schedule was first run.
+    ///
+    /// The next tick waits in the queue ahead of its time: if the expression changes, one tick of the old one still comes.
+    ///
+    /// A name has one definition (expression, time zone, what becomes of missed ticks): the one that was registered last, which a
+    /// program does when it begins to run the schedule. Programs that say otherwise follow it within a minute, with bodies of their
+    /// own; both definitions are logged, and counted as `evenkeel_queue_conflicts_total`. No tick of the definition that counts is lost.
+    pub fn periodic(
+        &self,
+        name: impl Into<String>,
+        cron: Cron,
+        body: impl Fn(&Zoned) -> T + Send + Sync + 'static,
+    ) -> Periodic<T> {
+        Periodic { queue: self.clone(), name: name.into(), cron, missed: Missed::default(), body: Arc::new(body) }
+    }
+}
+
+impl<T: Send + Sync + 'static> Periodic<T> {
+    /// What becomes of ticks that came while no process ran the schedule. Default: the latest is made up for.
+    pub fn missed(mut self, missed: Missed) -> Self {
+        self.missed = missed;
+        self
+    }
+
+    /// Enqueues ticks until `shutdown` is ready. An outage of the store is sat out; what came meanwhile counts as missed.
+    ///
+    /// # Errors
+    /// [`QueueError::Codec`], [`QueueError::TooLarge`]: a body cannot be sent. [`QueueError::Invalid`]: the expression has no
+    /// time left, or making a body panicked. The tick in question was not taken in, and counts as missed when the schedule runs again.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), QueueError> {
+        tokio::select! {
+            () = shutdown => Ok(()),
+            error = self.keep_ticking() => Err(error),
+        }
+    }
+
+    /// Ends only with an error that lasts.
+    async fn keep_ticking(&self) -> QueueError {
+        let core = self.queue.core();
+        let mut plan = Plan::new(self.cron.clone(), self.missed);
+        let mut failures = 0;
+        loop {
+            match self.run_once(&mut plan).await {
+                Ok(pause) => {
+                    failures = 0;
+                    core.clock.sleep(pause.min(SLEEP_MAX)).await;
+                }
+                Err(error @ QueueError::Link(_)) => {
+                    tracing::warn!(queue = %core.name, schedule = self.name, %error, "the next tick could not be enqueued yet");
+                    Clock::system().sleep(RETRY.delay(failures)).await;
+                    failures += 1;
+                }
+                Err(error) => return error,
+            }
+        }
+    }
+
+    /// Moves the schedule on if its last tick has come. Answers how long to wait until it is time again.
+    async fn run_once(&self, plan: &mut Plan) -> Result<Duration, QueueError> {
+        self.agree(plan).await?;
+        let Some(cron) = plan.cron.clone() else { return Ok(SLEEP_MAX) };
+        let core = self.queue.core();
+        let now = core.store.now_ms();
+        if let Some(last) = plan.last.filter(|last| *last > now) {
+            // The tick that waits was planned by another definition: what comes before it by this one shall not be lost.
+            let earlier = if plan.replan { next_after(&cron, now)?.filter(|next| unix_ms(*next) < last) } else { None };
+            if let Some(next) = earlier {
+                self.take_in(plan, Some(last), vec![next], unix_ms(next)).await?;
+                return Ok(Duration::ZERO);
+            }
+            plan.replan = false;
+            if plan.define {
+                core.store.topics().define(&core.name, &self.name, &record_of(&self.cron, self.missed)).await?;
+                // Another program may have moved the schedule on meanwhile.
+                (plan.define, plan.replan) = (false, true);
+                return Ok(Duration::ZERO);
+            }
+            return Ok(Duration::from_millis(last - now));
+        }
+        let (ticks, last) = self.plan(&cron, plan.missed, plan.last, now)?;
+        let seen = plan.last;
+        self.take_in(plan, seen, ticks, last).await?;
+        Ok(Duration::ZERO)
+    }
+
+    /// Learns which definition counts: the one that was registered last. What this program says itself is registered when it begins.
+    async fn agree(&self, plan: &mut Plan) -> Result<(), QueueError> {
+        let core = self.queue.core();
+        if plan.define || !guard("queue_schedule_agreed") {
+            return Ok(());
+        }
+        let own = record_of(&self.cron, self.missed);
+        let held = core.store.topics().schedule(&core.name, &self.name).await?;
+        let is_new = plan.follows.is_none();
+        if held.is_some() && held == plan.follows {
+            return Ok(());
+        }
+        match held {
+            // Nobody has run it yet, or the store was flushed, and the tick that waited is gone, too.
+            None => (plan.define, plan.last) = (true, None),
+            Some(held) if is_new && held == own => {}
+            Some(held) => {
+                let (counts, other) = if is_new { (&own, &held) } else { (&held, &own) };
+                tracing::warn!(
+                    queue = %core.name, schedule = self.name, ?counts, ?other,
+                    "two programs define one schedule; the definition that was registered last counts"
+                );
+                conflict(&core.name, "schedule");
+                plan.replan = true;
+                if !is_new {
+                    plan.follow(&held);
+                    return Ok(());
+                }
+                plan.define = true;
+            }
+        }
+        plan.replan |= plan.define;
+        (plan.cron, plan.missed, plan.follows) = (Some(self.cron.clone()), self.missed, Some(own));
+        Ok(())
+    }
+
+    /// Takes ticks in, unless another program was faster; learns the schedule's last tick either way.
+    async fn take_in(
+        &self,
+        plan: &mut Plan,
+        seen: Option<u64>,
+        ticks: Vec<Timestamp>,
+        last: u64,
+    ) -> Result<(), QueueError> {
+        let core = self.queue.core();
+        let schedule = schedule_id(&self.name);
+        let jobs = ticks.into_iter().map(|tick| self.job(tick, plan)).collect::<Result<_, _>>()?;
+        let tick = Tick { schedule: schedule.0, seen, last, jobs };
+        let store = &core.store;
+        let ask = |shard: Shard, ticks: Vec<Tick>| async move {
+            let mut answers = Vec::new();
+            for tick in &ticks {
+                answers.push(store.tick(&shard, tick).await?);
+            }
+            Ok(answers)
+        };
+        let not_here = |answer: &Ticked| *answer == Ticked::OtherShard;
+        plan.last = match core.router.route(&[tick], |_| schedule, ask, not_here).await?.first() {
+            Some(Ticked::Moved) => Some(last),
+            Some(Ticked::Elsewhere(other)) => *other,
+            Some(Ticked::OtherShard) | None => return Err(no_shard(&core.name)),
+        };
+        Ok(())
+    }
+
+    /// The ticks to take in, and the last of them: what was missed, as far as it is made up for, and the next one.
+    fn plan(
+        &self,
+        cron: &Cron,
+        missed: Missed,
+        last: Option<u64>,
+        now: u64,
+    ) -> Result<(Vec<Timestamp>, u64), QueueError> {
+        let mut ticks = Vec::new();
+        for time in cron.after(timestamp(last.unwrap_or(now))?) {
+            let is_next = UnixMs::from(time).0 > now;
+            match missed {
+                _ if is_next => {}
+                Missed::Skip => continue,
+                Missed::One => ticks.clear(),
+                Missed::All => {}
+            }
+            ticks.push(time);
+            if is_next || ticks.len() == ITEMS_MAX {
+                return Ok((ticks, UnixMs::from(time).0));
+            }
+        }
+        Err(QueueError::Invalid(format!("the schedule {} has no time left", self.name)))
+    }
+
+    /// The id of one tick's job: it follows from the schedule's name and the tick's time, so that a tick can be looked up,
+    /// revoked or moved.
+    #[must_use]
+    pub fn tick_id(schedule: &str, time: Timestamp) -> JobId {
+        let mut id = JobId::named(format!("tick/{schedule}/{time}").as_bytes());
+        // All ticks of a schedule are in its shard.
+        id.0[14..].copy_from_slice(&schedule_id(schedule).0[14..]);
+        id
+    }
+
+    fn job(&self, time: Timestamp, plan: &Plan) -> Result<NewJob, QueueError> {
+        let at = UnixMs::from(time).0;
+        let zone = plan.cron.as_ref().map_or_else(|| self.cron.zone(), Cron::zone).clone();
+        let body = caught_call(|| (self.body)(&time.to_zoned(zone)));
+        let body = body.map_err(|words| {
+            QueueError::Invalid(format!("the body of the schedule {} panicked for {time}: {words}", self.name))
+        })?;
+        let mut spec = self.queue.job(&body).into_job(&self.queue)?.spec;
+        spec.notes.push(Note::Name(Bytes::from(format!("{}/{time}", self.name))));
+        Ok(NewJob { id: Self::tick_id(&self.name, time), when: When::At(at), spec })
+    }
+}
+
+/// What one program knows of a schedule that it runs.
+struct Plan {
+    /// By which expression it goes; nothing if this program cannot read the one that counts.
+    cron: Option<Cron>,
+    missed: Missed,
+    /// The last tick that was taken in.
+    last: Option<u64>,
+    /// The definition that it follows.
+    follows: Option<ScheduleRecord>,
+    /// The tick that waits may have been planned by another definition.
+    replan: bool,
+    /// The program's own definition is to be registered, once the schedule goes by it.
+    define: bool,
+}
+
+impl Plan {
+    fn new(cron: Cron, missed: Missed) -> Self {
+        Self { cron: Some(cron), missed, last: None, follows: None, replan: false, define: false }
+    }
+
+    /// Goes by the definition of another program from now on.
+    fn follow(&mut self, held: &ScheduleRecord) {
+        let cron = held.cron.parse::<Cron>().and_then(|cron| cron.in_zone(&held.zone));
+        if let Err(error) = &cron {
+            tracing::error!(%error, "cannot read the definition that counts; this program leaves the schedule to others");
+        }
+        self.cron = cron.ok();
+        self.missed = match held.missed.as_str() {
+            "skip" => Missed::Skip,
+            "all" => Missed::All,
+            _ => Missed::One,
+        };
+        self.follows = Some(held.clone());
+    }
+}
+
+fn record_of(cron: &Cron, missed: Missed) -> ScheduleRecord {
+    let missed = match missed {
+        Missed::Skip => "skip",
+        Missed::One => "one",
+        Missed::All => "all",
+    };
+    let zone = cron.zone().iana_name().unwrap_or("UTC");
+    ScheduleRecord { cron: cron.text().to_owned(), zone: zone.to_owned(), missed: missed.to_owned() }
+}
+
+fn next_after(cron: &Cron, now: u64) -> Result<Option<Timestamp>, QueueError> {
+    Ok(cron.after(timestamp(now)?).find(|time| unix_ms(*time) > now))
+}
+
+fn unix_ms(time: Timestamp) -> u64 {
+    UnixMs::from(time).0
+}
+
+fn schedule_id(name: &str) -> JobId {
+    JobId::named(format!("schedule/{name}").as_bytes())
+}
+
+fn timestamp(ms: u64) -> Result<Timestamp, QueueError> {
+    let time = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    time.ok_or_else(|| QueueError::Invalid(format!("{ms} ms after 1970 is no time of the calendar")))
+}

@@ -1,0 +1,251 @@
+//! [`Order`]: a job about which there is more to say than its body.
+
+use super::send;
+use crate::queue::queue::Queue;
+use bytes::Bytes;
+use evenkeel_link::clock::UnixMs;
+use evenkeel_protocol::queue::check::{self, NOTE_BYTES_MAX};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{JobId, JobSpec, Keep, Note, Priority, Retries, Unique, UniqueKey};
+use evenkeel_protocol::queue::retry_delay::{RetryDelay, ms};
+use evenkeel_protocol::queue::steps::{Enqueued, NewJob, When};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A job on its way into a queue. Nothing is sent until [`enqueue`](Self::enqueue) or [`Queue::enqueue_all`].
+#[must_use = "nothing is sent until `enqueue`"]
+pub struct Order<'a, T> {
+    queue: &'a Queue<T>,
+    spec: Result<JobSpec, QueueError>,
+    when: When,
+    id: Option<JobId>,
+    name: Option<Bytes>,
+    unique: Option<(Bytes, Duration)>,
+    headers: BTreeMap<String, String>,
+}
+
+/// What became of a job that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The job's id.
+    pub id: JobId,
+    /// Whether it is new, or what was there before it.
+    pub answer: Enqueued,
+}
+
+impl Sent {
+    /// Whether this call made the job.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.answer == Enqueued::Created
+    }
+}
+
+impl<'a, T: Send + Sync + 'static> Order<'a, T> {
+    pub(crate) fn new(queue: &'a Queue<T>, body: &T) -> Self {
+        let core = queue.core();
+        let spec = core.encode(body).map(|body| JobSpec {
+            retries: core.settings.retries,
+            discard_exhausted: core.settings.discard_exhausted,
+            codec: Some(core.codec.id()),
+            ..JobSpec::new(body)
+        });
+        Self { queue, spec, when: When::In(0), id: None, name: None, unique: None, headers: BTreeMap::new() }
+    }
+
+    /// Due at this time; one that has passed means now.
+    pub fn at(mut self, due: impl Into<UnixMs>) -> Self {
+        self.when = When::At(due.into().0);
+        self
+    }
+
+    /// Due so long after the server has taken it.
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.when = When::In(ms(delay));
+        self
+    }
+
+    /// Your own name for the job, of 1 to 60,000 bytes: sending it again while the job lives, or for `id_window` after its end,
+    /// changes nothing and says so.
+    pub fn id(mut self, name: impl AsRef<[u8]>) -> Self {
+        self.id = Some(JobId::named(name.as_ref()));
+        self.name = Some(Bytes::copy_from_slice(name.as_ref()));
+        self
+    }
+
+    /// An id you drew before ([`JobId::generate`]), so that the same job can be sent again when the outcome was unknown.
+    pub fn raw_id(mut self, id: JobId) -> Self {
+        self.id = Some(id);
+        self.name = None;
+        self
+    }
+
+    /// No second job with this key, of 1 to 60,000 bytes, for `window` from now on. Without an [`id`](Self::id) the key is the id; beside one it
+    /// needs a queue with one shard, since the key's holder must be found wherever the job goes.
+    pub fn unique(mut self, key: impl AsRef<[u8]>, window: Duration) -> Self {
+        self.unique = Some((Bytes::copy_from_slice(key.as_ref()), window));
+        self
+    }
+
+    /// Which jobs go first. Default [`Priority::Normal`].
+    pub fn priority(self, priority: Priority) -> Self {
+        self.with(|spec| spec.priority = priority)
+    }
+
+    /// How many attempts follow a failed first one. Default: the queue's.
+    pub fn retries(self, retries: impl Into<Retries>) -> Self {
+        let retries = retries.into();
+        self.with(|spec| spec.retries = retries)
+    }
+
+    /// How long to wait between attempts. Default: the queue's.
+    pub fn retry_delay(self, delay: RetryDelay) -> Self {
+        self.with(|spec| spec.notes.push(Note::RetryDelay(delay)))
+    }
+
+    /// Out of retries the job is gone instead of dead.
+    pub fn discard_exhausted(self) -> Self {
+        self.with(|spec| spec.discard_exhausted = true)
+    }
+
+    /// Not started so long after its due time, the job ends as expired.
+    pub fn drop_if_later_than(self, lateness: Duration) -> Self {
+        self.with(|spec| spec.late_ms_max = Some(ms(lateness)))
+    }
+
+    /// Where the sender's trace goes on: a W3C `traceparent`.
+    pub fn trace(self, traceparent: &str) -> Self {
+        let trace = Note::Trace(Bytes::copy_from_slice(traceparent.as_bytes()));
+        self.with(|spec| spec.notes.push(trace))
+    }
+
+    /// Text that travels beside the body.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sends the job. It is taken unless [`Sent::answer`] says what was there before it.
+    ///
+    /// # Errors
+    /// As [`Queue::now`].
+    pub async fn enqueue(self) -> Result<Sent, QueueError> {
+        let queue = self.queue;
+        let job = self.into_job(queue)?;
+        let sent = send::send(queue, vec![job]).await?;
+        match sent.first() {
+            Some(Sent { answer: Enqueued::Full, .. }) | None => {
+                Err(QueueError::Full { queue: queue.name().to_owned() })
+            }
+            Some(sent) => Ok(*sent),
+        }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut JobSpec)) -> Self {
+        if let Ok(spec) = &mut self.spec {
+            change(spec);
+        }
+        self
+    }
+
+    /// The queue it is for.
+    pub(crate) fn queue(&self) -> &'a Queue<T> {
+        self.queue
+    }
+
+    /// Whether its sender has named the job.
+    pub(crate) fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// Whether it has a unique key.
+    #[cfg(feature = "sql")]
+    pub(crate) fn has_unique(&self) -> bool {
+        self.unique.is_some()
+    }
+
+    pub(crate) fn into_job(self, queue: &Queue<T>) -> Result<NewJob, QueueError> {
+        let core = queue.core();
+        let mut spec = self.spec?;
+        if let Some(name) = &self.name {
+            named("an id", name.len())?;
+        }
+        if let Some((key, _)) = &self.unique {
+            named("a unique key", key.len())?;
+        }
+        if !self.headers.is_empty() {
+            let headers = serde_json::to_vec(&self.headers).map_err(|error| QueueError::Invalid(error.to_string()))?;
+            spec.notes.push(Note::Headers(headers.into()));
+        }
+        spec.notes.extend(self.name.map(Note::Name));
+        if self.id.is_some() {
+            spec.keep = Keep::AfterEnd(ms(core.settings.id_window));
+        }
+        let id = match (self.id, self.unique) {
+            (None, None) => JobId::generate(core.store.now_ms()),
+            (Some(id), None) => id,
+            (None, Some((key, window))) => {
+                spec.keep = Keep::FromEnqueue(ms(window));
+                JobId::of_unique_key(&key)
+            }
+            (Some(id), Some((key, window))) => {
+                if core.router.shards().count() > 1 {
+                    return Err(QueueError::Invalid(format!(
+                        "a unique key beside an id needs a queue with one shard, and {} has {}; leave the id away (the key \
+                         is then the id) or open the topic with one shard",
+                        queue.name(),
+                        core.router.shards().count()
+                    )));
+                }
+                spec.unique = Some(Unique { key: UniqueKey::new(&key), window_ms: ms(window) });
+                id
+            }
+        };
+        let job = NewJob { id, when: self.when, spec };
+        // Before a row or an outbox takes what the store would refuse for ever.
+        check::new_jobs(std::slice::from_ref(&job))?;
+        Ok(job)
+    }
+}
+
+/// Refuses a name that says nothing, or that does not fit beside the body.
+fn named(what: &str, bytes: usize) -> Result<(), QueueError> {
+    match bytes {
+        0 => Err(QueueError::Invalid(format!(
+            "{what} of no bytes would be that of many jobs; leave it away or say what it names"
+        ))),
+        bytes if bytes > NOTE_BYTES_MAX => Err(QueueError::Invalid(format!(
+            "{what} has {bytes} bytes, at most {NOTE_BYTES_MAX} are taken; hash what is longer"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::keel::Keel;
+    use std::time::Duration;
+
+    /// Why a job with this id, and one with this unique key, is refused.
+    async fn refusals(name: &[u8]) -> [Option<String>; 2] {
+        let (keel, body, minute) = (Keel::memory(), "welcome".to_owned(), Duration::from_secs(60));
+        let Ok(mail) = keel.queue::<String>("mail").build().await else { unreachable!("it is in memory") };
+        let named = mail.job(&body).id(name).enqueue().await;
+        let unique = mail.job(&body).unique(name, minute).enqueue().await;
+        [named, unique].map(|sent| sent.err().map(|error| error.to_string()))
+    }
+
+    #[tokio::test]
+    async fn an_id_of_no_bytes_is_refused() {
+        assert!(refusals(b"").await.iter().all(|told| told.as_ref().is_some_and(|told| told.contains("no bytes"))));
+        assert_eq!(refusals(b"x").await, [None, None]);
+    }
+
+    #[tokio::test]
+    async fn an_id_that_is_too_long_is_refused_by_name() {
+        let [named, unique] = refusals(&[b'x'; 60_001]).await;
+        assert!(named.is_some_and(|told| told.contains("an id has 60001 bytes")));
+        assert!(unique.is_some_and(|told| told.contains("a unique key has 60001 bytes")));
+        assert_eq!(refusals(&[b'x'; 60_000]).await, [None, None]);
+    }
+}

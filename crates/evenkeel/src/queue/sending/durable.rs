@@ -1,0 +1,71 @@
+//! Jobs that count as accepted only once replicas or a disk have them.
+
+use crate::queue::settings::Durability;
+use crate::queue::store::queues::Queues;
+use evenkeel_link::support::guard;
+use evenkeel_link::{Blocking, Link, LinkError};
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::redis::RedisQueue;
+use evenkeel_protocol::queue::retry_delay::ms;
+use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard};
+use redis::Value;
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+/// The connection of this process for writes that wait: `WAIT` holds up whatever comes behind it.
+#[derive(Default)]
+pub(crate) struct DurableLane(Mutex<Option<Blocking>>);
+
+/// Enqueues and waits for copies in one write. Answers, too, how many copies were wanted and confirmed, if too few were.
+pub(crate) async fn enqueue(
+    queues: &Queues,
+    link: &Link,
+    shard: &Shard,
+    jobs: &[NewJob],
+    durability: Durability,
+) -> Result<(Vec<Enqueued>, Option<(u32, u32)>), QueueError> {
+    let (wait, timeout, wanted) = wait_for(durability);
+    let mut lane = queues.durable.0.lock().await;
+    let mut connection = match lane.take().filter(Blocking::is_open) {
+        Some(connection) => connection,
+        None => link.blocking().await?,
+    };
+    let answered = RedisQueue::enqueue_and_wait(&mut connection, shard, jobs, &wait, timeout).await;
+    *lane = Some(connection);
+    let (answers, waited) = answered?;
+    let reached = confirmed(&waited)?;
+    let is_short = reached < wanted && guard("queue_durable");
+    Ok((answers, is_short.then_some((wanted, reached))))
+}
+
+fn wait_for(durability: Durability) -> (redis::Cmd, Duration, u32) {
+    match durability {
+        Durability::Memory => (redis::cmd("PING"), Duration::ZERO, 0),
+        // Its rows are taken care of before it gets here.
+        #[cfg(feature = "sql")]
+        Durability::Sql => (redis::cmd("PING"), Duration::ZERO, 0),
+        Durability::Replicas { count, timeout } => {
+            (redis::cmd("WAIT").arg(count).arg(ms(timeout).max(1)).clone(), timeout, count)
+        }
+        Durability::Disk { timeout } => {
+            (redis::cmd("WAITAOF").arg(1).arg(0).arg(ms(timeout).max(1)).clone(), timeout, 1)
+        }
+    }
+}
+
+/// `WAIT` answers the number of replicas, `WAITAOF` that of local files (0 or 1) and of replicas.
+fn confirmed(answer: &Value) -> Result<u32, QueueError> {
+    let count = match answer {
+        Value::Int(replicas) => *replicas,
+        Value::Array(counts) => match counts.first() {
+            Some(Value::Int(files)) => *files,
+            _ => 0,
+        },
+        Value::ServerError(error) => {
+            tracing::warn!(error = error.details(), code = error.code(), "the server cannot confirm copies");
+            0
+        }
+        other => return Err(LinkError::Unexpected(format!("WAIT: {other:?}")).into()),
+    };
+    Ok(u32::try_from(count).unwrap_or(0))
+}

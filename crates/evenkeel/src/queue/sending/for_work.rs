@@ -1,0 +1,126 @@
+//! Jobs as a unit of work sends them: upserts by version, safe to repeat however late.
+
+use super::builder::Order;
+use crate::queue::queue::Queue;
+use crate::queue::sharding::router::Router;
+use crate::queue::store::QueueStore;
+use bytes::Bytes;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::{Job, JobId, JobSpec, Keep};
+use evenkeel_protocol::queue::record::encode_job;
+use evenkeel_protocol::queue::retry_delay::ms;
+use evenkeel_protocol::queue::steps::{Put, PutChange, When};
+
+/// What becomes of one job once a transaction is committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobPut {
+    pub(crate) topic: String,
+    /// How many shards the topic had when this was said; it may have grown since.
+    pub(crate) shards: u16,
+    pub(crate) id: JobId,
+    /// The newest wins. 0: it is to be taken when the work commits.
+    pub(crate) version: u64,
+    pub(crate) wish: JobWish,
+    /// The queue's jobs are judged by rows (`Durability::Sql`): the work writes this one's.
+    pub(crate) is_judged: bool,
+}
+
+/// What a [`JobPut`] wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum JobWish {
+    /// It is due then.
+    Run {
+        /// In ms of the server's clock.
+        due_at: u64,
+        /// What the sender asks for.
+        spec: Box<JobSpec>,
+    },
+    /// It is not wanted (any more).
+    Withdraw(Keep),
+}
+
+/// The bytes of a job that has not been taken in yet.
+pub(crate) fn job_record(spec: &JobSpec, version: u64) -> Bytes {
+    encode_job(&Job::accepted(JobSpec { version: Some(version), ..spec.clone() }, 0, 0))
+}
+
+impl<T: Send + Sync + 'static> Order<'_, T> {
+    /// The queue's name, if its jobs are not in this store.
+    pub(crate) fn stranger_to(&self, store: &QueueStore) -> Option<&str> {
+        self.queue().stranger_to(store)
+    }
+
+    /// The order as an upsert. A job that nobody has named is new for certain, so its version is 1; a named one takes the
+    /// next version of its name at the commit.
+    pub(crate) fn into_put(self) -> Result<JobPut, QueueError> {
+        let queue = self.queue();
+        let (is_named, has_unique) = (self.has_id(), self.has_unique());
+        if has_unique {
+            return Err(QueueError::Invalid(format!(
+                "a unique key cannot be kept by a job of a unit of work, where the newest version wins; give the job for {} an \
+                 id of yours instead",
+                queue.name()
+            )));
+        }
+        let job = self.into_job(queue)?;
+        let core = queue.core();
+        let due_at = match job.when {
+            When::At(due) => due,
+            // Counted from here: a repeat of the effect, however late, must not move it.
+            When::In(delay) => core.store.now_ms().saturating_add(delay),
+        };
+        let spec = JobSpec { keep: Keep::AfterEnd(ms(core.settings.id_window)), ..job.spec };
+        Ok(JobPut {
+            topic: queue.name().to_owned(),
+            shards: core.router.shards().count(),
+            id: job.id,
+            version: u64::from(!is_named),
+            wish: JobWish::Run { due_at, spec: Box::new(spec) },
+            is_judged: queue.is_judged(),
+        })
+    }
+}
+
+impl<T: Send + Sync + 'static> Queue<T> {
+    /// The queue's name, if its jobs are not in this store.
+    pub(crate) fn stranger_to(&self, store: &QueueStore) -> Option<&str> {
+        (!self.core().store.is_same(store)).then(|| self.name())
+    }
+
+    /// A job taken back by version.
+    pub(crate) fn withdrawal(&self, id: JobId) -> JobPut {
+        let core = self.core();
+        JobPut {
+            topic: self.name().to_owned(),
+            shards: core.router.shards().count(),
+            id,
+            version: 0,
+            wish: JobWish::Withdraw(Keep::AfterEnd(ms(core.settings.id_window))),
+            is_judged: self.is_judged(),
+        }
+    }
+}
+
+impl QueueStore {
+    /// Carries out what a unit of work wants of jobs. Safe to repeat; a newer version that came first stays.
+    pub(crate) async fn put_all(&self, puts: &[JobPut]) -> Result<(), QueueError> {
+        let mut left: Vec<&JobPut> = puts.iter().collect();
+        while let Some(first) = left.first() {
+            let (topic, count) = (first.topic.clone(), first.shards);
+            let (of_topic, rest): (Vec<&JobPut>, Vec<&JobPut>) =
+                left.into_iter().partition(|put| put.topic == topic && put.shards == count);
+            let router = Router::assume(self, &topic, count);
+            router.put(&of_topic.into_iter().map(as_step).collect::<Vec<Put>>()).await?;
+            left = rest;
+        }
+        Ok(())
+    }
+}
+
+fn as_step(put: &JobPut) -> Put {
+    let change = match &put.wish {
+        JobWish::Run { due_at, spec } => PutChange::Job(When::At(*due_at), spec.clone()),
+        JobWish::Withdraw(keep) => PutChange::Withdraw(*keep),
+    };
+    Put { id: put.id, version: put.version.max(1), change }
+}

@@ -1,0 +1,8 @@
+//! Sending: how jobs enter a queue.
+
+pub(crate) mod builder;
+pub(crate) mod durable;
+#[cfg(feature = "sql")]
+pub(crate) mod for_work;
+pub(crate) mod send;
+pub(crate) mod versioned;

@@ -1,0 +1,83 @@
+//! The way of jobs into a queue: split over the shards, sent to all of them at once, in as few calls as the steps allow, kept waiting while it is full.
+
+use super::builder::Sent;
+use super::durable;
+use crate::queue::queue::Queue;
+use crate::queue::settings::{Durability, WhenFull};
+use crate::queue::sharding::router::no_shard;
+use evenkeel_link::support::Backoff;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::JobId;
+use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often a sender that waits for room asks.
+const FULL: Backoff = Backoff { delay_min: Duration::from_millis(10), delay_max: Duration::from_millis(500) };
+
+/// Sends jobs and answers each, in order. Those that found the queue full for as long as they may wait say so.
+pub(crate) async fn send<T: Send + Sync + 'static>(
+    queue: &Queue<T>,
+    jobs: Vec<NewJob>,
+) -> Result<Vec<Sent>, QueueError> {
+    let core = queue.core();
+    core.keep_registered_now_and_then();
+    let patience = match core.settings.when_full {
+        WhenFull::Reject => Duration::ZERO,
+        WhenFull::Wait(patience) => patience,
+    };
+    let until = core.clock.now() + patience;
+    let mut sent: Vec<Sent> = jobs.iter().map(|job| Sent { id: job.id, answer: Enqueued::Full }).collect();
+    let mut left: Vec<usize> = (0..jobs.len()).collect();
+    let mut attempt = 0;
+    let short = Mutex::new(None);
+    loop {
+        let some: Vec<NewJob> = left.iter().map(|place| jobs[*place].clone()).collect();
+        let ask = |shard: Shard, jobs: Vec<NewJob>| async {
+            let (answers, reached) = enqueue(queue, shard, jobs).await?;
+            let mut short = short.lock().unwrap_or_else(PoisonError::into_inner);
+            *short = short.or(reached);
+            Ok(answers)
+        };
+        let answers = core.router.route(&some, |job| job.id, ask, |answer| *answer == Enqueued::Elsewhere).await?;
+        if answers.contains(&Enqueued::Elsewhere) {
+            return Err(no_shard(&core.name));
+        }
+        left.iter().zip(answers).for_each(|(place, answer)| sent[*place].answer = answer);
+        left = (0..sent.len()).filter(|place| sent[*place].answer == Enqueued::Full).collect();
+        if left.is_empty() || core.clock.now() >= until {
+            break;
+        }
+        let pause = FULL.delay(attempt).min(until.since(core.clock.now()));
+        core.clock.sleep(pause).await;
+        attempt += 1;
+    }
+    sent.iter().for_each(|sent| core.metrics.sent(sent.answer));
+    match short.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some((wanted, reached)) => {
+            let accepted = sent.iter().filter(|sent| sent.answer != Enqueued::Full);
+            let ids: Vec<JobId> = accepted.map(|sent| sent.id).collect();
+            Err(QueueError::NotDurable { ids, wanted, reached })
+        }
+        None => Ok(sent),
+    }
+}
+
+/// Copies that were wanted and copies that were confirmed, where these were fewer.
+type Short = Option<(u32, u32)>;
+
+async fn enqueue<T: Send + Sync + 'static>(
+    queue: &Queue<T>,
+    shard: Shard,
+    jobs: Vec<NewJob>,
+) -> Result<(Vec<Enqueued>, Short), QueueError> {
+    let core = queue.core();
+    #[cfg(feature = "sql")]
+    if let (Durability::Sql, Some(judge)) = (queue.durability_wanted(), &core.judge) {
+        return Ok((judge.enqueue(&jobs).await?, None));
+    }
+    match (queue.durability_wanted(), core.store.link()) {
+        (Durability::Memory, _) | (_, None) => Ok((core.store.enqueue(&shard, &jobs).await?, None)),
+        (durability, Some(link)) => durable::enqueue(core.keel.queues(), link, &shard, &jobs, durability).await,
+    }
+}

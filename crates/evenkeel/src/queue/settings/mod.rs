@@ -1,0 +1,136 @@
+//! What a queue may be told when it is opened, checked.
+
+pub(crate) mod builder;
+pub(crate) mod registration;
+pub(crate) mod server;
+
+use crate::queue::sharding::shards::SHARDS_MAX;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::queue::error::QueueError;
+use evenkeel_protocol::queue::job::Retries;
+use evenkeel_protocol::queue::retry_delay::{RetryDelay, ms};
+use evenkeel_protocol::queue::steps::Limits;
+use std::time::Duration;
+
+/// How long copies may be waited for.
+const CONFIRM_MAX: Duration = Duration::from_secs(3_600);
+
+/// What happens to a job that finds its queue full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It is refused at once with [`QueueError::Full`].
+    #[default]
+    Reject,
+    /// Its sender waits for room, for at most so long; then it is refused.
+    Wait(Duration),
+}
+
+/// Who must have taken a job before its sender is told that it is accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The primary, in its memory. What a crash or a failover loses before it reached a copy is lost.
+    #[default]
+    Memory,
+    /// The primary and so many replicas, in their memory (`WAIT`). A failover to one of them keeps the job.
+    Replicas {
+        /// How many replicas.
+        count: u32,
+        /// For how long to wait for them; at most an hour.
+        timeout: Duration,
+    },
+    /// The primary's append-only file, after an fsync (`WAITAOF`, from Redis 7.2).
+    Disk {
+        /// For how long to wait for it; at most an hour.
+        timeout: Duration,
+    },
+    /// A row in the SQL database that [`QueueBuilder::sql`](super::QueueBuilder::sql) named. It lives until the job is done and decides
+    /// whether it may run; whatever the store loses is put back from it.
+    #[cfg(feature = "sql")]
+    Sql,
+}
+
+/// What the builder gathers.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// `None`: as registered, or one.
+    pub(crate) shards: Option<u16>,
+    pub(crate) retries: Retries,
+    pub(crate) retry_delay: RetryDelay,
+    pub(crate) discard_exhausted: bool,
+    pub(crate) visibility: Duration,
+    pub(crate) id_window: Duration,
+    pub(crate) body_bytes_max: usize,
+    pub(crate) limits: Limits,
+    pub(crate) when_full: WhenFull,
+    pub(crate) durability: Durability,
+    pub(crate) may_evict: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            shards: None,
+            retries: Retries::Limited(5),
+            retry_delay: RetryDelay::default(),
+            discard_exhausted: false,
+            visibility: Duration::from_secs(30),
+            id_window: Duration::from_secs(24 * 3600),
+            body_bytes_max: 1 << 20,
+            limits: Limits::default(),
+            when_full: WhenFull::default(),
+            durability: Durability::default(),
+            may_evict: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses what cannot work, in one sentence.
+    pub(crate) fn check(&self, queue: &str) -> Result<(), QueueError> {
+        let refuse = |reason: &str| Err(QueueError::Settings { queue: queue.to_owned(), reason: reason.to_owned() });
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if queue.is_empty() || queue.len() > 64 || !queue.bytes().all(allowed) {
+            return refuse("its name must be 1 to 64 letters, digits, `-`, `_` or `.`");
+        }
+        if self.shards.is_some_and(|shards| shards == 0 || shards > SHARDS_MAX) {
+            return refuse("`shards` must be between 1 and 1024");
+        }
+        if !guard("queue_settings_checked") {
+            return Ok(());
+        }
+        if self.visibility < Duration::from_secs(1) || self.visibility > Duration::from_secs(12 * 3600) {
+            return refuse("`visibility` must be between 1 s and 12 h; it bounds how long a dead worker holds a job");
+        }
+        if ms(self.id_window) > 400 * 24 * 3_600_000 {
+            return refuse("`id_window` must be at most 400 days: every remembered id takes memory");
+        }
+        if self.retry_delay.ms_max() > 365 * 24 * 3_600_000 {
+            return refuse("`retry_delay` must be at most a year");
+        }
+        if self.limits.jobs_max == Some(0) || self.limits.bytes_max == Some(0) || self.body_bytes_max == 0 {
+            return refuse("a limit of zero takes no job at all");
+        }
+        if matches!(self.durability, Durability::Replicas { count: 0, .. }) {
+            return refuse("`Replicas` needs at least one; without copies say `Durability::Memory`");
+        }
+        if let Durability::Replicas { timeout, .. } | Durability::Disk { timeout } = self.durability
+            && timeout > CONFIRM_MAX
+        {
+            return refuse(
+                "the `timeout` of `Replicas` and `Disk` must be at most an hour: one connection waits for all of them",
+            );
+        }
+        Ok(())
+    }
+
+    /// How long a job is leased, as the steps take it.
+    pub(crate) fn visibility_ms(&self) -> u64 {
+        ms(self.visibility)
+    }
+
+    /// What one of so many shards may hold.
+    pub(crate) fn limits_of_a_shard(&self, shards: u16) -> Limits {
+        let share = |limit: u64| limit.div_ceil(u64::from(shards.max(1)));
+        Limits { jobs_max: self.limits.jobs_max.map(share), bytes_max: self.limits.bytes_max.map(share) }
+    }
+}

@@ -1,0 +1,70 @@
+//! What a queue asks of the server before it is opened: that it keeps jobs, and can do the durability that was asked for.
+
+use super::{Durability, Settings};
+use crate::queue::store::QueueStore;
+use evenkeel_link::support::guard;
+use evenkeel_link::{Link, LinkError};
+use evenkeel_protocol::queue::error::QueueError;
+use redis::Value;
+
+/// Refuses a server that would lose jobs without a word, or cannot keep what `settings` promise.
+pub(crate) async fn check(store: &QueueStore, queue: &str, settings: &Settings) -> Result<(), QueueError> {
+    let refuse = |reason: String| Err(QueueError::Settings { queue: queue.to_owned(), reason });
+    let Some(link) = store.link() else {
+        return match settings.durability {
+            Durability::Memory => Ok(()),
+            #[cfg(feature = "sql")]
+            Durability::Sql => Ok(()),
+            _ => refuse(
+                "a keel in memory has neither replicas nor a disk; use `Durability::Memory` or `Durability::Sql`"
+                    .to_owned(),
+            ),
+        };
+    };
+    let memory = info(link, "memory").await?;
+    let policy = field(&memory, "maxmemory_policy").unwrap_or("noeviction");
+    if policy != "noeviction" && !settings.may_evict && guard("queue_refuses_eviction") {
+        return refuse(format!(
+            "the server at {} evicts keys when it is full (maxmemory-policy {policy}), which loses jobs; set it to \
+             noeviction, use another server, or say `allow_eviction()`",
+            link.address()
+        ));
+    }
+    let persistence = info(link, "persistence").await?;
+    let has_file = field(&persistence, "aof_enabled") == Some("1");
+    if !has_file {
+        tracing::warn!(
+            queue,
+            address = %link.address(),
+            "the server keeps no append-only file: a restart loses the jobs that came since its last snapshot, if it makes any"
+        );
+    }
+    if matches!(settings.durability, Durability::Disk { .. }) && guard("queue_refuses_disk") {
+        let known = link.command(queue.as_bytes(), redis::cmd("COMMAND").arg("INFO").arg("WAITAOF")).await?;
+        let knows_it = matches!(&known, Value::Array(rows) if rows.iter().any(|row| *row != Value::Nil));
+        if !knows_it {
+            return refuse(format!(
+                "the server at {} has no WAITAOF (Redis has it from 7.2 on), so it cannot say that a job is on disk; use \
+                 `Durability::Replicas` or a newer server",
+                link.address()
+            ));
+        }
+        if !has_file {
+            return refuse("`Durability::Disk` needs a server with `appendonly yes`".to_owned());
+        }
+    }
+    Ok(())
+}
+
+async fn info(link: &Link, section: &str) -> Result<String, QueueError> {
+    let text = match link.command(b"", redis::cmd("INFO").arg(section)).await? {
+        Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
+        Value::VerbatimString { text, .. } => text,
+        other => return Err(LinkError::Unexpected(format!("INFO: {other:?}")).into()),
+    };
+    Ok(text)
+}
+
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}

@@ -1,0 +1,290 @@
+//! The only place that reads a clock. Everything else is handed a [`Clock`], so that tests can move time.
+//!
+//! Safety never depends on a clock; only liveness and stated bounds do. A process measures its own deadlines on a clock that
+//! counts the time a suspended machine sleeps (`CLOCK_BOOTTIME`); what several processes must agree on is measured on
+//! Redis's `TIME`.
+#![expect(clippy::disallowed_methods, reason = "the library's only file that reads clocks and waits for time")]
+
+use std::cell::Cell;
+use std::future::Future;
+use std::ops::Add;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+#[cfg(feature = "testing")]
+use std::sync::Arc;
+
+/// The time from one tick of the kernel to the next, at 100 ticks a second, the fewest it can be told.
+const TICK_MAX: Duration = Duration::from_millis(TICK_MS_MAX);
+const TICK_MS_MAX: u64 = 10;
+
+/// A point on the process's own clock. Only differences mean anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment {
+    /// Since the clock's own zero; a number, for it is compared at every hit of a near cache. It lasts for 584 years.
+    nanos: u64,
+}
+
+impl Moment {
+    /// Time passed since `earlier`, zero if `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Moment) -> Duration {
+        Duration::from_nanos(self.nanos.saturating_sub(earlier.nanos))
+    }
+
+    /// Time since the clock's own zero, which nobody else knows.
+    pub fn on_clock(self) -> Duration {
+        Duration::from_nanos(self.nanos)
+    }
+
+    /// The way back of [`on_clock`](Self::on_clock).
+    pub fn from_clock(time: Duration) -> Self {
+        Self { nanos: nanos(time) }
+    }
+
+    /// The same in microseconds.
+    #[inline]
+    pub(crate) fn micros(self) -> u64 {
+        self.nanos / 1000
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Moment;
+    fn add(self, span: Duration) -> Moment {
+        Moment { nanos: self.nanos.saturating_add(nanos(span)) }
+    }
+}
+
+/// As many as fit.
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A time on the wall clock, in ms since 1970: when something is due. A time before 1970 counts as 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnixMs(pub u64);
+
+impl From<u64> for UnixMs {
+    fn from(ms: u64) -> Self {
+        Self(ms)
+    }
+}
+
+impl From<SystemTime> for UnixMs {
+    fn from(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(feature = "jiff")]
+impl From<jiff::Timestamp> for UnixMs {
+    fn from(time: jiff::Timestamp) -> Self {
+        Self(u64::try_from(time.as_millisecond()).unwrap_or(0))
+    }
+}
+
+/// The time ran out before the future was ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("timed out")]
+pub struct Elapsed;
+
+/// Where a program gets its time from: the machine, or (in tests) a hand that moves it.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    #[cfg(feature = "testing")]
+    manual: Option<Arc<manual::Hand>>,
+}
+
+impl Clock {
+    /// The machine's clocks.
+    #[must_use]
+    pub fn system() -> Self {
+        Self::default()
+    }
+
+    /// Whether a test moves this clock.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_manual(&self) -> bool {
+        self.manual.is_some()
+    }
+
+    /// Now, on the clock that deadlines of this process are measured with.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        #[cfg(feature = "testing")]
+        if let Some(hand) = &self.manual {
+            return Moment::from_clock(hand.now());
+        }
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let (seconds, nanos) = (u64::try_from(time.tv_sec).unwrap_or(0), u64::try_from(time.tv_nsec).unwrap_or(0));
+        Moment { nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos) }
+    }
+
+    /// A moment that is not past yet, at most 10 ms ahead of [`now`](Self::now), for a sixth of its price: what ends by now has
+    /// ended by then, so a bound that is checked against it is kept. A test's clock says it exactly.
+    ///
+    /// The kernel notes the wall clock at every tick, and that note is cheap to read. While it is the same, no tick has passed
+    /// since this thread last read its clock. After a suspend, or if somebody sets the wall clock, the note is another one, and
+    /// the clock is read again.
+    #[inline(always)]
+    pub fn soon(&self) -> Moment {
+        thread_local!(static LAST: Cell<(i64, i64, Moment)> = const { Cell::new((0, 0, Moment { nanos: 0 })) });
+        #[cfg(feature = "testing")]
+        if self.is_manual() {
+            return self.now();
+        }
+        let note = kernels_note();
+        LAST.with(|last| {
+            let (seconds, nanos, soon) = last.get();
+            if (seconds, nanos) == (note.tv_sec, note.tv_nsec) {
+                return soon;
+            }
+            let soon = self.now() + TICK_MAX;
+            last.set((note.tv_sec, note.tv_nsec, soon));
+            soon
+        })
+    }
+
+    /// [`unix_ms`](Self::unix_ms) as [`soon`](Self::soon) is to `now`.
+    #[inline]
+    pub fn soon_unix_ms(&self) -> u64 {
+        #[cfg(feature = "testing")]
+        if self.is_manual() {
+            return self.unix_ms();
+        }
+        let note = kernels_note();
+        let (seconds, nanos) = (u64::try_from(note.tv_sec).unwrap_or(0), u64::try_from(note.tv_nsec).unwrap_or(0));
+        seconds.saturating_mul(1000) + nanos / 1_000_000 + TICK_MS_MAX
+    }
+
+    /// Milliseconds since 1970 on this machine's wall clock. Nobody else's clock need agree.
+    #[must_use]
+    pub fn unix_ms(&self) -> u64 {
+        #[cfg(feature = "testing")]
+        if let Some(hand) = &self.manual {
+            return hand.unix_ms();
+        }
+        UnixMs::from(SystemTime::now()).0
+    }
+
+    /// Waits for `span`.
+    pub async fn sleep(&self, span: Duration) {
+        #[cfg(feature = "testing")]
+        if let Some(hand) = &self.manual {
+            return hand.sleep(span).await;
+        }
+        tokio::time::sleep(span).await;
+    }
+
+    /// Waits until `moment`; at once if it has passed.
+    pub async fn sleep_until(&self, moment: Moment) {
+        self.sleep(moment.since(self.now())).await;
+    }
+
+    /// Runs `future` for at most `limit`.
+    ///
+    /// # Errors
+    /// [`Elapsed`] if the time ran out; the future is dropped then.
+    pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Result<F::Output, Elapsed> {
+        tokio::select! {
+            biased;
+            output = future => Ok(output),
+            () = self.sleep(limit) => Err(Elapsed),
+        }
+    }
+}
+
+/// The wall clock at the kernel's last tick.
+#[inline]
+fn kernels_note() -> rustix::time::Timespec {
+    rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse)
+}
+
+#[cfg(feature = "testing")]
+pub use manual::TestClock;
+
+#[cfg(feature = "testing")]
+mod manual {
+    //! A clock whose hand a test moves.
+
+    use super::Clock;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+    use tokio::sync::watch;
+
+    /// The wall-clock time a manual clock starts at, in ms: a fixed date, so that failures read the same every time.
+    const START_UNIX_MS: u64 = 1_700_000_000_000;
+
+    #[derive(Debug)]
+    pub(crate) struct Hand {
+        passed: watch::Sender<Duration>,
+        /// By how much the wall clock was set back so far.
+        set_back_ms: AtomicU64,
+        /// Set for a clock that follows the runtime's own, paused time instead of a hand.
+        simulated_since: Option<tokio::time::Instant>,
+    }
+
+    impl Hand {
+        fn new(simulated_since: Option<tokio::time::Instant>) -> Self {
+            Self { passed: watch::Sender::new(Duration::ZERO), set_back_ms: AtomicU64::new(0), simulated_since }
+        }
+
+        pub(crate) fn now(&self) -> Duration {
+            self.simulated_since.map_or_else(|| *self.passed.borrow(), |start| start.elapsed())
+        }
+
+        pub(crate) fn unix_ms(&self) -> u64 {
+            let passed_ms = u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX);
+            START_UNIX_MS + passed_ms - self.set_back_ms.load(Ordering::SeqCst)
+        }
+
+        pub(crate) async fn sleep(&self, span: Duration) {
+            if self.simulated_since.is_some() {
+                return tokio::time::sleep(span).await;
+            }
+            let until = self.now().saturating_add(span);
+            // The sender lives in `self`, so waiting cannot fail.
+            let _ = self.passed.subscribe().wait_for(|passed| *passed >= until).await;
+        }
+    }
+
+    /// The hand of a manual clock: time stands still until a test moves it.
+    #[derive(Clone, Debug)]
+    pub struct TestClock(Arc<Hand>);
+
+    impl Default for TestClock {
+        fn default() -> Self {
+            Self(Arc::new(Hand::new(None)))
+        }
+    }
+
+    impl Clock {
+        /// A clock that follows the runtime's own time. On a runtime whose time is paused, waiting costs nothing and time
+        /// moves by itself to the next thing that happens, so hours of a storm take seconds and repeat exactly.
+        #[must_use]
+        pub fn simulated() -> Self {
+            Self { manual: Some(Arc::new(Hand::new(Some(tokio::time::Instant::now())))) }
+        }
+    }
+
+    impl TestClock {
+        /// The clock to hand to the program under test.
+        #[must_use]
+        pub fn clock(&self) -> Clock {
+            Clock { manual: Some(Arc::clone(&self.0)) }
+        }
+
+        /// Moves time forward and wakes what waited for it.
+        pub fn advance(&self, span: Duration) {
+            self.0.passed.send_modify(|passed| *passed += span);
+        }
+
+        /// Sets the wall clock back, as an operator or a time server could; the clock of deadlines goes on.
+        pub fn set_back(&self, span: Duration) {
+            let span_ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+            self.0.set_back_ms.fetch_add(span_ms, Ordering::SeqCst);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A connection of its own for commands that block: on a shared one they would hold up everybody behind them.
+
+use super::connect::Connected;
+use crate::clock::Clock;
+use crate::epoch::health::Health;
+use crate::epoch::shared::Shared;
+use crate::epoch::{Epoch, evalsha};
+use crate::error::LinkError;
+use crate::script::Script;
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, Pipeline, RedisResult, Value};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::AbortHandle;
+
+/// A connection for one blocking command at a time. It belongs to the epoch it was opened under and dies with it; open another
+/// one then. If a call is cancelled or times out the connection is closed, so that the server does not go on blocking for it.
+pub struct Blocking {
+    epoch: Arc<Epoch>,
+    open: Option<Open>,
+    clock: Clock,
+    slack: Duration,
+}
+
+struct Open {
+    connection: MultiplexedConnection,
+    health: Arc<Health>,
+    driver: AbortHandle,
+}
+
+pub(crate) async fn open(shared: &Shared) -> Result<Blocking, LinkError> {
+    let epoch = shared.epoch()?;
+    let health = Arc::new(Health::default());
+    let connector = shared.topology.primary();
+    let Connected { connection, driver } = connector
+        .connect(Arc::clone(&health), shared.listeners.sender(epoch.number()))
+        .await
+        .map_err(|error| error.into_link_error(shared))?;
+    let open = Open { connection, health, driver };
+    Ok(Blocking { epoch, open: Some(open), clock: shared.clock.clone(), slack: shared.options.response_timeout })
+}
+
+impl Blocking {
+    /// Sends a command that the server may hold for up to `block` and waits that long, plus the link's response time-out.
+    ///
+    /// # Errors
+    /// [`LinkError::EpochOver`] if the connection is gone (nothing was sent): open another one.
+    /// [`LinkError::NoAnswer`] if it went under the command: what the command took from Redis may be lost with the answer.
+    pub async fn command(&mut self, cmd: &Cmd, block: Duration) -> Result<Value, LinkError> {
+        let mut open = self.take()?;
+        let answer = self.answer(open.connection.send_packed_command(cmd), block).await?;
+        self.open = Some(open);
+        match answer {
+            Value::ServerError(error) => Err(error.into()),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Runs a script; waits for its answer for up to `block` longer than the link's response time-out. For large arguments and answers.
+    ///
+    /// # Errors
+    /// As [`command`](Self::command).
+    pub async fn run(
+        &mut self,
+        script: &'static Script,
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        block: Duration,
+    ) -> Result<Value, LinkError> {
+        let call = evalsha(script, keys, args);
+        match self.command(&call, block).await {
+            // SCRIPT FLUSH was run. Nothing of the script was executed.
+            Err(LinkError::Refused { code, .. }) if code == "NOSCRIPT" => {
+                self.command(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), Duration::ZERO).await?;
+                self.command(&call, block).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Runs a script and, in the same write, a command that waits for what the script wrote (`WAIT`, `WAITAOF`). Answers
+    /// both; a refusal of the second is an answer, since the first has happened.
+    ///
+    /// # Errors
+    /// As [`command`](Self::command); after `NoAnswer` the script may have run.
+    pub async fn run_and_wait(
+        &mut self,
+        script: &'static Script,
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        wait: &Cmd,
+        block: Duration,
+    ) -> Result<(Value, Value), LinkError> {
+        let mut calls = Pipeline::new();
+        calls.add_command(evalsha(script, keys, args)).add_command(wait.clone());
+        for attempt in 0..2 {
+            let mut open = self.take()?;
+            let answers = self.answer(open.connection.send_packed_commands(&calls, 0, 2), block).await?;
+            self.open = Some(open);
+            let [ran, waited] = <[Value; 2]>::try_from(answers)
+                .map_err(|answers| LinkError::Unexpected(format!("{} answers to two commands", answers.len())))?;
+            match ran {
+                // SCRIPT FLUSH was run. Nothing of the script was executed.
+                Value::ServerError(error) if error.code() == "NOSCRIPT" && attempt == 0 => {
+                    self.command(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), Duration::ZERO).await?;
+                }
+                Value::ServerError(error) => return Err(error.into()),
+                ran => return Ok((ran, waited)),
+            }
+        }
+        Err(LinkError::Unexpected(format!("{} is not known right after it was loaded", script.name())))
+    }
+
+    /// Taken out for the time of a call: dropping its future closes the connection with it.
+    fn take(&mut self) -> Result<Open, LinkError> {
+        let open = self.open.take().ok_or(LinkError::EpochOver)?;
+        if self.epoch.is_over() || open.health.is_over() {
+            return Err(LinkError::EpochOver);
+        }
+        Ok(open)
+    }
+
+    async fn answer<T>(&self, request: impl Future<Output = RedisResult<T>>, block: Duration) -> Result<T, LinkError> {
+        tokio::select! {
+            biased;
+            answer = self.clock.timeout(block.saturating_add(self.slack), request) => {
+                answer.map_err(|_| LinkError::SILENT)?.map_err(|error| LinkError::from_request(&error))
+            }
+            _ = self.epoch.over() => Err(LinkError::BROKEN),
+        }
+    }
+
+    /// Whether the connection can be used. After `false` it never can again.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.epoch.is_over() && self.open.as_ref().is_some_and(|open| !open.health.is_over())
+    }
+
+    /// The epoch the connection belongs to.
+    #[must_use]
+    pub fn epoch(&self) -> &Arc<Epoch> {
+        &self.epoch
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}

@@ -1,0 +1,13 @@
+//! One connection: its stream, the commands in flight on it, and their time-outs.
+
+pub(crate) mod blocking;
+pub(crate) mod connect;
+pub(crate) mod lane;
+pub(crate) mod patience;
+pub(crate) mod stream;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
+pub(crate) mod wheel;
+
+pub use blocking::Blocking;
+pub use patience::Patience;

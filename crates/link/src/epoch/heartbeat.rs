@@ -1,0 +1,116 @@
+//! Asks every connection for the time: keeps liveness without traffic, teaches Redis's clock, and judges the epoch.
+
+use super::Epoch;
+use super::health::EndReason;
+use super::open::ask_identity;
+use super::shared::Shared;
+use super::state::LinkState;
+use crate::clock::Moment;
+use crate::error::LinkError;
+use crate::push::subscribe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// Between beats while something is wrong.
+const DELAY_SUSPICIOUS: Duration = Duration::from_millis(50);
+
+/// What one beat found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beat {
+    Well,
+    /// A connection was silent, or the server is loading; checked again soon.
+    Doubtful {
+        loading: bool,
+    },
+}
+
+/// Runs for as long as the link.
+pub(crate) async fn keep_beating(shared: Arc<Shared>) {
+    let mut state = shared.state.subscribe();
+    loop {
+        if state.wait_for(|state| state.is_up()).await.is_err() {
+            return;
+        }
+        let Some(epoch) = shared.current.load_full() else { continue };
+        watch(&shared, &epoch).await;
+        // Until the supervisor has taken note there is nothing to beat for.
+        let number = epoch.number();
+        if state.wait_for(|state| *state != LinkState::Up { epoch: number }).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Beats until the epoch is over.
+async fn watch(shared: &Shared, epoch: &Arc<Epoch>) {
+    let mut delay = shared.options.heartbeat;
+    let mut loading_since = None;
+    loop {
+        tokio::select! {
+            biased;
+            _ = epoch.over() => return,
+            () = epoch.health.suspected() => {}
+            () = shared.clock.sleep(delay) => {}
+        }
+        delay = match run_once(shared, epoch).await {
+            Beat::Well => {
+                loading_since = None;
+                shared.metrics.heartbeat_success.set(shared.clock.unix_ms() as f64 / 1000.0);
+                shared.options.heartbeat
+            }
+            Beat::Doubtful { loading } => {
+                loading_since = loading.then(|| loading_since.unwrap_or_else(|| shared.clock.now()));
+                give_up_loading(shared, epoch, loading_since);
+                DELAY_SUSPICIOUS
+            }
+        };
+    }
+}
+
+fn give_up_loading(shared: &Shared, epoch: &Epoch, since: Option<Moment>) {
+    if since.is_some_and(|since| shared.clock.now().since(since) >= shared.options.loading_max) {
+        epoch.end(EndReason::Loading);
+    }
+}
+
+/// One beat over all connections at once. Ends the epoch if it finds it dead, or another server behind it.
+async fn run_once(shared: &Shared, epoch: &Arc<Epoch>) -> Beat {
+    let silent_max = shared.options.silent_timeouts_max;
+    let asked = shared.server_clock.asked();
+    let mut probes = JoinSet::new();
+    for index in 0..epoch.all_lanes().count() {
+        let epoch = Arc::clone(epoch);
+        probes.spawn(async move {
+            let lane = epoch.all_lanes().nth(index).unwrap_or(&epoch.lanes[0]);
+            let suspect = lane.silent_timeouts() >= silent_max;
+            let answer = lane.probe(&redis::cmd("TIME")).await;
+            if answer.is_ok() {
+                lane.pulse.answered(lane.number, asked);
+            }
+            (suspect, answer)
+        });
+    }
+    let mut beat = Beat::Well;
+    while let Some(probe) = probes.join_next().await {
+        match probe {
+            Ok((_, Ok(time))) => shared.server_clock.learn(asked, &time),
+            Ok((true, Err(LinkError::NoAnswer { .. }))) => epoch.end(EndReason::Silent),
+            _ => beat = Beat::Doubtful { loading: false },
+        }
+    }
+    shared.metrics.in_flight.set(epoch.in_flight() as f64);
+    if let Some(lane) = epoch.listening.get()
+        && subscribe::tidy(shared, lane).await.is_err()
+    {
+        beat = Beat::Doubtful { loading: false };
+    }
+    match ask_identity(&epoch.lanes[0]).await {
+        Ok(now) if !now.primary => epoch.end(EndReason::NotPrimary),
+        Ok(now) if !now.is_same_server(&epoch.identity) => epoch.end(EndReason::OtherServer),
+        Ok(now) if now.loading => beat = Beat::Doubtful { loading: true },
+        Ok(_) => {}
+        Err(_) => beat = Beat::Doubtful { loading: false },
+    }
+    beat
+}

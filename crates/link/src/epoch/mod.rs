@@ -1,0 +1,179 @@
+//! One life of the link: the connections made together after a success, replaced together after a failure.
+
+pub(crate) mod health;
+pub(crate) mod heartbeat;
+pub(crate) mod open;
+pub(crate) mod server_clock;
+pub(crate) mod server_errors;
+pub(crate) mod shared;
+pub(crate) mod state;
+pub(crate) mod supervisor;
+
+pub use health::EndReason;
+pub use state::LinkState;
+
+use self::health::Health;
+use self::server_errors::ServerErrors;
+use super::error::LinkError;
+use super::script::Script;
+use crate::connection::lane::Lane;
+use crate::connection::patience::Patience;
+use crate::push::tracking::Tracking;
+use crate::server::identity::Identity;
+use crate::server::route;
+use redis::{Cmd, FromRedisValue, Pipeline, Value};
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+
+/// One life of the link. What ran on an epoch that has ended is in doubt at most for the commands that had no answer.
+pub struct Epoch {
+    pub(crate) number: u64,
+    pub(crate) identity: Identity,
+    pub(crate) lanes: Box<[Lane]>,
+    pub(crate) tracking: Tracking,
+    /// For subscriptions, once there are any.
+    pub(crate) listening: OnceCell<Lane>,
+    pub(crate) health: Arc<Health>,
+    /// What was loaded when it began.
+    pub(crate) scripts: Box<[&'static Script]>,
+    pub(crate) server_errors: ServerErrors,
+}
+
+impl Epoch {
+    /// Rises by one with every replacement; 1 is the first.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The server process that answers; another one after every restart of Redis.
+    #[must_use]
+    pub fn run_id(&self) -> &str {
+        &self.identity.run_id
+    }
+
+    /// Names the history of the data; another one after a failover or a full resynchronisation. If it or the
+    /// [`run_id`](Self::run_id) differs from the last epoch's, writes that were acknowledged then may be lost.
+    #[must_use]
+    pub fn replication_id(&self) -> &str {
+        &self.identity.replication_id
+    }
+
+    /// The server's version, as it says.
+    #[must_use]
+    pub fn server_version(&self) -> &str {
+        &self.identity.version
+    }
+
+    /// Whether this epoch has been replaced or is about to be.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.health.is_over()
+    }
+
+    /// Waits until this epoch is over, and says why.
+    pub async fn over(&self) -> EndReason {
+        self.health.ended().await
+    }
+
+    /// Any one command on this epoch; `route` is the key that decides the connection.
+    ///
+    /// # Errors
+    /// [`LinkError::EpochOver`] once the epoch is over; else as [`Link::command`](super::link::Link::command).
+    pub async fn command(&self, route: &[u8], cmd: &Cmd) -> Result<Value, LinkError> {
+        self.command_within(route, cmd, None).await
+    }
+
+    /// The same, for no longer than `patience` lasts.
+    pub(crate) async fn command_within(
+        &self,
+        route: &[u8],
+        cmd: &Cmd,
+        patience: Option<&Patience>,
+    ) -> Result<Value, LinkError> {
+        self.lane(route).call_within(cmd, patience).await
+    }
+
+    /// Several commands on this epoch; see [`Link::pipeline`](super::link::Link::pipeline).
+    ///
+    /// # Errors
+    /// As [`Link::pipeline`](super::link::Link::pipeline).
+    pub async fn pipeline(&self, route: &[u8], pipeline: &Pipeline) -> Result<Vec<Value>, LinkError> {
+        self.pipeline_within(route, pipeline, None).await
+    }
+
+    /// The same, for no longer than `patience` lasts.
+    pub(crate) async fn pipeline_within(
+        &self,
+        route: &[u8],
+        pipeline: &Pipeline,
+        patience: Option<&Patience>,
+    ) -> Result<Vec<Value>, LinkError> {
+        if pipeline.is_transaction() {
+            return Err(LinkError::Options("a transaction is not sent as a pipeline; write a script".to_owned()));
+        }
+        if pipeline.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.lane(route).call_many_within(pipeline, patience).await
+    }
+
+    /// Runs one script on this epoch; the first key decides the connection.
+    ///
+    /// # Errors
+    /// As [`Link::run`](super::link::Link::run), and [`LinkError::EpochOver`] once the epoch is over.
+    pub async fn run<T: FromRedisValue>(
+        &self,
+        script: &'static Script,
+        keys: &[&[u8]],
+        args: &[&[u8]],
+    ) -> Result<T, LinkError> {
+        self.run_within(script, keys, args, None).await
+    }
+
+    /// The same, for no longer than `patience` lasts for each command it takes.
+    pub async fn run_within<T: FromRedisValue>(
+        &self,
+        script: &'static Script,
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        patience: Option<&Patience>,
+    ) -> Result<T, LinkError> {
+        let lane = self.lane(keys.first().copied().unwrap_or_default());
+        let call = evalsha(script, keys, args);
+        let answer = self.server_errors.call(lane, (script, &call), &self.scripts, patience).await?;
+        let answer = answer.extract_error().map_err(|error| LinkError::from_redis(&error))?;
+        redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("{}: {error}", script.name())))
+    }
+
+    /// Commands that wait for an answer.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.lanes.iter().map(Lane::in_flight).sum()
+    }
+
+    /// Every connection of the epoch.
+    pub(crate) fn all_lanes(&self) -> impl Iterator<Item = &Lane> {
+        self.lanes.iter().chain(self.listening.get())
+    }
+
+    /// The connection that `route` belongs to.
+    pub(crate) fn lane(&self, route: &[u8]) -> &Lane {
+        &self.lanes[route::index(route, self.lanes.len())]
+    }
+
+    /// Ends the epoch: what is on its way gets no answer, what comes later is refused.
+    pub(crate) fn end(&self, reason: EndReason) {
+        self.health.end(reason);
+        self.all_lanes().for_each(Lane::close);
+    }
+}
+
+pub(crate) fn evalsha(script: &Script, keys: &[&[u8]], args: &[&[u8]]) -> Cmd {
+    let bytes: usize = keys.iter().chain(args).map(|part| part.len()).sum();
+    let mut cmd = Cmd::with_capacity(3 + keys.len() + args.len(), bytes + 64);
+    cmd.arg("EVALSHA").arg(script.sha1()).arg(keys.len());
+    for part in keys.iter().chain(args) {
+        cmd.arg(*part);
+    }
+    cmd
+}

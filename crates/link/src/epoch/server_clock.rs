@@ -1,0 +1,145 @@
+//! Redis's own time, estimated between the answers that tell it.
+
+use crate::clock::{Clock, Moment};
+use redis::Value;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How much an old sample loses against a new one: 1 ms for each 10 s of age, more than quartz drifts.
+const DRIFT: u32 = 10_000;
+
+/// The difference between Redis's clock and ours.
+pub(crate) struct ServerClock {
+    clock: Clock,
+    sample: Mutex<Sample>,
+    /// Server time minus our moment, in microseconds: all that [`now_ms`](Self::now_ms), which every cache hit calls, must read.
+    ahead_us: AtomicI64,
+}
+
+/// One answer to `TIME`.
+#[derive(Clone, Copy)]
+struct Sample {
+    /// Middle between question and answer.
+    at: Moment,
+    server: Duration,
+    /// Half the round trip: the answer was made at most this long before or after `at`.
+    doubt: Duration,
+}
+
+impl ServerClock {
+    /// Until the first sample this machine's wall clock stands in.
+    pub(crate) fn new(clock: Clock) -> Self {
+        let sample = Sample { at: clock.now(), server: Duration::from_millis(clock.unix_ms()), doubt: Duration::MAX };
+        Self { clock, sample: Mutex::new(sample), ahead_us: AtomicI64::new(sample.ahead_us()) }
+    }
+
+    /// Redis's time in ms since 1970.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.ms_at(self.clock.now())
+    }
+
+    /// The same at a moment of the program's clock.
+    #[inline]
+    pub(crate) fn ms_at(&self, moment: Moment) -> u64 {
+        moment.micros().saturating_add_signed(self.ahead_us.load(Relaxed)) / 1000
+    }
+
+    /// When a question is sent.
+    pub(crate) fn asked(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// Learns from the answer to a `TIME` sent at `asked`. A sharper sample wins; so does one that shows the old to be wrong.
+    pub(crate) fn learn(&self, asked: Moment, answer: &Value) {
+        let Some(server) = told(answer) else { return };
+        let doubt = self.clock.now().since(asked) / 2;
+        let new = Sample { at: asked + doubt, server, doubt };
+        let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        let age = new.at.since(sample.at);
+        let old_doubt = sample.doubt.saturating_add(age / DRIFT);
+        let contradicted = (sample.server + age).abs_diff(new.server) > old_doubt.saturating_add(new.doubt);
+        if contradicted || new.doubt <= old_doubt {
+            *sample = new;
+            self.ahead_us.store(new.ahead_us(), Relaxed);
+        }
+    }
+}
+
+impl Sample {
+    fn ahead_us(&self) -> i64 {
+        micros(self.server) - micros(self.at.on_clock())
+    }
+}
+
+/// Reads the answer to `TIME`: seconds and microseconds.
+fn told(answer: &Value) -> Option<Duration> {
+    let (seconds, micros): (u64, u32) = redis::from_redis_value_ref(answer).ok()?;
+    Some(Duration::new(seconds, micros.checked_mul(1000)?))
+}
+
+fn micros(span: Duration) -> i64 {
+    i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::ServerClock;
+    use crate::clock::TestClock;
+    use redis::Value;
+    use std::time::Duration;
+
+    const ROUND_TRIP: Duration = Duration::from_millis(10);
+
+    fn time(ms: u64) -> Value {
+        let text = |number: u64| Value::BulkString(number.to_string().into_bytes());
+        Value::Array(vec![text(ms / 1000), text(ms % 1000 * 1000)])
+    }
+
+    /// Asks, lets the round trip pass, and learns `ms`, which the server had in the middle of it.
+    fn ask(clock: &ServerClock, hand: &TestClock, round_trip: Duration, ms: u64) {
+        let asked = clock.asked();
+        hand.advance(round_trip);
+        clock.learn(asked, &time(ms));
+    }
+
+    #[test]
+    fn the_server_ahead_of_us_is_followed() {
+        let hand = TestClock::default();
+        let clock = ServerClock::new(hand.clock());
+        ask(&clock, &hand, ROUND_TRIP, 5_000_000);
+        assert_eq!(clock.now_ms(), 5_000_005, "half the round trip has passed since the server looked at its clock");
+        hand.advance(Duration::from_secs(100));
+        assert_eq!(clock.now_ms(), 5_100_005);
+    }
+
+    #[test]
+    fn a_sharper_answer_wins_and_a_blurred_one_does_not() {
+        let hand = TestClock::default();
+        let clock = ServerClock::new(hand.clock());
+        ask(&clock, &hand, Duration::from_millis(400), 5_000_000);
+        assert_eq!(clock.now_ms(), 5_000_200);
+        ask(&clock, &hand, Duration::from_millis(2), 5_000_101);
+        assert_eq!(clock.now_ms(), 5_000_102, "within the doubt of the first, and sharper");
+        ask(&clock, &hand, Duration::from_millis(300), 5_000_350);
+        assert_eq!(clock.now_ms(), 5_000_402, "the blurred answer could be true, so the sharp one stands");
+    }
+
+    #[test]
+    fn a_server_whose_clock_was_set_is_believed() {
+        let hand = TestClock::default();
+        let clock = ServerClock::new(hand.clock());
+        ask(&clock, &hand, Duration::from_millis(2), 5_000_000);
+        ask(&clock, &hand, Duration::from_millis(400), 4_000_000);
+        assert_eq!(clock.now_ms(), 4_000_200);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_time_changes_nothing() {
+        let hand = TestClock::default();
+        let clock = ServerClock::new(hand.clock());
+        ask(&clock, &hand, ROUND_TRIP, 5_000_000);
+        clock.learn(clock.asked(), &Value::Okay);
+        assert_eq!(clock.now_ms(), 5_000_005);
+    }
+}

@@ -1,0 +1,111 @@
+//! How the link is opened: where Redis is, and the few numbers behind it.
+
+use super::error::LinkError;
+use super::script::Script;
+use crate::push::tracking::Tracking;
+use crate::server::target::Target;
+use std::time::Duration;
+
+/// Where Redis is and how patient the link is with it. Made from a URL; the fields are the defaults that may be changed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LinkOptions {
+    /// Host, credentials, database number.
+    pub(crate) target: Target,
+    /// Scripts loaded on every epoch.
+    pub(crate) scripts: Vec<&'static Script>,
+    /// What follows the prefix and its colon in keys whose changes are broadcast.
+    pub(crate) tracked: Vec<&'static str>,
+    /// Every key begins with this and a colon. Default `evenkeel`.
+    pub prefix: String,
+    /// Multiplexed connections; a key always takes the same one. Default 1.
+    pub connections: usize,
+    /// How long one connection attempt may take. Default 2 s.
+    pub connect_timeout: Duration,
+    /// How long a command may go without an answer. Default 1 s, more than a busy machine keeps a process waiting; a time-out
+    /// fires between this and 9/8 of it.
+    pub response_timeout: Duration,
+    /// After this many silent time-outs in a row the link probes, and replaces the epoch if the probe is silent too. Default 3.
+    pub silent_timeouts_max: u32,
+    /// Commands in flight per connection before callers are turned away. Default 10,000.
+    pub in_flight_max: usize,
+    /// How often each connection is asked for the time when all is well. Default 1 s.
+    pub heartbeat: Duration,
+    /// Which changes of keys Redis is asked to push. Default: of each key that was read for it.
+    pub tracking: Tracking,
+    /// How long a server may answer that it is loading before its epoch is given up. Default 1 s.
+    pub loading_max: Duration,
+}
+
+impl LinkOptions {
+    /// Reads `redis://[[user]:password@]host[:port][/db][?option=value&...]`.
+    ///
+    /// `rediss://` is TLS (feature `tls`), `unix:///path/to/socket` a local socket; `valkey://` and `valkeys://` mean the same.
+    /// Options: `prefix`, `connections`, `connect_timeout_ms`, `response_timeout_ms`, `silent_timeouts_max`, `in_flight_max`,
+    /// `heartbeat_ms`, `tracking` (`keys`, `broadcast`, `off`), `tls_ca_file`, `tls_cert_file`, `tls_key_file`; for `unix://` also `db`, `user` and `password`. A
+    /// user that needs no password (`nopass`) is written `redis://user:@host`.
+    ///
+    /// # Errors
+    /// [`LinkError::Options`]: one sentence that names the part that cannot be read. It never shows the password.
+    pub fn from_url(url: &str) -> Result<Self, LinkError> {
+        crate::server::url::parse(url)
+    }
+
+    /// Loads these scripts on every epoch too. (Others are loaded when they are first called.)
+    #[must_use]
+    pub fn with_scripts(mut self, scripts: impl IntoIterator<Item = &'static Script>) -> Self {
+        self.scripts.extend(scripts);
+        self
+    }
+
+    /// Names keys, by what follows the prefix and its colon, whose changes are pushed with [`Tracking::Broadcast`]. Without any,
+    /// every change under the prefix is.
+    #[must_use]
+    pub fn with_tracked(mut self, parts: impl IntoIterator<Item = &'static str>) -> Self {
+        self.tracked.extend(parts);
+        self
+    }
+
+    /// Host and port, never a password.
+    pub fn address(&self) -> String {
+        self.target.to_string()
+    }
+
+    pub(crate) fn new(target: Target) -> Self {
+        Self {
+            target,
+            scripts: Vec::new(),
+            tracked: Vec::new(),
+            tracking: Tracking::default(),
+            prefix: "evenkeel".to_owned(),
+            connections: 1,
+            connect_timeout: Duration::from_secs(2),
+            response_timeout: Duration::from_secs(1),
+            silent_timeouts_max: 3,
+            in_flight_max: 10_000,
+            heartbeat: Duration::from_secs(1),
+            loading_max: Duration::from_secs(1),
+        }
+    }
+
+    /// Refuses numbers that cannot work.
+    pub(crate) fn check(&self) -> Result<(), LinkError> {
+        let wrong = |text: &str| Err(LinkError::Options(text.to_owned()));
+        if self.prefix.is_empty() || self.prefix.contains(|c: char| c.is_whitespace() || c == '{' || c == '}') {
+            return wrong("the key prefix must not be empty and must not contain spaces or braces");
+        }
+        if self.connections == 0 || self.connections > 64 {
+            return wrong("`connections` must be between 1 and 64");
+        }
+        if self.in_flight_max == 0 || self.silent_timeouts_max == 0 {
+            return wrong("`in_flight_max` and `silent_timeouts_max` must be at least 1");
+        }
+        if [self.connect_timeout, self.response_timeout, self.heartbeat]
+            .iter()
+            .any(|span| *span < Duration::from_millis(10))
+        {
+            return wrong("time-outs and the heartbeat must be at least 10 ms");
+        }
+        Ok(())
+    }
+}

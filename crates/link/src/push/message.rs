@@ -1,0 +1,79 @@
+//! Push messages (RESP3): handed to listeners in the order the server sent them, in the task that reads the socket.
+//!
+//! Nothing is queued in between. A queue would let an answer read after an invalidation overtake it.
+
+use crate::support::guard::guard;
+use arc_swap::ArcSwap;
+use redis::{PushInfo, PushKind, Value};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+
+/// One push message.
+#[derive(Debug)]
+pub struct Push<'a> {
+    /// The epoch whose connection it came on. It may be one that is not published yet.
+    pub epoch: u64,
+    /// What kind of message it is.
+    pub kind: &'a PushKind,
+    /// Its parts, without the kind.
+    pub data: &'a [Value],
+}
+
+/// Receives every push message.
+pub trait PushListener: Send + Sync + 'static {
+    /// Called in the task that reads the socket: must be quick, must not block and must not wait for a command.
+    fn heard(&self, push: &Push<'_>);
+
+    /// New connections are about to be used: changes since the last ones ended were not pushed. Called before the first
+    /// command on them.
+    fn opened(&self, epoch: u64) {
+        let _ = epoch;
+    }
+
+    /// The connections have ended: nothing more is pushed before [`opened`](Self::opened).
+    fn ended(&self) {}
+}
+
+/// Who listens. The owners keep their listeners alive; the link only knows them.
+#[derive(Default)]
+pub(crate) struct Listeners(ArcSwap<Vec<Weak<dyn PushListener>>>);
+
+impl Listeners {
+    pub(crate) fn add(&self, listener: &Weak<dyn PushListener>) {
+        self.0.rcu(|known| {
+            let living = known.iter().filter(|listener| listener.strong_count() > 0).cloned();
+            living.chain([Weak::clone(listener)]).collect::<Vec<_>>()
+        });
+    }
+
+    /// Notifies all listeners that the connections of `epoch` are about to be used.
+    pub(crate) fn opened(&self, epoch: u64) {
+        self.everybody(|listener| listener.opened(epoch));
+    }
+
+    /// Notifies all listeners that the connections have ended.
+    pub(crate) fn ended(&self) {
+        self.everybody(PushListener::ended);
+    }
+
+    fn everybody(&self, tell: impl Fn(&dyn PushListener)) {
+        for listener in self.0.load().iter().filter_map(Weak::upgrade) {
+            // A panic would end the task that reads the socket, or the one that opens an epoch.
+            if !guard("link_listener_caught") {
+                tell(&*listener);
+            } else if catch_unwind(AssertUnwindSafe(|| tell(&*listener))).is_err() {
+                tracing::error!("a listener of push messages panicked; the others go on");
+            }
+        }
+    }
+
+    /// What a connection of `epoch` calls for each message.
+    pub(crate) fn sender(self: &Arc<Self>, epoch: u64) -> impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static {
+        let listeners = Arc::clone(self);
+        move |info| {
+            let push = Push { epoch, kind: &info.kind, data: &info.data };
+            listeners.everybody(|listener| listener.heard(&push));
+            Ok(())
+        }
+    }
+}

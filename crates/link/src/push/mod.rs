@@ -1,0 +1,11 @@
+//! What the server sends unasked: invalidations of tracked keys, and messages of channels.
+
+pub(crate) mod message;
+pub(crate) mod pulse;
+pub(crate) mod subscribe;
+pub(crate) mod tracking;
+
+pub use message::{Push, PushListener};
+pub use pulse::Pulse;
+pub use subscribe::{Heard, Subscription};
+pub use tracking::{Tracked, Tracking};

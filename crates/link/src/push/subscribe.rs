@@ -1,0 +1,206 @@
+//! Subscriptions to channels: they outlive connections, and say when messages may have been lost.
+//!
+//! Channels are sharded (`SSUBSCRIBE`), so that a cluster delivers them from one node. They have a connection of their own: the
+//! server closes a subscriber that reads too slowly, and that must not take the commands of everybody with it.
+
+use crate::connection::lane::Lane;
+use crate::epoch::open;
+use crate::epoch::shared::Shared;
+use crate::error::LinkError;
+use bytes::Bytes;
+use redis::{Pipeline, PushInfo, PushKind, Value};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc::{self, Receiver, Sender};
+
+/// Messages a subscriber may be behind; more are dropped, and it receives a reset.
+const BEHIND_MAX: usize = 1024;
+
+/// What a subscriber receives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A published message.
+    Message(Bytes),
+    /// Messages may have been lost: the connection was replaced, or the subscriber was too slow. Check for yourself what
+    /// they would have announced.
+    Reset,
+}
+
+/// Messages of one channel, for as long as this lives. Messages are hints (they may be lost): a timer must always check, too.
+#[derive(Debug)]
+pub struct Subscription {
+    messages: Receiver<Bytes>,
+    resets: Arc<Resets>,
+    seen: u64,
+    untidy: Arc<AtomicBool>,
+}
+
+/// Wakes and counts resets apart from the messages, so that a full queue cannot hold one back.
+#[derive(Debug, Default)]
+struct Resets {
+    count: AtomicU64,
+    wake: tokio::sync::Notify,
+}
+
+/// The channels of one link and their subscribers.
+#[derive(Default)]
+pub(crate) struct Subscriptions {
+    channels: Mutex<HashMap<Bytes, Vec<Subscriber>>>,
+    /// Held while the server is asked, so that a subscription and the end of an earlier one cannot overtake each other.
+    telling: tokio::sync::Mutex<()>,
+    /// Set when a subscriber may have left.
+    untidy: Arc<AtomicBool>,
+}
+
+#[derive(Clone)]
+struct Subscriber {
+    messages: Sender<Bytes>,
+    resets: Arc<Resets>,
+}
+
+impl Subscription {
+    /// The next message or reset; `None` once the link is closed for good.
+    pub async fn next(&mut self) -> Option<Heard> {
+        let resets = Arc::clone(&self.resets);
+        loop {
+            let count = resets.count.load(SeqCst);
+            if count != self.seen {
+                self.seen = count;
+                return Some(Heard::Reset);
+            }
+            tokio::select! {
+                biased;
+                () = resets.wake.notified() => {}
+                message = self.messages.recv() => return message.map(Heard::Message),
+            }
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.messages.close();
+        self.untidy.store(true, SeqCst);
+    }
+}
+
+/// Subscribes and waits until the server has confirmed it.
+pub(crate) async fn subscribe(shared: &Shared, channel: &[u8]) -> Result<Subscription, LinkError> {
+    let (sender, messages) = mpsc::channel(BEHIND_MAX);
+    let resets = Arc::new(Resets::default());
+    let untidy = Arc::clone(&shared.subscriptions.untidy);
+    let subscription = Subscription { messages, resets: Arc::clone(&resets), seen: 0, untidy };
+    let _telling = shared.subscriptions.telling.lock().await;
+    // Registered before the epoch is looked up: whichever comes first, this call or a new epoch's, subscribes.
+    shared.subscriptions.add(channel, Subscriber { messages: sender, resets });
+    let epoch = shared.epoch()?;
+    let lane = open::listening(shared, &epoch).await.map_err(|error| error.into_link_error(shared))?;
+    lane.call(redis::cmd("SSUBSCRIBE").arg(channel)).await?;
+    Ok(subscription)
+}
+
+/// Subscribes to everything anew on the connection of a new epoch.
+pub(crate) async fn renew(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
+    let _telling = shared.subscriptions.telling.lock().await;
+    let mut pipeline = Pipeline::new();
+    for channel in shared.subscriptions.occupied() {
+        pipeline.cmd("SSUBSCRIBE").arg(&channel[..]);
+    }
+    if pipeline.is_empty() {
+        return Ok(());
+    }
+    for answer in lane.call_many(&pipeline).await? {
+        if let Value::ServerError(error) = answer {
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+/// Unsubscribes from channels that have no subscriber any more.
+pub(crate) async fn tidy(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
+    if !shared.subscriptions.untidy.swap(false, SeqCst) {
+        return Ok(());
+    }
+    let _telling = shared.subscriptions.telling.lock().await;
+    for channel in shared.subscriptions.remove_deserted() {
+        lane.call(redis::cmd("SUNSUBSCRIBE").arg(&channel[..])).await?;
+    }
+    Ok(())
+}
+
+impl Subscriptions {
+    /// Whether a new epoch has anything to subscribe to.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.channels().is_empty()
+    }
+
+    /// Hands a message to its subscribers. Called in the task that reads the socket.
+    pub(crate) fn heard(&self, push: &PushInfo) {
+        if push.kind != PushKind::SMessage {
+            return;
+        }
+        let [Value::BulkString(channel), Value::BulkString(message)] = &push.data[..] else { return };
+        let message = Bytes::copy_from_slice(message);
+        let channels = self.channels();
+        for subscriber in channels.get(&channel[..]).into_iter().flatten() {
+            match subscriber.messages.try_send(message.clone()) {
+                Ok(()) => {}
+                Err(mpsc::error::TrySendError::Full(_)) => subscriber.reset(),
+                Err(mpsc::error::TrySendError::Closed(_)) => self.untidy.store(true, SeqCst),
+            }
+        }
+    }
+
+    /// Notifies all subscribers that messages may have been lost.
+    pub(crate) fn reset(&self) {
+        self.channels().values().flatten().for_each(Subscriber::reset);
+        self.untidy.store(true, SeqCst);
+    }
+
+    /// Ends all subscriptions: the link is closed.
+    pub(crate) fn close(&self) {
+        self.channels().clear();
+    }
+
+    fn add(&self, channel: &[u8], subscriber: Subscriber) {
+        let mut channels = self.channels();
+        let subscribers = channels.entry(Bytes::copy_from_slice(channel)).or_default();
+        subscribers.retain(Subscriber::listens);
+        subscribers.push(subscriber);
+    }
+
+    fn occupied(&self) -> Vec<Bytes> {
+        let mut channels = self.channels();
+        channels.retain(|_, subscribers| subscribers.iter().any(Subscriber::listens));
+        channels.keys().cloned().collect()
+    }
+
+    fn remove_deserted(&self) -> Vec<Bytes> {
+        let mut deserted = Vec::new();
+        self.channels().retain(|channel, subscribers| {
+            subscribers.retain(Subscriber::listens);
+            if subscribers.is_empty() {
+                deserted.push(channel.clone());
+            }
+            !subscribers.is_empty()
+        });
+        deserted
+    }
+
+    fn channels(&self) -> MutexGuard<'_, HashMap<Bytes, Vec<Subscriber>>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Subscriber {
+    fn listens(&self) -> bool {
+        !self.messages.is_closed()
+    }
+
+    fn reset(&self) {
+        self.resets.count.fetch_add(1, SeqCst);
+        self.resets.wake.notify_one();
+    }
+}

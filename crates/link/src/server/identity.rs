@@ -1,0 +1,93 @@
+//! Who the server says it is: role, run id, replication id, version.
+
+use crate::epoch::open::OpenError;
+use crate::error::LinkError;
+use crate::support::guard::guard;
+use redis::Value;
+
+/// A server as its own report describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// New with every start of the process.
+    pub(crate) run_id: String,
+    /// New when the history of the data was replaced: a failover, a promotion, a full resynchronisation.
+    pub(crate) replication_id: String,
+    pub(crate) version: String,
+    pub(crate) primary: bool,
+    /// Where its primary is, if it is a replica.
+    pub(crate) follows: Option<String>,
+    pub(crate) loading: bool,
+}
+
+/// Oldest server whose commands the scripts may use (several sections in one `INFO`, sharded pub/sub).
+const VERSION_MIN: u32 = 7;
+/// The same, in words.
+pub(crate) const NEEDED: &str = "Evenkeel needs Redis 7.0 or Valkey 7.2";
+
+impl Identity {
+    /// The command whose answer [`parse`](Self::parse) reads.
+    pub(crate) fn question() -> redis::Cmd {
+        let mut cmd = redis::cmd("INFO");
+        cmd.arg("server").arg("replication").arg("persistence");
+        cmd
+    }
+
+    /// Reads an `INFO` answer; `None` if the fields are not there.
+    pub(crate) fn parse(answer: &Value) -> Option<Self> {
+        let field = |name: &str| field(answer, name);
+        Some(Self {
+            run_id: field("run_id")?.to_owned(),
+            replication_id: field("master_replid")?.to_owned(),
+            version: field("redis_version")?.to_owned(),
+            primary: field("role")? == "master",
+            follows: field("master_host").map(|host| format!("{host}:{}", field("master_port").unwrap_or("?"))),
+            loading: field("loading") == Some("1") || field("async_loading") == Some("1"),
+        })
+    }
+
+    /// Refuses what an epoch cannot stand on, with the reason. `address` is the server's.
+    pub(crate) fn check(&self, address: String) -> Result<(), OpenError> {
+        if is_too_old(&self.version) {
+            return Err(LinkError::TooOld { address, version: self.version.clone() }.into());
+        }
+        if let Some(primary) = self.follows.as_ref().filter(|_| !self.primary && guard("link_role")) {
+            return Err(OpenError::says(format!("it is a replica of {primary}, and writes need the primary")));
+        }
+        if self.loading {
+            return Err(OpenError::says("it is loading its data".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether `other` is the same process with the same data history.
+    pub(crate) fn is_same_server(&self, other: &Self) -> bool {
+        (self.run_id == other.run_id && self.replication_id == other.replication_id) || !guard("link_other_server")
+    }
+}
+
+/// The command whose answer [`version`] reads. Servers before Redis 7.0 know it, and refuse [`Identity::question`].
+pub(crate) fn version_question() -> redis::Cmd {
+    let mut cmd = redis::cmd("INFO");
+    cmd.arg("server");
+    cmd
+}
+
+/// The version that an `INFO` answer tells.
+pub(crate) fn version(answer: &Value) -> Option<String> {
+    field(answer, "redis_version").map(str::to_owned)
+}
+
+pub(crate) fn is_too_old(version: &str) -> bool {
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    major.is_none_or(|major| major < VERSION_MIN)
+}
+
+/// A field of an `INFO` answer.
+fn field<'a>(answer: &'a Value, name: &str) -> Option<&'a str> {
+    let text = match answer {
+        Value::VerbatimString { text, .. } | Value::SimpleString(text) => text.as_str(),
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok()?,
+        _ => return None,
+    };
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}

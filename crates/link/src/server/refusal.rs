@@ -1,0 +1,122 @@
+//! Why the other side did not let us in, in words that say what to do.
+
+use super::identity::NEEDED;
+use crate::connection::connect::Connector;
+use crate::connection::stream::Stream;
+use crate::epoch::open::OpenError;
+use crate::error::LinkError;
+use crate::support::guard::guard;
+use redis::{ErrorKind, RedisError};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// Bytes that are read of what the other side says.
+const WORDS_MAX: usize = 256;
+/// Bytes of it that a message shows.
+const SHOWN_MAX: usize = 40;
+
+/// What a failed handshake means. If the client library cannot tell, the server is asked once more, in a way that shows its words: a
+/// Redis without room for another client speaks before it is asked and closes the connection, and what is no Redis answers in a
+/// language of its own.
+pub(crate) async fn of_handshake(connector: &Connector, error: &RedisError) -> OpenError {
+    if error.kind() == ErrorKind::RESP3NotSupported {
+        return too_old();
+    }
+    match (error.code(), error.detail()) {
+        (Some("ERR"), Some(words)) if words.starts_with("unknown command") && words.contains("HELLO") => too_old(),
+        (Some("NOPROTO"), _) => too_old(),
+        (Some("ERR"), Some(words)) if is_crowded(words) => OpenError::says(crowded(words)),
+        (Some(_), _) => LinkError::from_redis(error).into(),
+        (None, _) => {
+            let (limit, clock) = connector.look();
+            let asked = clock.timeout(limit, first_words(connector)).await;
+            let words = asked.ok().flatten().filter(|_| guard("link_first_words"));
+            OpenError::says(words.as_deref().and_then(meaning).unwrap_or_else(|| unclear(error)))
+        }
+    }
+}
+
+fn too_old() -> OpenError {
+    let message = format!("it does not know HELLO 3, so it is older than Redis 6, or HELLO is disabled; {NEEDED}");
+    LinkError::Refused { code: "NOPROTO".to_owned(), message }.into()
+}
+
+fn is_crowded(words: &str) -> bool {
+    words.starts_with("max number of clients")
+}
+
+fn crowded(words: &str) -> String {
+    format!("it takes no more clients ({words}): raise `maxclients`, or close connections")
+}
+
+fn unclear(error: &RedisError) -> String {
+    match error.kind() {
+        ErrorKind::Parse => {
+            format!("what answers there does not speak the Redis protocol ({error}); check host and port")
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// What the other side says to a `PING`, or before it.
+async fn first_words(connector: &Connector) -> Option<Vec<u8>> {
+    match connector.stream().await.ok()? {
+        Stream::Tcp(stream) => said(stream).await,
+        #[cfg(feature = "tls")]
+        Stream::Tls(stream) => said(stream).await,
+        Stream::Unix(stream) => said(stream).await,
+    }
+}
+
+async fn said(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> Option<Vec<u8>> {
+    // Whoever closes the connection at once may have said why before.
+    let _ = stream.write_all(b"PING\r\n").await;
+    let mut words = vec![0; WORDS_MAX];
+    let length = stream.read(&mut words).await.ok()?;
+    words.truncate(length);
+    Some(words)
+}
+
+/// What these first words say about the other side; `None` if they are those of any Redis.
+fn meaning(words: &[u8]) -> Option<String> {
+    let line = words.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
+    let text = String::from_utf8_lossy(line);
+    match words {
+        [] | [b'+' | b'$' | b'*', ..] => None,
+        [b'-', ..] => {
+            let refusal = text.trim_start_matches("-ERR ").trim_start_matches('-');
+            let is_usual = refusal.starts_with("NOAUTH") || refusal.starts_with("NOPERM");
+            (!is_usual).then(|| if is_crowded(refusal) { crowded(refusal) } else { format!("it says: {refusal}") })
+        }
+        [0x15 | 0x16, 0x03, ..] => Some("what answers there speaks TLS: write rediss://".to_owned()),
+        _ if text.starts_with("HTTP/") => {
+            Some(format!("what answers there is an HTTP server, not Redis ({}); check host and port", shown(line)))
+        }
+        _ => Some(format!("what answers there is not Redis (it says `{}`); check host and port", shown(line))),
+    }
+}
+
+fn shown(line: &[u8]) -> String {
+    line[..line.len().min(SHOWN_MAX)].escape_ascii().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meaning;
+
+    #[test]
+    fn first_words_tell_what_the_other_side_is() {
+        for usual in ["", "+PONG\r\n", "-NOAUTH Authentication required.\r\n", "-NOPERM no\r\n"] {
+            assert_eq!(meaning(usual.as_bytes()), None, "{usual}");
+        }
+        for (words, wanted) in [
+            (&b"-ERR max number of clients reached\r\n"[..], "raise `maxclients`"),
+            (b"-DENIED Redis is running in protected mode because\r\n", "it says: DENIED Redis"),
+            (b"\x15\x03\x01\x00\x02\x02\x46", "rediss://"),
+            (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n", "HTTP server, not Redis (HTTP/1.1 400 Bad Request)"),
+            (b"J\0\0\0\n8.0.36\0", "not Redis (it says `J\\x00\\x00\\x00`)"),
+        ] {
+            let said = meaning(words).unwrap_or_default();
+            assert!(said.contains(wanted), "{said}");
+        }
+    }
+}

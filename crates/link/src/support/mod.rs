@@ -1,0 +1,17 @@
+//! What the crates above share: backoff, background loops, many futures in one task, and the switches of the test kit.
+
+pub(crate) mod background;
+mod crash;
+pub(crate) mod guard;
+pub(crate) mod retry;
+mod span;
+mod together;
+
+pub use background::Background;
+pub use crash::crash_point;
+#[cfg(feature = "testing")]
+pub use crash::is_wanted_at;
+pub use guard::guard;
+pub use retry::Backoff;
+pub use span::ms;
+pub use together::{TOGETHER_MAX, in_groups, together};

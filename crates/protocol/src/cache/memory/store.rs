@@ -1,0 +1,284 @@
+//! Where the embedded backend keeps entries: a hash table in shards, bounded by bytes.
+//!
+//! Eviction is CLOCK (second chance): a hand goes round each shard, spares once what was read since it last came by, and
+//! takes the rest. Entries with an open update window are spared always: they are small, and losing one would let a value
+//! be stored that its writer is about to replace. Whatever is evicted takes the permission to fill with it, so eviction
+//! costs loads, never correctness.
+
+use super::Next;
+use super::listeners::{EntryListener, Listeners};
+use crate::cache::header::Entry;
+use bytes::Bytes;
+use evenkeel_link::support::guard;
+use hashbrown::HashTable;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// A power of two, well above the number of threads that meet here.
+const SHARDS: usize = 64;
+/// What an entry costs besides its key and its bytes: the slot, its place in the table, two allocations.
+const OVERHEAD_BYTES: usize = 128;
+
+/// Entries of all embedded caches of a program, at most `max_bytes` of them.
+#[derive(Debug)]
+pub struct EntryStore {
+    shards: Box<[RwLock<Shard>]>,
+    hasher: RandomState,
+    used_bytes: AtomicUsize,
+    max_bytes: usize,
+    /// The shard that the next eviction looks at first.
+    next_shard: AtomicUsize,
+    listeners: Listeners,
+}
+
+/// Slots in one dense list, so that the hand walks over memory and not over a table.
+#[derive(Debug, Default)]
+struct Shard {
+    index: HashTable<usize>,
+    slots: Vec<Slot>,
+    used_bytes: usize,
+    hand: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    hash: u64,
+    key: Box<[u8]>,
+    bytes: Bytes,
+    ends_at_ms: u64,
+    is_spared: bool,
+    was_read: AtomicBool,
+}
+
+impl EntryStore {
+    /// An empty store. Above `max_bytes` (keys, headers, payloads and what the table costs) entries are evicted; an entry
+    /// that is larger by itself is not kept.
+    #[must_use]
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
+            hasher: RandomState::new(),
+            used_bytes: AtomicUsize::new(0),
+            max_bytes,
+            next_shard: AtomicUsize::new(0),
+            listeners: Listeners::default(),
+        }
+    }
+
+    /// Registers somebody who hears of every change. Held weakly.
+    pub fn listen<L: EntryListener + 'static>(&self, listener: &Arc<L>) {
+        let listener: Arc<dyn EntryListener> = Arc::<L>::clone(listener);
+        self.listeners.add(&Arc::downgrade(&listener));
+    }
+
+    /// Bytes in use.
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Entries kept, those included whose end has passed and which nobody has come across yet.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| read(shard).slots.len()).sum()
+    }
+
+    /// Whether nothing is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entry under `key`, possibly one whose end has passed.
+    #[must_use]
+    pub fn get(&self, key: &[u8]) -> Option<Bytes> {
+        let hash = self.hasher.hash_one(key);
+        let shard = read(self.shard(hash));
+        let slot = shard.slots.get(shard.find(hash, key)?)?;
+        // Looked at first, so that a hot entry's cache line stays shared.
+        if !slot.was_read.load(Ordering::Relaxed) {
+            slot.was_read.store(true, Ordering::Relaxed);
+        }
+        Some(slot.bytes.clone())
+    }
+
+    /// Keeps `bytes` under `key` whatever they are, as a foreign program could in Redis.
+    #[cfg(feature = "testing")]
+    pub fn put_raw(&self, key: &[u8], bytes: Bytes) {
+        let hash = self.hasher.hash_one(key);
+        self.put(&mut write(self.shard(hash)), hash, key, (bytes, u64::MAX, false));
+        self.tell(key);
+    }
+
+    /// Forgets `key`, as an eviction would.
+    pub fn remove(&self, key: &[u8]) {
+        let hash = self.hasher.hash_one(key);
+        self.take(&mut write(self.shard(hash)), hash, key);
+        self.tell(key);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        for shard in &self.shards {
+            let shard = std::mem::take(&mut *write(shard));
+            self.used_bytes.fetch_sub(shard.used_bytes, Ordering::Relaxed);
+        }
+        self.listeners.tell(|listener| listener.all_changed());
+    }
+
+    /// Lets `rules` decide what becomes of the entry under `key`, while nobody else touches it.
+    pub(crate) fn update<R>(&self, key: &[u8], now_ms: u64, rules: impl FnOnce(Option<Bytes>) -> (Next, R)) -> R {
+        let hash = self.hasher.hash_one(key);
+        let mut shard = write(self.shard(hash));
+        let stored = shard.find(hash, key).and_then(|at| shard.slots.get(at)).map(|slot| slot.bytes.clone());
+        let (next, answer) = rules(stored);
+        let mut ended = None;
+        match next {
+            Next::Keep => return answer,
+            Next::Delete => self.take(&mut shard, hash, key),
+            Next::Write(entry) => {
+                ended = shard.look_for_ended(now_ms).and_then(|at| self.forget(&mut shard, at));
+                self.put(&mut shard, hash, key, weigh(&entry));
+            }
+        }
+        drop(shard);
+        self.tell(key);
+        ended.iter().for_each(|slot| self.tell(&slot.key));
+        self.shrink();
+        answer
+    }
+
+    fn put(&self, shard: &mut Shard, hash: u64, key: &[u8], (bytes, ends_at_ms, is_spared): (Bytes, u64, bool)) {
+        self.take(shard, hash, key);
+        let slot = Slot { hash, key: key.into(), bytes, ends_at_ms, is_spared, was_read: AtomicBool::new(false) };
+        if slot.cost() > self.max_bytes {
+            return;
+        }
+        self.used_bytes.fetch_add(slot.cost(), Ordering::Relaxed);
+        shard.insert(slot);
+    }
+
+    fn take(&self, shard: &mut Shard, hash: u64, key: &[u8]) {
+        if let Some(at) = shard.find(hash, key) {
+            self.forget(shard, at);
+        }
+    }
+
+    fn forget(&self, shard: &mut Shard, at: usize) -> Option<Slot> {
+        let slot = shard.remove(at)?;
+        self.used_bytes.fetch_sub(slot.cost(), Ordering::Relaxed);
+        Some(slot)
+    }
+
+    fn tell(&self, key: &[u8]) {
+        if guard("memory_tells") {
+            self.listeners.tell(|listener| listener.entry_changed(key));
+        }
+    }
+
+    /// Evicts until the bound holds: each time from the fuller of two shards, so that all stay about equally full. Gives up
+    /// when every shard has had its turn twice and nothing could go.
+    fn shrink(&self) {
+        let mut in_vain = 0;
+        while self.used_bytes() > self.max_bytes && in_vain < SHARDS * 2 {
+            let turn = self.next_shard.fetch_add(1, Ordering::Relaxed);
+            // Its partner is another one in every round.
+            let [one, other] = [turn, turn / SHARDS * 7 + turn + 1].map(|at| &self.shards[at % SHARDS]);
+            let fuller = if read(one).used_bytes >= read(other).used_bytes { one } else { other };
+            let mut shard = write(fuller);
+            match shard.look_for_victim() {
+                Some(victim) => {
+                    let evicted = self.forget(&mut shard, victim);
+                    drop(shard);
+                    evicted.iter().for_each(|slot| self.tell(&slot.key));
+                    in_vain = 0;
+                }
+                None => in_vain += 1,
+            }
+        }
+    }
+
+    /// The table uses the lowest and the highest bits of the hash; the shard is chosen by others.
+    fn shard(&self, hash: u64) -> &RwLock<Shard> {
+        let at = usize::try_from((hash >> 40) & (SHARDS as u64 - 1)).unwrap_or(0);
+        &self.shards[at]
+    }
+}
+
+impl Shard {
+    fn find(&self, hash: u64, key: &[u8]) -> Option<usize> {
+        self.index.find(hash, |&at| self.slots.get(at).is_some_and(|slot| *slot.key == *key)).copied()
+    }
+
+    fn insert(&mut self, slot: Slot) {
+        self.used_bytes += slot.cost();
+        let Self { index, slots, .. } = self;
+        index.insert_unique(slot.hash, slots.len(), |&at| slots.get(at).map_or(0, |slot| slot.hash));
+        slots.push(slot);
+    }
+
+    /// Takes a slot out and moves the last one into its place.
+    fn remove(&mut self, at: usize) -> Option<Slot> {
+        let hash = self.slots.get(at)?.hash;
+        if let Ok(found) = self.index.find_entry(hash, |&other| other == at) {
+            found.remove();
+        }
+        let slot = self.slots.swap_remove(at);
+        self.used_bytes -= slot.cost();
+        let moved_from = self.slots.len();
+        if let Some(moved) = self.slots.get(at)
+            && let Some(place) = self.index.find_mut(moved.hash, |&other| other == moved_from)
+        {
+            *place = at;
+        }
+        Some(slot)
+    }
+
+    /// Moves the hand by one; tells the slot it passed if its end has passed too. So every write pays for looking at one
+    /// old entry, and dead ones do not stay for ever in a store that is never full.
+    fn look_for_ended(&mut self, now_ms: u64) -> Option<usize> {
+        let at = self.step()?;
+        self.slots.get(at).is_some_and(|slot| slot.ends_at_ms <= now_ms).then_some(at)
+    }
+
+    /// Moves the hand until it finds a slot that may go, at most once round; the second chances it met are used up then.
+    fn look_for_victim(&mut self) -> Option<usize> {
+        for _ in 0..self.slots.len() {
+            let at = self.step()?;
+            let slot = self.slots.get_mut(at)?;
+            if !slot.is_spared && !std::mem::take(slot.was_read.get_mut()) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn step(&mut self) -> Option<usize> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        self.hand = (self.hand + 1) % self.slots.len();
+        Some(self.hand)
+    }
+}
+
+impl Slot {
+    fn cost(&self) -> usize {
+        self.key.len() + self.bytes.len() + OVERHEAD_BYTES
+    }
+}
+
+/// What is kept of an entry: its bytes, its end, and whether eviction spares it.
+fn weigh(entry: &Entry) -> (Bytes, u64, bool) {
+    (entry.to_bytes(), entry.header.ends_at_ms, !entry.header.windows.is_empty())
+}
+
+// A panic while a lock is held leaves the table whole or a step undone; refusing every later call would not mend it.
+fn read(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
+    shard.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write(shard: &RwLock<Shard>) -> RwLockWriteGuard<'_, Shard> {
+    shard.write().unwrap_or_else(PoisonError::into_inner)
+}

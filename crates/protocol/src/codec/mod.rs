@@ -1,0 +1,247 @@
+//! How values become bytes and bytes become values again.
+//!
+//! | codec | for | in `redis-cli` |
+//! |---|---|---|
+//! | [`Json`] (default) | anything with serde | readable |
+//! | `MessagePack` | anything with serde; compact, fields keep their names | not readable |
+//! | [`Integer`] | the integer types | readable |
+//! | [`Raw`] | bytes and text as they are | readable if the value is |
+//!
+//! A codec is stateless and cheap to copy; what it wrote is marked with its [`Codec::id`], so another codec never mistakes it for its own. No
+//! codec accepts bytes behind the end of a value.
+
+pub mod error;
+mod finite;
+mod integer;
+pub mod json;
+#[cfg(feature = "cache")]
+mod message_pack;
+mod raw;
+
+pub use error::CodecError;
+pub use integer::Integer;
+pub use json::Json;
+#[cfg(feature = "cache")]
+pub use message_pack::MessagePack;
+pub use raw::Raw;
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+#[cfg(any(feature = "queue", feature = "cache"))]
+use std::any::TypeId;
+
+/// The ids of Evenkeel's codecs.
+pub(crate) const JSON: u8 = 1;
+#[cfg(any(feature = "cache", feature = "queue"))]
+pub(crate) const MESSAGE_PACK: u8 = 2;
+const INTEGER: u8 = 3;
+const RAW: u8 = 4;
+
+/// Turns values of type `V` into bytes and back.
+///
+/// An implementation must read what it wrote: `decode(encode(v)) == v`. Bytes come from outside the process, written by who
+/// knows which version of the program: `decode` answers [`CodecError`] for anything it does not know, and never panics.
+pub trait Codec<V>: Send + Sync + 'static {
+    /// Marks what this codec wrote. 0 to 63 belong to Evenkeel, 64 to 127 are free for your own codecs.
+    fn id(&self) -> u8;
+
+    /// Appends the value's bytes to `out`.
+    ///
+    /// # Errors
+    /// [`CodecError`] if the value has no form in this codec; `out` may hold a part of it then.
+    fn encode(&self, value: &V, out: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// Reads a value back. `bytes` is shared, so a codec that keeps bytes as they are need not copy them.
+    ///
+    /// # Errors
+    /// [`CodecError`] if the bytes are no value of this type in this codec, or more than one.
+    fn decode(&self, bytes: Bytes) -> Result<V, CodecError>;
+
+    /// Reads what the codec of this [`id`](Self::id) wrote, where this one knows how: while a queue changes its codec, bodies of both
+    /// wait in it. `None`, the default: it cannot be read. The codecs of Evenkeel read each other's bytes as far as the type allows it.
+    ///
+    /// # Errors
+    /// [`CodecError`] if that codec could not have written this.
+    fn decode_of(&self, codec: u8, bytes: &Bytes) -> Option<Result<V, CodecError>> {
+        let _ = (codec, bytes);
+        None
+    }
+}
+
+/// Reads what one of Evenkeel's codecs wrote into a type that serde knows.
+fn decode_serde<V: DeserializeOwned>(codec: u8, bytes: &Bytes) -> Option<Result<V, CodecError>> {
+    Some(match codec {
+        JSON => json::read(bytes),
+        #[cfg(feature = "cache")]
+        MESSAGE_PACK => message_pack::read(bytes),
+        // Decimal text is JSON, too.
+        INTEGER => json::read(bytes),
+        RAW => raw::read(bytes),
+        _ => return None,
+    })
+}
+
+/// Refuses a codec of the user's that marks its bytes as one of Evenkeel's: `decode` would be given what it did not write.
+///
+/// `is_guarded` is false where a test has taken that guard away.
+///
+/// # Errors
+/// What is wrong, in one sentence.
+#[cfg(any(feature = "queue", feature = "cache"))]
+pub fn check_id<V: 'static, C: Codec<V>>(codec: &C, is_guarded: bool) -> Result<(), String> {
+    let kind = TypeId::of::<C>();
+    #[cfg(feature = "cache")]
+    let is_message_pack = kind == TypeId::of::<MessagePack>();
+    #[cfg(not(feature = "cache"))]
+    let is_message_pack = false;
+    let is_ours =
+        is_message_pack || [TypeId::of::<Json>(), TypeId::of::<Integer>(), TypeId::of::<Raw>()].contains(&kind);
+    let id = codec.id();
+    if is_ours || (64..128).contains(&id) || !is_guarded {
+        return Ok(());
+    }
+    Err(format!("its codec has the id {id}; ids of your own codecs are 64 to 127"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is the failure the test reports")]
+
+    use super::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct User {
+        name: String,
+        age: Option<u8>,
+    }
+
+    /// The same row as a later version of the program knows it.
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct LaterUser {
+        #[serde(default)]
+        email: Option<String>,
+        age: Option<u8>,
+        name: String,
+    }
+
+    fn ada() -> User {
+        User { name: "Ada {}".into(), age: Some(36) }
+    }
+
+    fn round<V, C: Codec<V>>(codec: &C, value: &V) -> (Bytes, Result<V, CodecError>) {
+        let mut out = Vec::new();
+        codec.encode(value, &mut out).unwrap();
+        let bytes = Bytes::from(out);
+        (bytes.clone(), codec.decode(bytes))
+    }
+
+    #[test]
+    fn every_codec_reads_what_it_wrote() {
+        assert_eq!(round(&Json, &ada()).1.unwrap(), ada());
+        assert_eq!(round(&Raw, &Bytes::from_static(b"\0\xff{}")).1.unwrap(), Bytes::from_static(b"\0\xff{}"));
+        assert_eq!(round(&Raw, &vec![0_u8, 255]).1.unwrap(), vec![0_u8, 255]);
+        assert_eq!(round(&Raw, &"Übung".to_owned()).1.unwrap(), "Übung");
+        assert_eq!(round(&Integer, &i64::MIN).1.unwrap(), i64::MIN);
+        assert_eq!(round(&Integer, &u128::MAX).1.unwrap(), u128::MAX);
+        assert_eq!(&round(&Integer, &-7_i16).0[..], b"-7");
+    }
+
+    #[test]
+    fn bytes_no_codec_wrote_are_an_error() {
+        let junk = Bytes::from_static(b"\xc1{\"name\":");
+        assert!(Codec::<User>::decode(&Json, junk.clone()).is_err());
+        assert!(Codec::<u64>::decode(&Integer, junk.clone()).is_err());
+        assert!(Codec::<u8>::decode(&Integer, Bytes::from_static(b"256")).is_err());
+        assert!(Codec::<String>::decode(&Raw, junk).is_err());
+    }
+
+    /// Tuples of positions would break the first time a field is added or moved: named fields survive a rolling deploy.
+    #[cfg(feature = "cache")]
+    #[test]
+    fn message_pack_keeps_field_names() {
+        let (bytes, back) = round(&MessagePack, &ada());
+        assert_eq!(back.unwrap(), ada());
+        let later: LaterUser = MessagePack.decode(bytes).unwrap();
+        assert_eq!(later, LaterUser { email: None, age: Some(36), name: "Ada {}".into() });
+        assert!(Codec::<User>::decode(&MessagePack, Bytes::from_static(b"\xc1")).is_err());
+    }
+
+    /// As `serde_json` has it, each would be `null`.
+    #[test]
+    fn floats_that_are_no_numbers_are_refused_by_json() {
+        #[derive(Serialize, Deserialize)]
+        enum Shape {
+            Unit,
+            New(f64),
+            Tuple(u8, f32),
+            Struct { side: Option<f64> },
+        }
+        let is_written = |value: &Shape| Json.encode(value, &mut Vec::new()).is_ok();
+        for good in [Shape::Unit, Shape::New(1.5), Shape::Tuple(1, f32::MIN), Shape::Struct { side: None }] {
+            assert!(is_written(&good));
+        }
+        for bad in
+            [Shape::New(f64::NAN), Shape::Tuple(1, f32::INFINITY), Shape::Struct { side: Some(f64::NEG_INFINITY) }]
+        {
+            assert!(!is_written(&bad));
+        }
+        let error = Json.encode(&vec![(0_u8, Some(f64::NAN))], &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("NaN or infinite") && error.contains("MessagePack"), "{error}");
+        assert!(Json.encode(&std::collections::BTreeMap::from([(7_u8, f64::NAN)]), &mut Vec::new()).is_err());
+        assert!(Json.encode(&std::collections::BTreeMap::from([((1, 2), 3)]), &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn what_serde_json_writes_is_unchanged() {
+        let value = serde_json::json!({"a": [1, -2.5, null, true, "x\n"], "b": {"c": 18_446_744_073_709_551_615_u64}});
+        assert_eq!(round(&Json, &value).0, serde_json::to_vec(&value).unwrap());
+        assert_eq!(round(&Json, &i128::MIN).1.unwrap(), i128::MIN);
+        assert_eq!(round(&Json, &('ü', (), [0_u8; 3])).1.unwrap(), ('ü', (), [0; 3]));
+    }
+
+    #[cfg(feature = "cache")]
+    #[test]
+    fn bytes_behind_a_value_are_refused() {
+        for trailing in [&b"\x05\x05"[..], b"\x05\xc1", b"\x05\xdb"] {
+            assert!(Codec::<u64>::decode(&MessagePack, Bytes::copy_from_slice(trailing)).is_err(), "{trailing:?}");
+        }
+        assert_eq!(Codec::<u64>::decode(&MessagePack, Bytes::from_static(b"\x05")).unwrap(), 5);
+        assert!(Codec::<u64>::decode(&Json, Bytes::from_static(b"5 5")).is_err());
+    }
+
+    /// The JSON text `5` is the MessagePack number 53.
+    #[cfg(feature = "cache")]
+    #[test]
+    fn what_another_codec_wrote_is_read_as_that_codec() {
+        let read = |codec: &dyn Codec<u64>, id: u8, bytes: &'static [u8]| {
+            codec.decode_of(id, &Bytes::from_static(bytes)).map(Result::ok)
+        };
+        for codec in [&Json as &dyn Codec<u64>, &MessagePack, &Integer] {
+            assert_eq!(read(codec, JSON, b"5"), Some(Some(5)));
+            assert_eq!(read(codec, MESSAGE_PACK, b"\x05"), Some(Some(5)));
+            assert_eq!(read(codec, INTEGER, b"5"), Some(Some(5)));
+            assert_eq!(read(codec, RAW, b"5"), Some(None), "text is no number");
+            assert_eq!(read(codec, 77, b"5"), None);
+        }
+        let text = Codec::<String>::decode_of(&Json, RAW, &Bytes::from_static(b"hello")).unwrap();
+        assert_eq!(text.unwrap(), "hello");
+        let text = Codec::<String>::decode_of(&Raw, JSON, &Bytes::from_static(b"\"hello\"")).unwrap();
+        assert_eq!(text.unwrap(), "hello");
+        assert!(Codec::<Bytes>::decode_of(&Raw, JSON, &Bytes::from_static(b"1")).is_none());
+    }
+
+    #[cfg(feature = "cache")]
+    #[test]
+    fn ids_are_distinct() {
+        let ids = [
+            Codec::<User>::id(&Json),
+            Codec::<User>::id(&MessagePack),
+            Codec::<Bytes>::id(&Raw),
+            Codec::<u64>::id(&Integer),
+        ];
+        let distinct: std::collections::HashSet<u8> = ids.into_iter().collect();
+        assert_eq!(distinct.len(), ids.len());
+        assert!(ids.iter().all(|id| *id < 64));
+    }
+}

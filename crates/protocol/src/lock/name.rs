@@ -1,0 +1,123 @@
+//! The name of a lock, and the keys it stands for (docs/keyspace.md).
+
+use super::error::LockError;
+use std::fmt;
+use std::sync::Arc;
+
+/// Longest name in bytes.
+const BYTES_MAX: usize = 512;
+
+/// The name of a lock: 1 to 512 bytes of text without NUL, the same in every process of the fleet. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LockName(Arc<str>);
+
+impl LockName {
+    /// Checks a name.
+    ///
+    /// # Errors
+    /// [`LockError::Invalid`] if it is empty, too long, or has a NUL character.
+    pub fn new(name: &str) -> Result<Self, LockError> {
+        match name.len() {
+            0 => Err(LockError::Invalid("a lock needs a name; say what it protects, such as `stock/42`".to_owned())),
+            length if length > BYTES_MAX => Err(LockError::Invalid(format!(
+                "the name of a lock has {length} bytes, at most {BYTES_MAX} are taken; hash what is longer"
+            ))),
+            // PostgreSQL has no text with it, and the row of a fence is text.
+            _ if name.contains('\0') => Err(LockError::Invalid("the name of a lock has a NUL character".to_owned())),
+            _ => Ok(Self(name.into())),
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// The keys of one lock.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    pub(crate) lock: Vec<u8>,
+    pub(crate) fence: Vec<u8>,
+    pub(crate) waiters: Vec<u8>,
+    pub(crate) news: Vec<u8>,
+}
+
+/// What the keys of held locks end in.
+pub(crate) const LOCK: &str = ":lock";
+/// What the keys of their ledgers end in.
+pub(crate) const FENCE: &str = ":fence";
+
+impl Keys {
+    pub(crate) fn new(prefix: &str, name: &LockName) -> Self {
+        let key = |ending: &str| key(prefix, name, ending);
+        Self { lock: key(LOCK), fence: key(FENCE), waiters: key(":waiters"), news: key(":news") }
+    }
+}
+
+/// The key of this name that ends in `ending`.
+pub(crate) fn key(prefix: &str, name: &LockName, ending: &str) -> Vec<u8> {
+    format!("{}{ending}", tag(prefix, name.as_str())).into_bytes()
+}
+
+/// What all keys of locks begin with.
+pub(crate) fn front(prefix: &str) -> String {
+    format!("{prefix}:l:{{")
+}
+
+fn tag(prefix: &str, name: &str) -> String {
+    let front = front(prefix);
+    if name.contains(['%', '}']) {
+        // Redis Cluster takes the first closing brace for the tag's end.
+        return format!("{front}{}}}", name.replace('%', "%25").replace('}', "%7D"));
+    }
+    format!("{front}{name}}}")
+}
+
+/// The name that has this key with this ending; `None` if it is none of ours.
+pub(crate) fn name_of(prefix: &str, ending: &str, key: &[u8]) -> Option<LockName> {
+    let key = std::str::from_utf8(key).ok()?;
+    let name = key.strip_prefix(&front(prefix))?.strip_suffix(ending)?.strip_suffix('}')?;
+    LockName::new(&name.replace("%7D", "}").replace("%25", "%")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Keys, LOCK, LockName, name_of};
+
+    #[test]
+    fn the_name_alone_decides_the_slot() {
+        let keys = |name: &str| Keys::new("ns", &LockName::new(name).unwrap_or_else(|error| unreachable!("{error}")));
+        assert_eq!(keys("stock/42").lock, b"ns:l:{stock/42}:lock");
+        assert_eq!(keys("a}b%{c").news, b"ns:l:{a%7Db%25{c}:news");
+    }
+
+    #[test]
+    fn a_key_tells_its_name() {
+        for name in ["stock/42", "a}b%{c", "%7D", "}:lock"] {
+            let name = LockName::new(name).unwrap_or_else(|error| unreachable!("{error}"));
+            assert_eq!(name_of("ns", LOCK, &Keys::new("ns", &name).lock), Some(name));
+        }
+        assert_eq!(name_of("ns", LOCK, b"ns:l:{a}:fence"), None);
+        assert_eq!(name_of("ns", LOCK, b"other:l:{a}:lock"), None);
+    }
+
+    #[test]
+    fn a_name_must_fit() {
+        assert!(["", "a\0", &"x".repeat(513)].iter().all(|name| LockName::new(name).is_err()));
+        assert!(LockName::new(&"x".repeat(512)).is_ok());
+    }
+}

@@ -1,0 +1,215 @@
+//! A Redis as one of the servers of a Redlock: the scripts of the exclusive lock, behind the question whether it takes part.
+
+use super::{Mark, Standing, Vote};
+use crate::lock::error::{LockError, Unreached};
+use crate::lock::name::{FENCE, Keys, LockName, front};
+use crate::lock::redis::{RedisLock, acquired, arguments, escaped, released, tell_of_foreign, typed};
+use crate::lock::steps::{Acquire, FENCE_MAX, Release, Released};
+use evenkeel_link::clock::Clock;
+use evenkeel_link::{Link, LinkError, LinkOptions, Script, Token};
+use redis::Value;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+macro_rules! before {
+    ($source:literal, $name:literal, $flags:literal, $($shared:literal),+) => {
+        Script::with(
+            $name,
+            $flags,
+            &[include_str!("../shared/record.lua"), $(include_str!(concat!("shared/", $shared, ".lua"))),+],
+            include_str!(concat!("../scripts/", $source, ".lua")),
+        )
+    };
+}
+
+static ACQUIRE: Script = before!("acquire-3", "redlock-acquire-4", "", "member");
+static REJOIN: Script = before!("acquire-3", "redlock-rejoin-5", "", "member", "rejoin");
+static RELEASE: Script = before!("release-3", "redlock-release-4", "allow-oom", "bury");
+static STAND: Script = Script::with("stand-1", "allow-oom", &[], include_str!("scripts/stand-1.lua"));
+static ADMIT: Script = Script::with("admit-1", "allow-oom", &[], include_str!("scripts/admit-1.lua"));
+
+/// All of them, to be loaded on every epoch.
+pub(crate) const SCRIPTS: [&Script; 5] = [&ACQUIRE, &REJOIN, &RELEASE, &STAND, &ADMIT];
+
+/// Keys looked at in one turn of a walk.
+const SCAN_COUNT: usize = 500;
+
+/// One Redis. Cheap to clone.
+#[derive(Clone)]
+pub struct RedisNode(Arc<Inner>);
+
+struct Inner {
+    options: LinkOptions,
+    clock: Clock,
+    /// Nothing as long as it was never reached.
+    link: OnceCell<Link>,
+    /// Why the last attempt to open the link failed.
+    refusal: Mutex<Option<LinkError>>,
+}
+
+impl RedisNode {
+    /// A server that is connected to later.
+    pub fn new(options: LinkOptions, clock: Clock) -> Self {
+        let options = options.with_scripts(SCRIPTS).with_scripts(crate::lock::redis::SCRIPTS);
+        Self(Arc::new(Inner { options, clock, link: OnceCell::new(), refusal: Mutex::default() }))
+    }
+
+    /// Opens the link, unless it is open.
+    pub async fn connect(&self) {
+        let open = || Link::connect(self.0.options.clone(), self.0.clock.clone());
+        if let Err(error) = self.0.link.get_or_try_init(open).await {
+            self.note(error);
+        }
+    }
+
+    /// Keeps why there is no link. What trying again cannot mend is logged once.
+    fn note(&self, error: LinkError) {
+        let address = self.0.options.address();
+        let mut refusal = self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = refusal.as_ref().is_some_and(|known| known.to_string() == error.to_string());
+        if !is_known && !error.is_retryable() {
+            tracing::error!(%address, %error, "a server of a Redlock refuses this program");
+        } else {
+            tracing::debug!(%address, %error, "a server of a Redlock is not reachable; it is tried again");
+        }
+        *refusal = Some(error);
+    }
+
+    /// Why it has no connection; nothing if it has one.
+    pub fn unreached(&self) -> Option<Unreached> {
+        let error = match self.0.link.get() {
+            Some(link) => link.epoch().is_none().then(|| link.why_down()),
+            None => self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
+        error.map(|error| Unreached { address: self.0.options.address(), error })
+    }
+
+    /// Whether it was ever reached.
+    pub fn is_connected(&self) -> bool {
+        self.0.link.initialized()
+    }
+
+    /// Whether the tokio runtime of its link has ended.
+    pub fn has_runtime_ended(&self) -> bool {
+        self.0.link.get().is_some_and(|link| matches!(link.why_down(), LinkError::RuntimeEnded))
+    }
+
+    /// Closes its connections.
+    pub async fn shutdown(&self, deadline: Duration) {
+        if let Some(link) = self.0.link.get() {
+            link.shutdown(deadline).await;
+        }
+    }
+
+    pub(crate) fn locks(&self) -> Result<RedisLock, LockError> {
+        Ok(RedisLock::new(self.link()?.clone()))
+    }
+
+    /// Takes the lock here, if this server takes part.
+    pub(crate) async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Result<Vote, LockError> {
+        let keys = self.keys(name);
+        let (mark, gone) = (self.mark(), tombstone(&keys, call.owner));
+        let epoch = self.link()?.epoch().ok_or_else(|| self.down())?;
+        let numbers = arguments(call);
+        let mut args = numbers.slices(call).to_vec();
+        args.push(epoch.run_id().as_bytes());
+        let all: [&[u8]; 5] = [&keys.lock, &keys.fence, &keys.waiters, &mark, &gone];
+        let (script, keys) = if rejoins { (&REJOIN, &all[..]) } else { (&ACQUIRE, &all[..4]) };
+        let (fence, ms, replaced): (i64, u64, u8) = epoch.run(script, keys, &args).await?;
+        tell_of_foreign(name, replaced);
+        Ok(u64::try_from(fence).map_or(Vote::Outsider, |fence| Vote::Counts(acquired(fence, ms))))
+    }
+
+    /// Gives the lock back, and refuses a rejoin of the same owner that comes later.
+    pub(crate) async fn release_and_bury(
+        &self,
+        name: &LockName,
+        call: Release,
+        buried_ms: u64,
+    ) -> Result<Released, LockError> {
+        let keys = self.keys(name);
+        let (gone, buried_ms) = (tombstone(&keys, call.owner), buried_ms.to_string());
+        let waits: &[u8] = if call.waits { b"1" } else { b"0" };
+        let (owner, process) = (call.owner.as_bytes(), call.process.as_bytes());
+        let args: [&[u8]; 5] = [owner, process, waits, &keys.news, buried_ms.as_bytes()];
+        let all: [&[u8]; 4] = [&keys.lock, &keys.fence, &keys.waiters, &gone];
+        let (verdict, waiting) = self.link()?.run(&RELEASE, &all, &args).await?;
+        released(verdict, waiting)
+    }
+
+    /// How it stands; marks it if it has no mark of this boot.
+    pub(crate) async fn stand(&self, sit_out_ms: u64) -> Result<Standing, LockError> {
+        let epoch = self.link()?.epoch().ok_or_else(|| self.down())?;
+        let sit_out_ms = sit_out_ms.to_string();
+        let args: [&[u8]; 2] = [epoch.run_id().as_bytes(), sit_out_ms.as_bytes()];
+        let (is_member, left_ms, since): (u8, u64, u64) = epoch.run(&STAND, &[&self.mark()], &args).await?;
+        Ok(if is_member == 1 { Standing::Member } else { Standing::Out { left_ms, mark: Mark(since) } })
+    }
+
+    /// Lets it take part, above this fence; `false` if it was started again or flushed meanwhile.
+    pub(crate) async fn admit(&self, mark: Mark, floor: u64) -> Result<bool, LockError> {
+        let epoch = self.link()?.epoch().ok_or_else(|| self.down())?;
+        let (since, floor) = (mark.0.to_string(), floor.to_string());
+        let args: [&[u8]; 3] = [epoch.run_id().as_bytes(), since.as_bytes(), floor.as_bytes()];
+        let verdict: u8 = epoch.run(&ADMIT, &[&self.mark()], &args).await?;
+        Ok(verdict == 1)
+    }
+
+    /// The highest fence in the ledgers of all names, and its own floor. Walks the keyspace, in small steps.
+    pub(crate) async fn fence_max(&self) -> Result<u64, LockError> {
+        let link = self.link()?;
+        let mark = self.mark();
+        let floor: Option<u64> = typed(link.command(&mark, redis::cmd("HGET").arg(&mark).arg("floor")).await?)?;
+        let mut fence_max = floor.unwrap_or(0);
+        let pattern = format!("{}*{FENCE}", escaped(&front(link.prefix())));
+        let mut cursor = 0_u64;
+        loop {
+            let mut walk = redis::cmd("SCAN");
+            walk.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(SCAN_COUNT);
+            let (next, keys): (u64, Vec<Vec<u8>>) = typed(link.command(b"", &walk).await?)?;
+            let mut reads = redis::Pipeline::new();
+            for key in &keys {
+                reads.cmd("GETRANGE").arg(key).arg(0).arg(7);
+            }
+            for ledger in link.pipeline(b"", &reads).await? {
+                if let Value::BulkString(bytes) = ledger
+                    && let Ok(bytes) = <[u8; 8]>::try_from(bytes)
+                {
+                    // What is above was written by another program.
+                    let fence = Some(u64::from_be_bytes(bytes)).filter(|fence| *fence <= FENCE_MAX);
+                    fence_max = fence_max.max(fence.unwrap_or(0));
+                }
+            }
+            cursor = next;
+            if cursor == 0 {
+                return Ok(fence_max);
+            }
+        }
+    }
+
+    fn link(&self) -> Result<&Link, LockError> {
+        self.0.link.get().ok_or_else(|| self.down())
+    }
+
+    fn down(&self) -> LockError {
+        let address = self.0.link.get().map_or_else(|| "a server of a Redlock".to_owned(), Link::address);
+        LockError::Link(LinkError::Down { address, reason: "it was not reached yet, or has just gone".to_owned() })
+    }
+
+    fn keys(&self, name: &LockName) -> Keys {
+        Keys::new(&self.0.options.prefix, name)
+    }
+
+    /// The key of its mark.
+    fn mark(&self) -> Vec<u8> {
+        format!("{}:redlock", self.0.options.prefix).into_bytes()
+    }
+}
+
+/// The key that says that an owner has given a lock back.
+fn tombstone(keys: &Keys, owner: Token) -> Vec<u8> {
+    let mut key = keys.waiters.clone();
+    key.extend_from_slice(format!(":gone:{owner:?}").as_bytes());
+    key
+}

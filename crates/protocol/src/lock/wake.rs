@@ -1,0 +1,50 @@
+//! How a process that waits is notified that a lock may be free.
+
+use super::redis::sides;
+use super::steps::{Call, WakeListener};
+use async_trait::async_trait;
+use evenkeel_link::{Heard, Subscription, Token};
+use tokio::sync::watch;
+
+/// An embedded store counts its releases.
+#[async_trait]
+impl WakeListener for watch::Receiver<u64> {
+    async fn called(&mut self, _process: Token) -> Call {
+        // The store lives as long as its locks are waited for.
+        let _ = self.changed().await;
+        Call::You
+    }
+}
+
+/// On Redis a release is a message that names the process that released and the process that is called.
+pub(super) struct ReleaseMessages(pub(super) Subscription);
+
+#[async_trait]
+impl WakeListener for ReleaseMessages {
+    async fn called(&mut self, process: Token) -> Call {
+        // `None`: the link is closed; the next attempt says so.
+        while let Some(Heard::Message(message)) = self.0.next().await {
+            let (from, called) = sides(&message);
+            // The local queue knows of the releases of this process already.
+            if from != process.as_bytes() {
+                let is_called = called.is_empty() || called == process.as_bytes();
+                return if is_called { Call::You } else { Call::Another };
+            }
+        }
+        Call::You
+    }
+}
+
+/// Messages of a pool have the owners whose turn it is; an empty one calls every waiter.
+pub(super) struct TurnMessages(pub(super) Subscription, pub(super) Token);
+
+#[async_trait]
+impl WakeListener for TurnMessages {
+    async fn called(&mut self, _process: Token) -> Call {
+        let is_meant = |names: &[u8]| names.is_empty() || names.chunks(16).any(|name| name == self.1.as_bytes());
+        while let Some(Heard::Message(names)) = self.0.next().await
+            && !is_meant(&names)
+        {}
+        Call::You
+    }
+}

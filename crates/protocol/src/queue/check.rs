@@ -1,0 +1,151 @@
+//! What a step refuses before anything is sent, the same for every backend.
+
+use super::error::QueueError;
+use super::job::{JobSpec, Keep, Note, TIME_MS_MAX};
+use super::steps::{
+    Beat, ITEMS_MAX, NewJob, Outcome, PIECE_BYTES_MAX, Put, PutChange, Redrive, Reschedule, SettleAndClaim, State,
+    Tick, When,
+};
+
+/// The longest text or header block beside a body.
+pub const NOTE_BYTES_MAX: usize = 60_000;
+
+type Checked = Result<(), QueueError>;
+
+pub(crate) fn items(items: usize) -> Checked {
+    if items > ITEMS_MAX { Err(QueueError::TooMany { items, limit: ITEMS_MAX }) } else { Ok(()) }
+}
+
+/// Jobs to be taken in.
+pub fn new_jobs(jobs: &[NewJob]) -> Checked {
+    items(jobs.len())?;
+    jobs.iter().try_for_each(|job| {
+        ensure(job.spec.version.is_none(), "a job with a version is `put`, not enqueued")?;
+        moment(job.when)?;
+        spec(&job.spec)
+    })
+}
+
+pub(crate) fn puts(puts: &[Put]) -> Checked {
+    items(puts.len())?;
+    puts.iter().try_for_each(|put| {
+        ensure(put.version > 0, "the version of a `put` is at least 1: 0 is what enqueued jobs have")?;
+        match &put.change {
+            PutChange::Withdraw(keep) => window(*keep),
+            PutChange::Job(when, job) => {
+                ensure(job.unique.is_none(), "a `put` goes by its id and version; it takes no unique key")?;
+                moment(*when)?;
+                spec(job)
+            }
+            PutChange::Restored(restored) => {
+                let takes_no_key = "a `put` goes by its id and version; it takes no unique key";
+                ensure(restored.spec.unique.is_none(), takes_no_key)?;
+                span(restored.at)?;
+                spec(&restored.spec)
+            }
+        }
+    })
+}
+
+pub(crate) fn tick(tick: &Tick) -> Checked {
+    items(tick.jobs.len())?;
+    span(tick.last)?;
+    tick.jobs.iter().try_for_each(|job| {
+        ensure(
+            job.spec.version.is_none() && job.spec.unique.is_none(),
+            "a tick has neither a version nor a unique key",
+        )?;
+        moment(job.when)?;
+        spec(&job.spec)
+    })
+}
+
+pub(crate) fn settle_and_claim(call: &SettleAndClaim) -> Checked {
+    items(call.settlements.len() + call.want)?;
+    ensure(call.sequence > 0, "sequences begin at 1")?;
+    span(call.lease_ms)?;
+    call.settlements.iter().try_for_each(|(_, outcome)| settlement(outcome))
+}
+
+/// What a worker says of a delivery.
+pub fn settlement(outcome: &Outcome) -> Checked {
+    match outcome {
+        Outcome::Failed { retry_ms, error } => span(*retry_ms).and_then(|()| text(error)),
+        Outcome::Snoozed { after_ms } => span(*after_ms),
+        Outcome::Dead { reason } => text(reason),
+        Outcome::Done | Outcome::Released => Ok(()),
+    }
+}
+
+pub(crate) fn beat(beat: &Beat) -> Checked {
+    items(beat.deliveries.len())?;
+    span(beat.lease_ms)
+}
+
+pub(crate) fn progress(words: &[u8]) -> Checked {
+    text(words)
+}
+
+pub(crate) fn piece(bytes: u64) -> Checked {
+    ensure((1..=PIECE_BYTES_MAX).contains(&bytes), "a piece of a record has between 1 byte and 1 MiB")
+}
+
+pub(crate) fn list(limit: usize) -> Checked {
+    items(limit)?;
+    ensure(limit > 0, "a page has at least one entry")
+}
+
+pub(crate) fn reschedules(changes: &[Reschedule]) -> Checked {
+    items(changes.len())?;
+    changes.iter().filter_map(|change| change.when).try_for_each(moment)
+}
+
+pub(crate) fn redrive(call: &Redrive) -> Checked {
+    items(call.ids.len())?;
+    text(&call.filter)?;
+    span(call.delay_ms)
+}
+
+pub(crate) fn purge(state: State, limit: usize) -> Checked {
+    items(limit)?;
+    ensure(state != State::Leased, "running jobs cannot be purged; pause the topic and let their leases end")
+}
+
+fn spec(spec: &JobSpec) -> Checked {
+    span(spec.late_ms_max.unwrap_or(0))?;
+    if let Some(unique) = spec.unique {
+        span(unique.window_ms)?;
+        ensure(unique.window_ms > 0, "a unique key is held for at least a millisecond")?;
+    }
+    window(spec.keep)?;
+    spec.notes.iter().try_for_each(|note| match note {
+        Note::Error(error) => text(&error.text),
+        Note::Trace(bytes) | Note::Headers(bytes) | Note::Name(bytes) | Note::Progress(bytes) => text(bytes),
+        Note::Redriven { .. } => Ok(()),
+        Note::RetryDelay(delay) => span(delay.ms_max()),
+    })
+}
+
+fn window(keep: Keep) -> Checked {
+    match keep {
+        Keep::AfterEnd(window) | Keep::FromEnqueue(window) => span(window),
+        Keep::Nothing | Keep::UntilForgotten => Ok(()),
+    }
+}
+
+fn moment(when: When) -> Checked {
+    let (When::At(ms) | When::In(ms)) = when;
+    span(ms)
+}
+
+fn span(ms: u64) -> Checked {
+    ensure(ms <= TIME_MS_MAX / 4, "a time or span is more than a thousand years; are these milliseconds?")
+}
+
+fn text(bytes: &[u8]) -> Checked {
+    ensure(bytes.len() <= NOTE_BYTES_MAX, "a text or header block beside the body is longer than 60,000 bytes")
+}
+
+fn ensure(holds: bool, otherwise: &str) -> Checked {
+    if holds { Ok(()) } else { Err(QueueError::Invalid(otherwise.to_owned())) }
+}

@@ -1,0 +1,209 @@
+//! How jobs move when a topic is spread over more shards.
+
+use super::MemoryQueue;
+use super::state::{Expiring, Record, ShardState, size};
+use crate::queue::check;
+use crate::queue::error::QueueError;
+use crate::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
+use crate::queue::job::{JobId, Priority};
+use crate::queue::record::{self, encode_job, encode_stamp};
+use crate::queue::steps::{CLAIM_BYTES_MAX, PIECE_BYTES_MAX, Shard, State};
+use async_trait::async_trait;
+use bytes::{BufMut, Bytes, BytesMut};
+use evenkeel_link::support::guard;
+
+const JOB: u8 = 1;
+const SCHEDULE: u8 = 2;
+const DEAD: u8 = 5;
+const STAMP: u8 = 9;
+
+impl ShardState {
+    pub(crate) fn numbered(number: u16) -> Self {
+        Self { number, ..Self::default() }
+    }
+
+    /// The shard that keeps this id, if it is known to be another one.
+    pub(crate) fn elsewhere(&self, id: JobId) -> Option<u16> {
+        self.shards.map(|shards| id.shard(shards)).filter(|keeper| *keeper != self.number)
+    }
+
+    fn close(&mut self, close: Close) -> Inherited {
+        if self.shards.is_none_or(|shards| shards < close.shards) {
+            self.shards = Some(close.shards);
+            let share = |limit: u64| (limit * u64::from(close.before)).div_ceil(u64::from(close.shards));
+            match close.inherits {
+                Some(inherited) => {
+                    self.paused_until = match inherited.paused {
+                        0 => None,
+                        until => Some(until),
+                    };
+                    self.limits = inherited.limits;
+                    self.fence_floor = inherited.floor;
+                }
+                None => {
+                    self.limits.jobs_max = self.limits.jobs_max.map(share);
+                    self.limits.bytes_max = self.limits.bytes_max.map(share);
+                }
+            }
+        }
+        Inherited { paused: self.paused_until.unwrap_or(0), limits: self.limits, floor: self.fence_floor }
+    }
+
+    fn give(&mut self, now: u64, item: Item) -> Given {
+        let id = match item {
+            Item::Job(id) => id,
+            Item::Schedule(schedule) => JobId(schedule),
+        };
+        let Some(keeper) = self.elsewhere(id) else { return Given::No };
+        if let Item::Schedule(schedule) = item {
+            let Some(last) = self.schedules.remove(&schedule) else { return Given::No };
+            return self.send(keeper, label(SCHEDULE, id, 0, last), Bytes::new());
+        }
+        match self.live(id).map(|(_, state, score)| (state, score)) {
+            Some((State::Leased, _)) => Given::Leased,
+            Some((state, score)) => {
+                let Some(job) = self.take(id) else { return Given::No };
+                let place = if let State::Waiting(priority) = state { priority as u8 } else { DEAD };
+                self.send(keeper, label(JOB, id, place, score), encode_job(&job))
+            }
+            None => {
+                let Some(stamp) = self.stamp(id, now) else { return Given::No };
+                self.records.remove(&id);
+                self.send(keeper, label(JOB, id, STAMP, 0), encode_stamp(&stamp))
+            }
+        }
+    }
+
+    fn send(&mut self, keeper: u16, label: Bytes, record: Bytes) -> Given {
+        let sequence = self.gave.entry(keeper).or_default();
+        *sequence += 1;
+        self.leaving.entry(keeper).or_default().insert(*sequence, Parcel { sequence: *sequence, label, record });
+        Given::Given
+    }
+
+    fn adopt(&mut self, now: u64, from: u16, parcels: &[Parcel]) -> Result<u64, QueueError> {
+        let before = self.earliest();
+        let mut last = self.took.get(&from).copied().unwrap_or(0);
+        for parcel in parcels {
+            if parcel.sequence == last + 1 {
+                self.adopt_one(now, parcel)?;
+                last += 1;
+            }
+        }
+        self.took.insert(from, last);
+        self.leave_markers(now, before);
+        Ok(last)
+    }
+
+    fn adopt_one(&mut self, now: u64, parcel: &Parcel) -> Result<(), QueueError> {
+        let Some((kind, id, place, score)) = read_label(&parcel.label) else {
+            return Err(QueueError::Invalid("the label of a parcel cannot be read".to_owned()));
+        };
+        if kind == SCHEDULE {
+            self.schedules.entry(id.0).or_insert(score);
+            return Ok(());
+        }
+        // What this shard was told itself comes first.
+        if parcel.record.is_empty() || self.live(id).is_some() || self.stamp(id, now).is_some() {
+            return Ok(());
+        }
+        match record::Record::decode(&parcel.record)? {
+            record::Record::Live(job) => {
+                let state = Priority::ALL.get(usize::from(place)).map_or(State::Dead, |at| State::Waiting(*at));
+                self.index(state).insert((score, id));
+                self.bytes += size(&job);
+                self.records.insert(id, Record::Live { job, state, score });
+            }
+            record::Record::Ended(stamp) => {
+                if let Some(until) = stamp.until {
+                    self.expiries.insert((until, Expiring::Stamp(id)));
+                }
+                self.records.insert(id, Record::Ended(stamp));
+            }
+        }
+        Ok(())
+    }
+
+    fn gone(&mut self, to: u16, sequence: u64) -> u64 {
+        let leaving = self.leaving.entry(to).or_default();
+        *leaving = leaving.split_off(&(sequence + 1));
+        u64::try_from(leaving.len()).unwrap_or(u64::MAX)
+    }
+}
+
+#[async_trait]
+impl GrowSteps for MemoryQueue {
+    async fn close(&self, shard: &Shard, close: Close) -> Result<Inherited, QueueError> {
+        Ok(self.step(shard, |state, _| state.close(close)))
+    }
+
+    async fn give(&self, shard: &Shard, items: &[Item]) -> Result<Vec<Given>, QueueError> {
+        check::items(items.len())?;
+        Ok(self.step(shard, |state, now| items.iter().map(|item| state.give(now, *item)).collect()))
+    }
+
+    async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Result<Vec<Parcel>, QueueError> {
+        check::items(limit)?;
+        Ok(self.step(shard, |state, now| {
+            let waiting = state.leaving.get(&to).into_iter().flat_map(|leaving| leaving.values());
+            within_bytes(waiting.take(limit).map(|parcel| still_worth(parcel, now)))
+        }))
+    }
+
+    async fn adopt(&self, shard: &Shard, from: u16, parcels: &[Parcel]) -> Result<u64, QueueError> {
+        check::items(parcels.len())?;
+        self.step(shard, |state, now| state.adopt(now, from, parcels))
+    }
+
+    async fn gone(&self, shard: &Shard, to: u16, sequence: u64) -> Result<u64, QueueError> {
+        Ok(self.step(shard, |state, _| state.gone(to, sequence)))
+    }
+
+    async fn ids(&self, shard: &Shard, _cursor: u64) -> Result<(Vec<JobId>, u64), QueueError> {
+        Ok((self.step(shard, |state, _| state.records.keys().copied().collect()), 0))
+    }
+
+    async fn schedules(&self, shard: &Shard) -> Result<Vec<[u8; 16]>, QueueError> {
+        Ok(self.step(shard, |state, _| state.schedules.keys().copied().collect()))
+    }
+}
+
+/// As many as go in one answer: the first whatever its size, and nothing large beside others.
+fn within_bytes(parcels: impl Iterator<Item = Parcel>) -> Vec<Parcel> {
+    let (mut taken, mut bytes) = (Vec::new(), 0);
+    for parcel in parcels {
+        let goes_alone = is_large(&parcel) || taken.iter().any(is_large);
+        bytes += u64::try_from(parcel.record.len()).unwrap_or(u64::MAX);
+        if !taken.is_empty() && (goes_alone || bytes > CLAIM_BYTES_MAX) && guard("model_leaving_bytes") {
+            break;
+        }
+        taken.push(parcel);
+    }
+    taken
+}
+
+fn is_large(parcel: &Parcel) -> bool {
+    u64::try_from(parcel.record.len()).unwrap_or(u64::MAX) > PIECE_BYTES_MAX
+}
+
+/// A stamp that has run out on the way is not carried on.
+fn still_worth(parcel: &Parcel, now: u64) -> Parcel {
+    let run_out = matches!(record::Record::decode(&parcel.record), Ok(record::Record::Ended(stamp)) if stamp.until.is_some_and(|until| until <= now));
+    Parcel { record: if run_out { Bytes::new() } else { parcel.record.clone() }, ..parcel.clone() }
+}
+
+fn label(kind: u8, id: JobId, place: u8, score: u64) -> Bytes {
+    let mut out = BytesMut::with_capacity(24);
+    out.put_u8(kind);
+    out.put_slice(&id.0);
+    out.put_u8(place);
+    out.put_uint(score, 6);
+    out.freeze()
+}
+
+fn read_label(label: &[u8]) -> Option<(u8, JobId, u8, u64)> {
+    let label: &[u8; 24] = label.try_into().ok()?;
+    let id: [u8; 16] = label[1..17].try_into().ok()?;
+    let score = label[18..].iter().fold(0, |score, byte| score << 8 | u64::from(*byte));
+    Some((label[0], JobId(id), label[17], score))
+}

@@ -1,0 +1,133 @@
+//! What operators do: `redrive`, `forget`, `delete`, `purge`, `pause`, `resume`, limits; and the read-only steps.
+
+use super::state::{Expiring, Record, RedriveState, ShardState};
+use crate::queue::figures::Stats;
+use crate::queue::job::{End, FORGET_MS, JobId, Keep, Note, Priority};
+use crate::queue::steps::{Found, Listed, Redrive, RedriveVerdict, Redriven, State, WORKER_COUNTED_MS};
+use evenkeel_link::support::guard;
+use std::ops::Bound;
+
+/// How long a redrive is remembered after its last call.
+const REDRIVE_KEEP_MS: u64 = 7 * 24 * 3_600_000;
+
+impl ShardState {
+    pub(crate) fn redrive(&mut self, now: u64, call: &Redrive) -> Redriven {
+        let keep_until = now + REDRIVE_KEEP_MS;
+        let kept = self.redrives.get(&call.redrive).filter(|kept| kept.keep_until > now);
+        let (cutoff, filter, taken) =
+            kept.map_or_else(|| (now, call.filter.clone(), 0), |kept| (kept.cutoff, kept.filter.clone(), kept.taken));
+        let before = self.earliest();
+        let verdicts: Vec<RedriveVerdict> =
+            call.ids.iter().map(|id| self.redrive_one(now, call, cutoff, *id)).collect();
+        self.leave_markers(now, before);
+        let new = verdicts.iter().filter(|verdict| **verdict == RedriveVerdict::Taken).count();
+        let taken = taken + u64::try_from(new).unwrap_or(0);
+        self.redrives.insert(call.redrive, RedriveState { cutoff, filter: filter.clone(), taken, keep_until });
+        self.expiries.insert((keep_until, Expiring::Redrive(call.redrive)));
+        Redriven { cutoff, filter, taken, verdicts }
+    }
+
+    fn redrive_one(&mut self, now: u64, call: &Redrive, cutoff: u64, id: JobId) -> RedriveVerdict {
+        let Some((job, State::Dead, died_at)) = self.live(id) else { return RedriveVerdict::NotDead };
+        let by_this = |note: &Note| matches!(note, Note::Redriven { redrive, .. } if *redrive == call.redrive);
+        if job.spec.notes.iter().any(by_this) {
+            return RedriveVerdict::TakenBefore;
+        }
+        if died_at > cutoff {
+            return RedriveVerdict::DiedLater;
+        }
+        let Some(mut job) = self.take(id) else { return RedriveVerdict::NotDead };
+        job.spec.notes.push(Note::Redriven { redrive: call.redrive, at: now, errors: job.errors });
+        (job.errors, job.crashes, job.lapses) = (0, 0, 0);
+        let due = now + call.delay_ms;
+        job.expires_at = job.spec.late_ms_max.map(|late| due + late);
+        self.wait(id, job, due);
+        self.totals.redriven += 1;
+        RedriveVerdict::Taken
+    }
+
+    pub(crate) fn forget(&mut self, now: u64, ids: &[JobId]) -> Vec<bool> {
+        ids.iter().map(|id| self.forget_one(now, *id)).collect()
+    }
+
+    fn forget_one(&mut self, now: u64, id: JobId) -> bool {
+        if let Some(mut stamp) = self.stamp(id, now) {
+            if stamp.until.is_none() {
+                stamp.until = Some(now + FORGET_MS);
+                self.stamp_end(id, stamp);
+            }
+            return true;
+        }
+        match self.records.get_mut(&id) {
+            Some(Record::Live { job, .. }) => {
+                if job.spec.keep == Keep::UntilForgotten {
+                    job.spec.keep = Keep::AfterEnd(FORGET_MS);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn delete(&mut self, now: u64, ids: &[JobId]) -> Vec<bool> {
+        ids.iter().map(|id| matches!(self.live(*id), Some((_, State::Dead, _))) && self.delete_one(now, *id)).collect()
+    }
+
+    pub(crate) fn purge(&mut self, now: u64, state: State, limit: usize) -> u64 {
+        let ids: Vec<JobId> = self.index(state).iter().take(limit).map(|(_, id)| *id).collect();
+        let deleted = ids.iter().filter(|id| self.delete_one(now, **id)).count();
+        u64::try_from(deleted).unwrap_or(0)
+    }
+
+    fn delete_one(&mut self, now: u64, id: JobId) -> bool {
+        let Some(job) = self.take(id) else { return false };
+        self.end(id, &job, End::Deleted, now);
+        true
+    }
+
+    pub(crate) fn resume(&mut self, now: u64) {
+        self.paused_until = None;
+        self.leave_markers(now, None);
+    }
+
+    pub(crate) fn found(&self, now: u64, id: JobId) -> Option<Found> {
+        match self.live(id) {
+            Some((job, state, score)) => Some(Found::Live { state, score, job: Box::new(job.clone()) }),
+            None => self.stamp(id, now).map(Found::Ended),
+        }
+    }
+
+    pub(crate) fn list(&self, state: State, after: Option<Listed>, limit: usize) -> Vec<Listed> {
+        let index = match state {
+            State::Waiting(priority) => &self.due[priority as usize],
+            State::Leased => &self.leased,
+            State::Dead => &self.dead,
+        };
+        let start = after.map_or(Bound::Unbounded, |after| Bound::Excluded((after.score, after.id)));
+        index
+            .range((start, Bound::Unbounded))
+            .take(limit)
+            .map(|(score, id)| Listed { score: *score, id: *id })
+            .collect()
+    }
+
+    pub(crate) fn stats(&self, now: u64) -> Stats {
+        let lease_now = now + self.back + self.seen.map_or(0, |seen| seen.saturating_sub(now));
+        let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+        let is_counted = |heard: u64| heard + WORKER_COUNTED_MS > lease_now || !guard("model_counts_live_workers");
+        Stats {
+            now,
+            waiting: Priority::ALL.map(|priority| count(self.due[priority as usize].len())),
+            ready: count(self.ready(now, usize::MAX)),
+            oldest_due: self.earliest(),
+            leased: count(self.leased.len()),
+            lapsed: count(self.leased.iter().take_while(|(deadline, _)| *deadline <= lease_now).count()),
+            dead: count(self.dead.len()),
+            workers: count(self.workers.values().filter(|heard| is_counted(**heard)).count()),
+            markers: self.markers,
+            paused_until: self.paused(now),
+            bytes: self.bytes,
+            totals: self.totals,
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! What a shard holds, and the few moves every step is made of.
+
+use crate::queue::figures::Totals;
+use crate::queue::grow::Parcel;
+use crate::queue::job::{
+    ERRORS_KEPT_MAX, End, ErrorClass, ErrorNote, Job, JobId, Keep, Note, REVOKE_MS_MIN, Stamp, UniqueKey,
+};
+use crate::queue::record::encoded_len;
+use crate::queue::steps::{
+    ITEMS_MAX, Limits, MARKERS_MAX, Next, Receipt, State, Verdict, WORKER_SILENT_MS, When, Worker,
+};
+use bytes::Bytes;
+use evenkeel_link::Token;
+use evenkeel_link::support::guard;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// How many things that have run out one step drops at most: more than the largest step leaves behind.
+const SWEEP_MAX: usize = 2 * ITEMS_MAX;
+/// How long after it has run out: a clock that is set back a little finds it again, as in Redis.
+const SWEEP_LAG_MS: u64 = 3_600_000;
+
+/// An index: score, then id.
+pub(crate) type Index = BTreeSet<(u64, JobId)>;
+
+/// All of one shard.
+#[derive(Default)]
+pub(crate) struct ShardState {
+    pub(crate) records: HashMap<JobId, Record>,
+    pub(crate) due: [Index; 4],
+    /// By deadline on the lease clock.
+    pub(crate) leased: Index,
+    pub(crate) dead: Index,
+    /// Who took a unique key, and until when.
+    pub(crate) unique: HashMap<UniqueKey, (u64, JobId)>,
+    pub(crate) answers: HashMap<Worker, Answer>,
+    /// When each was last heard of, on the lease clock.
+    pub(crate) workers: HashMap<Worker, u64>,
+    /// The last tick of each schedule.
+    pub(crate) schedules: HashMap<[u8; 16], u64>,
+    pub(crate) redrives: HashMap<[u8; 16], RedriveState>,
+    /// What runs out, and when.
+    pub(crate) expiries: BTreeSet<(u64, Expiring)>,
+    pub(crate) markers: u64,
+    /// The latest server time a step with leases saw, and the sum of the backward steps between them.
+    pub(crate) seen: Option<u64>,
+    pub(crate) back: u64,
+    pub(crate) fence_floor: u64,
+    pub(crate) paused_until: Option<u64>,
+    pub(crate) limits: Limits,
+    pub(crate) bytes: u64,
+    pub(crate) totals: Totals,
+    /// Which shard of its topic this is.
+    pub(crate) number: u16,
+    /// Over how many shards the topic is spread, once it has grown.
+    pub(crate) shards: Option<u16>,
+    /// What was taken out for other shards, and is not known to be there yet.
+    pub(crate) leaving: BTreeMap<u16, BTreeMap<u64, Parcel>>,
+    /// The last sequence given to each other shard, and taken from each.
+    pub(crate) gave: HashMap<u16, u64>,
+    pub(crate) took: HashMap<u16, u64>,
+}
+
+/// What the key `job:<id>` holds.
+pub(crate) enum Record {
+    Live { job: Box<Job>, state: State, score: u64 },
+    Ended(Stamp),
+}
+
+/// What runs out by itself.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Expiring {
+    Stamp(JobId),
+    Unique(UniqueKey),
+    Redrive([u8; 16]),
+}
+
+/// What a worker was answered last.
+pub(crate) struct Answer {
+    pub(crate) sequence: u64,
+    pub(crate) token: Token,
+    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) ids: Vec<JobId>,
+}
+
+/// What is kept of a redrive.
+pub(crate) struct RedriveState {
+    pub(crate) cutoff: u64,
+    pub(crate) filter: Bytes,
+    pub(crate) taken: u64,
+    pub(crate) keep_until: u64,
+}
+
+impl ShardState {
+    /// Raw time plus every backward step seen, so that a clock set back does not prolong leases.
+    pub(crate) fn lease_clock(&mut self, now: u64) -> u64 {
+        self.back += self.seen.map_or(0, |seen| seen.saturating_sub(now));
+        self.seen = Some(now);
+        now + self.back
+    }
+
+    /// The live job behind an id.
+    pub(crate) fn live(&self, id: JobId) -> Option<(&Job, State, u64)> {
+        match self.records.get(&id)? {
+            Record::Live { job, state, score } => Some((job, *state, *score)),
+            Record::Ended(_) => None,
+        }
+    }
+
+    /// The stamp behind an id, while it counts.
+    pub(crate) fn stamp(&self, id: JobId, now: u64) -> Option<Stamp> {
+        match self.records.get(&id)? {
+            Record::Ended(stamp) if stamp.until.is_none_or(|until| until > now) => Some(*stamp),
+            _ => None,
+        }
+    }
+
+    /// Whether this delivery is the current one.
+    pub(crate) fn is_current(&self, receipt: &Receipt) -> bool {
+        self.live(receipt.id).is_some_and(|(job, _, _)| job.token == Some(receipt.token) && job.fence == receipt.fence)
+    }
+
+    /// Takes a live job out of its index and its record out of the map; it must be put back or ended.
+    pub(crate) fn take(&mut self, id: JobId) -> Option<Box<Job>> {
+        self.live(id)?;
+        let Some(Record::Live { job, state, score }) = self.records.remove(&id) else { return None };
+        self.index(state).remove(&(score, id));
+        self.bytes -= size(&job);
+        Some(job)
+    }
+
+    /// Puts a job where it belongs.
+    pub(crate) fn place(&mut self, id: JobId, job: Box<Job>, state: State, score: u64) {
+        self.index(state).insert((score, id));
+        self.bytes += size(&job);
+        self.records.insert(id, Record::Live { job, state, score });
+    }
+
+    /// Puts a job back to wait; whoever held it does not hold it any more.
+    pub(crate) fn wait(&mut self, id: JobId, mut job: Box<Job>, due: u64) {
+        job.alone = false;
+        self.wait_after_crash(id, job, due);
+    }
+
+    /// The same, and whether it crashed alone stays noted until its next delivery.
+    pub(crate) fn wait_after_crash(&mut self, id: JobId, mut job: Box<Job>, due: u64) {
+        job.token = None;
+        (job.started, job.shielded) = (false, false);
+        let state = State::Waiting(job.spec.priority);
+        self.place(id, job, state, due);
+    }
+
+    /// Ends a job that was taken out; a stamp stays where somebody may send the job again.
+    pub(crate) fn end(&mut self, id: JobId, job: &Job, end: End, now: u64) {
+        let until = keep_until(job.spec.keep, end, job.enqueued_at, now);
+        if until.is_none_or(|until| until > now) {
+            let version = job.spec.version.unwrap_or(0);
+            self.stamp_end(id, Stamp { end, until, version, ended_at: now });
+        }
+        if matches!(end, End::Revoked | End::RevokedAfterLapse | End::Deleted) {
+            self.free_unique(id, job);
+        }
+        let total = match end {
+            End::Done => &mut self.totals.done,
+            End::Expired => &mut self.totals.expired,
+            End::Discarded => &mut self.totals.discarded,
+            End::Deleted => &mut self.totals.deleted,
+            End::Revoked | End::RevokedAfterLapse => &mut self.totals.revoked,
+        };
+        *total += 1;
+    }
+
+    /// Gives a unique key back, if it is still this job's.
+    pub(crate) fn free_unique(&mut self, id: JobId, job: &Job) {
+        if let Some(unique) = job.spec.unique
+            && self.unique.get(&unique.key).is_some_and(|(_, owner)| *owner == id)
+        {
+            self.unique.remove(&unique.key);
+        }
+    }
+
+    /// An attempt went wrong for good: a dead letter, or gone.
+    pub(crate) fn bury(&mut self, id: JobId, mut job: Box<Job>, discard: bool, now: u64) -> Verdict {
+        if discard {
+            self.end(id, &job, End::Discarded, now);
+            return Verdict::Discarded;
+        }
+        job.token = None;
+        (job.started, job.shielded, job.alone) = (false, false, false);
+        self.place(id, job, State::Dead, now);
+        self.totals.died += 1;
+        Verdict::Died
+    }
+
+    /// When there is something to claim.
+    pub(crate) fn next(&self, now: u64) -> Next {
+        let due = match self.paused(now) {
+            Some(u64::MAX) => None,
+            Some(until) => self.earliest().map(|due| due.max(until)),
+            None => self.earliest(),
+        };
+        Next { now, due }
+    }
+
+    /// Until when claims are stopped, if they are.
+    pub(crate) fn paused(&self, now: u64) -> Option<u64> {
+        self.paused_until.filter(|until| *until > now)
+    }
+
+    /// The earliest due time of all that wait.
+    pub(crate) fn earliest(&self) -> Option<u64> {
+        self.due.iter().filter_map(|index| index.first()).map(|(due, _)| *due).min()
+    }
+
+    /// How many waiting jobs are due, counted up to `limit`.
+    pub(crate) fn ready(&self, now: u64, limit: usize) -> usize {
+        let due = self.due.iter().flat_map(|index| index.iter().take_while(|(due, _)| *due <= now));
+        due.take(limit).count()
+    }
+
+    /// Leaves markers for the work there is now, and one if the earliest due time came earlier than it was.
+    pub(crate) fn leave_markers(&mut self, now: u64, earliest_before: Option<u64>) {
+        if self.paused(now).is_some() {
+            return;
+        }
+        let ready = self.ready(now, usize::try_from(MARKERS_MAX).unwrap_or(usize::MAX));
+        let earlier = match (self.earliest(), earliest_before) {
+            (Some(earliest), Some(before)) => earliest < before,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        self.markers = self.markers.max(u64::try_from(ready).unwrap_or(MARKERS_MAX)).max(u64::from(earlier));
+    }
+
+    /// Jobs that wait or run.
+    pub(crate) fn working(&self) -> u64 {
+        let waiting: usize = self.due.iter().map(Index::len).sum();
+        u64::try_from(waiting + self.leased.len()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn index(&mut self, state: State) -> &mut Index {
+        match state {
+            State::Waiting(priority) => &mut self.due[priority as usize],
+            State::Leased => &mut self.leased,
+            State::Dead => &mut self.dead,
+        }
+    }
+
+    /// Notes that a worker is alive.
+    pub(crate) fn hear(&mut self, worker: Worker, lease_now: u64) {
+        self.workers.insert(worker, lease_now);
+    }
+
+    /// Drops some of what has run out; nothing reads it any more (in Redis these keys expire).
+    pub(crate) fn sweep(&mut self, now: u64) {
+        let most = if guard("model_forgets_enough") { SWEEP_MAX } else { 16 };
+        for _ in 0..most {
+            let run_out = self.expiries.first().filter(|(until, _)| until + SWEEP_LAG_MS <= now);
+            let Some((until, expiring)) = run_out.cloned() else { return };
+            self.expiries.remove(&(until, expiring.clone()));
+            match expiring {
+                Expiring::Stamp(id) => {
+                    if matches!(self.records.get(&id), Some(Record::Ended(stamp)) if stamp.until == Some(until)) {
+                        self.records.remove(&id);
+                    }
+                }
+                Expiring::Unique(key) => {
+                    if self.unique.get(&key).is_some_and(|(held_until, _)| *held_until == until) {
+                        self.unique.remove(&key);
+                    }
+                }
+                Expiring::Redrive(redrive) => {
+                    if self.redrives.get(&redrive).is_some_and(|kept| kept.keep_until == until) {
+                        self.redrives.remove(&redrive);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether it is as good as one that nobody ever used. What it has counted is not remembered.
+    pub(crate) fn is_empty(&self, now: u64) -> bool {
+        let is_silent = |heard: &u64| heard + WORKER_SILENT_MS <= now + self.back;
+        let holds_nothing = self.records.is_empty() && self.expiries.is_empty() && self.unique.is_empty();
+        let is_untold = self.schedules.is_empty() && self.paused(now).is_none() && self.limits == Limits::default();
+        let is_whole = self.shards.is_none() && self.leaving.is_empty() && self.took.is_empty();
+        holds_nothing && is_untold && is_whole && self.fence_floor == 0 && self.workers.values().all(is_silent)
+    }
+
+    /// Leaves a stamp.
+    pub(crate) fn stamp_end(&mut self, id: JobId, stamp: Stamp) {
+        if let Some(until) = stamp.until {
+            self.expiries.insert((until, Expiring::Stamp(id)));
+        }
+        self.records.insert(id, Record::Ended(stamp));
+    }
+}
+
+/// Adds an error to a job's history; the newest [`ERRORS_KEPT_MAX`] are kept.
+pub(crate) fn note_error(job: &mut Job, at: u64, class: ErrorClass, text: &Bytes) {
+    if job.error_notes().count() >= ERRORS_KEPT_MAX
+        && let Some(oldest) = job.spec.notes.iter().position(|note| matches!(note, Note::Error(_)))
+    {
+        job.spec.notes.remove(oldest);
+    }
+    let attempt = if class == ErrorClass::Lapsed { 0 } else { job.errors };
+    job.spec.notes.push(Note::Error(ErrorNote { at, class, attempt, text: text.clone() }));
+}
+
+/// Until when an end is remembered; `None`: until `forget`. A revocation is remembered for a while in any case.
+pub(crate) fn keep_until(keep: Keep, end: End, enqueued_at: u64, now: u64) -> Option<u64> {
+    let until = match keep {
+        Keep::Nothing => 0,
+        Keep::AfterEnd(window) => now + window,
+        Keep::FromEnqueue(window) => enqueued_at + window,
+        Keep::UntilForgotten => return None,
+    };
+    let revoked = matches!(end, End::Revoked | End::RevokedAfterLapse);
+    Some(if revoked { until.max(now + REVOKE_MS_MIN) } else { until })
+}
+
+/// The time a caller means.
+pub(crate) fn due_at(when: When, now: u64) -> u64 {
+    match when {
+        When::At(at) => at,
+        When::In(delay) => now + delay,
+    }
+}
+
+pub(crate) fn size(job: &Job) -> u64 {
+    u64::try_from(encoded_len(job)).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,116 @@
+//! The steps by which a topic grows, as scripts on Redis.
+
+use super::call::Args;
+use super::reply::{self, FOREVER, array, bulk, job_id, unexpected, unsigned};
+use super::{RedisQueue, scripts};
+use crate::queue::check;
+use crate::queue::error::QueueError;
+use crate::queue::grow::{Close, Given, GrowSteps, Inherited, Item, Parcel};
+use crate::queue::job::JobId;
+use crate::queue::steps::{ITEMS_MAX, Limits, Shard};
+use async_trait::async_trait;
+use redis::Value;
+
+/// How many keys of the server one look of `ids` walks over.
+const SCAN_COUNT: usize = 1_000;
+
+#[async_trait]
+impl GrowSteps for RedisQueue {
+    async fn close(&self, shard: &Shard, close: Close) -> Result<Inherited, QueueError> {
+        let args = Args::default().number(close.shards.into()).number(close.before.into());
+        let number = |limit: Option<u64>| limit.unwrap_or(FOREVER).min(FOREVER);
+        let args = match close.inherits {
+            None => args,
+            Some(Inherited { paused, limits, floor }) => args
+                .number(paused.min(FOREVER))
+                .number(number(limits.jobs_max))
+                .number(number(limits.bytes_max))
+                .number(floor),
+        };
+        let fields = array(self.run(&scripts::CLOSE, shard, args).await?)?;
+        let [paused, jobs_max, bytes_max, floor] = fields.as_slice() else { return Err(unexpected("close")) };
+        let limit = |value: &Value| Ok::<_, QueueError>(Some(unsigned(value)?).filter(|limit| *limit < FOREVER));
+        let paused = unsigned(paused)?;
+        Ok(Inherited {
+            paused: if paused >= FOREVER { u64::MAX } else { paused },
+            limits: Limits { jobs_max: limit(jobs_max)?, bytes_max: limit(bytes_max)? },
+            floor: unsigned(floor)?,
+        })
+    }
+
+    async fn give(&self, shard: &Shard, items: &[Item]) -> Result<Vec<Given>, QueueError> {
+        check::items(items.len())?;
+        let args = items.iter().fold(Args::default(), |args, item| {
+            args.bytes(match item {
+                Item::Job(id) => [&[1], &id.0[..]].concat(),
+                Item::Schedule(schedule) => [&[2], &schedule[..]].concat(),
+            })
+        });
+        let given = |code: &u8| match code {
+            0 => Ok(Given::No),
+            1 => Ok(Given::Given),
+            2 => Ok(Given::Leased),
+            _ => Err(unexpected("give")),
+        };
+        bulk(self.run(&scripts::GIVE, shard, args).await?)?.iter().map(given).collect()
+    }
+
+    async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Result<Vec<Parcel>, QueueError> {
+        check::items(limit)?;
+        let args = Args::default().number(to.into()).size(limit).bytes("");
+        let fields = array(self.run(&scripts::LEAVING, shard, args).await?)?;
+        if let [_, _, Value::Int(size)] = fields.as_slice() {
+            let size = u64::try_from(*size).unwrap_or(0);
+            let args = Args::default().number(to.into()).size(1).bytes("1");
+            return parcels(self.bulk.run(&self.link, &scripts::LEAVING, shard, &args, size).await?);
+        }
+        parcels(Value::Array(fields))
+    }
+
+    async fn adopt(&self, shard: &Shard, from: u16, parcels: &[Parcel]) -> Result<u64, QueueError> {
+        check::items(parcels.len())?;
+        let args = parcels.iter().fold(Args::default().number(from.into()), |args, parcel| {
+            args.number(parcel.sequence).bytes(&parcel.label).bytes(&parcel.record)
+        });
+        reply::count(&self.run(&scripts::ADOPT, shard, args).await?)
+    }
+
+    async fn gone(&self, shard: &Shard, to: u16, sequence: u64) -> Result<u64, QueueError> {
+        let args = Args::default().number(to.into()).number(sequence).size(ITEMS_MAX);
+        reply::count(&self.run(&scripts::GONE, shard, args).await?)
+    }
+
+    async fn ids(&self, shard: &Shard, cursor: u64) -> Result<(Vec<JobId>, u64), QueueError> {
+        let keys = format!("{}:job:", shard.tag());
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(format!("{}*", literally(&keys))).arg("COUNT").arg(SCAN_COUNT);
+        let page = array(self.link.command(shard.tag().as_bytes(), &scan).await?)?;
+        let [next, found] = <[Value; 2]>::try_from(page).map_err(|_| unexpected("SCAN"))?;
+        let found = array(found)?.into_iter().filter_map(|key| {
+            let key = bulk(key).ok()?;
+            job_id(key.strip_prefix(keys.as_bytes())?).ok()
+        });
+        Ok((found.collect(), unsigned(&next)?))
+    }
+
+    async fn schedules(&self, shard: &Shard) -> Result<Vec<[u8; 16]>, QueueError> {
+        let key = format!("{}:schedules", shard.tag());
+        let names = array(self.link.command(shard.tag().as_bytes(), redis::cmd("HKEYS").arg(&key)).await?)?;
+        names.into_iter().map(|name| Ok(job_id(&bulk(name)?)?.0)).collect()
+    }
+}
+
+fn parcels(reply: Value) -> Result<Vec<Parcel>, QueueError> {
+    let mut fields = array(reply)?.into_iter();
+    let mut parcels = Vec::new();
+    while let (Some(sequence), Some(label), Some(record)) = (fields.next(), fields.next(), fields.next()) {
+        parcels.push(Parcel { sequence: unsigned(&sequence)?, label: bulk(label)?, record: bulk(record)? });
+    }
+    Ok(parcels)
+}
+
+/// The pattern that means this text and nothing else.
+fn literally(text: &str) -> String {
+    let special = |letter: char| matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^');
+    text.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
+}

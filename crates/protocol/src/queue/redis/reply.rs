@@ -1,0 +1,336 @@
+//! The answers of the scripts; nothing else in the crate sees their numbers.
+
+use crate::queue::error::QueueError;
+use crate::queue::figures::{Stats, Totals};
+use crate::queue::head::Head;
+use crate::queue::job::{End, JobId, Priority};
+use crate::queue::record::{Record, Unreadable};
+use crate::queue::steps::{
+    Claimed, Delivered, Enqueued, Fate, Found, Listed, Looked, Next, PutAnswer, Receipt, RedriveVerdict, Redriven,
+    Rescheduled, Rescued, Revoked, Settled, State, Ticked, Verdict,
+};
+use bytes::Bytes;
+use evenkeel_link::{LinkError, Token};
+use redis::Value;
+
+type Parsed<T> = Result<T, QueueError>;
+
+/// What the script keeps for "until resumed".
+pub(crate) const FOREVER: u64 = (1 << 53) - 1;
+
+/// The totals in the order of [`Totals`], and the bytes before them.
+pub(crate) const TOTALS: [&str; 13] = [
+    "bytes",
+    "created",
+    "done",
+    "retried",
+    "lapsed",
+    "crashed",
+    "died",
+    "expired",
+    "discarded",
+    "revoked",
+    "redriven",
+    "deleted",
+    "ghosts",
+];
+
+pub(crate) fn enqueue(reply: Value) -> Parsed<Vec<Enqueued>> {
+    array(reply)?.into_iter().map(|item| enqueued(&bulk(item)?)).collect()
+}
+
+fn enqueued(answer: &[u8]) -> Parsed<Enqueued> {
+    match answer {
+        [1] => Ok(Enqueued::Created),
+        [2] => Ok(Enqueued::Duplicate),
+        [3, owner @ ..] => Ok(Enqueued::Taken(job_id(owner)?)),
+        [4] => Ok(Enqueued::Dead),
+        [5, how] => Ok(Enqueued::Ended(end(*how)?)),
+        [6] => Ok(Enqueued::Full),
+        [7] => Ok(Enqueued::Elsewhere),
+        _ => Err(unexpected("enqueue")),
+    }
+}
+
+pub(crate) fn put(reply: Value) -> Parsed<Vec<PutAnswer>> {
+    let answer = |item| match integer(&item)? {
+        0 => Ok(PutAnswer::Superseded),
+        1 => Ok(PutAnswer::Applied),
+        2 => Ok(PutAnswer::Elsewhere),
+        _ => Err(unexpected("put")),
+    };
+    array(reply)?.into_iter().map(answer).collect()
+}
+
+pub(crate) fn tick(reply: Value) -> Parsed<Ticked> {
+    match reply {
+        Value::Int(1) => Ok(Ticked::Moved),
+        Value::Int(0) => Ok(Ticked::OtherShard),
+        Value::Nil => Ok(Ticked::Elsewhere(None)),
+        last => Ok(Ticked::Elsewhere(Some(unsigned(&last)?))),
+    }
+}
+
+/// `token` is what the call sent: every delivery of its answer carries it.
+pub(crate) fn settle_and_claim(reply: Value, token: Token) -> Parsed<Settled> {
+    if reply == Value::Nil {
+        return Ok(Settled::Stale);
+    }
+    let [verdicts, now, due, deliveries] = parts(reply)?;
+    let verdicts = bulk(verdicts)?.iter().map(|code| verdict(*code)).collect::<Parsed<_>>()?;
+    let next = Next { now: unsigned(&now)?, due: u64::try_from(integer(&due)?).ok() };
+    let mut fields = array(deliveries)?.into_iter();
+    let mut deliveries = Vec::with_capacity(fields.len() / 5);
+    while let Some(id) = fields.next() {
+        let mut field = || fields.next().ok_or_else(|| unexpected("settle_and_claim"));
+        let (id, fence, due_at) = (job_id(&bulk(id)?)?, unsigned(&field()?)?, unsigned(&field()?)?);
+        let lease_left_ms = unsigned(&field()?)?;
+        let (record, more) = match field()? {
+            Value::Array(parts) => {
+                let [head, size] = <[Value; 2]>::try_from(parts).map_err(|_| unexpected("settle_and_claim"))?;
+                (Record::decode_head(&bulk(head)?), Some(unsigned(&size)?))
+            }
+            whole => (Record::decode(&bulk(whole)?), None),
+        };
+        let job = match record {
+            Ok(Record::Live(mut job)) => {
+                // In the answer to a repeated call the record already shows this delivery.
+                job.token = None;
+                Ok(job)
+            }
+            Ok(Record::Ended(_)) => Err(Unreadable::ended()),
+            Err(unreadable) => Err(unreadable),
+        };
+        deliveries.push(Delivered { receipt: Receipt { id, token, fence }, due_at, lease_left_ms, job, more });
+    }
+    Ok(Settled::Done(Claimed { verdicts, deliveries, next }))
+}
+
+fn verdict(code: u8) -> Parsed<Verdict> {
+    match code {
+        0 => Ok(Verdict::Lost),
+        1 => Ok(Verdict::Settled),
+        2 => Ok(Verdict::Died),
+        3 => Ok(Verdict::Discarded),
+        _ => Err(unexpected("settle_and_claim")),
+    }
+}
+
+/// A byte for each item: 1 is yes.
+pub(crate) fn flags(reply: Value) -> Parsed<Vec<bool>> {
+    Ok(bulk(reply)?.iter().map(|flag| *flag == 1).collect())
+}
+
+pub(crate) fn revoke(reply: Value) -> Parsed<Vec<Revoked>> {
+    let answer = |code: &u8| match code {
+        0 => Ok(Revoked::Unknown),
+        1 => Ok(Revoked::Revoked),
+        2 => Ok(Revoked::RevokedAfterLapse),
+        3 => Ok(Revoked::Running),
+        4 => Ok(Revoked::Dead),
+        code => end(code.wrapping_sub(16)).map(Revoked::Ended),
+    };
+    bulk(reply)?.iter().map(answer).collect()
+}
+
+pub(crate) fn reschedule(reply: Value) -> Parsed<Vec<Rescheduled>> {
+    let answer = |code: &u8| match code {
+        0 => Ok(Rescheduled::Unknown),
+        1 => Ok(Rescheduled::Changed),
+        2 => Ok(Rescheduled::ChangedAfterLapse),
+        3 => Ok(Rescheduled::Running),
+        4 => Ok(Rescheduled::Dead),
+        code => end(code.wrapping_sub(16)).map(Rescheduled::Ended),
+    };
+    bulk(reply)?.iter().map(answer).collect()
+}
+
+pub(crate) fn rescue(reply: Value) -> Parsed<Rescued> {
+    let [jobs, next_lapse] = parts(reply)?;
+    let jobs = bulk(jobs)?;
+    let jobs = jobs.chunks(17).map(|item| Ok((job_id(&item[..item.len() - 1])?, fate(item[item.len() - 1])?)));
+    Ok(Rescued { jobs: jobs.collect::<Parsed<_>>()?, next_lapse_ms: u64::try_from(integer(&next_lapse)?).ok() })
+}
+
+fn fate(code: u8) -> Parsed<Fate> {
+    match code {
+        1 => Ok(Fate::Lapsed),
+        2 => Ok(Fate::Crashed),
+        3 => Ok(Fate::Died),
+        4 => Ok(Fate::Discarded),
+        _ => Err(unexpected("rescue")),
+    }
+}
+
+pub(crate) fn redrive(reply: Value) -> Parsed<Redriven> {
+    let [cutoff, filter, taken, verdicts] = parts(reply)?;
+    let verdict = |code: &u8| match code {
+        0 => Ok(RedriveVerdict::NotDead),
+        1 => Ok(RedriveVerdict::Taken),
+        2 => Ok(RedriveVerdict::TakenBefore),
+        3 => Ok(RedriveVerdict::DiedLater),
+        _ => Err(unexpected("redrive")),
+    };
+    Ok(Redriven {
+        cutoff: unsigned(&cutoff)?,
+        filter: bulk(filter)?,
+        taken: unsigned(&taken)?,
+        verdicts: bulk(verdicts)?.iter().map(verdict).collect::<Parsed<_>>()?,
+    })
+}
+
+pub(crate) fn count(reply: &Value) -> Parsed<u64> {
+    unsigned(reply)
+}
+
+/// One answer of `jobs`: what was found, or how long a record is that did not fit into the answer.
+pub(crate) enum Answered {
+    Looked(Looked),
+    Left(u64),
+}
+
+pub(crate) fn jobs(reply: Value) -> Parsed<Vec<Answered>> {
+    let answered = |item| match item {
+        Value::Int(size) => Ok(Answered::Left(unsigned(&Value::Int(size))?)),
+        item => looked(item).map(Answered::Looked),
+    };
+    array(reply)?.into_iter().map(answered).collect()
+}
+
+fn looked(reply: Value) -> Parsed<Looked> {
+    if reply == Value::Nil {
+        return Ok(Ok(None));
+    }
+    let [raw, index, score] = parts(reply)?;
+    Ok(match Record::decode(&bulk(raw)?) {
+        Err(unreadable) => Err(unreadable),
+        Ok(Record::Ended(stamp)) => Ok(Some(Found::Ended(stamp))),
+        Ok(Record::Live(job)) => {
+            Ok(Some(Found::Live { state: state(integer(&index)?)?, score: unsigned(&score)?, job }))
+        }
+    })
+}
+
+pub(crate) fn heads(reply: Value) -> Parsed<Vec<Option<Head>>> {
+    array(reply)?.into_iter().map(head).collect()
+}
+
+fn head(reply: Value) -> Parsed<Option<Head>> {
+    if reply == Value::Nil {
+        return Ok(None);
+    }
+    let [index, score, version, lapsed] = parts(reply)?;
+    let lapsed = integer(&lapsed)? == 1;
+    let (index, score, version) = (integer(&index)?, unsigned(&score)?, bulk(version)?);
+    let version = version.as_ref().try_into().map(u64::from_be_bytes).map_err(|_| unexpected("heads"))?;
+    Ok(Some(match index {
+        -1 => {
+            let end = u8::try_from(score).ok().and_then(End::from_code).ok_or_else(|| unexpected("heads"))?;
+            Head::Ended { end, version }
+        }
+        -2 => Head::Unreadable,
+        index => Head::Live { state: state(index)?, score, version, lapsed },
+    }))
+}
+
+pub(crate) fn list(reply: Value) -> Parsed<Vec<Listed>> {
+    let mut fields = array(reply)?.into_iter();
+    let mut listed = Vec::with_capacity(fields.len() / 2);
+    while let (Some(id), Some(score)) = (fields.next(), fields.next()) {
+        listed.push(Listed { id: job_id(&bulk(id)?)?, score: unsigned(&score)? });
+    }
+    Ok(listed)
+}
+
+pub(crate) fn stats(reply: Value) -> Parsed<Stats> {
+    let figures = array(reply)?.iter().map(integer).collect::<Parsed<Vec<i64>>>()?;
+    let figures: [i64; 26] = figures.try_into().map_err(|_| unexpected("stats"))?;
+    let optional = |at: usize| u64::try_from(figures[at]).ok();
+    let at = |at: usize| optional(at).unwrap_or(0);
+    Ok(Stats {
+        now: at(0),
+        waiting: [at(1), at(2), at(3), at(4)],
+        ready: at(5),
+        oldest_due: optional(6),
+        leased: at(7),
+        lapsed: at(8),
+        dead: at(9),
+        workers: at(10),
+        markers: at(11),
+        paused_until: optional(12).map(|until| if until >= FOREVER { u64::MAX } else { until }),
+        bytes: at(13),
+        totals: Totals {
+            created: at(14),
+            done: at(15),
+            retried: at(16),
+            lapsed: at(17),
+            crashed: at(18),
+            died: at(19),
+            expired: at(20),
+            discarded: at(21),
+            revoked: at(22),
+            redriven: at(23),
+            deleted: at(24),
+            ghosts: at(25),
+        },
+    })
+}
+
+/// Whether `ZPOPMIN` took something.
+pub(crate) fn popped(reply: Value) -> Parsed<bool> {
+    Ok(!array(reply)?.is_empty())
+}
+
+fn state(index: i64) -> Parsed<State> {
+    match index {
+        0..=3 => Ok(State::Waiting(Priority::ALL[usize::try_from(index).unwrap_or(0)])),
+        4 => Ok(State::Leased),
+        5 => Ok(State::Dead),
+        _ => Err(unexpected("job")),
+    }
+}
+
+fn end(code: u8) -> Parsed<End> {
+    End::from_code(code).ok_or_else(|| unexpected("a stamp"))
+}
+
+pub(crate) fn job_id(bytes: &[u8]) -> Parsed<JobId> {
+    bytes.try_into().map(JobId).map_err(|_| unexpected("a job id"))
+}
+
+fn parts<const N: usize>(reply: Value) -> Parsed<[Value; N]> {
+    array(reply)?.try_into().map_err(|_| unexpected("a reply"))
+}
+
+pub(crate) fn array(reply: Value) -> Parsed<Vec<Value>> {
+    match reply {
+        Value::Array(items) => Ok(items),
+        _ => Err(unexpected("a list")),
+    }
+}
+
+pub(crate) fn bulk(reply: Value) -> Parsed<Bytes> {
+    match reply {
+        Value::BulkString(bytes) => Ok(bytes.into()),
+        _ => Err(unexpected("bytes")),
+    }
+}
+
+/// Scores come as text, everything else as a number.
+fn integer(reply: &Value) -> Parsed<i64> {
+    match reply {
+        Value::Int(number) => Ok(*number),
+        Value::BulkString(text) => {
+            std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or_else(|| unexpected("a number"))
+        }
+        _ => Err(unexpected("a number")),
+    }
+}
+
+pub(crate) fn unsigned(reply: &Value) -> Parsed<u64> {
+    u64::try_from(integer(reply)?).map_err(|_| unexpected("a number"))
+}
+
+pub(crate) fn unexpected(what: &str) -> QueueError {
+    QueueError::Link(LinkError::Unexpected(format!("{what} of the queue's scripts")))
+}

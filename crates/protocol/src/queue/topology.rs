@@ -1,0 +1,88 @@
+//! Over how many shards a topic is spread, and was before; and whether jobs are on their way between them.
+
+use std::fmt;
+
+/// A topic's numbers of shards, the first one to the latest one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    counts: Vec<u16>,
+    /// The topic grows to the latest number, and jobs are still where the one before it says.
+    moving: bool,
+}
+
+impl Topology {
+    /// That of a topic that has never grown.
+    pub fn of(shards: u16) -> Self {
+        Self { counts: vec![shards.max(1)], moving: false }
+    }
+
+    /// Reads an entry of the register: `1,2,4`, with `*` at its end while jobs are on their way.
+    pub fn read(entry: &str) -> Option<Self> {
+        let (counts, moving) = match entry.strip_suffix('*') {
+            Some(counts) => (counts, true),
+            None => (entry, false),
+        };
+        let counts: Vec<u16> = counts.split(',').map(|count| count.parse().ok()).collect::<Option<_>>()?;
+        (!counts.is_empty() && counts.len() > usize::from(moving)).then_some(Self { counts, moving })
+    }
+
+    /// Over how many shards it is spread.
+    pub fn shards(&self) -> u16 {
+        self.counts.last().copied().unwrap_or(1)
+    }
+
+    /// Over how many it was, while jobs are on their way.
+    pub fn before(&self) -> Option<u16> {
+        let last_but_one = self.counts.len().checked_sub(2)?;
+        self.moving.then(|| self.counts[last_but_one])
+    }
+
+    /// Whether it is, or once was, spread over this number.
+    pub fn knows(&self, shards: u16) -> bool {
+        self.counts.contains(&shards)
+    }
+
+    /// Whether it has had another number of shards before, or is getting one.
+    pub fn has_grown(&self) -> bool {
+        self.counts.len() > 1
+    }
+
+    /// That of a topic which begins to grow.
+    pub fn grown(&self, shards: u16) -> Self {
+        let mut counts = self.counts.clone();
+        counts.push(shards);
+        Self { counts, moving: true }
+    }
+
+    /// That of a topic which has grown.
+    pub fn settled(&self) -> Self {
+        Self { counts: self.counts.clone(), moving: false }
+    }
+}
+
+impl fmt::Display for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, count) in self.counts.iter().enumerate() {
+            write!(f, "{}{count}", if at == 0 { "" } else { "," })?;
+        }
+        f.write_str(if self.moving { "*" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Topology;
+
+    #[test]
+    fn an_entry_of_the_register_is_read_as_it_was_written() {
+        let grown = Topology::of(1).grown(2).settled().grown(8);
+        assert_eq!(grown.to_string(), "1,2,8*");
+        assert_eq!((grown.shards(), grown.before()), (8, Some(2)));
+        assert_eq!(Topology::read("1,2,8*"), Some(grown.clone()));
+        assert_eq!(Topology::read("1,2,8"), Some(grown.settled()));
+        assert_eq!(grown.settled().before(), None);
+        for wrong in ["", "*", "4*", "1,x", "1,,2", "70000"] {
+            assert_eq!(Topology::read(wrong), None, "{wrong}");
+        }
+    }
+}

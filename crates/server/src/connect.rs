@@ -1,0 +1,52 @@
+//! What every subcommand shares: reading the server's address, connecting, and turning the outcome into an exit code.
+
+use crate::address::{Address, Kind};
+use anyhow::{Context, Result, bail};
+use evenkeel::sql::Database;
+use sqlx::Pool;
+use sqlx::pool::PoolOptions;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Exit code for invalid input, an unreachable server, or an operation that was not completed.
+const NOT_DONE: u8 = 2;
+
+/// How long connecting to a database may take.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// The address of a Redis.
+pub(crate) fn redis_address(url: Option<&str>) -> Result<Address> {
+    let url = url.context("no Redis given: use --redis redis://host:6379 or set EVENKEEL_REDIS")?;
+    match Address::read(1, url) {
+        Ok(address) if address.kind == Kind::Redis => Ok(address),
+        _ => bail!("--redis is not a Redis address: use redis://, rediss:// or unix://"),
+    }
+}
+
+/// The address of a database.
+pub(crate) fn database_address(url: Option<&str>) -> Result<Address> {
+    let url = url.context("no database given: use --database mysql://.. or set EVENKEEL_DATABASE")?;
+    match Address::read(1, url) {
+        Ok(address) if address.kind != Kind::Redis => Ok(address),
+        _ => bail!("--database is not a database address: use mysql://, postgres:// or sqlite:"),
+    }
+}
+
+/// A pool of one connection.
+pub(crate) async fn connect<DB: Database>(address: &Address) -> Result<Pool<DB>> {
+    let options = PoolOptions::new().max_connections(1).acquire_timeout(CONNECT_MAX);
+    options.connect(&address.url).await.with_context(|| format!("cannot connect to {}", address.shown))
+}
+
+/// The exit code of a finished command: 0 for yes, 1 for no, 2 for an error, which is printed without the secrets of `addresses`.
+pub(crate) fn exit_code(result: Result<bool>, addresses: &[&Address]) -> ExitCode {
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            let message = format!("{error:#}");
+            eprintln!("{}", addresses.iter().fold(message, |message, address| address.without_secrets(&message)));
+            ExitCode::from(NOT_DONE)
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `ls` and `stats`: the statistics of topics.
+
+use super::{Servers, prefixes};
+use crate::output::{Output, table};
+use crate::time;
+use anyhow::Result;
+use evenkeel::queue::topic::{Topic, TopicStats};
+use serde_json::{Value, json};
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// Topic
+    topic: String,
+}
+
+pub(super) async fn list(servers: &Servers<'_>, output: Output) -> Result<bool> {
+    let topics = super::topics(servers, &[]).await?;
+    let (rows, values) = rows(&topics).await?;
+    if !rows.is_empty() {
+        output.print(&Value::Array(values), &table(&HEADINGS, &rows))?;
+        return Ok(true);
+    }
+    let found = prefixes::find(&servers.keel).await?;
+    let hint = prefixes::hint(servers.keel.link().map(|link| link.prefix()).unwrap_or_default(), &found);
+    output.print(&Value::Array(values), "")?;
+    eprintln!("{hint}");
+    // Queues under another prefix mean that the address lacks the service's prefix.
+    Ok(found.is_empty())
+}
+
+pub(super) async fn stats(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
+    let topic = super::topic(servers, &arguments.topic).await?;
+    let stats = topic.stats().await?;
+    output.print(&json(&topic, &stats), &(text(&topic, &stats) + super::redis_only(&topic)))?;
+    Ok(true)
+}
+
+/// The headings of [`rows`].
+pub(super) const HEADINGS: [&str; 8] = ["TOPIC", "WAITING", "DUE", "LATE", "RUNNING", "DEAD", "DONE", "STATE"];
+
+/// The statistics of each topic, as table rows and as JSON.
+pub(super) async fn rows(topics: &[Topic]) -> Result<(Vec<Vec<String>>, Vec<Value>)> {
+    let (mut rows, mut values) = (Vec::new(), Vec::new());
+    for topic in topics {
+        let stats = topic.stats().await?;
+        let total = &stats.total;
+        let late = if total.ready == 0 { "-".to_owned() } else { time::span(stats.late_ms()) };
+        rows.push(vec![
+            topic.name().to_owned(),
+            total.waiting().to_string(),
+            total.ready.to_string(),
+            late,
+            total.leased.to_string(),
+            total.dead.to_string(),
+            total.totals.done.to_string(),
+            state(&stats),
+        ]);
+        values.push(json(topic, &stats));
+    }
+    Ok((rows, values))
+}
+
+fn state(stats: &TopicStats) -> String {
+    match stats.total.paused_until {
+        None if stats.total.workers == 0 => "no workers".to_owned(),
+        None => "active".to_owned(),
+        Some(u64::MAX) => "paused".to_owned(),
+        Some(until) => format!("paused until {}", time::text(until)),
+    }
+}
+
+fn text(topic: &Topic, stats: &TopicStats) -> String {
+    let total = &stats.total;
+    let [urgent, high, normal, low] = total.waiting;
+    let oldest = total
+        .oldest_due
+        .map_or_else(|| "-".to_owned(), |due| format!("{} ({})", time::text(due), time::distance(due, total.now)));
+    let totals = total.totals;
+    let rows = [
+        ("state", state(stats)),
+        ("shards", topic.shards().to_string()),
+        ("waiting", format!("{} (urgent {urgent}, high {high}, normal {normal}, low {low})", total.waiting())),
+        ("rows in SQL", stats.rows.map_or_else(|| "-".to_owned(), |rows| rows.to_string())),
+        ("due now", total.ready.to_string()),
+        ("oldest due", oldest),
+        ("running", format!("{} ({} with an expired lease)", total.leased, total.lapsed)),
+        ("dead letters", total.dead.to_string()),
+        ("workers", total.workers.to_string()),
+        ("bytes", total.bytes.to_string()),
+        ("created", totals.created.to_string()),
+        ("done", totals.done.to_string()),
+        ("retried", totals.retried.to_string()),
+        ("expired leases, crashes", format!("{}, {}", totals.lapsed, totals.crashed)),
+        ("died, redriven", format!("{}, {}", totals.died, totals.redriven)),
+        ("expired, discarded", format!("{}, {}", totals.expired, totals.discarded)),
+        ("revoked, deleted", format!("{}, {}", totals.revoked, totals.deleted)),
+        ("lost by Redis", totals.ghosts.to_string()),
+    ];
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    table(&["TOPIC", topic.name()], &rows)
+}
+
+fn json(topic: &Topic, stats: &TopicStats) -> Value {
+    let total = &stats.total;
+    let totals = total.totals;
+    let [urgent, high, normal, low] = total.waiting;
+    json!({
+        "topic": topic.name(),
+        "shards": topic.shards(),
+        "now_ms": total.now,
+        "rows": stats.rows,
+        "redis_only": topic.needs_database(),
+        "waiting": total.waiting(),
+        "waiting_by_priority": { "urgent": urgent, "high": high, "normal": normal, "low": low },
+        "due": total.ready,
+        "oldest_due_ms": total.oldest_due,
+        "late_ms": stats.late_ms(),
+        "running": total.leased,
+        "lapsed": total.lapsed,
+        "dead": total.dead,
+        "workers": total.workers,
+        "bytes": total.bytes,
+        "paused": total.paused_until.is_some(),
+        "paused_until_ms": total.paused_until.filter(|until| *until != u64::MAX),
+        "totals": {
+            "created": totals.created, "done": totals.done, "retried": totals.retried,
+            "lapsed": totals.lapsed, "crashed": totals.crashed, "died": totals.died,
+            "expired": totals.expired, "discarded": totals.discarded, "revoked": totals.revoked,
+            "redriven": totals.redriven, "deleted": totals.deleted, "lost": totals.ghosts,
+        },
+    })
+}
