@@ -1,9 +1,9 @@
-// What the page can do better with a script than without. Everything works without it.
+// Progressive enhancement: the page works without this script.
 "use strict";
 
-// Copy buttons: the server hides them, since they do nothing without this.
+// Copy buttons are rendered hidden, because they do nothing without this script.
 for (const button of document.querySelectorAll("button.copy")) {
-  if (!navigator.clipboard) break; // only there on https:// and on this machine
+  if (!navigator.clipboard) break; // browsers offer it on https:// and localhost only
   button.hidden = false;
   button.addEventListener("click", async () => {
     const label = button.textContent;
@@ -12,7 +12,7 @@ for (const button of document.querySelectorAll("button.copy")) {
       button.textContent = "Copied";
       button.classList.add("done");
     } catch {
-      button.textContent = "Not copied";
+      button.textContent = "Copy failed";
     }
     setTimeout(() => {
       button.textContent = label;
@@ -21,7 +21,7 @@ for (const button of document.querySelectorAll("button.copy")) {
   });
 }
 
-// Moments: the server writes UTC; the reader has a time zone.
+// Timestamps are rendered in UTC; show them in the browser's time zone.
 const pad = (number) => String(number).padStart(2, "0");
 const day = (date) => `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
 const clock = (date) => `${pad(date.getHours())}:${pad(date.getMinutes())}`;
@@ -33,7 +33,7 @@ for (const time of document.querySelectorAll("time[datetime]")) {
   time.textContent = time.dataset.form === "day" ? day(date) : `${day(date)} ${clock(date)}`;
 }
 
-// The end of a link is typed in the reader's time and sent as UTC.
+// An expiry is entered in local time and submitted in UTC.
 for (const field of document.querySelectorAll("input[type=datetime-local][data-utc]")) {
   const sent = document.createElement("input");
   sent.type = "hidden";
@@ -53,7 +53,7 @@ for (const field of document.querySelectorAll("input[type=datetime-local][data-u
   update();
 }
 
-// "/" goes to the search field, as on many sites.
+// "/" moves the focus to the search field.
 document.addEventListener("keydown", (event) => {
   const typing = event.target instanceof HTMLInputElement;
   const search = document.getElementById("q");

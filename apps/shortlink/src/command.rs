@@ -1,6 +1,6 @@
-//! What the program does with its arguments. Whatever goes wrong at the start is one sentence on standard error and exit code 2.
+//! The commands of the program. An error at the start is one sentence on standard error and exit code 2.
 
-mod away;
+mod degraded;
 mod export;
 mod import;
 mod open;
@@ -13,7 +13,7 @@ use clap::Parser;
 use std::process::ExitCode;
 use web::program::{EXIT_NOT_STARTED, usage_error};
 
-/// Exit code of an import that is complete but for lines it rejected: a script must not take it for a success.
+/// Exit code of an import that rejected lines, so that a script does not take it for a success.
 const REJECTED: u8 = 1;
 
 /// Runs the program.
@@ -33,16 +33,16 @@ pub fn main() -> ExitCode {
 }
 
 fn run(flags: Flags) -> Result<ExitCode> {
-    let Flags { place, serving, command } = flags;
+    let Flags { storage, serve, command } = flags;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
-        None => runtime.block_on(serve::serve(Config::resolve(&place, &serving)?))?,
-        Some(Command::Serve(serving)) => runtime.block_on(serve::serve(Config::resolve(&place, &serving)?))?,
+        None => runtime.block_on(serve::serve(Config::resolve(&storage, &serve)?))?,
+        Some(Command::Serve(serve)) => runtime.block_on(serve::serve(Config::resolve(&storage, &serve)?))?,
         Some(Command::Import(flags)) => {
-            let rejected = runtime.block_on(import::run(flags, &place))?.rejected;
+            let rejected = runtime.block_on(import::run(flags, &storage))?.rejected;
             return Ok(if rejected == 0 { ExitCode::SUCCESS } else { ExitCode::from(REJECTED) });
         }
-        Some(Command::Export(flags)) => runtime.block_on(export::run(flags, &place))?,
+        Some(Command::Export(flags)) => runtime.block_on(export::run(flags, &storage))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,13 +1,13 @@
-//! A complete short-link service built on Evenkeel: a program to run, and the library its tests reach.
+//! A complete short-link service built on Evenkeel. The program is a thin wrapper around this library, so that tests can reach it.
 //!
-//! * [`domain`] — what a link is, and what may become one. No I/O.
-//! * [`codes`] — short codes: a keyed permutation of a sequence, written in Base62. No I/O.
-//! * [`store`] — links in SQLite, MySQL/MariaDB or PostgreSQL; the only folder with SQL.
-//! * [`service`] — the use cases, over store and cache. What HTTP, the page and the import call.
-//! * [`transfer`] — import and export of TSV, CSV and JSON lines.
-//! * [`http`] and [`page`] — the service's face.
-//! * [`config`] — flags, environment and file become one checked configuration.
-//! * [`command`] — what the program `shortlink` does with its arguments.
+//! * [`domain`] — links, codes, targets and their validation. No I/O.
+//! * [`codes`] — generated codes: a keyed permutation of a sequence, in Base62. No I/O.
+//! * [`store`] — links in SQLite, MySQL/MariaDB or PostgreSQL; the only module with SQL.
+//! * [`service`] — the use cases, over the store and the cache. HTTP, the page and the import call it.
+//! * [`transfer`] — import and export of TSV, CSV and JSON Lines.
+//! * [`http`] and [`page`] — the HTTP API and the web page.
+//! * [`config`] — the settings from flags, environment and file.
+//! * [`command`] — the commands `serve`, `import` and `export`.
 
 pub mod codes;
 pub mod command;

@@ -1,4 +1,4 @@
-//! The program `shortlink`; everything is in the library beside it, where tests reach it.
+//! The program `shortlink`: a thin wrapper around the library.
 
 use std::process::ExitCode;
 

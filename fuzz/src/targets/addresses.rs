@@ -1,7 +1,7 @@
 //! Targets and codes of short links: what anybody may send.
 
 use super::Target;
-use shortlink::codes::{CodeMaker, Key};
+use shortlink::codes::{CodeGenerator, Key};
 use shortlink::domain::{ALIAS_CHARACTERS_MAX, Code, TARGET_BYTES_MAX, TargetRules};
 
 pub(crate) const TARGET: Target = Target { name: "addresses", valid, feed };
@@ -27,7 +27,7 @@ fn feed(input: &[u8]) {
 
 /// A code that names a number is the code of that number, unless it is a reserved word: those are passed over.
 fn numbered(code: &Code) {
-    let codes = CodeMaker::new(Key::from([7; 32]));
+    let codes = CodeGenerator::new(Key::from([7; 32]));
     if let (Some(number), Ok(_)) = (codes.number(code), Code::alias(code.as_str())) {
         assert_eq!(codes.code(number).as_ref(), Some(code), "number {number}");
     }

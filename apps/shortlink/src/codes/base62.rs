@@ -2,12 +2,12 @@
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// `number` in `width` characters. What does not fit is cut off at the front; callers stay below 62^width.
+/// `number` in `width` characters. Callers stay below 62^width; larger numbers lose their leading digits.
 pub(super) fn encode(number: u64, width: u32) -> String {
     (0..width).rev().map(|place| char::from(DIGITS[digit(number, place)])).collect()
 }
 
-/// The number that `text` stands for; `None` unless it has exactly `width` Base62 characters and fits.
+/// The inverse of [`encode`]; `None` unless `text` has exactly `width` Base62 characters and fits into 64 bits.
 pub(super) fn decode(text: &str, width: u32) -> Option<u64> {
     if text.len() != usize::try_from(width).ok()? {
         return None;
@@ -27,7 +27,7 @@ mod tests {
     use super::{decode, encode};
 
     #[test]
-    fn known_numbers() {
+    fn encode_known_numbers() {
         assert_eq!(encode(0, 7), "0000000");
         assert_eq!(encode(61, 7), "000000z");
         assert_eq!(encode(62, 7), "0000010");
@@ -35,14 +35,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_back() {
+    fn decode_inverts_encode() {
         for number in [0, 1, 61, 62, 3843, 3844, 1_234_567_890_123, 62u64.pow(7) - 1] {
             assert_eq!(decode(&encode(number, 7), 7), Some(number));
         }
     }
 
     #[test]
-    fn other_texts_are_no_numbers() {
+    fn decode_rejects_other_widths_and_characters() {
         for text in ["", "000000", "00000000", "00000-0", "000000é"] {
             assert_eq!(decode(text, 7), None, "{text:?}");
         }

@@ -1,23 +1,23 @@
-//! A keyed permutation of the numbers below any limit: a Feistel network over the next even power of two, walked in cycles.
+//! A keyed permutation of the numbers below any limit: a Feistel network over the next even power of two, with cycle walking.
 
 use sha2::{Digest, Sha256};
 
-/// Rounds of the network. Four suffice in theory for a pseudo-random round function (Luby and Rackoff, 1988); small domains
-/// want more, and eight still cost about a microsecond.
+/// Rounds of the network. Four suffice in theory for a pseudo-random round function (Luby and Rackoff, 1988); small domains need
+/// more, and eight still cost about a microsecond.
 const ROUNDS: u8 = 8;
 
-/// What makes one permutation differ from another. Whoever knows it can walk the codes: it is kept in the database only.
+/// The key of a permutation. It is stored in the database only, because it allows enumerating the codes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// A new key from the operating system's generator.
+    /// A random key.
     #[must_use]
     pub fn random() -> Self {
         Self(rand::random())
     }
 
-    /// The key as it is stored: 64 hexadecimal digits.
+    /// The stored form: 64 hexadecimal digits.
     #[must_use]
     pub fn to_hex(&self) -> String {
         use std::fmt::Write;
@@ -28,7 +28,7 @@ impl Key {
         })
     }
 
-    /// Reads what [`Key::to_hex`] wrote; `None` for anything else.
+    /// Parses the output of [`Key::to_hex`]; `None` for anything else.
     #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
         if text.len() != 64 || !text.is_ascii() {
@@ -63,29 +63,29 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of `0..limit` that `key` picks.
+    /// The permutation of `0..limit` with `key`.
     #[must_use]
     pub fn new(key: Key, limit: u64) -> Self {
-        // Both halves are equally wide; the domain is below four times the limit, so a walk takes fewer than four steps on
-        // average (1.25 for 62^7).
+        // Both halves have the same width. The domain is below four times the limit, so a walk takes fewer than four steps on average
+        // (1.25 for 62^7).
         let bits = u64::BITS - limit.saturating_sub(1).leading_zeros();
         Self { key, limit, half_bits: bits.div_ceil(2).max(1) }
     }
 
-    /// Where `number` goes; `None` for a number that is not below the limit.
+    /// The image of `number`; `None` if `number` is not below the limit.
     #[must_use]
     pub fn apply(&self, number: u64) -> Option<u64> {
         self.walk(number, |at| self.forward(at))
     }
 
-    /// Which number goes to `image`: undoes [`Permutation::apply`].
+    /// The inverse of [`Permutation::apply`].
     #[must_use]
     pub fn invert(&self, image: u64) -> Option<u64> {
         self.walk(image, |at| self.backward(at))
     }
 
-    /// Steps until the number is below the limit again. It ends: the network permutes a finite domain, so the cycle that starts
-    /// below the limit comes back below it.
+    /// Steps until the number is below the limit. It terminates, because the network permutes a finite domain: a cycle that starts
+    /// below the limit returns below it.
     fn walk(&self, start: u64, step: impl Fn(u64) -> u64) -> Option<u64> {
         if start >= self.limit {
             return None;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn small_domains_are_permuted_completely() {
+    fn apply_is_a_bijection_on_small_domains() {
         for limit in [1, 2, 3, 4, 5, 16, 17, 62, 100, 3844] {
             for seed in 0..4 {
                 let permutation = Permutation::new(key(seed), limit);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inverse_finds_the_way_back() {
+    fn invert_undoes_apply() {
         let permutation = Permutation::new(key(7), CODES);
         let samples = (0..2_000).chain((0..2_000).map(|i| i * (CODES / 2_000))).chain(CODES - 2_000..CODES);
         for number in samples {
@@ -169,33 +169,33 @@ mod tests {
     }
 
     #[test]
-    fn the_key_decides_and_neighbours_part() {
+    fn different_keys_and_neighboring_numbers_have_unrelated_images() {
         let (one, other) = (Permutation::new(key(1), CODES), Permutation::new(key(2), CODES));
         let same = (0..1_000).filter(|n| one.apply(*n) == other.apply(*n)).count();
-        assert_eq!(same, 0, "two keys permute alike");
+        assert_eq!(same, 0, "two keys give equal images");
         let near = (0..1_000)
             .filter(|n| one.apply(*n).unwrap().abs_diff(one.apply(n + 1).unwrap()) < CODES / 1_000_000)
             .count();
-        assert!(near < 10, "{near} of 1,000 neighbours stayed neighbours");
+        assert!(near < 10, "{near} of 1,000 neighbors have close images");
     }
 
     /// The codes of a database must never change: links made before an upgrade would collide with those made after it.
     #[test]
-    fn the_mapping_is_frozen() {
+    fn mapping_never_changes_between_versions() {
         let permutation = Permutation::new(key(42), CODES);
         let images: Vec<_> = (0..4).map(|n| permutation.apply(n).unwrap()).collect();
         assert_eq!(images, [2_074_845_222_805, 2_821_732_001_240, 3_345_875_153_951, 666_937_358_777]);
     }
 
     #[test]
-    fn outside_the_limit_is_nothing() {
+    fn numbers_at_limit_are_rejected() {
         let permutation = Permutation::new(key(1), 100);
         assert_eq!(permutation.apply(100), None);
         assert_eq!(permutation.invert(100), None);
     }
 
     #[test]
-    fn a_key_survives_its_text() {
+    fn key_round_trips_as_hex_and_is_hidden_in_debug() {
         let key = Key::random();
         assert_eq!(Key::from_hex(&key.to_hex()), Some(key.clone()));
         assert_eq!(Key::from_hex("00"), None);

@@ -1,17 +1,17 @@
 //! `shortlink export`.
 
-use crate::config::{Config, Export, Place, Serving};
+use crate::config::{Config, ExportFlags, ServeFlags, StorageFlags};
 use crate::store::{DatabaseUrl, Store};
-use crate::transfer::{Format, Origin, Remote, export, links};
+use crate::transfer::{ExportSource, Format, Remote, export, links};
 use anyhow::{Context, Result, bail};
 use evenkeel::clock::Clock;
 use std::path::Path;
 
-/// Exports the configured database, or what a running service has.
+/// Exports the links of the configured database or of a running service.
 ///
 /// # Errors
-/// One sentence on what is in the way.
-pub(super) async fn run(flags: Export, place: &Place) -> Result<()> {
+/// The source cannot be read or the file cannot be written.
+pub(super) async fn run(flags: ExportFlags, storage: &StorageFlags) -> Result<()> {
     let to_output = flags.file == Path::new("-");
     let format = match flags.format {
         Some(format) => format.into(),
@@ -21,11 +21,11 @@ pub(super) async fn run(flags: Export, place: &Place) -> Result<()> {
     let (origin, store) = match flags.server {
         Some(address) => {
             let remote = Remote::new(&address, flags.ca.as_deref(), Clock::system())?;
-            (Origin::Server(Box::new(remote)), None)
+            (ExportSource::Server(Box::new(remote)), None)
         }
         None => {
-            let store = open(&Config::resolve(place, &Serving::default())?).await?;
-            (Origin::Store(store.clone()), Some(store))
+            let store = open(&Config::resolve(storage, &ServeFlags::default())?).await?;
+            (ExportSource::Store(store.clone()), Some(store))
         }
     };
     let count = export(origin, &flags.file, format).await?;
@@ -38,12 +38,12 @@ pub(super) async fn run(flags: Export, place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Opens the database to read from it, beside whoever uses it. Its schema is their affair, so it stays as it is.
+/// Opens the database for reading. A service may be using it, so the schema is not upgraded.
 async fn open(config: &Config) -> Result<Store> {
     if let DatabaseUrl::Sqlite(file) = &config.database
         && !file.exists()
     {
-        bail!("there is no database {}", config.database);
+        bail!("the database {} does not exist", config.database);
     }
     let opened = Store::open_as_is(&config.database, Clock::system()).await;
     opened.with_context(|| format!("cannot read the database {}", config.database))

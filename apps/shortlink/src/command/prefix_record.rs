@@ -1,7 +1,8 @@
-//! [`PrefixRecord`]: under which prefix a database's keys are, for instances that start while the database is away.
+//! [`PrefixRecord`]: a database's key prefix, recorded in Redis for instances that start while the database is unreachable.
 //!
-//! The prefix is made from what the database holds, so an instance that cannot ask it does not know where Redis has its redirects.
-//! Every instance that knows it says so in Redis, under the database's address, every minute.
+//! The prefix is derived from a key in the database, so an instance that cannot reach the database cannot compute where its
+//! redirects are in Redis. Every instance that has the database open records the prefix in Redis, under the database's address,
+//! every minute.
 
 use crate::domain::Code;
 use crate::store::{DatabaseUrl, fingerprint};
@@ -17,36 +18,36 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, warn};
 
 /// How often an instance renews the record.
-const EVERY: Duration = Duration::from_secs(60);
+const RENEW_EVERY: Duration = Duration::from_secs(60);
 
-/// After an attempt that failed, and between two attempts to read.
+/// Pause after a failed attempt, and between two attempts to read.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a record counts. Redirects live in Redis for minutes, so an older one leads to nothing.
-const COUNTS: SignedDuration = SignedDuration::from_hours(24);
+/// How long a record is valid. Redirects live in Redis for minutes, so an older record is useless.
+const VALID_FOR: SignedDuration = SignedDuration::from_hours(24);
 
-/// The record of one database. In Redis it is a hash: the name of a database, and when an instance found it at the address.
+/// The record of one database address. In Redis it is a hash: database name → when an instance last had it open at the address.
 #[derive(Clone, Debug)]
 pub(super) struct PrefixRecord {
-    /// The prefix of all names.
+    /// The prefix that all databases share.
     base: String,
     key: Vec<u8>,
 }
 
-/// What the record says.
+/// A valid record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownPrefix {
     /// The prefix of the database's keys.
     pub(super) prefix: String,
-    /// When it was last seen at its address.
+    /// When an instance last had the database open at the address.
     pub(super) as_of: Timestamp,
 }
 
 impl PrefixRecord {
-    /// The record of `database` in the Redis of `options`; `None` if it has none: a file is never away.
+    /// The record of `database` in the Redis of `options`; `None` for SQLite, whose file is always reachable.
     ///
     /// # Errors
-    /// The address cannot be read.
+    /// The URL cannot be parsed.
     pub(super) fn of(options: &LinkOptions, database: &DatabaseUrl) -> Result<Option<Self>> {
         let base = options.prefix.clone();
         let of =
@@ -54,21 +55,21 @@ impl PrefixRecord {
         Ok(fingerprint(database)?.map(of))
     }
 
-    /// The prefix of the database that is called so.
+    /// The key prefix of the database called `name`.
     pub(super) fn prefix(base: &str, name: &str) -> String {
         format!("{base}-{name}")
     }
 
-    /// What the record says; `None` if there is none, or two databases were found at the address within a day: nobody can say now
-    /// which of them is meant.
-    async fn read(&self, link: &Link, now: Timestamp) -> Result<Option<Known>, LinkError> {
+    /// Reads the record; `None` if there is none, or if two databases were open at the address within a day, which makes it
+    /// ambiguous.
+    async fn read(&self, link: &Link, now: Timestamp) -> Result<Option<KnownPrefix>, LinkError> {
         let mut command = Cmd::with_capacity(2, 64);
         command.arg("HGETALL").arg(&self.key);
         let found = HashMap::<String, i64>::from_redis_value(link.command(&self.key, &command).await?);
         Ok(found.ok().and_then(|found| self.only(&found, now)))
     }
 
-    /// Notes the database that is called `name`, at once and then as long as the task lives that this answers.
+    /// Records the database called `name` now, and renews the record until the returned handle is dropped.
     pub(super) async fn keep(self, link: Link, name: String, clock: Clock) -> AbortOnDropHandle<()> {
         let mut pause = self.renew(&link, &name, &clock).await;
         AbortOnDropHandle::new(tokio::spawn(async move {
@@ -79,28 +80,28 @@ impl PrefixRecord {
         }))
     }
 
-    /// Answers when to do it again.
+    /// Returns the pause before the next renewal.
     async fn renew(&self, link: &Link, name: &str, clock: &Clock) -> Duration {
         let now_ms = i64::try_from(clock.unix_ms()).unwrap_or(i64::MAX);
         match self.write(link, name, now_ms).await {
-            Ok(()) => EVERY,
+            Ok(()) => RENEW_EVERY,
             Err(error @ LinkError::Refused { .. }) => {
-                warn!(%error, "instances that start while the database is away will not find its redirects in Redis");
-                EVERY
+                warn!(%error, "cannot record the key prefix; an instance that starts while the database is unreachable serves no redirects");
+                RENEW_EVERY
             }
             Err(error) => {
-                debug!(%error, "the prefix could not be noted in Redis");
+                debug!(%error, "cannot record the key prefix in Redis; retrying");
                 PAUSE
             }
         }
     }
 
-    /// Notes that the database at the address was seen, and is called `name`.
+    /// Records that the database at the address is open and called `name`.
     async fn write(&self, link: &Link, name: &str, now_ms: i64) -> Result<(), LinkError> {
         let mut set = Cmd::with_capacity(4, 96);
         set.arg("HSET").arg(&self.key).arg(name).arg(now_ms);
         let mut expire = Cmd::with_capacity(3, 64);
-        expire.arg("EXPIRE").arg(&self.key).arg(COUNTS.as_secs());
+        expire.arg("EXPIRE").arg(&self.key).arg(VALID_FOR.as_secs());
         let mut both = redis::Pipeline::with_capacity(2);
         both.add_command(set).add_command(expire);
         for answer in link.pipeline(&self.key, &both).await? {
@@ -111,17 +112,17 @@ impl PrefixRecord {
         Ok(())
     }
 
-    fn only(&self, found: &HashMap<String, i64>, now: Timestamp) -> Option<Known> {
+    fn only(&self, found: &HashMap<String, i64>, now: Timestamp) -> Option<KnownPrefix> {
         let seen = found
             .iter()
             .filter_map(|(name, ms)| Some((Code::parse(name).ok()?, Timestamp::from_millisecond(*ms).ok()?)));
-        let mut seen: Vec<_> = seen.filter(|(_, at)| now.duration_since(*at) < COUNTS).collect();
+        let mut seen: Vec<_> = seen.filter(|(_, at)| now.duration_since(*at) < VALID_FOR).collect();
         let (name, as_of) = seen.pop()?;
-        seen.is_empty().then(|| Known { prefix: Self::prefix(&self.base, name.as_str()), as_of })
+        seen.is_empty().then(|| KnownPrefix { prefix: Self::prefix(&self.base, name.as_str()), as_of })
     }
 }
 
-/// A look into Redis for the record.
+/// Reads the record while the database is unreachable.
 pub(super) struct Lookup {
     record: PrefixRecord,
     link: Link,
@@ -138,22 +139,22 @@ impl Lookup {
         Ok(Self { record, link, clock })
     }
 
-    /// What the record says, if Redis can be asked.
-    pub(super) async fn known(&self) -> Option<Known> {
+    /// The record; `None` if there is none or Redis is unreachable.
+    pub(super) async fn known(&self) -> Option<KnownPrefix> {
         let ms = i64::try_from(self.clock.unix_ms()).unwrap_or(i64::MAX);
         let now = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
         self.record.read(&self.link, now).await.unwrap_or_else(|error| {
-            debug!(%error, "Redis cannot be asked for the prefix");
+            debug!(%error, "cannot read the key prefix from Redis");
             None
         })
     }
 
-    /// Whether Redis can be asked.
+    /// The state of the connection to Redis.
     pub(super) fn state(&self) -> watch::Receiver<LinkState> {
         self.link.state()
     }
 
-    /// Ready once the record is there.
+    /// Waits until there is a record.
     pub(super) async fn until_known(self) {
         while self.known().await.is_none() {
             self.clock.sleep(PAUSE).await;
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn record_of_two_databases_at_one_address_names_neither() {
+    fn prefix_record_of_two_databases_is_ambiguous() {
         let database = "postgres://db.example/links".parse().unwrap();
         let options = LinkOptions::from_url("redis://localhost").unwrap();
         let record = PrefixRecord::of(&options, &database).unwrap().unwrap();

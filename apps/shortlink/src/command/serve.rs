@@ -1,22 +1,22 @@
 //! `shortlink serve`.
 
-use super::away::meanwhile;
-use super::open::{check_redis, connect, is_away, open};
+use super::degraded::degraded;
+use super::open::{check_redis, connect, is_unreachable, open};
 use crate::config::Config;
 use crate::http;
 use anyhow::{Context, Result};
 use std::time::Duration;
 use web::{Outage, Startup, StartupOptions};
 
-/// How long what is under way in the background may take once the service is asked to stop.
+/// How long the background tasks may take to stop.
 const BACKGROUND_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Serves until a signal asks to stop.
+/// Serves until a signal asks the process to stop.
 ///
 /// # Errors
-/// One sentence on what is in the way.
+/// A setting is wrong, the address cannot be bound, or a server refuses the connection.
 pub(super) async fn serve(config: Config) -> Result<()> {
-    let opening = Startup::begin(StartupOptions {
+    let startup = Startup::begin(StartupOptions {
         program: "shortlink",
         database: &config.database,
         data: &config.data,
@@ -25,28 +25,28 @@ pub(super) async fn serve(config: Config) -> Result<()> {
     })
     .await?;
     check_redis(&config).await?;
-    let address = opening.address().to_string();
+    let address = startup.address().to_string();
     let connect = async || connect(&config).await;
     let open = async |store| open(&config, store, Some(address.clone())).await;
-    let meanwhile = async |waiting: Outage<'_>| meanwhile(&config, waiting).await;
-    let Some(web::Started { service: opened, listener, settings, stop, file_lock: hold }) =
-        Box::pin(opening.open(connect, open, is_away, meanwhile)).await?
+    let fallback = async |outage: Outage<'_>| degraded(&config, outage).await;
+    let Some(web::Started { service: opened, listener, settings, stop, file_lock }) =
+        Box::pin(startup.open(connect, open, is_unreachable, fallback)).await?
     else {
         return Ok(());
     };
     let prefix_record = opened.keep_prefix_record(&config).await?;
     let (over, is_over) = tokio::sync::oneshot::channel::<()>();
     let service = opened.service.clone();
-    // Told or dropped: both mean the end.
+    // Dropping the sender stops the background tasks.
     let background = tokio::spawn(async move { service.run(async { drop(is_over.await) }).await });
     let served = http::serve(opened.service.clone(), listener, settings, stop).await;
     drop(over);
     if tokio::time::timeout(BACKGROUND_PATIENCE, background).await.is_err() {
-        tracing::warn!("what was to be done in the background is left to other instances, or to the next start");
+        tracing::warn!("background tasks did not finish in time; other instances or the next start continue them");
     }
     drop(prefix_record);
     served.context("the service ended")?;
     opened.close().await;
-    drop(hold);
+    drop(file_lock);
     Ok(())
 }

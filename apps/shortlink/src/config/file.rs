@@ -5,10 +5,10 @@ use anyhow::Result;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// What a settings file may say. The names are those of the flags.
+/// The contents of a settings file. The keys are named like the flags.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct File {
+pub(super) struct SettingsFile {
     pub(super) listen: Option<String>,
     pub(super) data: Option<PathBuf>,
     pub(super) database: Option<String>,
@@ -21,8 +21,8 @@ pub(super) struct File {
     pub(super) spool_bytes_max: Option<u64>,
 }
 
-impl File {
-    /// Reads a settings file. What is wrong is told in one sentence with the line.
+impl SettingsFile {
+    /// Reads a settings file. An error names the line.
     pub(super) fn read(path: &Path) -> Result<Self> {
         web::settings::read(path)
     }
@@ -31,16 +31,18 @@ impl File {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
-    use super::File;
+    use super::SettingsFile;
 
     #[test]
-    fn a_wrong_setting_is_named_with_its_line() {
+    fn wrong_setting_is_reported_with_line() {
         assert_eq!(
-            web::settings::parse::<File>("listen = \"127.0.0.1:0\"\nrefuse_private = true\n").unwrap().refuse_private,
+            web::settings::parse::<SettingsFile>("listen = \"127.0.0.1:0\"\nrefuse_private = true\n")
+                .unwrap()
+                .refuse_private,
             Some(true)
         );
         let check = |text: &str, line: usize, what: &str| {
-            let (at, why) = web::settings::parse::<File>(text).unwrap_err();
+            let (at, why) = web::settings::parse::<SettingsFile>(text).unwrap_err();
             assert_eq!(at, line, "{why}");
             assert!(why.contains(what) && !why.contains('\n'), "{why}");
         };

@@ -1,48 +1,48 @@
-//! The command line. What is not given here may come from the environment (clap reads it) or the file.
+//! The command line and the environment variables, which clap reads.
 
 use super::modes::{CacheMode, WriteMode};
 use crate::transfer::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// What `--help` says below the flags.
-const SETTINGS: &str = "\
-Every setting can also come from the environment (SHORTLINK_DATA, SHORTLINK_PUBLIC_URL, ..) or from the file (data = \"..\",
-public_url = \"..\"): a flag beats the environment, which beats the file.";
+/// Shown by `--help` below the options.
+const SETTINGS_HELP: &str = "\
+Each option can also be set in the environment (SHORTLINK_DATA, SHORTLINK_PUBLIC_URL, ..) or in the settings file (data = \"..\",
+public_url = \"..\"). Options override the environment, which overrides the file.";
 
-/// What `import --help` says below the flags.
-const IMPORTING: &str = "\
+/// Shown by `import --help` below the options.
+const IMPORT_HELP: &str = "\
 The header line names the columns: target, code, alias, expires_at, created_at, updated_at, version, banned. Other columns are
-left out, with a note. Lines that begin with # are skipped. A row that is there already (by its code, else by its target) is
-not taken twice. Bad lines are reported by number and kept in FILE.rejected. An import that was stopped goes on where it was.
+ignored, with a note. Lines that begin with # are skipped. A row is skipped if its code exists or, without a code, its target.
+Invalid lines are reported by number and copied to FILE.rejected. An interrupted import resumes after its last committed batch.
 
-Exit code: 0 if every row is there now, 1 if lines were rejected and all others are there, 2 if it stopped.";
+Exit code: 0 if every row is in the database now, 1 if lines were rejected, 2 if the import stopped.";
 
-/// A short-link service that runs with nothing installed, and on Redis and a SQL server when told to
+/// A short-link service. Runs on its own, or with Redis and a SQL database shared by several instances
 #[derive(Debug, Parser)]
-#[command(name = "shortlink", version, after_help = SETTINGS, term_width = 120)]
+#[command(name = "shortlink", version, after_help = SETTINGS_HELP, term_width = 120)]
 pub struct Flags {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) storage: StorageFlags,
     #[command(flatten)]
-    pub(crate) serving: Serving,
+    pub(crate) serve: ServeFlags,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
 
-/// Where links are kept: common to all commands.
+/// Where links are stored: the options of every command.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Place {
-    /// Folder for what is kept on this machine [default: shortlink-data]
+pub(crate) struct StorageFlags {
+    /// Folder for the files of this instance [default: shortlink-data]
     #[arg(long, global = true, value_name = "DIR", hide_env = true, env = "SHORTLINK_DATA")]
     pub(crate) data: Option<PathBuf>,
-    /// Database: mysql://.., postgres://.. or sqlite:FILE [default: a SQLite file in the data folder]
+    /// Database URL: mysql://.., postgres://.. or sqlite:FILE [default: a SQLite file in the data folder]
     #[arg(long, global = true, value_name = "URL", hide_env = true, env = "SHORTLINK_DATABASE")]
     pub(crate) database: Option<String>,
-    /// Redis to cache in: redis://.. or rediss://.. [default: a cache inside the process]
+    /// URL of the Redis cache: redis://.. or rediss://.. [default: a cache inside the process]
     #[arg(long, global = true, value_name = "URL", hide_env = true, env = "SHORTLINK_REDIS")]
     pub(crate) redis: Option<String>,
-    /// eventual: writes go on while Redis is away; strong: nobody sees an older state, so they are refused [default: eventual]
+    /// While Redis is unreachable, eventual accepts writes and strong refuses them, so that no redirect is outdated [default: eventual]
     #[arg(
         long,
         global = true,
@@ -52,84 +52,84 @@ pub(crate) struct Place {
         env = "SHORTLINK_CONSISTENCY"
     )]
     pub(crate) consistency: Option<CacheMode>,
-    /// TOML file with settings
+    /// TOML settings file
     #[arg(long, global = true, value_name = "FILE", hide_env = true, env = "SHORTLINK_CONFIG")]
     pub(crate) config: Option<PathBuf>,
 }
 
-/// How the service is reached and what it takes.
+/// The options of `serve`.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Serving {
-    /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:8080]
+pub(crate) struct ServeFlags {
+    /// Address and port to listen on; port 0 picks a free port [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR", hide_env = true, env = "SHORTLINK_LISTEN")]
     pub(crate) listen: Option<String>,
-    /// Address people know the service by, as https://s.example.com; links to it are refused as loops
+    /// Public URL of the service, such as https://s.example.com; links to it are refused as loops
     #[arg(long, value_name = "URL", hide_env = true, env = "SHORTLINK_PUBLIC_URL")]
     pub(crate) public_url: Option<String>,
-    /// Refuse links into private networks (localhost, 10.0.0.0/8, ..)
+    /// Refuse targets in private networks (localhost, 10.0.0.0/8, ..)
     #[arg(long, hide_env = true, env = "SHORTLINK_REFUSE_PRIVATE")]
     pub(crate) refuse_private: bool,
-    /// Links to keep at hand in this process, in front of Redis; 0: none [default: 100000, of at most 64 MiB]
+    /// Capacity of the in-process cache in front of Redis, in links; 0 disables it [default: 100000, at most 64 MiB]
     #[arg(long, value_name = "LINKS", hide_env = true, env = "SHORTLINK_NEAR")]
     pub(crate) near: Option<usize>,
-    /// through: answer writes once the database has them; behind: once this machine's disk has them [default: through]
+    /// When to acknowledge a write: through, after the database commit; behind, once it is on the local disk [default: through]
     #[arg(long, value_name = "MODE", hide_env = true, hide_possible_values = true, env = "SHORTLINK_WRITE_MODE")]
     pub(crate) write_mode: Option<WriteMode>,
-    /// Bytes of writes that may wait for the database with --write-mode behind [default: 67108864]
+    /// Capacity of the write-behind spool, in bytes (--write-mode behind) [default: 67108864]
     #[arg(long, value_name = "BYTES", hide_env = true, env = "SHORTLINK_SPOOL_BYTES_MAX")]
     pub(crate) spool_bytes_max: Option<u64>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve links (what happens without a command)
-    Serve(Serving),
-    /// Take links from a file of tab-separated values, CSV or JSON lines
-    #[command(after_help = IMPORTING)]
-    Import(Import),
-    /// Write all links to a file of tab-separated values, CSV or JSON lines
-    Export(Export),
+    /// Run the service (the default)
+    Serve(ServeFlags),
+    /// Import links from a TSV, CSV or JSON Lines file
+    #[command(after_help = IMPORT_HELP)]
+    Import(ImportFlags),
+    /// Export all links to a TSV, CSV or JSON Lines file
+    Export(ExportFlags),
 }
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Import {
+pub(crate) struct ImportFlags {
     /// File ending in .tsv, .csv, .jsonl or .ndjson
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Names of the columns, separated by commas, for a file without a header line; leave a name empty to skip its column
+    /// Comma-separated column names, for a file without a header line; an empty name skips its column
     #[arg(long, value_name = "NAMES")]
     pub(crate) columns: Option<String>,
-    /// What the file is, whatever its ending
+    /// File format, if the extension does not tell
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<FormatFlag>,
-    /// A running service to import into, as http://127.0.0.1:8080
+    /// Import into the running service at this URL, such as http://127.0.0.1:8080
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// PEM file with the authorities to trust for a https:// service [default: those of the web]
+    /// PEM file of the certificate authorities to trust for https:// [default: the public ones]
     #[arg(long, value_name = "FILE", requires = "server")]
     pub(crate) ca: Option<PathBuf>,
-    /// Report progress as JSON lines on standard output
+    /// Report progress as JSON Lines on standard output
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Export {
-    /// File ending in .tsv, .csv, .jsonl or .ndjson; - for standard output
+pub(crate) struct ExportFlags {
+    /// File ending in .tsv, .csv, .jsonl or .ndjson, or - for standard output
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// What to write, whatever the ending
+    /// File format, if the extension does not tell
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<FormatFlag>,
-    /// A running service to export from, as http://127.0.0.1:8080
+    /// Export from the running service at this URL, such as http://127.0.0.1:8080
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// PEM file with the authorities to trust for a https:// service [default: those of the web]
+    /// PEM file of the certificate authorities to trust for https:// [default: the public ones]
     #[arg(long, value_name = "FILE", requires = "server")]
     pub(crate) ca: Option<PathBuf>,
 }
 
-/// The formats by name.
+/// The file formats, as `--format` names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatFlag {
     Tsv,

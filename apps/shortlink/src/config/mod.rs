@@ -1,95 +1,92 @@
-//! Flags, environment and file become one checked [`Config`]: a flag beats the environment, which beats the file.
+//! [`Config`]: the validated settings. Flags override the environment, which overrides the settings file.
 
 mod file;
 mod flags;
 mod modes;
 
 pub use flags::Flags;
-pub(crate) use flags::{Command, Export, Import, Place, Serving};
+pub(crate) use flags::{Command, ExportFlags, ImportFlags, ServeFlags, StorageFlags};
 pub use modes::{CacheMode, WriteMode};
 
 use crate::store::DatabaseUrl;
 use anyhow::{Context, Result, bail};
-use file::File;
+use file::SettingsFile;
 use std::path::PathBuf;
 
-/// Where the service listens if nobody says otherwise.
 const LISTEN: &str = "127.0.0.1:8080";
 
-/// The folder used if nobody says otherwise: in the current one, where the person who started it sees it.
+/// Relative to the current folder, where the user who started the program finds it.
 const DATA: &str = "shortlink-data";
 
-/// The database in the data folder.
+/// The default database, in the data folder.
 const DATABASE_FILE: &str = "links.db";
 
-/// More links than an instance could keep at hand on any machine that is worth having several of.
+/// Above what the memory of a server holds; a larger value is a typing error.
 const NEAR_MAX: usize = 100_000_000;
 
-/// Bytes of writes that may wait for the database: the default, and what the largest write needs.
+/// Default and minimum capacity of the write-behind spool. The minimum holds the largest write several times.
 const SPOOL_BYTES: u64 = 64 << 20;
 const SPOOL_BYTES_MIN: u64 = 64 << 10;
 
-/// How the program shall run.
+/// The settings of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where to listen, `HOST:PORT`; port 0 takes a free one.
+    /// The address to listen on, `HOST:PORT`; port 0 picks a free port.
     pub listen: String,
-    /// The folder for what is kept on this machine.
+    /// The folder for the files of this instance.
     pub data: PathBuf,
-    /// Where the links are; a file in the data folder by default.
+    /// The database of links; a SQLite file in the data folder by default.
     pub database: DatabaseUrl,
-    /// The Redis to cache in; `None`: inside the process.
+    /// The URL of the Redis cache; `None` caches in the process.
     pub redis: Option<String>,
-    /// The address people know the service by, as `https://s.example.com`.
+    /// The public URL of the service, such as `https://s.example.com`.
     pub public_url: Option<String>,
-    /// Refuse links into private networks.
+    /// Whether to refuse targets in private networks.
     pub refuse_private: bool,
-    /// Links an instance keeps at hand; 0: none. `None`: a usual number, where Redis can tell of changes.
+    /// Capacity of the near cache in links; 0 disables it. `None` enables it with the default capacity if Redis supports it.
     pub near: Option<usize>,
-    /// How far redirects may lag behind writes.
+    /// Consistency of the caches.
     pub consistency: CacheMode,
-    /// When a write is answered.
+    /// When a write is acknowledged.
     pub write_mode: WriteMode,
-    /// Bytes of writes that may wait for the database.
+    /// Capacity of the write-behind spool, in bytes.
     pub spool_bytes_max: u64,
 }
 
 impl Config {
-    /// Puts flags (with the environment already in them) and file together.
+    /// Merges the flags (which include the environment) with the settings file, and validates the result.
     ///
     /// # Errors
     /// One sentence: which setting is wrong, and why.
-    pub(crate) fn resolve(place: &Place, serving: &Serving) -> Result<Self> {
-        let file = place.config.as_deref().map(File::read).transpose()?.unwrap_or_default();
-        let data = place.data.clone().or(file.data).unwrap_or_else(|| DATA.into());
-        let database = match place.database.clone().or(file.database) {
+    pub(crate) fn resolve(storage: &StorageFlags, serve: &ServeFlags) -> Result<Self> {
+        let file = storage.config.as_deref().map(SettingsFile::read).transpose()?.unwrap_or_default();
+        let data = storage.data.clone().or(file.data).unwrap_or_else(|| DATA.into());
+        let database = match storage.database.clone().or(file.database) {
             Some(url) => url.parse().context("the setting \"database\" is wrong")?,
             None => DatabaseUrl::Sqlite(data.join(DATABASE_FILE)),
         };
-        let public_url = serving.public_url.clone().or(file.public_url);
+        let public_url = serve.public_url.clone().or(file.public_url);
         if let Some(url) = &public_url {
             web::settings::check_public_url(url)?;
         }
-        let near = serving.near.or(file.near);
+        let near = serve.near.or(file.near);
         if near.is_some_and(|links| links > NEAR_MAX) {
-            bail!("the setting \"near\" is wrong: at most {NEAR_MAX} links can be kept near");
+            bail!("the setting \"near\" is wrong: the maximum is {NEAR_MAX} links");
         }
-        let consistency = place.consistency.or(file.consistency).unwrap_or_default();
-        let write_mode = serving.write_mode.or(file.write_mode).unwrap_or_default();
+        let consistency = storage.consistency.or(file.consistency).unwrap_or_default();
+        let write_mode = serve.write_mode.or(file.write_mode).unwrap_or_default();
         check_modes(consistency, write_mode, near)?;
-        let spool_bytes_max = serving.spool_bytes_max.or(file.spool_bytes_max).unwrap_or(SPOOL_BYTES);
+        let spool_bytes_max = serve.spool_bytes_max.or(file.spool_bytes_max).unwrap_or(SPOOL_BYTES);
         if spool_bytes_max < SPOOL_BYTES_MIN {
-            bail!(
-                "the setting \"spool_bytes_max\" is wrong: it is at least {SPOOL_BYTES_MIN}, for the longest addresses"
-            );
+            bail!("the setting \"spool_bytes_max\" is wrong: the minimum is {SPOOL_BYTES_MIN} bytes");
         }
         Ok(Self {
-            listen: serving.listen.clone().or(file.listen).unwrap_or_else(|| LISTEN.to_owned()),
+            listen: serve.listen.clone().or(file.listen).unwrap_or_else(|| LISTEN.to_owned()),
             data,
             database,
-            redis: place.redis.clone().or(file.redis),
+            redis: storage.redis.clone().or(file.redis),
             public_url,
-            refuse_private: serving.refuse_private || file.refuse_private.unwrap_or(false),
+            refuse_private: serve.refuse_private || file.refuse_private.unwrap_or(false),
             near,
             consistency,
             write_mode,
@@ -98,18 +95,19 @@ impl Config {
     }
 }
 
-/// What contradicts itself.
+/// Refuses combinations that contradict each other.
 fn check_modes(consistency: CacheMode, write_mode: WriteMode, near: Option<usize>) -> Result<()> {
     if consistency != CacheMode::Strong {
         return Ok(());
     }
     if write_mode == WriteMode::Behind {
         bail!(
-            "the setting \"write_mode\" is wrong: a write that is answered before the database has it cannot be strong"
+            "the setting \"write_mode\" is wrong: strong consistency needs \"through\", because \"behind\" acknowledges a write \
+             before the database has it"
         );
     }
     if near.is_some_and(|links| links > 0) {
-        bail!("the setting \"near\" is wrong: with strong consistency no links are kept near; leave it out");
+        bail!("the setting \"near\" is wrong: strong consistency excludes the near cache; remove the setting");
     }
     Ok(())
 }

@@ -1,26 +1,26 @@
-//! How caches and writes work, as settings say it.
+//! The modes of caches and writes.
 
 use clap::ValueEnum;
 use serde::Deserialize;
 
-/// How far redirects may lag behind writes.
+/// The consistency of the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheMode {
-    /// Writes go on while Redis is away, and the caches follow.
+    /// Writes are accepted while Redis is unreachable; the caches are invalidated when it is back.
     #[default]
     Eventual,
-    /// No instance serves the state before a write; without Redis writes are refused.
+    /// No instance serves the state before a write; writes are refused while Redis is unreachable.
     Strong,
 }
 
-/// When a write is answered.
+/// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteMode {
-    /// Once the database has it.
+    /// After the database commit.
     #[default]
     Through,
-    /// Once this machine's disk has it; the database follows.
+    /// Once it is on the local disk (write-behind).
     Behind,
 }

@@ -1,4 +1,4 @@
-//! [`Code`]: the name a link is reached by.
+//! [`Code`]: the path of a short link.
 
 use serde::Serialize;
 use std::fmt;
@@ -6,8 +6,8 @@ use std::fmt;
 /// The longest alias. Generated codes have seven characters.
 pub const ALIAS_CHARACTERS_MAX: usize = 64;
 
-/// First path segments that the service answers itself, now or in a version to come. Compared without regard to case, so that
-/// nobody can publish `/API` beside `/api`.
+/// First path segments that the service uses itself, or may use in a later version. Compared without case, so that `/API` cannot
+/// be mistaken for `/api`.
 const RESERVED: [&str; 20] = [
     ".well-known",
     "admin",
@@ -31,61 +31,61 @@ const RESERVED: [&str; 20] = [
     "version",
 ];
 
-/// A code or alias of the right shape: 1 to [`ALIAS_CHARACTERS_MAX`] of `A-Z a-z 0-9 - _`. Compared byte for byte: `aB3` and
-/// `ab3` are two links. It is the same thing to the store whether it was generated or chosen.
+/// A generated code or an alias: 1 to [`ALIAS_CHARACTERS_MAX`] of `A-Z a-z 0-9 - _`. Compared byte for byte: `aB3` and `ab3` are two
+/// links.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Code(String);
 
-/// Why a text cannot be the code of a link.
+/// Why a text is not a valid code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum CodeRefused {
-    /// Nothing there.
-    #[error("a code needs at least one character")]
+pub enum InvalidCode {
+    /// An empty text.
+    #[error("the code is empty")]
     Empty,
     /// More than [`ALIAS_CHARACTERS_MAX`] characters.
-    #[error("a code has at most {ALIAS_CHARACTERS_MAX} characters, this one has {0}")]
+    #[error("the code has {0} characters; the limit is {ALIAS_CHARACTERS_MAX}")]
     TooLong(usize),
-    /// A character that a code may not have.
-    #[error("a code is made of letters A-Z and a-z, digits, '-' and '_'; this one has {0:?}")]
+    /// A character that codes cannot have.
+    #[error("a code can contain only A-Z, a-z, 0-9, '-' and '_', not {0:?}")]
     Character(char),
-    /// A word that the service keeps for its own addresses.
+    /// A word that the service uses for its own paths.
     #[error("the code {0:?} is reserved for the service's own pages; choose another")]
     Reserved(String),
 }
 
 impl Code {
-    /// Reads a code that somebody asks for. Its shape is checked; reserved words pass, they simply name no link.
+    /// Parses the code of a request. Reserved words are accepted: no link has them.
     ///
     /// # Errors
-    /// [`CodeRefused`], but never [`CodeRefused::Reserved`]. No link can have such a code: answer "not found".
-    pub fn parse(text: &str) -> Result<Self, CodeRefused> {
+    /// [`InvalidCode`], but never [`InvalidCode::Reserved`]. No link can have the code: respond with "not found".
+    pub fn parse(text: &str) -> Result<Self, InvalidCode> {
         if text.is_empty() {
-            return Err(CodeRefused::Empty);
+            return Err(InvalidCode::Empty);
         }
         if let Some(character) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || *c == '-' || *c == '_')) {
-            return Err(CodeRefused::Character(character));
+            return Err(InvalidCode::Character(character));
         }
         if text.len() > ALIAS_CHARACTERS_MAX {
-            return Err(CodeRefused::TooLong(text.len()));
+            return Err(InvalidCode::TooLong(text.len()));
         }
         Ok(Self(text.to_owned()))
     }
 
-    /// Reads a code that a new link shall have.
+    /// Parses the code of a new link.
     ///
     /// # Errors
-    /// [`CodeRefused`]: tell the sentence to who asked.
-    pub fn alias(text: &str) -> Result<Self, CodeRefused> {
-        // Reserved words come first: `robots.txt` has a character that codes lack, but that is not why it cannot be had.
+    /// [`InvalidCode`]; its text is for the user.
+    pub fn alias(text: &str) -> Result<Self, InvalidCode> {
+        // Checked first, so that `robots.txt` is reported as reserved and not for its dot.
         if is_reserved(text) {
-            return Err(CodeRefused::Reserved(text.to_owned()));
+            return Err(InvalidCode::Reserved(text.to_owned()));
         }
         Self::parse(text)
     }
 
-    /// The characters.
+    /// The code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -104,30 +104,30 @@ fn is_reserved(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALIAS_CHARACTERS_MAX, Code, CodeRefused};
+    use super::{ALIAS_CHARACTERS_MAX, Code, InvalidCode};
 
     #[test]
-    fn the_shape_of_a_code() {
+    fn code_accepts_only_its_alphabet_and_length() {
         let longest = "x".repeat(ALIAS_CHARACTERS_MAX);
         for text in ["a", "0", "aB3xY9z", "summer-sale_2026", "-", "_", &longest] {
             assert_eq!(Code::alias(text).map(|code| code.to_string()), Ok(text.to_owned()));
         }
         let too_long = "x".repeat(ALIAS_CHARACTERS_MAX + 1);
-        assert_eq!(Code::alias(&too_long), Err(CodeRefused::TooLong(ALIAS_CHARACTERS_MAX + 1)));
-        assert_eq!(Code::alias(""), Err(CodeRefused::Empty));
+        assert_eq!(Code::alias(&too_long), Err(InvalidCode::TooLong(ALIAS_CHARACTERS_MAX + 1)));
+        assert_eq!(Code::alias(""), Err(InvalidCode::Empty));
         for (text, character) in
             [("a b", ' '), ("a/b", '/'), ("a+", '+'), ("a.b", '.'), ("ä", 'ä'), ("a\0", '\0'), ("a%20", '%')]
         {
-            assert_eq!(Code::alias(text), Err(CodeRefused::Character(character)));
+            assert_eq!(Code::alias(text), Err(InvalidCode::Character(character)));
         }
     }
 
     #[test]
-    fn the_service_keeps_some_words_in_any_case() {
+    fn reserved_words_are_refused_in_any_case() {
         for text in ["api", "API", "Healthz", "metrics", "openapi.json", "favicon.ico", "robots.txt"] {
-            assert_eq!(Code::alias(text), Err(CodeRefused::Reserved(text.to_owned())));
+            assert_eq!(Code::alias(text), Err(InvalidCode::Reserved(text.to_owned())));
         }
         assert!(Code::alias("apis").is_ok());
-        assert!(Code::parse("api").is_ok(), "asking for a reserved word is no error: it names no link");
+        assert!(Code::parse("api").is_ok(), "a request for a reserved word is valid and finds no link");
     }
 }

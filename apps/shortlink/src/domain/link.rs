@@ -1,32 +1,32 @@
-//! [`Link`], and what makes and changes one.
+//! [`Link`], and the creation and change of one.
 
 use super::{Code, Target};
 use jiff::Timestamp;
 
-/// A link as the database has it.
+/// A stored link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// What it is reached by.
+    /// The code.
     pub code: Code,
     /// Target, byte for byte.
     pub target: Target,
-    /// Whether somebody chose the code; `false` for a generated one.
+    /// Whether a user chose the code; `false` for a generated one.
     pub alias: bool,
-    /// When it was made, to the millisecond, on the clock of the instance that made it.
+    /// Time of creation in whole milliseconds, on the clock of the instance that created it.
     pub created_at: Timestamp,
-    /// When it was last changed, likewise.
+    /// Time of the last change, likewise.
     pub updated_at: Timestamp,
-    /// From this moment on it leads nowhere, to the millisecond; `None`: never.
+    /// From this time on the link does not redirect, in whole milliseconds; `None`: never expires.
     pub expires_at: Option<Timestamp>,
-    /// Whether somebody has forbidden it: it leads nowhere until the ban is lifted.
+    /// Whether the link is banned: it does not redirect until the ban is lifted.
     pub banned: bool,
-    /// Grows with every change, also across a delete and a new link of the same code (as long as the instances' clocks agree
-    /// to within the time between): microseconds since 1970, or one more than before, whichever is more. Below 2^53.
+    /// Increases with every change, also across a delete and a new link of the same code (as long as the instances' clocks differ by
+    /// less than the time between): microseconds since 1970, or the previous version plus one, whichever is larger. Below 2^53.
     pub version: i64,
 }
 
 impl Link {
-    /// Whether the link leads nowhere any more at `now`.
+    /// Whether the link has expired at `now`.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
@@ -36,32 +36,32 @@ impl Link {
 /// A link to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewLink {
-    /// The code somebody chose; `None`: generate one.
+    /// The requested code; `None` generates one.
     pub alias: Option<Code>,
-    /// Where it shall lead.
+    /// The target.
     pub target: Target,
-    /// When it shall end.
+    /// The expiry.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A change of a link: what is `None` stays as it is. The code cannot change; make another link.
+/// A change of a link; a `None` field keeps its value. The code cannot change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkPatch {
-    /// Where it shall lead from now on.
+    /// The new target.
     pub target: Option<Target>,
-    /// `Some(None)`: it shall not end.
+    /// The new expiry; `Some(None)` removes it.
     pub expires_at: Option<Option<Timestamp>>,
-    /// Whether it shall be forbidden from now on.
+    /// Whether the link is banned.
     pub banned: Option<bool>,
 }
 
 impl LinkPatch {
-    /// The link after this change, as version `version` made at `now`.
+    /// The link after this change, made at `now` as version `version`.
     #[must_use]
     pub fn apply(self, link: Link, version: i64, now: Timestamp) -> Link {
         Link {
             target: self.target.unwrap_or(link.target),
-            expires_at: self.expires_at.unwrap_or(link.expires_at).map(whole_ms),
+            expires_at: self.expires_at.unwrap_or(link.expires_at).map(truncate_to_ms),
             banned: self.banned.unwrap_or(link.banned),
             version,
             updated_at: now,
@@ -70,14 +70,14 @@ impl LinkPatch {
     }
 }
 
-/// The version that follows `previous` at `now`; see [`Link::version`].
+/// The next version after `previous` at `now`; see [`Link::version`].
 #[must_use]
-pub fn version_after(previous: Option<i64>, now: Timestamp) -> i64 {
+pub fn next_version(previous: Option<i64>, now: Timestamp) -> i64 {
     previous.map_or(0, |version| version.saturating_add(1)).max(now.as_microsecond())
 }
 
-/// The moment as a database keeps it.
+/// Truncates to whole milliseconds, the precision of the databases.
 #[must_use]
-pub fn whole_ms(time: Timestamp) -> Timestamp {
+pub fn truncate_to_ms(time: Timestamp) -> Timestamp {
     Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time)
 }

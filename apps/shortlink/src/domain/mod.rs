@@ -1,4 +1,4 @@
-//! What a link is, and what may become one. Pure: no I/O, no clock.
+//! Links, codes, targets and their validation. No I/O, no clock.
 
 mod code;
 mod link;
@@ -8,8 +8,8 @@ mod private_network;
 mod target;
 mod write;
 
-pub use code::{ALIAS_CHARACTERS_MAX, Code, CodeRefused};
-pub use link::{Link, LinkPatch, NewLink, version_after, whole_ms};
-pub use page::{Page, PageRefused, PageRequest, ROWS_REACHED_MAX, ROWS_SHOWN_MAX};
-pub use target::{TARGET_BYTES_MAX, Target, TargetRefused, TargetRules};
-pub use write::{Conflict, NotedWrite, Verdict, Wanted};
+pub use code::{ALIAS_CHARACTERS_MAX, Code, InvalidCode};
+pub use link::{Link, LinkPatch, NewLink, next_version, truncate_to_ms};
+pub use page::{InvalidPage, Page, PageRequest, ROWS_REACHED_MAX, ROWS_SHOWN_MAX};
+pub use target::{InvalidTarget, TARGET_BYTES_MAX, Target, TargetRules};
+pub use write::{Conflict, Decision, Operation, PendingWrite};

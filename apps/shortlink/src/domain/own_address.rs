@@ -1,9 +1,9 @@
-//! [`OwnAddress`]: an address this service is reached at, to recognise links that would lead back to it.
+//! [`OwnAddress`]: an address of this service, to recognize links that would loop back to it.
 
 use std::net::IpAddr;
 use url::{Host, Url};
 
-/// A host and the port, or both standard ports where none is named.
+/// A host and a port; without a port, both 80 and 443.
 #[derive(Clone, Debug)]
 pub(super) struct OwnAddress {
     host: Host<String>,
@@ -11,16 +11,16 @@ pub(super) struct OwnAddress {
 }
 
 impl OwnAddress {
-    /// Reads `https://s.example.com`, `s.example.com`, `127.0.0.1:8080`; `None` for anything else.
+    /// Parses `https://s.example.com`, `s.example.com` or `127.0.0.1:8080`; `None` for anything else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let url = if text.contains("://") { Url::parse(text) } else { Url::parse(&format!("http://{text}")) }.ok()?;
         let host = url.host()?.to_owned();
-        // `Url` drops the standard port of its scheme; a service on one of them usually answers on both.
+        // `Url` drops the default port of the scheme. A service on 80 or 443 usually answers on both.
         Some(Self { host, port: url.port() })
     }
 
-    /// Whether `host` and `port` reach this address. All names of the loopback are one: whoever listens on one of them (or on
-    /// every interface) is reached by the others.
+    /// Whether `host` and `port` reach this address. All loopback names and addresses are equal, and so is the unspecified address,
+    /// because a service that listens on it is reached by all of them.
     pub(super) fn is_at(&self, host: &Host<&str>, port: Option<u16>) -> bool {
         let ports_meet = match self.port {
             Some(own) => port == Some(own),
@@ -41,13 +41,13 @@ fn borrowed(host: &Host<String>) -> Host<&str> {
 
 fn same(one: &Host<&str>, other: &Host<&str>) -> bool {
     match (one, other) {
-        // `Url` has lower-cased both; a final dot names the same host.
+        // `Url` has lower-cased both. A trailing dot names the same host.
         (Host::Domain(one), Host::Domain(other)) => one.trim_end_matches('.') == other.trim_end_matches('.'),
         _ => address(one).is_some_and(|known| address(other) == Some(known)),
     }
 }
 
-/// The loopback by any name, or "every interface".
+/// A loopback name or address, or the unspecified address.
 fn is_here(host: &Host<&str>) -> bool {
     match host {
         Host::Domain(name) => {

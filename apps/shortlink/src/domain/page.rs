@@ -1,15 +1,15 @@
-//! Lists come in numbered pages, of bounded size and depth.
+//! Numbered pages of a list, of bounded size and depth.
 
 use super::Link;
 
-/// The largest page.
+/// The largest page size.
 pub const ROWS_SHOWN_MAX: u32 = 200;
 
-/// The deepest row a page may reach. A database walks over what it skips, so an unbounded page number is a cheap way to make it
-/// work hard. Whoever needs all rows exports them.
+/// The deepest row of a page. A database scans the rows it skips, so an unbounded page number would make expensive queries cheap to
+/// send. An export reads all rows.
 pub const ROWS_REACHED_MAX: u64 = 100_000;
 
-/// Which part of the list is wanted, newest links first.
+/// A requested page, newest links first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRequest {
     search: Option<String>,
@@ -17,10 +17,10 @@ pub struct PageRequest {
     size: u32,
 }
 
-/// Why there is no such page.
+/// Why a page request is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PageRefused {
+pub enum InvalidPage {
     /// Page numbers begin at 1.
     #[error("pages are numbered from 1")]
     Zero,
@@ -28,30 +28,30 @@ pub enum PageRefused {
     #[error("a page has 1 to {ROWS_SHOWN_MAX} links, not {0}")]
     Size(u32),
     /// The page ends below row [`ROWS_REACHED_MAX`].
-    #[error("pages reach the newest {ROWS_REACHED_MAX} links only; search, or export all")]
+    #[error("pages reach only the newest {ROWS_REACHED_MAX} links; search, or export all links")]
     TooDeep,
 }
 
 impl PageRequest {
-    /// Page `number` (from 1) of `size` links each, of those whose code or target contains `search` (letters A-Z match either
-    /// case; other letters may or may not, as the database has it). An empty search is no search.
+    /// Page `number` (from 1) of `size` links each, of those whose code or target contains `search`. Case of A-Z is ignored; whether
+    /// that of other letters is depends on the database. An empty search is no search.
     ///
     /// # Errors
-    /// [`PageRefused`]: tell the sentence to who asked.
-    pub fn new(search: Option<&str>, number: u32, size: u32) -> Result<Self, PageRefused> {
+    /// [`InvalidPage`]; its text is for the user.
+    pub fn new(search: Option<&str>, number: u32, size: u32) -> Result<Self, InvalidPage> {
         if number == 0 {
-            return Err(PageRefused::Zero);
+            return Err(InvalidPage::Zero);
         }
         if size == 0 || size > ROWS_SHOWN_MAX {
-            return Err(PageRefused::Size(size));
+            return Err(InvalidPage::Size(size));
         }
         if u64::from(number) * u64::from(size) > ROWS_REACHED_MAX {
-            return Err(PageRefused::TooDeep);
+            return Err(InvalidPage::TooDeep);
         }
         Ok(Self { search: search.filter(|text| !text.is_empty()).map(str::to_owned), number, size })
     }
 
-    /// What code or target shall contain.
+    /// The text that code or target must contain.
     #[must_use]
     pub fn search(&self) -> Option<&str> {
         self.search.as_deref()
@@ -63,13 +63,13 @@ impl PageRequest {
         self.number
     }
 
-    /// How many links a page has.
+    /// Links per page.
     #[must_use]
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// How many links come before the page.
+    /// Links before the page.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         u64::from(self.number - 1) * u64::from(self.size)
@@ -81,14 +81,14 @@ impl PageRequest {
 pub struct Page {
     /// The links, newest first.
     pub links: Vec<Link>,
-    /// How many links the whole list has, counted no further than [`ROWS_REACHED_MAX`].
+    /// Number of links in the whole list, counted up to [`ROWS_REACHED_MAX`].
     pub total: u64,
     /// Whether there are more than [`ROWS_REACHED_MAX`].
     pub total_is_capped: bool,
 }
 
 impl Page {
-    /// A page of a list that was counted to `total`, no further than one above [`ROWS_REACHED_MAX`].
+    /// A page of a list that was counted to `total`, at most one above [`ROWS_REACHED_MAX`].
     pub(crate) fn counted(links: Vec<Link>, total: i64) -> Self {
         let total = u64::try_from(total).unwrap_or(0);
         Self { links, total: total.min(ROWS_REACHED_MAX), total_is_capped: total > ROWS_REACHED_MAX }

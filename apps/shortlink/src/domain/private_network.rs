@@ -1,17 +1,17 @@
-//! Hosts that only exist inside somebody's network.
+//! Hosts in private networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::Host;
 
-/// Endings of names that public DNS does not serve (RFC 6761, RFC 6762, RFC 8375, and ICANN's reservation of `internal`).
+/// Suffixes that public DNS does not serve (RFC 6761, RFC 6762, RFC 8375, and ICANN's reservation of `internal`).
 const PRIVATE_ENDINGS: [&str; 5] = [".localhost", ".local", ".internal", ".home.arpa", ".lan"];
 
-/// Whether the host is in a private network, as far as its name or number tells: nothing is looked up.
+/// Whether the host is in a private network, judged by its name or address without a DNS lookup.
 pub(super) fn is_private(host: &Host<&str>) -> bool {
     match host {
         Host::Domain(name) => {
             let name = name.trim_end_matches('.');
-            // A name without a dot is completed by the search list of the network it is used in.
+            // A resolver completes a name without a dot from the local search list.
             !name.contains('.') || PRIVATE_ENDINGS.iter().any(|ending| name.ends_with(ending))
         }
         Host::Ipv4(address) => is_private_v4(*address),

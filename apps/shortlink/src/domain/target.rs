@@ -1,4 +1,4 @@
-//! [`Target`]: an address a link may lead to, and the rules that refuse the others.
+//! [`Target`]: the validated target URL of a link, and the rules for targets.
 
 use super::own_address::OwnAddress;
 use super::private_network::is_private;
@@ -6,22 +6,22 @@ use serde::Serialize;
 use std::fmt;
 use url::{Host, Url};
 
-/// The longest address, in bytes: the longest of 29,390 real addresses has 527, and a redirect has to fit into the header
-/// buffers of the proxies in front of the service, which often end at 8 KiB.
+/// The longest target, in bytes. A redirect must fit into the header buffers of proxies, which are often 8 KiB; the longest of
+/// 29,390 real URLs has 527 bytes.
 pub const TARGET_BYTES_MAX: usize = 8000;
 
-/// An address that was checked when its link was made. Kept byte for byte, never normalised: two spellings are two targets.
+/// A URL that was validated when its link was written. Stored byte for byte, never normalized: two spellings are two targets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Target(String);
 
 impl Target {
-    /// Takes an address from the database, which was checked before it went in.
+    /// A target from the database, where it was validated before it was stored.
     pub(crate) fn stored(text: String) -> Self {
         Self(text)
     }
 
-    /// The address.
+    /// The URL.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -34,36 +34,36 @@ impl fmt::Display for Target {
     }
 }
 
-/// Why a link may not lead there.
+/// Why a target is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TargetRefused {
-    /// Nothing there.
-    #[error("the address is empty")]
+pub enum InvalidTarget {
+    /// An empty text.
+    #[error("the URL is empty")]
     Empty,
     /// More than [`TARGET_BYTES_MAX`] bytes.
-    #[error("the address has {0} bytes; at most {TARGET_BYTES_MAX} are taken")]
+    #[error("the URL has {0} bytes; the limit is {TARGET_BYTES_MAX}")]
     TooLong(usize),
-    /// Not an address, for the reason given.
-    #[error("not a web address: {0}")]
+    /// Not a URL, for this reason.
+    #[error("not a web URL: {0}")]
     Malformed(String),
-    /// A scheme other than `http` and `https`: `javascript:`, `data:`, `file:` and the like run or reveal things where the
-    /// visitor is.
-    #[error("links lead to http:// and https:// addresses only, not to {0}:")]
+    /// A scheme other than `http` and `https`. `javascript:`, `data:`, `file:` and others run code or read files on the visitor's
+    /// machine.
+    #[error("only http:// and https:// URLs are allowed, not {0}:")]
     Scheme(String),
-    /// It leads back to this service, which would send the visitor round in circles.
-    #[error("the address leads back to this service ({0}), in a loop")]
+    /// A URL of this service, which would be a redirect loop.
+    #[error("the URL points back to this service ({0}), which would be a redirect loop")]
     Loop(String),
-    /// It leads into a private network, and the service is set to refuse that.
-    #[error("the address leads into a private network ({0}), which this service refuses")]
+    /// A URL in a private network, with `--refuse-private`.
+    #[error("the URL is in a private network ({0}), which this service refuses")]
     Private(String),
 }
 
-/// What a target must be: an `http` or `https` address, no longer than [`TARGET_BYTES_MAX`], that browsers can follow and that
-/// does not lead back to this service; and, if so set, not into a private network.
+/// The rules for targets: an `http` or `https` URL of at most [`TARGET_BYTES_MAX`] bytes that browsers can follow, that does not
+/// point back to this service and, if so configured, not into a private network.
 ///
-/// Not guaranteed: that the address answers, or what it answers; nothing is looked up or fetched. So a name that resolves to a
-/// private address, or to this service, passes.
+/// Not guaranteed: that the URL responds. Nothing is resolved or fetched, so a name that resolves to a private address or to this
+/// service is accepted.
 #[derive(Clone, Debug, Default)]
 pub struct TargetRules {
     own: Vec<OwnAddress>,
@@ -71,55 +71,54 @@ pub struct TargetRules {
 }
 
 impl TargetRules {
-    /// Rules for a service that is reached at the addresses `own` (`https://s.example.com`, `127.0.0.1:8080`). What is no
-    /// address there is passed over.
+    /// The rules of a service whose addresses are `own` (`https://s.example.com`, `127.0.0.1:8080`). Invalid addresses are ignored.
     #[must_use]
     pub fn new(own: &[String], refuse_private: bool) -> Self {
         Self { own: own.iter().filter_map(|text| OwnAddress::parse(text)).collect(), refuse_private }
     }
 
-    /// Checks an address. `host` is what the request's `Host` header called this service: it goes by that name, too.
+    /// Validates a URL. `host` is the request's `Host` header, which counts as an address of this service.
     ///
     /// # Errors
-    /// [`TargetRefused`]: tell the sentence to who asked.
-    pub fn check(&self, text: &str, host: Option<&str>) -> Result<Target, TargetRefused> {
+    /// [`InvalidTarget`]; its text is for the user.
+    pub fn check(&self, text: &str, host: Option<&str>) -> Result<Target, InvalidTarget> {
         let url = read(text)?;
-        let name = url.host().ok_or_else(|| TargetRefused::Malformed("it names no host".to_owned()))?;
+        let name = url.host().ok_or_else(|| InvalidTarget::Malformed("it has no host".to_owned()))?;
         let asked = host.and_then(OwnAddress::parse);
         if self.own.iter().chain(&asked).any(|own| own.is_at(&name, url.port_or_known_default())) {
-            return Err(TargetRefused::Loop(shown(&url, &name)));
+            return Err(InvalidTarget::Loop(shown(&url, &name)));
         }
         if self.refuse_private && is_private(&name) {
-            return Err(TargetRefused::Private(name.to_string()));
+            return Err(InvalidTarget::Private(name.to_string()));
         }
         Ok(Target(text.to_owned()))
     }
 }
 
-/// Reads an address the way browsers do (the URL standard), but not as forgivingly: what they repair silently is refused, since
-/// the address is handed out as it was given.
-fn read(text: &str) -> Result<Url, TargetRefused> {
+/// Parses a URL by the standard that browsers follow, but refuses what they repair silently, because the target is sent as it was
+/// given.
+fn read(text: &str) -> Result<Url, InvalidTarget> {
     if text.is_empty() {
-        return Err(TargetRefused::Empty);
+        return Err(InvalidTarget::Empty);
     }
     if text.len() > TARGET_BYTES_MAX {
-        return Err(TargetRefused::TooLong(text.len()));
+        return Err(InvalidTarget::TooLong(text.len()));
     }
     if let Some((at, character)) = text.char_indices().find(|(_, c)| c.is_whitespace() || c.is_control()) {
         let what = if character == ' ' { "a space (write %20)" } else { "a control character or white space" };
-        return Err(TargetRefused::Malformed(format!("byte {at} is {what}")));
+        return Err(InvalidTarget::Malformed(format!("byte {at} is {what}")));
     }
     let (scheme, rest) = text.split_once(':').filter(|(scheme, _)| is_scheme(scheme)).ok_or_else(no_scheme)?;
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        // `example.com:8080/x` is a forgotten scheme, not one called `example.com`.
+        // `example.com:8080/x` lacks a scheme; `example.com` is not meant as one.
         let forgotten = scheme.contains('.') || rest.starts_with(|c: char| c.is_ascii_digit());
-        return Err(if forgotten { no_scheme() } else { TargetRefused::Scheme(scheme.to_ascii_lowercase()) });
+        return Err(if forgotten { no_scheme() } else { InvalidTarget::Scheme(scheme.to_ascii_lowercase()) });
     }
     let authority = rest.strip_prefix("//").ok_or_else(no_scheme)?;
     if authority.starts_with(['/', '\\']) {
-        return Err(TargetRefused::Malformed("it names no host".to_owned()));
+        return Err(InvalidTarget::Malformed("it has no host".to_owned()));
     }
-    Url::parse(text).map_err(|why| TargetRefused::Malformed(why.to_string()))
+    Url::parse(text).map_err(|why| InvalidTarget::Malformed(why.to_string()))
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -127,8 +126,8 @@ fn is_scheme(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
-fn no_scheme() -> TargetRefused {
-    TargetRefused::Malformed("it does not begin with http:// or https://".to_owned())
+fn no_scheme() -> InvalidTarget {
+    InvalidTarget::Malformed("it does not begin with http:// or https://".to_owned())
 }
 
 fn shown(url: &Url, host: &Host<&str>) -> String {
@@ -137,14 +136,14 @@ fn shown(url: &Url, host: &Host<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{TARGET_BYTES_MAX, TargetRefused, TargetRules};
+    use super::{InvalidTarget, TARGET_BYTES_MAX, TargetRules};
 
     fn refused(rules: &TargetRules, text: &str, host: Option<&str>) -> String {
-        rules.check(text, host).err().map_or_else(|| "taken".to_owned(), |why| why.to_string())
+        rules.check(text, host).err().map_or_else(|| "accepted".to_owned(), |why| why.to_string())
     }
 
     #[test]
-    fn real_and_odd_addresses_are_kept_byte_for_byte() {
+    fn valid_target_is_kept_byte_for_byte() {
         let longest = format!("https://example.com/{}", "a".repeat(TARGET_BYTES_MAX - 20));
         for text in [
             "http://www.w3.org/Protocols/rfc2616/rfc2616-sec10.html#sec10.2.1",
@@ -163,41 +162,41 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_web_address_is_refused_with_the_reason() {
+    fn invalid_target_is_refused_with_reason() {
         let rules = TargetRules::default();
-        let start = "not a web address: it does not begin with http:// or https://";
+        let start = "not a web URL: it does not begin with http:// or https://";
         for (text, why) in [
-            ("", "the address is empty"),
+            ("", "the URL is empty"),
             ("example.com/x", start),
             ("example.com:8080/x", start),
             ("localhost:8080/x", start),
             ("//example.com", start),
             ("http:example.com", start),
             ("https:/example.com", start),
-            ("http:///example.com", "not a web address: it names no host"),
+            ("http:///example.com", "not a web URL: it has no host"),
             ("http:\\\\example.com", start),
-            ("http://", "not a web address: empty host"),
-            ("http://example.com:99999/", "not a web address: invalid port number"),
-            ("http://exa mple.com/", "not a web address: byte 10 is a space (write %20)"),
-            (" http://example.com/", "not a web address: byte 0 is a space (write %20)"),
-            ("http://example.com/\n", "not a web address: byte 19 is a control character or white space"),
-            ("http://example.com/\u{a0}", "not a web address: byte 19 is a control character or white space"),
-            ("javascript:alert(1)", "links lead to http:// and https:// addresses only, not to javascript:"),
-            ("JavaScript:alert(1)", "links lead to http:// and https:// addresses only, not to javascript:"),
-            ("data:text/html,x", "links lead to http:// and https:// addresses only, not to data:"),
-            ("vbscript:x", "links lead to http:// and https:// addresses only, not to vbscript:"),
-            ("file:///etc/passwd", "links lead to http:// and https:// addresses only, not to file:"),
-            ("ftp://example.com/", "links lead to http:// and https:// addresses only, not to ftp:"),
-            ("mailto:somebody@example.com", "links lead to http:// and https:// addresses only, not to mailto:"),
+            ("http://", "not a web URL: empty host"),
+            ("http://example.com:99999/", "not a web URL: invalid port number"),
+            ("http://exa mple.com/", "not a web URL: byte 10 is a space (write %20)"),
+            (" http://example.com/", "not a web URL: byte 0 is a space (write %20)"),
+            ("http://example.com/\n", "not a web URL: byte 19 is a control character or white space"),
+            ("http://example.com/\u{a0}", "not a web URL: byte 19 is a control character or white space"),
+            ("javascript:alert(1)", "only http:// and https:// URLs are allowed, not javascript:"),
+            ("JavaScript:alert(1)", "only http:// and https:// URLs are allowed, not javascript:"),
+            ("data:text/html,x", "only http:// and https:// URLs are allowed, not data:"),
+            ("vbscript:x", "only http:// and https:// URLs are allowed, not vbscript:"),
+            ("file:///etc/passwd", "only http:// and https:// URLs are allowed, not file:"),
+            ("ftp://example.com/", "only http:// and https:// URLs are allowed, not ftp:"),
+            ("mailto:somebody@example.com", "only http:// and https:// URLs are allowed, not mailto:"),
         ] {
             assert_eq!(refused(&rules, text, None), why, "{text:?}");
         }
         let long = format!("https://example.com/{}", "a".repeat(TARGET_BYTES_MAX - 19));
-        assert_eq!(rules.check(&long, None), Err(TargetRefused::TooLong(TARGET_BYTES_MAX + 1)));
+        assert_eq!(rules.check(&long, None), Err(InvalidTarget::TooLong(TARGET_BYTES_MAX + 1)));
     }
 
     #[test]
-    fn addresses_of_the_service_itself_are_loops() {
+    fn url_of_service_itself_is_refused_as_loop() {
         let rules = TargetRules::new(&["https://s.example.com".to_owned(), "127.0.0.1:8080".to_owned()], false);
         for text in [
             "https://s.example.com/abc",
@@ -212,7 +211,7 @@ mod tests {
             "http://[::ffff:127.0.0.1]:8080/",
             "http://0.0.0.0:8080/",
         ] {
-            assert!(refused(&rules, text, None).contains("leads back to this service"), "{text}");
+            assert!(refused(&rules, text, None).contains("points back to this service"), "{text}");
         }
         for text in [
             "https://t.example.com/",
@@ -220,15 +219,15 @@ mod tests {
             "http://127.0.0.1:8081/",
             "http://192.0.2.7:8080/",
         ] {
-            assert_eq!(refused(&rules, text, None), "taken", "{text}");
+            assert_eq!(refused(&rules, text, None), "accepted", "{text}");
         }
-        assert!(refused(&rules, "http://192.0.2.7:8080/", Some("192.0.2.7:8080")).contains("leads back"));
-        assert!(refused(&rules, "https://links.example/", Some("links.example")).contains("leads back"));
-        assert_eq!(refused(&rules, "https://links.example/", Some("not a host")), "taken");
+        assert!(refused(&rules, "http://192.0.2.7:8080/", Some("192.0.2.7:8080")).contains("points back"));
+        assert!(refused(&rules, "https://links.example/", Some("links.example")).contains("points back"));
+        assert_eq!(refused(&rules, "https://links.example/", Some("not a host")), "accepted");
     }
 
     #[test]
-    fn private_networks_are_refused_only_when_set() {
+    fn private_networks_are_refused_only_if_configured() {
         let strict = TargetRules::new(&[], true);
         for text in [
             "http://localhost/",
@@ -250,10 +249,10 @@ mod tests {
             "http://0x7f.1/",
         ] {
             assert!(refused(&strict, text, None).contains("private network"), "{text}");
-            assert_eq!(refused(&TargetRules::default(), text, None), "taken", "{text}");
+            assert_eq!(refused(&TargetRules::default(), text, None), "accepted", "{text}");
         }
         for text in ["https://example.com/", "http://8.8.8.8/", "http://172.32.0.1/", "http://[2606:4700::1111]/"] {
-            assert_eq!(refused(&strict, text, None), "taken", "{text}");
+            assert_eq!(refused(&strict, text, None), "accepted", "{text}");
         }
     }
 }

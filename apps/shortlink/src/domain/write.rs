@@ -1,105 +1,105 @@
-//! [`NotedWrite`]: a write that was accepted before the database heard of it, and how it is settled there.
+//! [`PendingWrite`]: a write that was acknowledged before it is in the database, and the decision how to apply it there.
 
 use super::{Code, Link, LinkPatch, Target};
 use jiff::Timestamp;
 use std::fmt;
 
-/// A write that was accepted before the database heard of it.
+/// A write that was acknowledged before it is in the database (`--write-mode behind`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotedWrite {
-    /// Which link it is about.
+pub struct PendingWrite {
+    /// The link's code.
     pub code: Code,
-    /// The version that its acceptance gave it. Of two writes of one link the newer version wins.
+    /// The version that the write was accepted as. Of two writes of one link the newer version wins.
     pub version: i64,
     /// When it was accepted.
     pub at: Timestamp,
-    /// When the link that is meant was made, if that was known: another one may have its code by the time.
+    /// The link's time of creation, if known: a different link may have the code by the time the write is applied.
     pub made_at: Option<Timestamp>,
-    /// What is to be done.
-    pub wanted: Wanted,
+    /// The operation.
+    pub operation: Operation,
 }
 
-/// What a noted write wants.
+/// The operation of a pending write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// A new link.
+pub enum Operation {
+    /// Create a link.
     Create {
-        /// Where it leads.
+        /// The target.
         target: Target,
-        /// Whether somebody chose its code.
+        /// Whether a user chose the code.
         alias: bool,
-        /// When it ends.
+        /// The expiry.
         expires_at: Option<Timestamp>,
     },
-    /// A change of the link.
+    /// Change the link.
     Change {
-        /// What changes.
+        /// The change.
         patch: LinkPatch,
         /// Only if the link has this version.
         expected: Option<i64>,
     },
-    /// Its deletion.
+    /// Delete the link.
     Delete {
         /// Only if the link has this version.
         expected: Option<i64>,
     },
 }
 
-/// What the database is to do for a noted write.
+/// How a pending write is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// Insert this link.
     Insert(Link),
-    /// Give the link these values.
+    /// Update the link.
     Update {
-        /// What it is from now on.
+        /// The new values.
         link: Link,
-        /// Whether its end is another one.
-        end_moved: bool,
+        /// Whether the expiry changes.
+        expiry_changed: bool,
     },
     /// Delete the link.
     Delete,
-    /// Nothing: what was wanted is so already.
+    /// Do nothing: the write was already applied, or has no effect.
     Nothing,
-    /// Nothing, and somebody must be told: the write was accepted and cannot be done.
+    /// Record a conflict: the write was accepted and cannot be applied.
     Conflict(Conflict),
 }
 
-/// Why a write that was accepted could not be done.
+/// Why an accepted write could not be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conflict {
-    /// Somebody else's link got the code first.
+    /// Another link already had the code.
     Taken,
-    /// There is no such link (any more).
+    /// The link does not exist.
     Missing,
-    /// It was to be done to another version than the link has.
+    /// The link has another version than the write expects.
     Changed {
-        /// The version that the link has.
+        /// The link's version.
         current: i64,
     },
-    /// The link has been changed by a newer write.
+    /// A newer write has changed the link.
     Overtaken {
-        /// The version that the link has.
+        /// The link's version.
         current: i64,
     },
-    /// The database refuses it, whoever asks.
+    /// The database rejects the values.
     Refused(String),
 }
 
-impl NotedWrite {
-    /// What is to be done, `link` being what the database has under the code.
+impl PendingWrite {
+    /// Decides how to apply the write; `link` is the link that the database has under the code.
     ///
-    /// A write that was done before is recognised by its version and done no second time, as long as the link is there; that it
-    /// is not repeated after a deletion is for whoever keeps the writes.
+    /// Idempotent while the link exists: a write that was applied before is recognized by its version. The caller must not repeat a
+    /// write after its link was deleted.
     #[must_use]
-    pub fn settle(&self, link: Option<&Link>) -> Verdict {
-        match (&self.wanted, link) {
-            (Wanted::Create { target, .. }, Some(link)) => {
-                // Two instances may give the same version: only what is the same to the letter is this very write.
+    pub fn decide(&self, link: Option<&Link>) -> Decision {
+        match (&self.operation, link) {
+            (Operation::Create { target, .. }, Some(link)) => {
+                // Two instances may assign the same version, so the write is recognized by all of its values.
                 let is_this = (link.version, link.created_at, &link.target) == (self.version, self.at, target);
-                if is_this { Verdict::Nothing } else { Verdict::Conflict(Conflict::Taken) }
+                if is_this { Decision::Nothing } else { Decision::Conflict(Conflict::Taken) }
             }
-            (Wanted::Create { target, alias, expires_at }, None) => Verdict::Insert(Link {
+            (Operation::Create { target, alias, expires_at }, None) => Decision::Insert(Link {
                 code: self.code.clone(),
                 target: target.clone(),
                 alias: *alias,
@@ -109,39 +109,41 @@ impl NotedWrite {
                 banned: false,
                 version: self.version,
             }),
-            (Wanted::Change { .. }, None) => Verdict::Conflict(Conflict::Missing),
-            (Wanted::Delete { .. }, None) => Verdict::Nothing,
-            (Wanted::Change { patch, .. }, Some(link)) => self.overtaken(link).unwrap_or_else(|| Verdict::Update {
-                end_moved: patch.expires_at.is_some_and(|end| end != link.expires_at),
+            (Operation::Change { .. }, None) => Decision::Conflict(Conflict::Missing),
+            (Operation::Delete { .. }, None) => Decision::Nothing,
+            (Operation::Change { patch, .. }, Some(link)) => self.overtaken(link).unwrap_or_else(|| Decision::Update {
+                expiry_changed: patch.expires_at.is_some_and(|end| end != link.expires_at),
                 link: patch.clone().apply(link.clone(), self.version, self.at),
             }),
-            (Wanted::Delete { .. }, Some(link)) => self.overtaken(link).unwrap_or(Verdict::Delete),
+            (Operation::Delete { .. }, Some(link)) => self.overtaken(link).unwrap_or(Decision::Delete),
         }
     }
 
-    /// Whether the link is not what the write was meant for.
-    fn overtaken(&self, link: &Link) -> Option<Verdict> {
-        if let Wanted::Change { patch, .. } = &self.wanted
+    /// The decision for a write whose link is not the one it was accepted for; `None` if it is.
+    fn overtaken(&self, link: &Link) -> Option<Decision> {
+        if let Operation::Change { patch, .. } = &self.operation
             && link.version == self.version
             && patch.clone().apply(link.clone(), link.version, link.updated_at) == *link
         {
-            return Some(Verdict::Nothing);
+            return Some(Decision::Nothing);
         }
-        let (Wanted::Change { expected, .. } | Wanted::Delete { expected }) = &self.wanted else { return None };
+        let (Operation::Change { expected, .. } | Operation::Delete { expected }) = &self.operation else {
+            return None;
+        };
         let current = link.version;
         if self.made_at.is_some_and(|made_at| made_at != link.created_at) {
-            let is_change = matches!(self.wanted, Wanted::Change { .. });
-            return Some(if is_change { Verdict::Conflict(Conflict::Missing) } else { Verdict::Nothing });
+            let is_change = matches!(self.operation, Operation::Change { .. });
+            return Some(if is_change { Decision::Conflict(Conflict::Missing) } else { Decision::Nothing });
         }
         if expected.is_some_and(|expected| expected != current) {
-            return Some(Verdict::Conflict(Conflict::Changed { current }));
+            return Some(Decision::Conflict(Conflict::Changed { current }));
         }
-        (current >= self.version).then_some(Verdict::Conflict(Conflict::Overtaken { current }))
+        (current >= self.version).then_some(Decision::Conflict(Conflict::Overtaken { current }))
     }
 }
 
 impl Conflict {
-    /// One word for it.
+    /// The name of the conflict in the API.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -154,17 +156,19 @@ impl Conflict {
     }
 }
 
-/// A whole sentence.
+/// A sentence for the user.
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Taken => f.write_str("Another link had got the code first."),
-            Self::Missing => f.write_str("There was no such link any more."),
+            Self::Taken => f.write_str("Another link already had the code."),
+            Self::Missing => f.write_str("The link no longer existed."),
             Self::Changed { current } => {
-                write!(f, "The link was not the one it was meant for any more: it had version {current}.")
+                write!(f, "The link's version was {current}, and the write expected another one.")
             }
-            Self::Overtaken { current } => write!(f, "A newer write had changed the link: it had version {current}."),
-            Self::Refused(reason) => write!(f, "The database refused it: {reason}."),
+            Self::Overtaken { current } => {
+                write!(f, "A newer write had already changed the link to version {current}.")
+            }
+            Self::Refused(reason) => write!(f, "The database rejected the write: {reason}."),
         }
     }
 }
@@ -178,61 +182,63 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn write(version: i64, wanted: Wanted) -> NotedWrite {
-        NotedWrite { code: Code::alias("x").unwrap(), version, at: at(version), made_at: None, wanted }
+    fn write(version: i64, operation: Operation) -> PendingWrite {
+        PendingWrite { code: Code::alias("x").unwrap(), version, at: at(version), made_at: None, operation }
     }
 
-    fn create(version: i64) -> NotedWrite {
+    fn create(version: i64) -> PendingWrite {
         let target = Target::stored("https://example.com/".to_owned());
-        write(version, Wanted::Create { target, alias: true, expires_at: None })
+        write(version, Operation::Create { target, alias: true, expires_at: None })
     }
 
-    fn ban(version: i64, expected: Option<i64>) -> NotedWrite {
+    fn ban(version: i64, expected: Option<i64>) -> PendingWrite {
         let patch = LinkPatch { banned: Some(true), ..LinkPatch::default() };
-        write(version, Wanted::Change { patch, expected })
+        write(version, Operation::Change { patch, expected })
     }
 
     fn link(version: i64) -> Link {
-        let Verdict::Insert(link) = create(version).settle(None) else { unreachable!() };
+        let Decision::Insert(link) = create(version).decide(None) else { unreachable!() };
         link
     }
 
     #[test]
-    fn the_newer_version_wins() {
-        let Verdict::Update { link: banned, end_moved } = ban(7, None).settle(Some(&link(5))) else { unreachable!() };
-        assert_eq!((banned.banned, banned.version, banned.updated_at, end_moved), (true, 7, at(7), false));
-        let overtaken = Verdict::Conflict(Conflict::Overtaken { current: 9 });
-        assert_eq!(ban(7, None).settle(Some(&link(9))), overtaken);
-        assert_eq!(write(7, Wanted::Delete { expected: None }).settle(Some(&link(9))), overtaken);
-        // Two instances gave the same version: the first to reach the database has won, and the other is told.
-        assert_eq!(ban(9, None).settle(Some(&link(9))), overtaken);
-        assert_eq!(write(9, Wanted::Delete { expected: None }).settle(Some(&link(9))), overtaken);
+    fn newer_version_wins() {
+        let Decision::Update { link: banned, expiry_changed } = ban(7, None).decide(Some(&link(5))) else {
+            unreachable!()
+        };
+        assert_eq!((banned.banned, banned.version, banned.updated_at, expiry_changed), (true, 7, at(7), false));
+        let overtaken = Decision::Conflict(Conflict::Overtaken { current: 9 });
+        assert_eq!(ban(7, None).decide(Some(&link(9))), overtaken);
+        assert_eq!(write(7, Operation::Delete { expected: None }).decide(Some(&link(9))), overtaken);
+        // Two instances assigned the same version: the first to reach the database wins, the other is a conflict.
+        assert_eq!(ban(9, None).decide(Some(&link(9))), overtaken);
+        assert_eq!(write(9, Operation::Delete { expected: None }).decide(Some(&link(9))), overtaken);
         let theirs = Link { target: Target::stored("https://example.com/theirs".to_owned()), ..link(7) };
-        assert_eq!(create(7).settle(Some(&theirs)), Verdict::Conflict(Conflict::Taken));
-        assert_eq!(write(7, Wanted::Delete { expected: None }).settle(Some(&link(5))), Verdict::Delete);
+        assert_eq!(create(7).decide(Some(&theirs)), Decision::Conflict(Conflict::Taken));
+        assert_eq!(write(7, Operation::Delete { expected: None }).decide(Some(&link(5))), Decision::Delete);
     }
 
     #[test]
-    fn what_is_done_already_is_not_done_again() {
-        assert_eq!(create(7).settle(Some(&link(7))), Verdict::Nothing);
+    fn applied_write_is_not_applied_again() {
+        assert_eq!(create(7).decide(Some(&link(7))), Decision::Nothing);
         let banned = Link { banned: true, ..link(7) };
-        assert_eq!(ban(7, Some(5)).settle(Some(&banned)), Verdict::Nothing);
-        assert_eq!(write(7, Wanted::Delete { expected: None }).settle(None), Verdict::Nothing);
+        assert_eq!(ban(7, Some(5)).decide(Some(&banned)), Decision::Nothing);
+        assert_eq!(write(7, Operation::Delete { expected: None }).decide(None), Decision::Nothing);
     }
 
-    /// An edit of a link whose making was refused was done to the link that had got the code.
+    /// Regression: when the creation of a link had conflicted, a later edit of it was applied to the link that had the code.
     #[test]
-    fn another_link_of_the_same_code_is_left_alone() {
-        let meant = |write: NotedWrite| NotedWrite { made_at: Some(at(6)), ..write };
-        assert_eq!(meant(ban(7, None)).settle(Some(&link(5))), Verdict::Conflict(Conflict::Missing));
-        assert_eq!(meant(write(7, Wanted::Delete { expected: None })).settle(Some(&link(5))), Verdict::Nothing);
-        assert!(matches!(meant(ban(7, None)).settle(Some(&link(6))), Verdict::Update { .. }));
+    fn write_to_another_link_of_same_code_is_not_applied() {
+        let meant = |write: PendingWrite| PendingWrite { made_at: Some(at(6)), ..write };
+        assert_eq!(meant(ban(7, None)).decide(Some(&link(5))), Decision::Conflict(Conflict::Missing));
+        assert_eq!(meant(write(7, Operation::Delete { expected: None })).decide(Some(&link(5))), Decision::Nothing);
+        assert!(matches!(meant(ban(7, None)).decide(Some(&link(6))), Decision::Update { .. }));
     }
 
     #[test]
-    fn what_cannot_be_done_is_told() {
-        assert_eq!(create(7).settle(Some(&link(5))), Verdict::Conflict(Conflict::Taken));
-        assert_eq!(ban(7, None).settle(None), Verdict::Conflict(Conflict::Missing));
-        assert_eq!(ban(7, Some(4)).settle(Some(&link(5))), Verdict::Conflict(Conflict::Changed { current: 5 }));
+    fn inapplicable_write_is_a_conflict() {
+        assert_eq!(create(7).decide(Some(&link(5))), Decision::Conflict(Conflict::Taken));
+        assert_eq!(ban(7, None).decide(None), Decision::Conflict(Conflict::Missing));
+        assert_eq!(ban(7, Some(4)).decide(Some(&link(5))), Decision::Conflict(Conflict::Changed { current: 5 }));
     }
 }

@@ -1,4 +1,4 @@
-//! [`App`]: what every handler can reach.
+//! [`App`]: the state of the handlers.
 
 use crate::service::Service;
 use axum::extract::FromRef;
@@ -6,16 +6,16 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use std::time::Duration;
 use web::{InvalidInput, Kind, OwnAddress};
 
-/// What every handler can reach; cheap to clone.
+/// The state of the handlers. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct App {
     /// The use cases.
     pub(crate) service: Service,
-    /// Where the service is reached.
+    /// The addresses of this service.
     pub(crate) own: OwnAddress,
-    /// What `/metrics` shows.
+    /// The source of `/metrics`.
     pub(crate) prometheus: PrometheusHandle,
-    /// How long a browser may keep a redirect without asking again.
+    /// The largest `max-age` of a redirect.
     pub(crate) redirect_age_max: Duration,
 }
 

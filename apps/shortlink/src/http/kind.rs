@@ -1,4 +1,4 @@
-//! The kinds of problem that only this service has. Those that every service has are [`Kind`]'s own.
+//! The problem kinds of this service. [`Kind`] has those that the applications share.
 
 use axum::http::StatusCode;
 use web::Kind;
@@ -16,34 +16,34 @@ pub(crate) const ALIAS_TAKEN: Kind = Kind::new(
     StatusCode::CONFLICT,
     "alias-taken",
     "Alias taken",
-    "Another link has this alias. Choose another one, or leave it out to get a code.",
+    "Another link has this alias. Choose another alias, or omit it to get a generated code.",
 );
 
-/// The alias is an address of this service itself.
+/// The alias is a path of this service itself.
 pub(crate) const ALIAS_RESERVED: Kind = Kind::new(
     StatusCode::CONFLICT,
     "alias-reserved",
     "Alias reserved",
-    "The service needs this word for itself. Choose another one.",
+    "This word is reserved for the service's own pages. Choose another alias.",
 );
 
-/// The link was there and is over.
+/// The link has expired.
 pub(crate) const LINK_EXPIRED: Kind = Kind::new(
     StatusCode::GONE,
     "link-expired",
     "Link expired",
-    "The link's `expires_at` has passed. It can still be read, prolonged and deleted through the API.",
+    "The link's `expires_at` has passed. It can still be read, extended and deleted through the API.",
 );
 
-/// `If-Match` named a version that is not the link's.
+/// `If-Match` named another version than the link has.
 pub(crate) const VERSION_CONFLICT: Kind = Kind::new(
     StatusCode::PRECONDITION_FAILED,
     "version-conflict",
-    "Changed meanwhile",
-    "The link was changed since the version named in `If-Match`. Read it again, then repeat the change if it is still wanted.",
+    "Version conflict",
+    "The link has changed since the version named in `If-Match`. Read it again, then repeat the change if you still want it.",
 );
 
-/// Somebody has forbidden the link.
+/// An operator banned the link.
 pub(crate) const LINK_BANNED: Kind = Kind::new(
     StatusCode::GONE,
     "link-banned",
@@ -51,23 +51,23 @@ pub(crate) const LINK_BANNED: Kind = Kind::new(
     "The link was banned. It can still be read, changed and deleted through the API, where `\"banned\": false` lifts the ban.",
 );
 
-/// The cache cannot confirm a write.
+/// Redis cannot confirm a write (strong consistency).
 pub(crate) const CACHE_UNCONFIRMED: Kind = Kind::new(
     StatusCode::SERVICE_UNAVAILABLE,
     "cache-unconfirmed",
-    "Cache cannot confirm",
-    "The service keeps its caches strong (`--consistency strong`): no write begins that Redis has not confirmed, and it cannot be asked now. Nothing was changed; try again.",
+    "Cache did not confirm",
+    "With `--consistency strong` a write begins only after Redis has confirmed it, and Redis cannot be reached. Nothing was changed; try again.",
 );
 
-/// As many writes wait for the database as may.
+/// The write-behind spool is full.
 pub(crate) const WRITES_WAIT: Kind = Kind::new(
     StatusCode::SERVICE_UNAVAILABLE,
     "writes-wait",
-    "Too many writes wait",
-    "As many writes wait for the database as may (`--spool-bytes-max`). This one was not taken; try again.",
+    "Too many pending writes",
+    "The writes that wait for the database fill the spool (`--spool-bytes-max`). Nothing was changed; try again.",
 );
 
-/// All that the documentation page has to explain beside the common ones.
+/// The kinds that the documentation page explains in addition to the common ones.
 pub(crate) const OWN: &[Kind] = &[
     UNKNOWN_CODE,
     ALIAS_TAKEN,

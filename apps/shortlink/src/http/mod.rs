@@ -1,23 +1,19 @@
-//! The service over HTTP: routes, what wraps them, and the connections they come in on.
+//! The HTTP server: routes, middleware and connections.
 
+pub mod api;
 mod app;
-mod body;
-pub mod bulk;
-mod conflicts;
-mod etag;
-mod front;
+mod fast_path;
 mod kind;
-mod links;
 mod openapi;
 mod probes;
+mod problem;
 mod redirect;
-mod refusal;
 mod route;
 
 pub(crate) use app::App;
-use front::Front;
+use fast_path::FastPath;
 pub(crate) use kind::VERSION_CONFLICT;
-pub(crate) use refusal::{refused_page, unknown_code};
+pub(crate) use problem::{invalid_page, unknown_code};
 use route::Route;
 
 use crate::page::{self, Assets};
@@ -30,14 +26,13 @@ use tokio::net::TcpListener;
 use url::Url;
 use web::{HttpMetrics, Outage, OwnAddress, Settings, StatusNote, Wrap, site};
 
-/// How long a browser may keep a redirect without asking again: an edit reaches everybody within this time, and a page that
-/// loads the same short link many times asks once.
+/// The largest `max-age` of a redirect: bounds how long a browser misses an edit, and spares repeated requests of one page.
 const REDIRECT_AGE_MAX: Duration = Duration::from_secs(10);
 
-/// How long requests under way may take to finish once the service is asked to stop.
+/// How long in-flight requests may take once the service is asked to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answers requests until `stop` is ready, then finishes those that are under way.
+/// Answers requests until `stop` is ready, then finishes the requests in flight.
 ///
 /// # Errors
 /// The listener has no address, or the settings cannot be used.
@@ -52,31 +47,31 @@ pub async fn serve(
     let app = app(service.clone(), own, &settings);
     let metrics = Arc::new(HttpMetrics::<Route>::register());
     let router = router(app.clone(), settings.public_url.as_ref(), Arc::clone(&metrics), |routes| routes)?;
-    web::listen(listener, Front::new(app, metrics, router), stop, STOP_PATIENCE).await;
-    // A write that outlives its client's patience is still brought to its end, within the same bound.
+    web::listen(listener, FastPath::new(app, metrics, router), stop, STOP_PATIENCE).await;
+    // A write whose client has hung up is finished as well, within the same bound.
     let _ = tokio::time::timeout(STOP_PATIENCE, service.writes_ended()).await;
     upkeep.abort();
     Ok(())
 }
 
-/// The routes of a service that has no database yet. Whoever is refused for that reason learns what is missing, and `note`.
+/// The routes of a service whose database is unreachable. A refusal names what is missing, and includes `note`.
 ///
 /// # Errors
-/// The public address cannot be used.
-pub(crate) fn without_database(service: Service, waiting: &Outage<'_>, note: StatusNote) -> anyhow::Result<Router> {
-    let Outage { address, settings, cause: missing } = waiting;
+/// The public URL cannot be used.
+pub(crate) fn without_database(service: Service, outage: &Outage<'_>, note: StatusNote) -> anyhow::Result<Router> {
+    let Outage { address, settings, cause } = outage;
     let own = OwnAddress::new(*address, settings.public_url.clone());
     let app = app(service, own, settings);
     let metrics = Arc::new(HttpMetrics::<Route>::register());
-    let tell = |routes| web::explain_unavailable(routes, missing.clone(), note);
-    router(app, settings.public_url.as_ref(), metrics, tell)
+    let explain = |routes| web::explain_unavailable(routes, cause.clone(), note);
+    router(app, settings.public_url.as_ref(), metrics, explain)
 }
 
 fn app(service: Service, own: OwnAddress, settings: &Settings) -> App {
     App { service, own, prometheus: settings.prometheus.clone(), redirect_age_max: REDIRECT_AGE_MAX }
 }
 
-/// All routes; `inner` is the layer closest to them.
+/// All routes with their middleware; `inner` is the innermost layer.
 fn router(
     app: App,
     public_url: Option<&Url>,

@@ -1,23 +1,23 @@
-//! The OpenAPI document: made from the handlers themselves, so it cannot tell of routes that are not there.
+//! The OpenAPI document, generated from the handlers.
 
 use super::app::App;
 use super::kind::{
     ALIAS_RESERVED, ALIAS_TAKEN, CACHE_UNCONFIRMED, LINK_BANNED, LINK_EXPIRED, UNKNOWN_CODE, VERSION_CONFLICT,
     WRITES_WAIT,
 };
-use super::{bulk, conflicts, links, probes, redirect};
+use super::{api, probes, redirect};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use web::{FieldError, Kind, Problem, problems};
 
-/// What the document says beside the routes.
+/// The parts of the document that do not come from a handler.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "shortlink",
-        description = "Short links over HTTP. Every error is a problem document (RFC 9457). Every answer carries `X-Short-ID`, the \
-                       name of the request in the log; a request may choose it (eight letters or digits)."
+        description = "Short links over HTTP. Every error is a problem document (RFC 9457). Every response has `X-Short-ID`, the \
+                       request's name in the log; a request may choose it (eight letters or digits)."
     ),
     tags(
         (name = "links", description = "Create, find, change and delete links"),
@@ -32,36 +32,31 @@ struct Document;
 /// The documented routes.
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Document::openapi())
-        .routes(routes!(links::create, links::list))
-        .routes(routes!(links::read, links::change, links::remove))
-        .routes(routes!(conflicts::list))
-        .routes(routes!(conflicts::dismiss))
-        .routes(routes!(bulk::import))
-        .routes(routes!(bulk::export))
+        .merge(api::routes())
         .routes(routes!(redirect::follow))
         .routes(routes!(web::probes::healthz))
         .routes(routes!(probes::readyz))
         .routes(routes!(web::probes::metrics))
 }
 
-/// The document as it is served: indented, so that a person can read it and a difference is a difference of lines.
+/// The document as it is served, indented for readers and line-based diffs.
 pub(super) fn json(document: &utoipa::openapi::OpenApi) -> String {
     document.to_pretty_json().unwrap_or_default()
 }
 
 problems! {
-    /// What can go wrong while one link is looked up.
+    /// Problems of reading one link.
     ReadProblems: UNKNOWN_CODE, Kind::UNAVAILABLE;
-    /// What can go wrong while a list is made.
+    /// Problems of listing links.
     ListProblems: Kind::INVALID_INPUT, Kind::UNAVAILABLE;
-    /// What can go wrong while a link is written.
+    /// Problems of every write with a body.
     WriteProblems: Kind::BAD_REQUEST, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::INVALID_INPUT, Kind::UNAVAILABLE, CACHE_UNCONFIRMED, WRITES_WAIT, Kind::OUTCOME_UNKNOWN;
-    /// What can go wrong while a link is deleted.
+    /// Problems of deleting a link.
     RemoveProblems: UNKNOWN_CODE, VERSION_CONFLICT, Kind::UNAVAILABLE, CACHE_UNCONFIRMED, WRITES_WAIT, Kind::OUTCOME_UNKNOWN;
-    /// What can go wrong with an alias.
+    /// Problems of an alias.
     AliasProblems: ALIAS_TAKEN, ALIAS_RESERVED;
-    /// What can go wrong on the way to a target.
+    /// Problems of following a link.
     RedirectProblems: UNKNOWN_CODE, LINK_EXPIRED, LINK_BANNED, Kind::UNAVAILABLE;
-    /// What can go wrong wherever the database is asked.
+    /// Problems of every request that needs the database.
     DatabaseProblems: Kind::UNAVAILABLE;
 }

@@ -1,4 +1,4 @@
-//! `/readyz`: what this service says of itself there. The other probes are those of [`web::probes`].
+//! `/readyz`. [`web::probes`] has the other probes.
 
 use super::app::App;
 use super::openapi::DatabaseProblems;
@@ -11,13 +11,13 @@ use web::Problem;
 /// State of a service that is ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Readiness {
-    /// `up`: a database that does not answer makes this a problem instead (503).
+    /// Always `up`: while the database does not answer, the response is a problem document (503).
     #[schema(example = "up")]
     pub(super) database: &'static str,
-    /// `up`, `down`, or `embedded` where there is no Redis. Without its Redis the service answers from the database.
+    /// `up`, `down`, or `embedded` if no Redis is configured. While Redis is down, redirects come from the database.
     #[schema(example = "embedded")]
     pub(super) redis: &'static str,
-    /// Number of writes that wait for the database; only with `--write-mode behind`.
+    /// Number of pending writes in the spool; only with `--write-mode behind`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) writes_waiting: Option<usize>,
 }

@@ -1,11 +1,11 @@
-//! `GET /{code}`: what all the rest is for.
+//! `GET /{code}`: the redirect.
 
 use super::REDIRECT_AGE_MAX;
 use super::app::App;
 use super::kind::{LINK_BANNED, LINK_EXPIRED};
 use super::openapi::RedirectProblems;
-use super::refusal::unknown_code;
-use crate::service::{Destination, Resolution};
+use super::problem::unknown_code;
+use crate::service::{CachedLink, Resolution};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -15,52 +15,52 @@ use jiff::Timestamp;
 use std::time::Duration;
 use web::{Consistency, Kind, Problem};
 
-/// The usual answer, written once.
+/// The usual header, preformatted.
 const USUAL_AGE_SECONDS: u64 = REDIRECT_AGE_MAX.as_secs();
 const USUAL_CACHE_CONTROL: &str = "private, max-age=10";
 
-/// Room for the headers of a redirect, those that are added on its way out included.
+/// Capacity for the headers of a redirect, including those that the middleware adds.
 const HEADERS: usize = 8;
 
 /// Follow a short link
 ///
-/// `Location` is the target, byte for byte. `HEAD` answers the same headers.
+/// `Location` is the target, byte for byte. `HEAD` returns the same headers.
 #[utoipa::path(
     get, path = "/{code}", tag = "redirect",
     params(("code" = String, Path, description = "Code or alias, case-sensitive")),
     responses(
         (status = 302, description = "Redirect to the target", headers(
             ("location" = String, description = "The target"),
-            ("cache-control" = String, description = "`private, max-age=..`, never beyond the link's end; `no-store` if `eventual`"),
+            ("cache-control" = String, description = "`private, max-age=..`, never beyond the link's expiry; `no-store` if `eventual`"),
             ("x-consistency-state" = String, description = "`consistent` or `eventual`"))),
         RedirectProblems,
     )
 )]
 pub(super) async fn follow(State(app): State<App>, Path(code): Path<String>) -> Result<Response, Problem> {
     let (resolution, consistency) = app.service.resolve(&code).await?;
-    let destination = match resolution {
-        Resolution::Leads(destination) => destination,
+    let cached = match resolution {
+        Resolution::Found(cached) => cached,
         Resolution::Expired => {
             return Ok((Extension(consistency), Problem::plain(LINK_EXPIRED)).into_response());
         }
         Resolution::Banned => {
-            let problem = Problem::new(LINK_BANNED, "This link was banned by those who run the service.");
+            let problem = Problem::new(LINK_BANNED, "This link was banned by the operators of this service.");
             return Ok((Extension(consistency), problem).into_response());
         }
         Resolution::Unknown => return Ok((Extension(consistency), unknown_code(&code)).into_response()),
     };
-    let mut response = answer(&app, &destination, consistency)
+    let mut response = response(&app, &cached, consistency)
         .ok_or_else(|| Problem::new(Kind::INTERNAL, "The stored target cannot be sent in a header."))?;
     response.extensions_mut().insert(consistency);
     Ok(response)
 }
 
-/// The redirect itself; `None` if the target cannot stand in a header.
-pub(super) fn answer(app: &App, destination: &Destination, consistency: Consistency) -> Option<Response> {
-    // Not a `Uri`: the target is kept byte for byte, also where it has bytes that a strict URI would have escaped.
-    let location = HeaderValue::from_bytes(destination.target.as_bytes()).ok()?;
+/// The redirect; `None` if the target is not a valid header value.
+pub(super) fn response(app: &App, cached: &CachedLink, consistency: Consistency) -> Option<Response> {
+    // Not a `Uri`, which would refuse or escape bytes of a target that is sent byte for byte.
+    let location = HeaderValue::from_bytes(cached.target.as_bytes()).ok()?;
     let age = match consistency {
-        Consistency::Consistent => age_max(app.redirect_age_max, destination.expires_at, || app.service.now()),
+        Consistency::Consistent => age_max(app.redirect_age_max, cached.expires_at, || app.service.now()),
         Consistency::Eventual | Consistency::Unknown => Duration::ZERO,
     };
     let mut headers = HeaderMap::with_capacity(HEADERS);
@@ -72,13 +72,13 @@ pub(super) fn answer(app: &App, destination: &Destination, consistency: Consiste
     Some(response)
 }
 
-/// How long a browser may go on without asking: never beyond the link's own end.
+/// The `max-age` of a redirect: never beyond the link's expiry.
 fn age_max(usual: Duration, expires_at: Option<Timestamp>, now: impl FnOnce() -> Timestamp) -> Duration {
     let left = expires_at.map(|end| Duration::try_from(end.duration_since(now())).unwrap_or(Duration::ZERO));
     left.map_or(usual, |left| left.min(usual))
 }
 
-/// `private`: a shared cache between us and the visitor would not hear of an edit.
+/// `private`, because a shared cache between service and visitor would not see an edit.
 fn cache_control(age: Duration) -> HeaderValue {
     match age.as_secs() {
         0 => HeaderValue::from_static("no-store"),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_browser_keeps_a_redirect_no_longer_than_the_link_lives() {
+    fn redirect_max_age_never_exceeds_link_expiry() {
         let now = Timestamp::from_second(1_000).unwrap();
         let at = |second| Some(Timestamp::from_second(second).unwrap());
         let usual = Duration::from_secs(10);
@@ -105,6 +105,6 @@ mod tests {
         assert_eq!(cache_control(age_max(usual, at(900), || now)), "no-store");
         assert_eq!(cache_control(age_max(Duration::ZERO, None, || now)), "no-store");
         let written = format!("private, max-age={}", REDIRECT_AGE_MAX.as_secs());
-        assert_eq!(cache_control(REDIRECT_AGE_MAX), written.as_str(), "the one that was written beforehand");
+        assert_eq!(cache_control(REDIRECT_AGE_MAX), written.as_str(), "the preformatted header");
     }
 }

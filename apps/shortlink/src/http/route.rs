@@ -1,8 +1,8 @@
-//! [`Route`]: the families of addresses that are counted together.
+//! [`Route`]: the groups of paths that metrics count together.
 
 use web::RouteGroup;
 
-/// A family of addresses.
+/// A group of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// `/{code}`
@@ -13,7 +13,7 @@ pub(crate) enum Route {
     Page,
     /// Health, readiness, metrics.
     Probe,
-    /// Addresses that do not exist.
+    /// Paths without a route.
     Unknown,
 }
 
@@ -50,7 +50,7 @@ impl RouteGroup for Route {
         matches!(self, Route::Redirect | Route::Unknown)
     }
 
-    /// Redirects and probes say nothing that is not public.
+    /// Redirects and probes are public, so they are served under any `Host`.
     fn is_public(self) -> bool {
         matches!(self, Route::Redirect | Route::Probe)
     }

@@ -1,4 +1,4 @@
-//! Banning a link, and lifting its ban.
+//! The ban button of a link's page.
 
 use crate::domain::Link;
 use crate::http::{App, unknown_code};
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use web::{Changed, Form, Host, Problem};
 
-/// What the button sends.
+/// The form that the button submits.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Ban {
@@ -25,7 +25,7 @@ pub(super) fn button(link: &Link) -> Markup {
             @if link.banned {
                 button id="ban" type="submit" { "Lift the ban" }
             } @else {
-                button.danger id="ban" type="submit" title="Whoever follows it is told that it is gone" { "Ban this link" }
+                button.danger id="ban" type="submit" title="Visitors get an error page (410 Gone)" { "Ban this link" }
             }
         }
     }

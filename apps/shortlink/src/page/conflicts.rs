@@ -1,37 +1,37 @@
-//! Writes that were accepted and could not be done, for those who look at the page.
+//! Conflicts of `--write-mode behind`, as a notice on the home page.
 
 use super::text;
 use crate::http::App;
 use crate::service::ServiceError;
-use crate::store::KeptConflict;
+use crate::store::RecordedConflict;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use web::{Changed, Problem};
 
-/// As many as the page shows; the API has more.
+/// Conflicts on the page; the API lists more.
 const SHOWN_MAX: u32 = 5;
 
-/// The newest of them; nothing if there are none.
+/// The newest conflicts; empty if there are none.
 pub(super) async fn shown(app: &App) -> Result<Markup, Problem> {
     let kept = app.service.store().conflicts(SHOWN_MAX).await.map_err(ServiceError::from)?;
     Ok(html! {
         @if !kept.is_empty() {
-            section.notice.bad id="conflicts" aria-label="Changes that could not be made" {
-                p { strong { "Some changes were taken and could not be made." } " All of them: " a href="/api/conflicts" { "/api/conflicts" } "." }
+            section.notice.bad id="conflicts" aria-label="Changes that could not be applied" {
+                p { strong { "Some accepted changes could not be applied." } " Full list: " a href="/api/conflicts" { "/api/conflicts" } "." }
                 @for conflict in &kept { (row(conflict)) }
             }
         }
     })
 }
 
-fn row(conflict: &KeptConflict) -> Markup {
-    let told = &conflict.told;
+fn row(conflict: &RecordedConflict) -> Markup {
+    let details = &conflict.details;
     html! {
         form.row method="post" action={ "/conflicts/" (conflict.number) } {
-            span { span.code { (told.code) } " " (text::minute(told.noted_at)) " " (told.detail) }
-            button.small type="submit" aria-label={ "Dismiss what could not be done to " (told.code) } { "Dismiss" }
+            span { span.code { (details.code) } " " (text::minute(details.noted_at)) " " (details.detail) }
+            button.small type="submit" aria-label={ "Dismiss the conflict about " (details.code) } { "Dismiss" }
         }
     }
 }

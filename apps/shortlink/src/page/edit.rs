@@ -1,8 +1,8 @@
-//! `/links/{code}`: see and change one link.
+//! `/links/{code}`: shows and edits one link.
 
 use super::Assets;
 use super::ban;
-use super::fields::{self, Typed};
+use super::fields::{self, FormInput};
 use super::text;
 use crate::domain::Link;
 use crate::http::{App, VERSION_CONFLICT, unknown_code};
@@ -16,17 +16,17 @@ use web::{Changed, Form, Host, Problem};
 /// `GET /links/{code}`
 pub(super) async fn show(State(app): State<App>, host: Host, Path(code): Path<String>) -> Result<Markup, Problem> {
     let link = app.service.get(&code).await?.ok_or_else(|| unknown_code(&code))?;
-    Ok(render(&app, &host, &link, &Typed::from(&link), None))
+    Ok(render(&app, &host, &link, &FormInput::from(&link), None))
 }
 
-/// `POST /links/{code}`: saves if nobody else has changed the link since the form was made.
+/// `POST /links/{code}`: saves the form unless the link has changed since the form was rendered.
 pub(super) async fn save(
     State(app): State<App>,
     host: Host,
     Path(code): Path<String>,
-    Form(typed): Form<Typed>,
+    Form(input): Form<FormInput>,
 ) -> Result<Response, Problem> {
-    let problem = match app.service.patch(&code, &typed.patch(), typed.version, host.as_str()).await {
+    let problem = match app.service.patch(&code, &input.patch(), input.version, host.as_str()).await {
         Ok(Some(written)) => {
             let to = format!("/?changed={code}");
             return Ok((Extension(written.consistency), Extension(Changed), Redirect::to(&to)).into_response());
@@ -35,12 +35,12 @@ pub(super) async fn save(
         Err(error) => Problem::from(error),
     };
     let link = app.service.get(&code).await?.ok_or_else(|| unknown_code(&code))?;
-    // What was typed stays in the form; sending it again means it is wanted over what the other one wrote.
-    let typed = Typed { version: Some(link.version), ..typed };
-    Ok((problem.status(), render(&app, &host, &link, &typed, Some(&problem))).into_response())
+    // The form keeps the input and takes the current version: submitting it again overwrites the other change.
+    let input = FormInput { version: Some(link.version), ..input };
+    Ok((problem.status(), render(&app, &host, &link, &input, Some(&problem))).into_response())
 }
 
-fn render(app: &App, host: &Host, link: &Link, typed: &Typed, problem: Option<&Problem>) -> Markup {
+fn render(app: &App, host: &Host, link: &Link, input: &FormInput, problem: Option<&Problem>) -> Markup {
     let short_url = app.own.url(host, link.code.as_str());
     let overtaken = problem.is_some_and(|problem| problem.kind() == VERSION_CONFLICT);
     let body = html! {
@@ -48,17 +48,17 @@ fn render(app: &App, host: &Host, link: &Link, typed: &Typed, problem: Option<&P
             h1 { "Edit " span.code { (link.code) } }
             @if overtaken {
                 div.notice.bad role="alert" {
-                    p { strong { "Somebody else changed this link meanwhile." } " It leads here now:" }
+                    p { strong { "This link was changed while you were editing it." } " Its target is now:" }
                     (text::target(link.target.as_str()))
-                    p { "Save again to replace that with what is below." }
+                    p { "Save again to overwrite that change with the values below." }
                 }
             } @else { (fields::general(problem)) }
             form method="post" action={ "/links/" (link.code) } {
-                input type="hidden" name="version" value=(typed.version.unwrap_or(link.version));
+                input type="hidden" name="version" value=(input.version.unwrap_or(link.version));
                 input type="hidden" name="expires_was" value=(link.expires_at.map(|end| end.to_string()).unwrap_or_default());
                 div.fields {
-                    (fields::target(typed, problem))
-                    (fields::end(typed, problem))
+                    (fields::target(input, problem))
+                    (fields::end(input, problem))
                     div.actions.full {
                         button.primary type="submit" { "Save" }
                         a.button href="/" { "Cancel" }
@@ -69,11 +69,11 @@ fn render(app: &App, host: &Host, link: &Link, typed: &Typed, problem: Option<&P
         section.card.narrow aria-labelledby="about" {
             h2 id="about" { "About this link" }
             dl.facts {
-                dt { "Short address" }
-                dd { div.row { a href=(short_url) { (text::spoken(&short_url)) } (text::copy(&short_url, "the short address")) } }
-                dt { "Made" } dd { (text::minute(link.created_at)) }
-                dt { "Last changed" } dd { (text::minute(link.updated_at)) }
-                dt { "Ends" }
+                dt { "Short URL" }
+                dd { div.row { a href=(short_url) { (text::spoken(&short_url)) } (text::copy(&short_url, "the short URL")) } }
+                dt { "Created" } dd { (text::minute(link.created_at)) }
+                dt { "Last updated" } dd { (text::minute(link.updated_at)) }
+                dt { "Expires" }
                 dd {
                     @match link.expires_at {
                         None => "Never",
@@ -83,7 +83,7 @@ fn render(app: &App, host: &Host, link: &Link, typed: &Typed, problem: Option<&P
                         },
                     }
                 }
-                @if link.banned { dt { "Banned" } dd { span.badge { "Banned" } } }
+                @if link.banned { dt { "Status" } dd { span.badge { "Banned" } } }
             }
             div.actions {
                 (ban::button(link))
@@ -94,9 +94,9 @@ fn render(app: &App, host: &Host, link: &Link, typed: &Typed, problem: Option<&P
     layout::<Assets>(&format!("Edit {}", link.code), NavItem::Other, &body)
 }
 
-impl From<&Link> for Typed {
+impl From<&Link> for FormInput {
     fn from(link: &Link) -> Self {
-        Typed {
+        FormInput {
             target: link.target.as_str().to_owned(),
             alias: String::new(),
             expires_at: link.expires_at.map(fields::field_moment).unwrap_or_default(),

@@ -1,11 +1,11 @@
-//! `/`: make a link, find links.
+//! `/`: creates and lists links.
 
 use super::Assets;
 use super::conflicts;
-use super::fields::{self, Typed};
+use super::fields::{self, FormInput};
 use super::text;
 use crate::domain::{Code, Link, Page, PageRequest};
-use crate::http::{App, refused_page};
+use crate::http::{App, invalid_page};
 use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -18,42 +18,46 @@ use web::{Changed, Form, Host, Problem, Query};
 /// Rows on one page.
 const ROWS: u32 = 20;
 
-/// What the address of the page says.
+/// The query of the page.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct View {
-    /// What to search for.
+    /// The search text.
     #[serde(default)]
     q: String,
     page: Option<u32>,
-    /// The code of a link that was made just now.
-    made: Option<String>,
-    /// The code of a link that was changed just now.
+    /// The code of a link that was just created.
+    created: Option<String>,
+    /// The code of a link that was just changed.
     changed: Option<String>,
-    /// The code of a link that was deleted just now.
+    /// The code of a link that was just deleted.
     deleted: Option<String>,
-    /// The code of a link that was banned just now.
+    /// The code of a link that was just banned.
     banned: Option<String>,
-    /// The code of a link whose ban was lifted just now.
+    /// The code of a link whose ban was just lifted.
     unbanned: Option<String>,
 }
 
 /// `GET /`
 pub(super) async fn show(State(app): State<App>, host: Host, Query(view): Query<View>) -> Result<Response, Problem> {
-    let page = render(&app, &host, &view, &Typed::default(), None).await?;
+    let page = render(&app, &host, &view, &FormInput::default(), None).await?;
     Ok(page.into_response())
 }
 
 /// `POST /links`
-pub(super) async fn create(State(app): State<App>, host: Host, Form(typed): Form<Typed>) -> Result<Response, Problem> {
-    match app.service.create(&typed.draft(), host.as_str()).await {
+pub(super) async fn create(
+    State(app): State<App>,
+    host: Host,
+    Form(input): Form<FormInput>,
+) -> Result<Response, Problem> {
+    match app.service.create(&input.draft(), host.as_str()).await {
         Ok(written) => {
-            let to = format!("/?made={}", written.value.code);
+            let to = format!("/?created={}", written.value.code);
             Ok((Extension(written.consistency), Extension(Changed), Redirect::to(&to)).into_response())
         }
         Err(error) => {
             let problem = Problem::from(error);
-            let page = render(&app, &host, &View::default(), &typed, Some(&problem)).await?;
+            let page = render(&app, &host, &View::default(), &input, Some(&problem)).await?;
             Ok((problem.status(), page).into_response())
         }
     }
@@ -63,24 +67,24 @@ async fn render(
     app: &App,
     host: &Host,
     view: &View,
-    typed: &Typed,
+    input: &FormInput,
     problem: Option<&Problem>,
 ) -> Result<Markup, Problem> {
     let request =
-        PageRequest::new(Some(&view.q), view.page.unwrap_or(1), ROWS).map_err(|refused| refused_page(&refused))?;
+        PageRequest::new(Some(&view.q), view.page.unwrap_or(1), ROWS).map_err(|refused| invalid_page(&refused))?;
     let page = app.service.list(&request).await?;
     let body = html! {
-        (told(app, host, view).await?)
+        (notices(app, host, view).await?)
         (conflicts::shown(app).await?)
-        (form(app, host, typed, problem))
+        (form(app, host, input, problem))
         (list(app, host, view, &request, &page))
     };
     Ok(layout::<Assets>("Links", NavItem::Home, &body))
 }
 
-/// What just happened, in the reader's words.
-async fn told(app: &App, host: &Host, view: &View) -> Result<Markup, Problem> {
-    let made = match &view.made {
+/// Notices about the write that redirected here.
+async fn notices(app: &App, host: &Host, view: &View) -> Result<Markup, Problem> {
+    let created = match &view.created {
         Some(code) => app.service.get(code).await?,
         None => None,
     };
@@ -89,25 +93,25 @@ async fn told(app: &App, host: &Host, view: &View) -> Result<Markup, Problem> {
     let unbanned = announced(app, view.unbanned.as_ref(), |link| link.is_some_and(|link| !link.banned)).await?;
     let deleted = announced(app, view.deleted.as_ref(), |link| link.is_none()).await?;
     Ok(html! {
-        @if let Some(link) = made {
+        @if let Some(link) = created {
             @let short_url = app.own.url(host, link.code.as_str());
-            section.notice.good role="status" aria-label="Link made" {
+            section.notice.good role="status" aria-label="Link created" {
                 p { "Your short link is ready." }
                 div.row {
-                    a.short id="made" href=(short_url) { (text::spoken(&short_url)) }
-                    (text::copy(&short_url, "the short address"))
+                    a.short id="created" href=(short_url) { (text::spoken(&short_url)) }
+                    (text::copy(&short_url, "the short URL"))
                 }
                 (text::target(link.target.as_str()))
             }
         }
         @if let Some(code) = &changed { div.notice.good role="status" { p { "The link " span.code { (code) } " was changed." } } }
         @if let Some(code) = &banned { div.notice.good role="status" { p { "The link " span.code { (code) } " was banned." } } }
-        @if let Some(code) = &unbanned { div.notice.good role="status" { p { "The ban of " span.code { (code) } " was lifted." } } }
+        @if let Some(code) = &unbanned { div.notice.good role="status" { p { "The ban on " span.code { (code) } " was lifted." } } }
         @if let Some(code) = &deleted { div.notice.good role="status" { p { "The link " span.code { (code) } " was deleted." } } }
     })
 }
 
-/// The code, if it is one and what is said of its link holds: the address of the page is anybody's to write.
+/// The code, if its link is in the announced state: anyone can craft the query of this page.
 async fn announced(
     app: &App,
     code: Option<&String>,
@@ -117,17 +121,17 @@ async fn announced(
     Ok(holds(app.service.get(code).await?).then(|| code.clone()))
 }
 
-fn form(app: &App, host: &Host, typed: &Typed, problem: Option<&Problem>) -> Markup {
+fn form(app: &App, host: &Host, input: &FormInput, problem: Option<&Problem>) -> Markup {
     let prefix = app.own.url(host, "");
     html! {
-        section.card aria-labelledby="make" {
-            h1 id="make" { "Shorten an address" }
+        section.card aria-labelledby="create" {
+            h1 id="create" { "Create a short link" }
             (fields::general(problem))
             form method="post" action="/links" {
                 div.fields.three {
-                    (fields::target(typed, problem))
-                    (fields::alias(typed, problem, text::spoken(&prefix)))
-                    (fields::end(typed, problem))
+                    (fields::target(input, problem))
+                    (fields::alias(input, problem, text::spoken(&prefix)))
+                    (fields::end(input, problem))
                     div.actions { button.primary type="submit" { "Shorten" } }
                 }
             }
@@ -139,10 +143,10 @@ fn list(app: &App, host: &Host, view: &View, request: &PageRequest, page: &Page)
     html! {
         section.card aria-labelledby="all" {
             div.row {
-                h2 id="all" { @if view.q.is_empty() { "Links" } @else { "Links with “" (view.q) "”" } }
+                h2 id="all" { @if view.q.is_empty() { "Links" } @else { "Links matching “" (view.q) "”" } }
                 form.search role="search" method="get" action="/" {
-                    input type="search" id="q" name="q" value=(view.q) placeholder="Code or address"
-                        aria-label="Search codes and addresses" autocomplete="off" spellcheck="false";
+                    input type="search" id="q" name="q" value=(view.q) placeholder="Code or URL"
+                        aria-label="Search codes and URLs" autocomplete="off" spellcheck="false";
                     button type="submit" { "Search" }
                 }
             }
@@ -158,9 +162,9 @@ fn table(app: &App, host: &Host, page: &Page) -> Markup {
             colgroup { col.col-code; col; col.col-ends; col.col-made; col.col-do; }
             thead { tr {
                 th scope="col" { "Short link" }
-                th scope="col" { "Leads to" }
-                th scope="col" { "Ends" }
-                th scope="col" { "Made" }
+                th scope="col" { "Target" }
+                th scope="col" { "Expires" }
+                th scope="col" { "Created" }
                 th scope="col" { span hidden { "Actions" } }
             } }
             tbody { @for link in &page.links { (row(app, host, link)) } }
@@ -175,17 +179,15 @@ fn row(app: &App, host: &Host, link: &Link) -> Markup {
         tr {
             td { div.cell {
                 a.code.ellipsis href=(short_url) title=(short_url) { (link.code) }
-                (text::copy(&short_url, &format!("the short address of {}", link.code)))
+                (text::copy(&short_url, &format!("the short URL of {}", link.code)))
             } }
             td { @if link.banned { span.badge { "Banned" } " " } (text::target(link.target.as_str())) }
-            td.when data-label="Ends" {
-                @match link.expires_at {
-                    None => "Never",
-                    Some(_) if expired => span.badge { "Expired" },
-                    Some(end) => (text::day(end)),
-                }
+            @match link.expires_at {
+                None => td.when { "Never expires" },
+                Some(_) if expired => td.when { span.badge { "Expired" } },
+                Some(end) => td.when data-label="Expires" { (text::day(end)) },
             }
-            td.when data-label="Made" { (text::day(link.created_at)) }
+            td.when data-label="Created" { (text::day(link.created_at)) }
             td { div.actions {
                 a.button.small.quiet href={ "/links/" (link.code) } aria-label={ "Edit " (link.code) } { "Edit" }
                 a.button.small.quiet.danger href={ "/links/" (link.code) "/delete" } aria-label={ "Delete " (link.code) } { "Delete" }
@@ -199,10 +201,10 @@ fn empty(view: &View) -> Markup {
         div.empty {
             @if view.q.is_empty() {
                 h3 { "No links yet" }
-                p { "Paste a long address above and press Shorten. The link works at once." }
+                p { "Paste a long URL above and press Shorten. The short link works immediately." }
             } @else {
                 h3 { "Nothing found" }
-                p { "No code and no address contains “" (view.q) "”. A part of either is enough; capital letters do not matter." }
+                p { "No code or target contains “" (view.q) "”. The search ignores case and matches any part of a code or target." }
                 a.button href="/" { "Show all links" }
             }
         }

@@ -1,4 +1,4 @@
-//! The page to create, find, edit, ban and delete links: rendered here, one style sheet, a small script that nothing depends on.
+//! The web page to create, find, edit, ban and delete links. It is rendered here and works without its small script.
 
 mod ban;
 mod conflicts;
@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 use rust_embed::RustEmbed;
 use web::site::Site;
 
-/// The files of this page alone.
+/// The assets of this page; `web` adds the style sheet that the applications share.
 #[derive(RustEmbed)]
 #[folder = "assets/"]
 pub(crate) struct Assets;
@@ -28,8 +28,8 @@ impl Site for Assets {
     const SCRIPTS: &'static [&'static str] = &["page.js"];
 }
 
-/// The routes of the page. Every form is sent with POST and answered with a redirection to what it made (so that a reload
-/// repeats nothing), or with the form and what is wrong beside its fields.
+/// The routes of the page. A form is submitted with POST and answered with a redirect (so that a reload repeats nothing), or
+/// with the form again and the errors next to its fields.
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/", get(home::show))

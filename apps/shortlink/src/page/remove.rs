@@ -1,4 +1,4 @@
-//! `/links/{code}/delete`: asks first.
+//! `/links/{code}/delete`: asks for confirmation, then deletes.
 
 use super::Assets;
 use super::text;
@@ -17,12 +17,12 @@ pub(super) async fn ask(State(app): State<App>, host: Host, Path(code): Path<Str
     let body = html! {
         section.card.narrow {
             h1 { "Delete " span.code { (link.code) } "?" }
-            p { strong { (text::spoken(&short_url)) } " will lead nowhere. Whoever follows it sees an error. This cannot be undone." }
+            p { strong { (text::spoken(&short_url)) } " will stop working, and visitors will get an error page. This cannot be undone." }
             (text::target(link.target.as_str()))
             form method="post" action={ "/links/" (link.code) "/delete" } {
                 div.actions {
                     button.danger type="submit" { "Delete" }
-                    a.button href="/" { "Keep it" }
+                    a.button href="/" { "Cancel" }
                 }
             }
         }
@@ -30,7 +30,7 @@ pub(super) async fn ask(State(app): State<App>, host: Host, Path(code): Path<Str
     Ok(layout::<Assets>(&format!("Delete {}", link.code), NavItem::Other, &body))
 }
 
-/// `POST /links/{code}/delete`. A link that is gone already is what was wanted.
+/// `POST /links/{code}/delete`. Succeeds if the link was already deleted.
 pub(super) async fn delete(State(app): State<App>, Path(code): Path<String>) -> Result<Response, Problem> {
     let to = Redirect::to(&format!("/?deleted={}", urlencoded(&code)));
     Ok(match app.service.delete(&code, None).await? {

@@ -1,10 +1,10 @@
-//! How links, addresses and moments are written on the page.
+//! How URLs and timestamps are shown on the page.
 
 use jiff::Timestamp;
 use maud::{Markup, html};
 use std::borrow::Cow;
 
-/// An address on one line: the scheme is pale, the end is cut off where there is no room, the whole is in the tooltip.
+/// A URL on one line, with an ellipsis where there is no room; the tooltip has the whole of it.
 pub(super) fn target(address: &str) -> Markup {
     let shown = visible(address);
     let split = shown.find("://").map_or(0, |at| at + 3);
@@ -16,8 +16,7 @@ pub(super) fn target(address: &str) -> Markup {
     }
 }
 
-/// The address with its invisible characters, and those that turn the direction of the text, written as a browser sends them: an
-/// address must not look like another one.
+/// The URL with its invisible and direction-changing characters percent-encoded, so that it cannot be mistaken for another URL.
 pub(super) fn visible(address: &str) -> Cow<'_, str> {
     let is_hidden = |letter: char| {
         letter.is_control()
@@ -41,22 +40,22 @@ pub(super) fn visible(address: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A day. The script writes it in the reader's time zone.
+/// A date. The script converts it to the browser's time zone.
 pub(super) fn day(moment: Timestamp) -> Markup {
     html! { time datetime=(moment) data-form="day" title=(utc(moment)) { (moment.strftime("%Y-%m-%d")) } }
 }
 
-/// A minute. The script writes it in the reader's time zone.
+/// Date and minute. The script converts them to the browser's time zone.
 pub(super) fn minute(moment: Timestamp) -> Markup {
     html! { time datetime=(moment) { (utc(moment)) } }
 }
 
-/// A button that copies `text`; without the script it could do nothing, so it begins hidden.
+/// A button that copies `text`. The script unhides it, because it does nothing without the script.
 pub(super) fn copy(text: &str, what: &str) -> Markup {
     html! { button.copy type="button" hidden data-copy=(text) aria-label={ "Copy " (what) } { "Copy" } }
 }
 
-/// A short address without its scheme, as people say it.
+/// A short URL without its scheme.
 pub(super) fn spoken(short_url: &str) -> &str {
     short_url.split_once("://").map_or(short_url, |(_, rest)| rest)
 }
@@ -70,7 +69,7 @@ mod tests {
     use super::visible;
 
     #[test]
-    fn direction_marks_are_written_out() {
+    fn invisible_and_direction_characters_are_percent_encoded() {
         assert_eq!(visible("https://example.com/\u{202e}gpj.exe"), "https://example.com/%E2%80%AEgpj.exe");
         assert_eq!(visible("https://example.com/\u{e9}"), "https://example.com/\u{e9}");
     }

@@ -1,56 +1,56 @@
-//! [`Draft`] and [`DraftPatch`]: links as somebody wrote them, and the check that names every field at fault.
+//! [`Draft`] and [`DraftPatch`]: unvalidated input, and the validation that reports all invalid fields at once.
 
-use crate::domain::{Code, CodeRefused, LinkPatch, NewLink, Target, TargetRules};
+use crate::domain::{Code, InvalidCode, LinkPatch, NewLink, Target, TargetRules};
 use jiff::Timestamp;
 use jiff::civil::date;
 use jiff::fmt::temporal::Pieces;
 use std::fmt;
 
-/// A link to be made, as somebody wrote it.
+/// An unvalidated link to create.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
-    /// Where it shall lead.
+    /// The target URL.
     pub target: String,
-    /// The code it shall have; `None`: generate one.
+    /// The requested code; `None` generates one.
     pub alias: Option<String>,
-    /// When it shall end, as RFC 3339 writes it.
+    /// The expiry, as an RFC 3339 timestamp.
     pub expires_at: Option<String>,
 }
 
-/// A change, as somebody wrote it; `None` stays as it is.
+/// An unvalidated change; a `None` field keeps its value.
 #[derive(Clone, Debug, Default)]
 pub struct DraftPatch {
-    /// Where it shall lead.
+    /// The new target URL.
     pub target: Option<String>,
-    /// When it shall end, as RFC 3339 writes it; `Some(None)`: never.
+    /// The new expiry, as an RFC 3339 timestamp; `Some(None)` removes it.
     pub expires_at: Option<Option<String>>,
-    /// Whether it shall be forbidden from now on.
+    /// Whether the link is banned.
     pub banned: Option<bool>,
 }
 
-/// Why a field was not taken.
+/// An invalid field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct InvalidField {
     /// The field, as the API spells it.
     pub field: &'static str,
-    /// A whole sentence for whoever wrote it.
+    /// The reason, as a sentence for the user.
     pub reason: String,
-    /// Whether the field is well formed and only stands in the way of something else.
+    /// Whether the value is well formed and conflicts with something else (a reserved alias).
     pub is_conflict: bool,
 }
 
-/// What a draft is checked against.
+/// The context of a validation.
 pub(super) struct Check<'a> {
-    /// Which targets are taken.
+    /// The rules for targets.
     pub(super) rules: &'a TargetRules,
-    /// What the request called this service: a link to it would be a loop.
+    /// The request's `Host`: a link to it would be a loop.
     pub(super) host: Option<&'a str>,
-    /// Ends lie after this moment.
+    /// Expiries must be after this time.
     pub(super) now: Timestamp,
 }
 
 impl Check<'_> {
-    pub(super) fn draft(&self, draft: &Draft) -> Result<NewLink, Vec<Refusal>> {
+    pub(super) fn draft(&self, draft: &Draft) -> Result<NewLink, Vec<InvalidField>> {
         let target = self.target(&draft.target);
         let alias = draft.alias.as_deref().map(alias).transpose();
         let expires_at = draft.expires_at.as_deref().map(|text| self.end(text)).transpose();
@@ -62,7 +62,7 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn patch(&self, patch: &DraftPatch) -> Result<LinkPatch, Vec<Refusal>> {
+    pub(super) fn patch(&self, patch: &DraftPatch) -> Result<LinkPatch, Vec<InvalidField>> {
         let target = patch.target.as_deref().map(|text| self.target(text)).transpose();
         let end = |end: &Option<String>| end.as_deref().map(|text| self.end(text)).transpose();
         let expires_at = patch.expires_at.as_ref().map(end).transpose();
@@ -72,44 +72,42 @@ impl Check<'_> {
         }
     }
 
-    fn target(&self, text: &str) -> Result<Target, Refusal> {
-        self.rules.check(text, self.host).map_err(|refused| Refusal::new("target", &refused))
+    fn target(&self, text: &str) -> Result<Target, InvalidField> {
+        self.rules.check(text, self.host).map_err(|refused| InvalidField::new("target", &refused))
     }
 
-    fn end(&self, text: &str) -> Result<Timestamp, Refusal> {
-        let unreadable = "not a moment as RFC 3339 writes it, such as 2030-01-01T00:00:00Z";
+    fn end(&self, text: &str) -> Result<Timestamp, InvalidField> {
+        let refused = |reason: &dyn fmt::Display| InvalidField::new("expires_at", reason);
         let end: Timestamp = text.parse().map_err(|_| match is_too_late(text) {
-            true => {
-                Refusal::new("expires_at", &format_args!("{text} is too late; the last moment is {}", Timestamp::MAX))
-            }
-            false => Refusal::new("expires_at", &unreadable),
+            true => refused(&format_args!("{text} is too late; the latest possible time is {}", Timestamp::MAX)),
+            false => refused(&"not an RFC 3339 timestamp such as 2030-01-01T00:00:00Z"),
         })?;
         if end <= self.now {
-            return Err(Refusal::new("expires_at", &format_args!("{end} has passed; a link must end in the future")));
+            return Err(refused(&format_args!("{end} is in the past; the expiry must be in the future")));
         }
         Ok(end)
     }
 }
 
-/// Whether it is a moment after the last one that can be stored.
+/// Whether `text` is a timestamp after the latest one that can be stored.
 fn is_too_late(text: &str) -> bool {
     Pieces::parse(text).is_ok_and(|pieces| pieces.offset().is_some() && pieces.date() >= date(9999, 12, 30))
 }
 
-fn alias(text: &str) -> Result<Code, Refusal> {
-    Code::alias(text).map_err(|refused| Refusal {
-        is_conflict: matches!(refused, CodeRefused::Reserved(_)),
-        ..Refusal::new("alias", &refused)
+fn alias(text: &str) -> Result<Code, InvalidField> {
+    Code::alias(text).map_err(|refused| InvalidField {
+        is_conflict: matches!(refused, InvalidCode::Reserved(_)),
+        ..InvalidField::new("alias", &refused)
     })
 }
 
-impl Refusal {
+impl InvalidField {
     fn new(field: &'static str, reason: &dyn fmt::Display) -> Self {
-        Refusal { field, reason: sentence(reason), is_conflict: false }
+        InvalidField { field, reason: sentence(reason), is_conflict: false }
     }
 }
 
-/// A reason of the domain as a sentence: they begin small and end without a full stop, to fit into other sentences.
+/// A domain error as a sentence. Domain errors start in lower case and have no full stop, so that they can be embedded.
 pub(crate) fn sentence(reason: &dyn fmt::Display) -> String {
     let reason = reason.to_string();
     let mut characters = reason.chars();

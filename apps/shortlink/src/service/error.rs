@@ -1,39 +1,39 @@
-//! [`ServiceError`]: why the service did not do what was asked.
+//! [`ServiceError`]: the errors of the use cases.
 
-use super::Refusal;
+use super::InvalidField;
 use crate::store::StoreError;
 use evenkeel::cache::CacheError;
 use evenkeel::spool::SpoolError;
 
-/// Why the service did not do what was asked.
+/// The errors of the use cases.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError {
-    /// Fields that cannot be taken, all of them.
+    /// All invalid fields.
     #[error("{}", .0.iter().map(|refusal| refusal.reason.as_str()).collect::<Vec<_>>().join(" "))]
-    Refused(Vec<Refusal>),
-    /// The database refused, or cannot be used.
+    Invalid(Vec<InvalidField>),
+    /// The database refused the call, or cannot be reached.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The cache could not bring an answer: the database failed, or too many questions wait for it.
+    /// The cache could not load the link: the database failed, or too many loads are waiting.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The cache must confirm a write before it begins (strong mode), and Redis is away. Nothing was begun.
-    #[error("Redis, which must confirm a write before it begins, is away")]
-    CacheAway,
-    /// A link without an alias needs a number of the database, which is away (`--write-mode behind`). Nothing was begun.
-    #[error("no number for a code: {0}")]
-    NoNumber(StoreError),
-    /// A write could not be written down (`--write-mode behind`).
+    /// Strong consistency: Redis must confirm a write before it begins, and is unreachable. Nothing was changed.
+    #[error("Redis, which must confirm a write before it begins, is unreachable")]
+    RedisUnreachable,
+    /// A generated code needs a number from the database, which is unreachable (`--write-mode behind`). Nothing was changed.
+    #[error("no number for a generated code: {0}")]
+    NoCode(StoreError),
+    /// The spool did not accept the write (`--write-mode behind`).
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// The database took too long to answer a question.
+    /// A read timed out.
     #[error("the database did not answer in time")]
-    ReadSlow,
-    /// The database took too long to write. It may still do so.
+    ReadTimeout,
+    /// A write timed out. It goes on and may still succeed.
     #[error("the database did not confirm in time")]
-    WriteSlow,
-    /// The task of a write was ended by a panic. Nothing is known about the write.
+    WriteTimeout,
+    /// The task of a write panicked. The outcome is unknown.
     #[error("an internal task failed: {0}")]
     Task(#[from] tokio::task::JoinError),
 }

@@ -1,23 +1,23 @@
-//! [`Near`]: how many links an instance keeps at hand.
+//! [`NearCache`]: the setting of the in-process cache in front of Redis.
 
-/// How many links an instance keeps at hand, in front of the cache that it shares with others.
+/// The in-process cache in front of the shared cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Near {
-    /// None: every redirect asks the shared cache.
+pub enum NearCache {
+    /// Disabled: every redirect reads the shared cache.
     Off,
-    /// A usual number, if Redis tells of changes; where it does not, none, and the log says so.
-    IfPossible,
-    /// So many. It is an error if Redis does not tell of changes.
-    Links(usize),
+    /// Enabled with the default capacity if Redis supports invalidation messages; otherwise disabled, with a warning in the log.
+    IfSupported,
+    /// Enabled with this capacity. Opening fails if Redis does not support invalidation messages.
+    Capacity(usize),
 }
 
-impl From<Option<usize>> for Near {
-    /// What a setting says that may be left out.
+impl From<Option<usize>> for NearCache {
+    /// From the optional setting `near`.
     fn from(setting: Option<usize>) -> Self {
         match setting {
-            None => Near::IfPossible,
-            Some(0) => Near::Off,
-            Some(links) => Near::Links(links),
+            None => NearCache::IfSupported,
+            Some(0) => NearCache::Off,
+            Some(links) => NearCache::Capacity(links),
         }
     }
 }

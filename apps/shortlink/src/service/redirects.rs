@@ -1,7 +1,7 @@
-//! [`Redirects`]: where codes lead, as the cache keeps it.
+//! [`Redirects`]: the cache of redirects.
 
-use super::{Consistency, Near, ServiceError};
-use crate::domain::{Code, Link, NotedWrite, Wanted};
+use super::{Consistency, NearCache, ServiceError};
+use crate::domain::{Code, Link, Operation, PendingWrite};
 use crate::store::Store;
 use evenkeel::Keel;
 use evenkeel::cache::{Cache, CacheBuilder, CacheError, Freshness};
@@ -12,48 +12,47 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::warn;
 
-/// How long a redirect may be served after its row was read. It bounds what a change behind the service's back leaves stale; a
-/// shorter one costs a load per link and span.
+/// Time to live of a cached redirect. It bounds how long a row that something else changed is served stale; a shorter time costs
+/// more loads.
 const TTL: Duration = Duration::from_secs(10 * 60);
 
-/// How long it is remembered that a code leads nowhere. A link made with it tells the cache, so this bounds the same as [`TTL`].
+/// Time to live of a negative entry (no such link). Creating the link invalidates the entry, so this bounds the same as [`TTL`].
 const ABSENT_TTL: Duration = Duration::from_secs(30);
 
-/// How many different codes may be asked of the database at once while Redis knows nothing or is away.
+/// Concurrent loads from the database on cache misses, or while Redis is unreachable.
 pub const LOADS_MAX: usize = 64;
 
-/// How long one such question may take before the visitor is told to come back.
+/// How long a load may take before the visitor gets 503.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Links an instance keeps at hand if nobody says how many, and what they may weigh in memory: most addresses have a hundred
-/// bytes, the longest eight thousand.
+/// Default capacity of the near cache, in links and in bytes: most URLs have about a hundred bytes, the longest 8,000.
 const NEAR_LINKS: usize = 100_000;
 const NEAR_BYTES: usize = 64 << 20;
 
-/// The stored form has changed when this has; see [`evenkeel::cache::CacheBuilder::schema`].
+/// Version of the stored format; see [`evenkeel::cache::CacheBuilder::schema`].
 const SCHEMA: u32 = 2;
 
-/// Where a code leads: what of a [`Link`] a visitor needs. The end is kept with it and compared on every read, so an entry
-/// that outlives its link redirects nobody.
+/// The fields of a [`Link`] that a redirect needs. The expiry is among them and is checked on every read, so an entry that outlives
+/// its link redirects no visitor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Destination {
-    /// The address, byte for byte.
+pub struct CachedLink {
+    /// The target URL, byte for byte.
     pub target: String,
-    /// When it ends; `None`: never.
+    /// The expiry; `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Whether somebody has forbidden it.
+    /// Whether the link is banned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub banned: bool,
-    /// The version of the row.
+    /// The link's version.
     #[serde(default)]
     pub version: i64,
 }
 
-impl Destination {
-    /// Where it leads after a change that waits for the database.
-    pub(super) fn after(mut self, write: &NotedWrite) -> Self {
-        if let Wanted::Change { patch, .. } = &write.wanted {
+impl CachedLink {
+    /// The entry with a pending write applied.
+    pub(super) fn after(mut self, write: &PendingWrite) -> Self {
+        if let Operation::Change { patch, .. } = &write.operation {
             if let Some(target) = &patch.target {
                 target.as_str().clone_into(&mut self.target);
             }
@@ -64,88 +63,89 @@ impl Destination {
     }
 }
 
-/// The cache of destinations, in Redis or in this process, over the database.
+/// The cache of redirects, in Redis or in this process, in front of the database.
 #[derive(Clone, Debug)]
 pub(super) struct Redirects {
-    cache: Cache<str, Destination>,
+    cache: Cache<str, CachedLink>,
     freshness: Freshness,
 }
 
 impl Redirects {
-    /// Opens the cache. In a strong one every read asks for the row as it is now, so nothing is kept near.
+    /// Opens the cache. Strong consistency excludes the near cache, because every read must be fresh.
     ///
     /// # Errors
-    /// [`CacheError::Settings`] if this keel has a cache of the same name already, or cannot keep links near that it must.
-    pub(super) fn open(keel: &Keel, near: Near, is_strong: bool) -> Result<Self, CacheError> {
+    /// [`CacheError::Settings`] if `keel` already has this cache, or Redis does not support the near cache that `near` requires.
+    pub(super) fn open(keel: &Keel, near: NearCache, is_strong: bool) -> Result<Self, CacheError> {
         if is_strong {
             return Ok(Redirects { cache: builder(keel).strong().build()?, freshness: Freshness::Fresh });
         }
         let cache = match near {
-            Near::Off => builder(keel).build()?,
-            Near::Links(links) => builder(keel).near(links).build()?,
-            Near::IfPossible => builder(keel).near(NEAR_LINKS).near_bytes(NEAR_BYTES).build().or_else(|error| {
-                warn!(%error, "no links are kept near: every redirect asks Redis; --near 0 says that this is meant");
+            NearCache::Off => builder(keel).build()?,
+            NearCache::Capacity(links) => builder(keel).near(links).build()?,
+            NearCache::IfSupported => builder(keel).near(NEAR_LINKS).near_bytes(NEAR_BYTES).build().or_else(|error| {
+                warn!(%error, "near cache disabled, every redirect reads Redis; set --near 0 to disable it without this warning");
                 builder(keel).build()
             })?,
         };
         Ok(Redirects { cache, freshness: Freshness::Eventual })
     }
 
-    /// Whether a write must be confirmed by the cache before it begins.
+    /// Whether the cache must confirm a write before it begins.
     pub(super) fn is_strong(&self) -> bool {
         self.freshness == Freshness::Fresh
     }
 
-    /// Where `code` leads: as the cache has it, else as `store` has it.
+    /// Reads the link of `code` through the cache.
     pub(super) async fn find(
         &self,
         code: &Code,
         store: &Store,
-    ) -> Result<(Option<Arc<Destination>>, Consistency), ServiceError> {
+    ) -> Result<(Option<Arc<CachedLink>>, Consistency), ServiceError> {
         let load = |_: &str| {
             let (store, code) = (store.clone(), code.clone());
-            async move { Ok::<_, crate::store::StoreError>(store.find(&code).await?.map(Destination::from)) }
+            async move { Ok::<_, crate::store::StoreError>(store.find(&code).await?.map(CachedLink::from)) }
         };
         let found = self.cache.get_with(code.as_str(), self.freshness, load).await?;
         let consistency = if found.stale.is_some() { Consistency::Eventual } else { Consistency::Consistent };
         Ok((found.value, consistency))
     }
 
-    /// Where `code` leads, if that is at hand.
-    pub(super) fn at_hand(&self, code: &str) -> Option<Arc<Destination>> {
+    /// Reads the link of `code` from the near cache only.
+    pub(super) fn find_near(&self, code: &str) -> Option<Arc<CachedLink>> {
         let found = self.cache.peek(code)?;
         if found.stale.is_some() { None } else { found.value }
     }
 
-    /// Has the fleet told, once this work is committed, that `code` leads elsewhere.
-    pub(super) fn forget(&self, code: &Code, effects: &mut Effects) -> Result<(), SqlError> {
+    /// Invalidates the entry of `code` on all instances when the unit of work commits.
+    pub(super) fn invalidate(&self, code: &Code, effects: &mut Effects) -> Result<(), SqlError> {
         effects.invalidate(&self.cache, code.as_str())
     }
 
-    /// The same of a link whose version no earlier state of this code has: one that is read late is not kept any more.
-    pub(super) fn forget_before(&self, link: &Link, effects: &mut Effects) -> Result<(), SqlError> {
+    /// Invalidates entries below the link's version. The version must be above those of all earlier states of this code; a late
+    /// load of an earlier state is not cached then.
+    pub(super) fn invalidate_below(&self, link: &Link, effects: &mut Effects) -> Result<(), SqlError> {
         effects.invalidate_at(&self.cache, link.code.as_str(), version(link.version))
     }
 }
 
-fn builder(keel: &Keel) -> CacheBuilder<str, Destination> {
-    keel.cache::<str, Destination>("link")
+fn builder(keel: &Keel) -> CacheBuilder<str, CachedLink> {
+    keel.cache::<str, CachedLink>("link")
         .ttl(TTL)
         .absent_ttl(ABSENT_TTL)
         .loads_max(LOADS_MAX)
         .load_timeout(LOAD_TIMEOUT)
         .schema(SCHEMA)
-        .version(|destination: &Destination| version(destination.version))
+        .version(|link: &CachedLink| version(link.version))
 }
 
-/// A version as the cache counts them. None is below 1.
+/// A version as the cache takes it: at least 1.
 fn version(version: i64) -> u64 {
     u64::try_from(version).unwrap_or(1).max(1)
 }
 
-impl From<Link> for Destination {
+impl From<Link> for CachedLink {
     fn from(link: Link) -> Self {
         let target = link.target.as_str().to_owned();
-        Destination { target, expires_at: link.expires_at, banned: link.banned, version: link.version }
+        CachedLink { target, expires_at: link.expires_at, banned: link.banned, version: link.version }
     }
 }

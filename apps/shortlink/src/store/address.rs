@@ -1,4 +1,4 @@
-//! What a database is called by its address.
+//! The fingerprint of a database's address.
 
 use super::{DatabaseUrl, StoreError};
 use sha2::{Digest, Sha256};
@@ -8,11 +8,11 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Names the database at this address: host, port and name decide, user and password do not. On the machine itself the machine
-/// belongs to the address. `None` for a file, and on the machine itself if nobody knows what that is called.
+/// A fingerprint of the database's host, port and name, without user and password. A loopback address or socket includes the
+/// machine's host name. `None` for a file, and for a loopback address if the host name cannot be read.
 ///
 /// # Errors
-/// [`StoreError::Unavailable`]: the address cannot be read.
+/// [`StoreError::Unavailable`]: the URL cannot be parsed.
 pub(crate) fn fingerprint(database: &DatabaseUrl) -> Result<Option<String>, StoreError> {
     let (kind, host, port, socket, name) = match database {
         DatabaseUrl::Sqlite(_) => return Ok(None),
@@ -23,7 +23,7 @@ pub(crate) fn fingerprint(database: &DatabaseUrl) -> Result<Option<String>, Stor
         }
         DatabaseUrl::Postgres(url) => {
             let options = PgConnectOptions::from_str(url)?;
-            // The server takes the user's name for that of the database, if there is none.
+            // PostgreSQL defaults the database name to the user name.
             let name = options.get_database().unwrap_or(options.get_username()).to_owned();
             ("postgres", options.get_host().to_owned(), options.get_port(), options.get_socket().cloned(), name)
         }
@@ -38,13 +38,13 @@ pub(crate) fn fingerprint(database: &DatabaseUrl) -> Result<Option<String>, Stor
     let address = [kind, &machine, &host, &port.to_string(), &socket, &name].join("\n");
     let digest = Sha256::digest(address.as_bytes());
     Ok(Some(digest[..12].iter().fold(String::new(), |mut text, byte| {
-        // Writing into a text cannot fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })))
 }
 
-/// What this machine is called, where that can be read.
+/// The machine's host name.
 fn machine() -> Option<String> {
     std::fs::read_to_string("/proc/sys/kernel/hostname").ok()
 }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn host_port_and_name_decide_and_user_and_password_do_not() {
+    fn fingerprint_covers_host_port_and_name_but_not_user() {
         let one = of("postgres://a:b@db.example/links").unwrap();
         assert_eq!(one.len(), 24);
         assert_eq!(of("postgres://c:d@DB.example:5432/links").as_ref(), Some(&one));

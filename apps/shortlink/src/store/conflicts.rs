@@ -1,35 +1,34 @@
-//! [`KeptConflict`]: writes that were accepted and could not be done. They wait for somebody to look at them.
+//! [`RecordedConflict`]: accepted writes that could not be applied, recorded until they are dismissed.
 
-use super::dialect::Dialect;
-use super::pools::Pools;
-use super::settle::Waiting;
+use super::apply::SpooledWrite;
+use super::database::{Dialect, Pools};
 use super::{Connection, Store, StoreError, with_database};
 use crate::domain::Conflict;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use web::sql::Statement;
 
-/// An accepted write that the database refused.
+/// A recorded conflict.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptConflict {
-    /// Its number; they rise.
+pub struct RecordedConflict {
+    /// Its number; later conflicts have higher numbers.
     pub number: i64,
-    /// What is told of it.
-    pub told: Told,
+    /// Its details.
+    pub details: ConflictDetails,
 }
 
-/// What is told of a conflict.
+/// The details of a conflict, stored as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct ConflictDetails {
     /// Code of the link.
     pub code: String,
     /// Version that the write was accepted as.
     pub version: i64,
     /// Time at which the write was given up.
     pub noted_at: Timestamp,
-    /// Why, in one word.
+    /// The reason as the API names it.
     pub reason: String,
-    /// Why, in a sentence.
+    /// The reason in a sentence.
     pub detail: String,
     /// The accepted write.
     pub write: serde_json::Value,
@@ -40,12 +39,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
-    pub async fn conflicts(&self, limit: u32) -> Result<Vec<KeptConflict>, StoreError> {
+    pub async fn conflicts(&self, limit: u32) -> Result<Vec<RecordedConflict>, StoreError> {
         let rows = with_database!(self, pools => pools.conflicts(limit).await)?;
-        rows.into_iter().map(KeptConflict::read).collect()
+        rows.into_iter().map(RecordedConflict::read).collect()
     }
 
-    /// Forgets a conflict: somebody has seen to it. Answers whether there was one of this number.
+    /// Deletes a conflict. Returns whether it existed.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -54,13 +53,13 @@ impl Store {
     }
 }
 
-pub(super) async fn keep<DB: Dialect>(
+pub(super) async fn record<DB: Dialect>(
     connection: &mut DB::Connection,
-    waiting: &Waiting,
+    waiting: &SpooledWrite,
     conflict: &Conflict,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let told = Told {
+    let details = ConflictDetails {
         code: waiting.write.code.to_string(),
         version: waiting.write.version,
         noted_at: now,
@@ -68,16 +67,17 @@ pub(super) async fn keep<DB: Dialect>(
         detail: conflict.to_string(),
         write: serde_json::from_str(&waiting.body).unwrap_or_default(),
     };
-    // A struct of texts and numbers can always be written.
-    let told = serde_json::to_string(&told).unwrap_or_default();
-    DB::execute_statement(connection, Statement::new("INSERT INTO link_conflicts (told) VALUES ").list([told])).await?;
+    // A struct of text and numbers always serializes.
+    let details = serde_json::to_string(&details).unwrap_or_default();
+    DB::execute_statement(connection, Statement::new("INSERT INTO link_conflicts (told) VALUES ").list([details]))
+        .await?;
     Ok(())
 }
 
-impl KeptConflict {
-    fn read((number, told): (i64, String)) -> Result<Self, StoreError> {
+impl RecordedConflict {
+    fn read((number, details): (i64, String)) -> Result<Self, StoreError> {
         let unreadable = |why| StoreError::Corrupt(format!("conflict {number}: {why}"));
-        Ok(Self { number, told: serde_json::from_str(&told).map_err(unreadable)? })
+        Ok(Self { number, details: serde_json::from_str(&details).map_err(unreadable)? })
     }
 }
 

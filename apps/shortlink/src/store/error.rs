@@ -1,69 +1,71 @@
-//! [`StoreError`]: what can go wrong between the service and its database.
+//! [`StoreError`]: the errors of the store.
 
 use crate::domain::Code;
-use evenkeel::sql::SqlError;
+use evenkeel::sql::{Conflict, Contended, SqlError};
 use std::sync::Arc;
 
-/// What can go wrong between the service and its database.
+/// The errors of the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Somebody has this code already. Choose another.
+    /// Another link has this code. Choose another one.
     #[error("the code {0} is taken")]
     AliasTaken(Code),
-    /// The link was changed since the caller read it. Read it again and decide anew.
-    #[error("the link was changed meanwhile: it has version {current} now")]
+    /// The link has changed since the caller read it. Read it again before repeating the change.
+    #[error("the link has changed; its version is now {current}")]
     VersionConflict {
-        /// The version it has now.
+        /// The link's version.
         current: i64,
     },
-    /// A newer version of the program has changed the database's schema. Run that version, or restore a backup.
-    #[error("the database has schema version {found}, made by a newer shortlink; this one knows up to version {known}")]
+    /// A newer version of the program has upgraded the schema. Run that version, or restore a backup.
+    #[error(
+        "the schema (version {found}) was made by a newer shortlink; this one knows version {known}: update this program"
+    )]
     NewerSchema {
-        /// What the database has.
+        /// The version of the database.
         found: i64,
-        /// What this program has.
+        /// The version that this program knows.
         known: i64,
     },
-    /// The schema is an earlier version's, and the caller must not upgrade it. Start the service once: it does.
-    #[error("the database has schema version {found}, and {known} is needed; shortlink serve brings it up to date")]
+    /// The schema is older than this program, and the caller must not upgrade it. Starting the service upgrades it.
+    #[error("the schema has version {found}; this program needs version {known}: `shortlink serve` upgrades it")]
     OlderSchema {
-        /// What the database has; 0 if it has none.
+        /// The version of the database; 0 if it has no schema.
         found: i64,
-        /// What this program has.
+        /// The version that this program needs.
         known: i64,
     },
-    /// All 62^7 codes are used, or something keeps taking the next ones.
+    /// All 62^7 codes are used, or too many attempts met a used code.
     #[error("no free code was found")]
     CodesExhausted,
-    /// The database holds something this program never wrote.
-    #[error("the database holds something unreadable: {0}")]
+    /// The database contains data that this program never wrote.
+    #[error("the database contains invalid data: {0}")]
     Corrupt(String),
-    /// The database cannot be used, or refused a statement.
+    /// The database cannot be reached, or refused a statement.
     #[error("the database cannot be used: {0}")]
     Unavailable(Arc<sqlx::Error>),
-    /// The cache must confirm a write before it is committed (strong mode), and could not. Nothing was changed.
-    #[error("nothing was changed, since the cache could not confirm it beforehand: {0}")]
+    /// Strong consistency: Redis did not confirm the write before its commit. Nothing was changed.
+    #[error("nothing was changed, because Redis did not confirm the write: {0}")]
     Unconfirmed(SqlError),
-    /// The database was asked to commit, and nobody could learn whether it did.
+    /// The commit was sent, and its outcome is unknown.
     #[error("{0}")]
     OutcomeUnknown(SqlError),
-    /// The unit of work could not be begun or committed. Nothing was changed.
+    /// The unit of work did not begin or commit. Nothing was changed.
     #[error("nothing was changed: {0}")]
     Work(SqlError),
-    /// The outcome of an import could not be noted, so it was not taken.
-    #[error("nothing was taken, since what becomes of the rows cannot be noted: {0}")]
+    /// The import log failed, so the batch was rolled back.
+    #[error("nothing was imported, because the outcome of the rows cannot be recorded: {0}")]
     Log(std::io::Error),
-    /// A write that was accepted cannot be read, and could not be kept aside. It waits.
-    #[error("a write in the spool cannot be read, and could not be kept in a file: {0}")]
-    Aside(std::io::Error),
-    /// A code is taken. Never leaves the store.
+    /// The quarantine file of undecodable writes cannot be written. The writes stay in the spool.
+    #[error("undecodable writes of the spool cannot be moved to the quarantine file: {0}")]
+    Quarantine(std::io::Error),
+    /// A code is taken. Internal to the store.
     #[error("a code is taken")]
     Duplicate,
 }
 
 impl StoreError {
-    /// Whether the same call may work a moment later.
+    /// Whether a retry may succeed.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -73,36 +75,21 @@ impl StoreError {
         }
     }
 
-    /// Whether the database could not be reached, or is about to start or stop. One that refuses (a password, a name) is there.
+    /// Whether the database is unreachable, starting or stopping. A database that refuses a login is reachable.
     #[must_use]
-    pub fn is_away(&self) -> bool {
+    pub fn is_unreachable(&self) -> bool {
         let Self::Unavailable(error) = self else { return false };
         web::is_unreachable(error)
     }
 
-    /// Whether a write that failed so may have happened all the same (its answer was lost on the way).
+    /// Whether the write may have been committed although the call failed.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
         matches!(self, Self::OutcomeUnknown(_))
     }
 
-    /// Whether two transactions were in each other's way: nothing was changed, and the same work may succeed from its beginning.
-    pub(super) fn is_contention(&self) -> bool {
-        match self {
-            // A deadlock or a lock that was not given in time, in the words of all three (MySQL's code for the latter says nothing).
-            Self::Unavailable(error) => error.as_database_error().is_some_and(|known| {
-                matches!(known.code().as_deref(), Some("40001" | "40P01" | "5" | "261" | "517"))
-                    || known.message().starts_with("Lock wait timeout")
-            }),
-            // There is no queue to send to yet, and the next moment there will be none either.
-            Self::Work(SqlError::Queue(_)) => false,
-            Self::Work(error) => error.is_retryable(),
-            _ => false,
-        }
-    }
-
-    /// Whether the database refuses what the row says, so that it will never take it.
-    pub(crate) fn is_about_the_row(&self) -> bool {
+    /// Whether the database rejects the values of the row, so that a retry cannot succeed.
+    pub(crate) fn rejects_values(&self) -> bool {
         let Self::Unavailable(error) = self else { return false };
         error.as_database_error().is_some_and(|known| {
             !matches!(known.kind(), sqlx::error::ErrorKind::Other)
@@ -113,11 +100,21 @@ impl StoreError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        // The unique index on the code is the only one there is.
+        // The index on the code is the only unique index.
         if error.as_database_error().is_some_and(|known| known.is_unique_violation()) {
             return Self::Duplicate;
         }
         Self::Unavailable(Arc::new(error))
+    }
+}
+
+impl Contended for StoreError {
+    fn conflict(&self) -> Option<Conflict> {
+        match self {
+            Self::Unavailable(error) => Conflict::of(error),
+            Self::Work(error) => error.conflict(),
+            _ => None,
+        }
     }
 }
 

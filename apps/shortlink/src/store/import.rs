@@ -1,23 +1,23 @@
-//! Rows of an import: which are new, which are there already, which cannot be.
+//! The import of rows: creates the new ones, skips the existing ones, reports the conflicting ones.
 
-use super::dialect::Dialect;
-use super::follow::Change;
-use super::pools::Pools;
-use super::statements::{self, Hold};
-use super::{CODE_ATTEMPTS_MAX, Checkpoint, Committed, Store, StoreError, Writer};
+use super::database::{Dialect, Pools};
+use super::hook::Change;
+use super::statements::{self, RowLock};
+use super::{CODE_ATTEMPTS_MAX, Committed, Store, StoreError, Writer};
 use crate::codes::CODES;
-use crate::domain::{Code, Link, Target, version_after, whole_ms};
+use crate::domain::{Code, Link, Target, next_version, truncate_to_ms};
+use evenkeel::sql::Contended;
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
 
-/// A row to be taken. What an export wrote comes back exactly; what is `None` is filled in as for a new link.
+/// A row to import. An exported row is restored exactly; `None` fields get the values of a new link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportRow {
-    /// The link's code; `None`: generate one, unless some link leads there already.
+    /// The code; `None` generates one, unless a link with this target exists.
     pub code: Option<Code>,
-    /// Whether the code was chosen by somebody (meaningless without a code).
+    /// Whether a user chose the code (meaningless without a code).
     pub alias: bool,
-    /// Where it leads.
+    /// The target.
     pub target: Target,
     /// Expiry; it may be in the past.
     pub expires_at: Option<Timestamp>,
@@ -31,24 +31,33 @@ pub struct ImportRow {
     pub version: Option<i64>,
 }
 
-/// What became of a row.
+/// The outcome of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowOutcome {
-    /// A new link, with this code.
+    /// A new link with this code.
     Created(Code),
-    /// The link exists already; nothing was changed.
+    /// The link already exists; nothing was changed.
     Present,
-    /// Its code leads elsewhere already. Neither was changed.
+    /// Another link has the code, with another target; nothing was changed.
     Taken(Code),
 }
 
-/// Told what became of rows just before they commit; what it answers commits with them.
+/// Receives the outcomes of a batch before its commit. The checkpoint that it returns is committed with the batch.
 pub trait ImportLog: Send {
-    /// The outcomes are in the order of the rows. Called once; whether the commit that follows succeeds, it does not learn.
+    /// Called once, with the outcomes in the order of the rows. The commit that follows may still fail.
     ///
     /// # Errors
-    /// Whatever keeps it from noting them: the rows are not taken then.
-    fn keep(&mut self, outcomes: &[RowOutcome]) -> std::io::Result<Checkpoint>;
+    /// The outcomes cannot be recorded. The batch is rolled back.
+    fn record(&mut self, outcomes: &[RowOutcome]) -> std::io::Result<Checkpoint>;
+}
+
+/// The state of an interrupted import. The store writes it in the transaction of the rows, and does not interpret it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The name of the import (same file, same options), at most 64 characters.
+    pub source: String,
+    /// What the import needs to resume.
+    pub state: String,
 }
 
 /// See [`Writer::import`] and [`Writer::import_logged`].
@@ -64,40 +73,40 @@ pub(super) async fn import<DB: Dialect>(
         let (outcomes, links) = sort_out::<DB>(writer, work.tx(), rows).await?;
         match statements::insert::<DB>(work.tx(), &links).await {
             Ok(()) => {}
-            // Somebody made a link of the same code between our look and our insert. Look again.
-            Err(error) if matches!(error, StoreError::Duplicate) || error.is_contention() => {
+            // Another transaction created a link of the same code after this one had read. Read again.
+            Err(error) if matches!(error, StoreError::Duplicate) || error.conflict().is_some() => {
                 work.rollback().await?;
                 continue;
             }
             Err(error) => return Err(error),
         }
         for link in &links {
-            writer.follow(Change::Imported(link), &mut work)?;
+            writer.add_effects(Change::Imported(link), &mut work)?;
         }
         if let Some(log) = &mut log {
-            let checkpoint = log.keep(&outcomes).map_err(StoreError::Log)?;
-            statements::keep_checkpoint::<DB>(work.tx(), &checkpoint.source, &checkpoint.state).await?;
+            let checkpoint = log.record(&outcomes).map_err(StoreError::Log)?;
+            statements::store_checkpoint::<DB>(work.tx(), &checkpoint.source, &checkpoint.state).await?;
         }
-        let is_followed = work.commit().await?.carried_out;
-        return Ok(Committed { value: outcomes, is_followed });
+        let effects_done = work.commit().await?.carried_out;
+        return Ok(Committed { value: outcomes, effects_done });
     }
     Err(StoreError::CodesExhausted)
 }
 
-/// Decides for every row, and makes the links that are to be added.
+/// Determines the outcome of every row and the links to insert.
 async fn sort_out<DB: Dialect>(
     store: &Store,
     transaction: &mut DB::Connection,
     rows: &[ImportRow],
 ) -> Result<(Vec<RowOutcome>, Vec<Link>), StoreError> {
-    let wanted: Vec<Code> = rows.iter().filter_map(|row| row.code.clone()).collect();
+    let requested: Vec<Code> = rows.iter().filter_map(|row| row.code.clone()).collect();
     let uncoded: Vec<&str> = rows.iter().filter(|row| row.code.is_none()).map(|row| row.target.as_str()).collect();
-    let found = statements::find_many::<DB>(transaction, &wanted, Hold::No).await?;
+    let found = statements::find_many::<DB>(transaction, &requested, RowLock::None).await?;
     let mut targets_by_code: HashMap<Code, Target> = found.into_iter().map(|link| (link.code, link.target)).collect();
     let known = statements::known_targets::<DB>(transaction, &uncoded).await?;
     let mut targets: HashSet<String> = known.into_iter().collect();
     let needed = uncoded.iter().filter(|target| !targets.contains(**target)).count();
-    let mut free = free_codes::<DB>(store, transaction, needed, &wanted).await?.into_iter();
+    let mut free = free_codes::<DB>(store, transaction, needed, &requested).await?.into_iter();
 
     let now = store.now();
     let mut outcomes = Vec::with_capacity(rows.len());
@@ -128,15 +137,14 @@ async fn sort_out<DB: Dialect>(
     Ok((outcomes, links))
 }
 
-/// `needed` generated codes that no link has and no row of this batch wants. Their numbers are taken in the transaction: if it
-/// is rolled back, they are not used up.
+/// `needed` generated codes that no link has and no row of this batch asks for. A rollback returns their numbers to the sequence.
 async fn free_codes<DB: Dialect>(
     store: &Store,
     transaction: &mut DB::Connection,
     needed: usize,
-    wanted: &[Code],
+    requested: &[Code],
 ) -> Result<Vec<Code>, StoreError> {
-    let wanted: HashSet<&Code> = wanted.iter().collect();
+    let requested: HashSet<&Code> = requested.iter().collect();
     let mut free: Vec<Code> = Vec::with_capacity(needed);
     while free.len() < needed {
         let missing = u64::try_from(needed - free.len()).unwrap_or(u64::MAX);
@@ -145,23 +153,23 @@ async fn free_codes<DB: Dialect>(
             return Err(StoreError::CodesExhausted);
         }
         let drawn: Vec<Code> = numbers.filter_map(|number| store.0.codes.code(number)).collect();
-        let met = statements::find_many::<DB>(transaction, &drawn, Hold::No).await?;
+        let met = statements::find_many::<DB>(transaction, &drawn, RowLock::None).await?;
         let met: HashSet<Code> = met.into_iter().map(|link| link.code).collect();
-        free.extend(drawn.into_iter().filter(|code| !met.contains(code) && !wanted.contains(code)));
+        free.extend(drawn.into_iter().filter(|code| !met.contains(code) && !requested.contains(code)));
     }
     Ok(free)
 }
 
 fn link(row: &ImportRow, code: Code, now: Timestamp) -> Link {
-    let created_at = row.created_at.map_or(now, whole_ms);
+    let created_at = row.created_at.map_or(now, truncate_to_ms);
     Link {
         alias: row.code.is_some() && row.alias,
         code,
         target: row.target.clone(),
         created_at,
-        updated_at: row.updated_at.map_or(created_at, whole_ms),
-        expires_at: row.expires_at.map(whole_ms),
+        updated_at: row.updated_at.map_or(created_at, truncate_to_ms),
+        expires_at: row.expires_at.map(truncate_to_ms),
         banned: row.banned,
-        version: row.version.unwrap_or_else(|| version_after(None, now)),
+        version: row.version.unwrap_or_else(|| next_version(None, now)),
     }
 }

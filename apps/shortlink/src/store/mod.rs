@@ -1,51 +1,42 @@
-//! Links in SQLite, MySQL/MariaDB or PostgreSQL: the only folder with SQL.
+//! Links in SQLite, MySQL/MariaDB or PostgreSQL: the only module with SQL.
 //!
-//! [`Store`] reads, [`Writer`] changes: each change is one unit of work with what must follow it ([`Follow`]). What the databases do
-//! their own way is behind `dialect`, one file for each; everything else is written once, in `statements`, in terms of it.
+//! [`Store`] reads and [`Writer`] changes. Each change is one unit of work with its effects ([`ChangeHook`]). `database` has one file per
+//! database with the SQL that differs; `statements` has the SQL that they share.
 
 mod address;
-mod checkpoint;
+mod apply;
 mod conflicts;
-mod dialect;
+mod database;
 mod error;
-mod follow;
+mod hook;
 mod import;
-mod mysql;
-mod numbers;
-mod pools;
-mod postgres;
 mod rows;
-mod schema;
-mod settle;
-mod sqlite;
+mod sequence;
 mod statements;
 mod writer;
 
 pub(crate) use address::fingerprint;
-pub use checkpoint::Checkpoint;
-pub use conflicts::{KeptConflict, Told};
+pub use apply::{Applied, SpooledWrite};
+pub use conflicts::{ConflictDetails, RecordedConflict};
 pub use error::StoreError;
-pub use follow::{Change, Follow};
-pub use import::{ImportLog, ImportRow, RowOutcome};
-pub use settle::{Settled, Waiting};
+pub use hook::{Change, ChangeHook};
+pub use import::{Checkpoint, ImportLog, ImportRow, RowOutcome};
 pub use web::{DatabaseUrl, DatabaseUrlError};
-pub use writer::{Committed, Ended, Writer};
+pub use writer::{Committed, ExpiryOutcome, Writer};
 
-use crate::codes::{CODES, CodeMaker, Key};
+use crate::codes::{CODES, CodeGenerator, Key};
 use crate::domain::{Code, Link, Page, PageRequest};
-use dialect::Dialect;
+use database::{Dialect, Pools, Schema, mysql, postgres, sqlite};
 use evenkeel::clock::Clock;
 use jiff::Timestamp;
-use numbers::Numbers;
-use pools::Pools;
-use schema::Schema;
+use sequence::CodeSequence;
 use std::sync::Arc;
 
-/// How often a generated code may meet one that is taken before something must be wrong. Each attempt meets an alias with a
-/// chance of (aliases of seven characters / 62^7).
+/// Attempts to find a free generated code. An attempt meets a taken code with a probability of (aliases of seven characters / 62^7),
+/// so reaching the limit means a defect.
 const CODE_ATTEMPTS_MAX: u32 = 64;
 
-/// The setting that holds the permutation's key.
+/// The row of `link_settings` with the permutation's key.
 const KEY_SETTING: &str = "code_key";
 
 /// The links of one database. Cheap to clone; any number of instances may share the database.
@@ -54,19 +45,19 @@ pub struct Store(Arc<Inner>);
 
 struct Inner {
     connection: Connection,
-    codes: CodeMaker,
-    numbers: Numbers,
+    codes: CodeGenerator,
+    sequence: CodeSequence,
     clock: Clock,
 }
 
-/// The pools of whichever database it is.
+/// The pools of the configured database.
 enum Connection {
     Sqlite(Pools<sqlx::Sqlite>),
     Mysql(Pools<sqlx::MySql>),
     Postgres(Pools<sqlx::Postgres>),
 }
 
-/// Calls one generic piece of code with the pools of whichever database this store has.
+/// Runs generic code with the pools of the configured database.
 macro_rules! with_database {
     ($store:expr, $pools:ident => $body:expr) => {
         match $store.connection() {
@@ -79,16 +70,16 @@ macro_rules! with_database {
 use with_database;
 
 impl Store {
-    /// Connects, brings the schema up to date, and reads (the first time: draws) the key of the codes.
+    /// Connects, upgrades the schema, and reads the key of the codes, which is generated on first use.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database cannot be reached, [`StoreError::NewerSchema`] if a newer version of this
-    /// program has changed it.
+    /// program has upgraded it.
     pub async fn open(url: &DatabaseUrl, clock: Clock) -> Result<Self, StoreError> {
         Self::open_with(url, clock, Schema::Upgrade).await
     }
 
-    /// Connects to a database that others may be using, to read from it: the schema stays as it is.
+    /// Connects for reading, without upgrading the schema, because a service may be using the database.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`]; [`StoreError::NewerSchema`] or [`StoreError::OlderSchema`] if this program cannot read it.
@@ -96,13 +87,12 @@ impl Store {
         Self::open_with(url, clock, Schema::AsIs).await
     }
 
-    /// Stands in for the store of a database that is away: whatever is asked of it fails at once, with
-    /// [`StoreError::Unavailable`].
-    pub async fn away(clock: Clock) -> Self {
+    /// A store for a database that is unreachable: every call fails at once with [`StoreError::Unavailable`].
+    pub async fn unreachable(clock: Clock) -> Self {
         let connection = Connection::Sqlite(sqlite::closed().await);
-        // No number is drawn here, so the key makes no code.
-        let codes = CodeMaker::new(Key::random());
-        Self(Arc::new(Inner { connection, codes, numbers: Numbers::default(), clock }))
+        // No sequence number can be reserved here, so the key is never used.
+        let codes = CodeGenerator::new(Key::random());
+        Self(Arc::new(Inner { connection, codes, sequence: CodeSequence::default(), clock }))
     }
 
     /// The link of `code`, expired or not.
@@ -113,7 +103,7 @@ impl Store {
         Ok(self.find_many(std::slice::from_ref(code)).await?.pop())
     }
 
-    /// The links of those `codes` that have one, in no particular order.
+    /// The links with these codes, in no particular order.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -121,7 +111,7 @@ impl Store {
         with_database!(self, pools => pools.find_many(codes).await)
     }
 
-    /// One page of the links, newest first. A search walks over the table: its cost grows with the number of links.
+    /// One page of the links, newest first. A search scans the table.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -129,10 +119,10 @@ impl Store {
         with_database!(self, pools => pools.page(request).await)
     }
 
-    /// Up to `limit` links with a row number above `after` (begin with 0), in the order of row numbers, each with its number.
+    /// Up to `limit` links with a row number above `after` (start with 0), ordered by row number, each with its number.
     ///
-    /// Not guaranteed: a snapshot. A walk over all rows gives every link that was there before it began and was not deleted
-    /// since; of links made meanwhile, some.
+    /// Not a snapshot: a walk over all rows returns every link that exists from its beginning to its end, and some of those created
+    /// or deleted meanwhile.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -140,7 +130,7 @@ impl Store {
         with_database!(self, pools => pools.rows_after(after, limit, None).await)
     }
 
-    /// As [`rows_after`](Self::rows_after), of the links only that end after `now`.
+    /// As [`rows_after`](Self::rows_after), but only links that expire after `now`.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -149,7 +139,7 @@ impl Store {
         with_database!(self, pools => pools.rows_after(after, limit, ending_after).await)
     }
 
-    /// Where an interrupted import of `source` stood.
+    /// The checkpoint of an interrupted import of `source`.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -158,15 +148,15 @@ impl Store {
         Ok(state.map(|state| Checkpoint { source: source.to_owned(), state }))
     }
 
-    /// Forgets where an import stood: it is complete.
+    /// Deletes the checkpoint of a completed import.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
-    pub async fn forget_checkpoint(&self, source: &str) -> Result<(), StoreError> {
-        with_database!(self, pools => pools.forget_checkpoint(source).await)
+    pub async fn delete_checkpoint(&self, source: &str) -> Result<(), StoreError> {
+        with_database!(self, pools => pools.delete_checkpoint(source).await)
     }
 
-    /// Asks the database for a sign of life.
+    /// Checks that the database answers a query.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -174,7 +164,7 @@ impl Store {
         with_database!(self, pools => pools.ping().await)
     }
 
-    /// Which kind of database it is: `sqlite`, `mysql` or `postgres`.
+    /// The kind of database: `sqlite`, `mysql` or `postgres`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.0.connection {
@@ -184,14 +174,13 @@ impl Store {
         }
     }
 
-    /// How this database turns numbers into codes.
+    /// The code generator with this database's key.
     #[must_use]
-    pub fn code_maker(&self) -> &CodeMaker {
+    pub fn code_generator(&self) -> &CodeGenerator {
         &self.0.codes
     }
 
-    /// Tells this database from every other that this program has made (its codes begin with this one), so that what several of
-    /// them share, such as a Redis, can keep them apart.
+    /// A name that identifies this database (its first generated code), so that several databases can share a Redis.
     #[must_use]
     pub fn name(&self) -> String {
         (0..CODES).find_map(|number| self.0.codes.code(number)).map(|code| code.to_string()).unwrap_or_default()
@@ -202,15 +191,15 @@ impl Store {
         with_database!(self, pools => pools.close().await);
     }
 
-    /// The next generated code, which nobody else gets.
+    /// The next generated code. No other instance gets the same code.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`], if the numbers that were taken beforehand are used up; [`StoreError::CodesExhausted`].
+    /// [`StoreError::Unavailable`] if the reserved numbers are used up and no more can be reserved; [`StoreError::CodesExhausted`].
     pub async fn next_code(&self) -> Result<Code, StoreError> {
         with_database!(self, pools => self.next_code_in(pools).await)
     }
 
-    /// Now, as the store sees it.
+    /// The current time of the store's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         let ms = i64::try_from(self.0.clock.unix_ms()).unwrap_or(i64::MAX);
@@ -228,17 +217,22 @@ impl Store {
             Connection::Mysql(pools) => prepared(pools, schema).await?,
             Connection::Postgres(pools) => prepared(pools, schema).await?,
         };
-        Ok(Self(Arc::new(Inner { connection, codes: CodeMaker::new(key), numbers: Numbers::default(), clock })))
+        Ok(Self(Arc::new(Inner {
+            connection,
+            codes: CodeGenerator::new(key),
+            sequence: CodeSequence::default(),
+            clock,
+        })))
     }
 
     fn connection(&self) -> &Connection {
         &self.0.connection
     }
 
-    /// Numbers whose code is a reserved word are passed over.
+    /// Skips numbers whose code is a reserved word.
     async fn next_code_in<DB: Dialect>(&self, pools: &Pools<DB>) -> Result<Code, StoreError> {
         loop {
-            let number = self.0.numbers.next(pools).await?;
+            let number = self.0.sequence.next(pools).await?;
             if let Some(code) = self.0.codes.code(number) {
                 return Ok(code);
             }
@@ -246,7 +240,8 @@ impl Store {
     }
 }
 
-/// The library's tables, too; and the key of this database's codes. It is drawn once; whoever comes second takes the first one's.
+/// Creates or upgrades the tables of the library, and returns the key of the codes. Of several instances that start at once, the
+/// first stores the key and the others read it.
 async fn prepared<DB: Dialect>(pools: &Pools<DB>, schema: Schema) -> Result<Key, StoreError> {
     if schema == Schema::Upgrade {
         pools.migrate().await?;

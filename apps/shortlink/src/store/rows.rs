@@ -1,4 +1,4 @@
-//! Between a link and its row. Times are whole milliseconds since 1970, which every database stores alike.
+//! Conversion between a link and its row. Times are whole milliseconds since 1970, which every database stores alike.
 
 use super::StoreError;
 use crate::domain::{Code, Link, Target};
@@ -69,24 +69,22 @@ pub(super) fn numbered(rows: Vec<LinkRow>) -> Result<Vec<(i64, Link)>, StoreErro
     rows.into_iter().map(|row| Ok((row.id, row.into_link()?))).collect()
 }
 
-/// The `count` numbers that were reserved when the sequence moved to `end`.
+/// The `count` numbers that were reserved by moving the sequence to `end`.
 pub(super) fn numbers_before(end: i64, count: i64) -> Result<Range<u64>, StoreError> {
     let range = u64::try_from(end - count).ok().zip(u64::try_from(end).ok());
-    range
-        .map(|(start, end)| start..end)
-        .ok_or_else(|| StoreError::Corrupt(format!("the code sequence stands at {end}")))
+    range.map(|(start, end)| start..end).ok_or_else(|| StoreError::Corrupt(format!("the code sequence is at {end}")))
 }
 
 fn time(row: i64, ms: i64) -> Result<Timestamp, StoreError> {
-    Timestamp::from_millisecond(ms).map_err(|_| StoreError::Corrupt(format!("row {row}: {ms} ms is no time")))
+    Timestamp::from_millisecond(ms).map_err(|_| StoreError::Corrupt(format!("row {row}: invalid time, {ms} ms")))
 }
 
-/// What targets are looked up by: addresses are too long for an index. 128 bits of SHA-256; equality is checked on top.
+/// The lookup key of a target, because URLs are too long for an index: 128 bits of SHA-256. Queries compare the target as well.
 pub(super) fn target_hash(target: &str) -> Vec<u8> {
     Sha256::digest(target.as_bytes())[..16].to_vec()
 }
 
-/// `%text%` for `LIKE .. ESCAPE '!'`, so that `%` and `_` in a search mean themselves.
+/// `%text%` for `LIKE .. ESCAPE '!'`, with the wildcards in `text` escaped.
 pub(super) fn like_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 2);
     pattern.push('%');
@@ -105,7 +103,7 @@ mod tests {
     use super::like_pattern;
 
     #[test]
-    fn wildcards_of_a_search_mean_themselves() {
+    fn like_pattern_escapes_wildcards() {
         assert_eq!(like_pattern("100%_a!b"), "%100!%!_a!!b%");
     }
 }

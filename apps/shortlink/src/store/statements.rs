@@ -1,17 +1,17 @@
-//! The statements on links, for all databases.
+//! The SQL that all databases share.
 
 use super::StoreError;
-use super::dialect::Dialect;
+use super::database::Dialect;
 use super::rows::{self, COLUMNS, fetch_links, like_pattern, numbers_before, target_hash};
 use crate::domain::{Code, Link, Page, PageRequest, ROWS_REACHED_MAX};
 use std::ops::Range;
 use web::sql::Statement;
 
-/// Whether rows that are read shall stay as they are until the end of the transaction.
+/// Whether a read locks its rows until the end of the transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hold {
-    No,
-    Yes,
+pub(super) enum RowLock {
+    None,
+    ForUpdate,
 }
 
 fn select() -> Statement {
@@ -21,19 +21,19 @@ fn select() -> Statement {
 pub(super) async fn find_many<DB: Dialect>(
     connection: &mut DB::Connection,
     codes: &[Code],
-    hold: Hold,
+    lock: RowLock,
 ) -> Result<Vec<Link>, StoreError> {
     if codes.is_empty() {
         return Ok(Vec::new());
     }
     let mut select = select().text("code IN ").list(codes.iter().map(Code::as_str));
-    if hold == Hold::Yes {
-        select = select.text(DB::HOLDS);
+    if lock == RowLock::ForUpdate {
+        select = select.text(DB::FOR_UPDATE);
     }
     rows::links(fetch_links::<DB>(connection, select).await?)
 }
 
-/// [`StoreError::Duplicate`] if a code is taken; the transaction is good for nothing then.
+/// [`StoreError::Duplicate`] if a code is taken; the transaction must be rolled back then.
 pub(super) async fn insert<DB: Dialect>(connection: &mut DB::Connection, links: &[Link]) -> Result<(), StoreError> {
     if links.is_empty() {
         return Ok(());
@@ -56,18 +56,18 @@ pub(super) async fn insert<DB: Dialect>(connection: &mut DB::Connection, links: 
     Ok(())
 }
 
-/// Gives the link of this code these values. If its end is another one, it has not come yet.
+/// Updates the link. A changed expiry clears the mark that the link has ended.
 pub(super) async fn update<DB: Dialect>(
     connection: &mut DB::Connection,
     link: &Link,
-    end_moved: bool,
+    expiry_changed: bool,
 ) -> Result<(), StoreError> {
     let mut update = Statement::new("UPDATE links SET target = ").bind(link.target.as_str());
     update = update.text(", target_hash = ").bind(target_hash(link.target.as_str()));
     update = update.text(", updated_at = ").bind(link.updated_at.as_millisecond());
     update = update.text(", expires_at = ").bind(link.expires_at.map(|end| end.as_millisecond()));
     update = update.text(", banned = ").bind(link.banned);
-    if end_moved {
+    if expiry_changed {
         update = update.text(", ended_at = NULL");
     }
     let update = update.text(", version = ").bind(link.version).text(" WHERE code = ").bind(link.code.as_str());
@@ -80,8 +80,8 @@ pub(super) async fn delete<DB: Dialect>(connection: &mut DB::Connection, code: &
     Ok(())
 }
 
-/// The link's end has come; whether that is news.
-pub(super) async fn end<DB: Dialect>(
+/// Marks the link as ended. Returns false if it was marked before.
+pub(super) async fn mark_ended<DB: Dialect>(
     connection: &mut DB::Connection,
     code: &Code,
     now_ms: i64,
@@ -110,7 +110,7 @@ pub(super) async fn page<DB: Dialect>(
     Ok(Page::counted(found, total))
 }
 
-/// Rows after a number; with `ending_after_ms`, of the links only that end after that.
+/// Rows after a row number; with `ending_after_ms`, only links that expire after that time.
 pub(super) async fn rows_after<DB: Dialect>(
     connection: &mut DB::Connection,
     after: i64,
@@ -125,7 +125,7 @@ pub(super) async fn rows_after<DB: Dialect>(
     rows::numbered(fetch_links::<DB>(connection, select).await?)
 }
 
-/// Those of `targets` that some link already has, once each.
+/// The `targets` that links already have, without duplicates.
 pub(super) async fn known_targets<DB: Dialect>(
     connection: &mut DB::Connection,
     targets: &[&str],
@@ -138,8 +138,7 @@ pub(super) async fn known_targets<DB: Dialect>(
     Ok(DB::fetch_texts(connection, select).await?)
 }
 
-/// Takes `count` numbers of the sequence; nobody else gets them, whether they are used or not (unless the transaction is rolled
-/// back).
+/// Reserves `count` numbers of the sequence. A rollback returns them.
 pub(super) async fn reserve<DB: Dialect>(
     connection: &mut DB::Connection,
     count: u64,
@@ -148,17 +147,17 @@ pub(super) async fn reserve<DB: Dialect>(
     numbers_before(DB::reserve(connection, count).await?, count)
 }
 
-/// Waits until no other import is in a transaction.
+/// Serializes imports: waits for the transaction of any other import.
 pub(super) async fn lock_imports<DB: Dialect>(connection: &mut DB::Connection) -> Result<(), StoreError> {
-    // Where nothing is held, there is one writer at a time.
-    if !DB::HOLDS.is_empty() {
-        let lock = Statement::new("SELECT next_value FROM link_sequences WHERE name = 'imports'").text(DB::HOLDS);
+    // A database without row locks has one writer at a time.
+    if !DB::FOR_UPDATE.is_empty() {
+        let lock = Statement::new("SELECT next_value FROM link_sequences WHERE name = 'imports'").text(DB::FOR_UPDATE);
         DB::fetch_ints(connection, lock).await?;
     }
     Ok(())
 }
 
-/// The setting's value.
+/// The value of a setting.
 pub(super) async fn setting<DB: Dialect>(
     connection: &mut DB::Connection,
     name: &str,
@@ -167,20 +166,20 @@ pub(super) async fn setting<DB: Dialect>(
     Ok(DB::fetch_texts(connection, select).await?.pop())
 }
 
-/// The setting's value; `value` is stored first if there was none.
+/// The value of a setting; stores `value` first if there is none.
 pub(super) async fn setting_or_insert<DB: Dialect>(
     connection: &mut DB::Connection,
     name: &str,
     value: &str,
 ) -> Result<String, StoreError> {
-    let (before, after) = DB::KEEPS;
+    let (before, after) = DB::INSERT_IGNORE;
     let insert = Statement::new(before).text("link_settings (name, value) VALUES ").list([name, value]).text(after);
     DB::execute_statement(connection, insert).await?;
-    let missing = || StoreError::Corrupt(format!("the setting {name:?} cannot be kept"));
+    let missing = || StoreError::Corrupt(format!("the setting {name:?} was not stored"));
     setting::<DB>(connection, name).await?.ok_or_else(missing)
 }
 
-/// Where the import of `source` stands.
+/// The checkpoint of the import of `source`.
 pub(super) async fn checkpoint<DB: Dialect>(
     connection: &mut DB::Connection,
     source: &str,
@@ -189,18 +188,18 @@ pub(super) async fn checkpoint<DB: Dialect>(
     Ok(DB::fetch_texts(connection, select).await?.pop())
 }
 
-pub(super) async fn keep_checkpoint<DB: Dialect>(
+pub(super) async fn store_checkpoint<DB: Dialect>(
     connection: &mut DB::Connection,
     source: &str,
     state: &str,
 ) -> Result<(), StoreError> {
-    let (before, after) = DB::REPLACES;
+    let (before, after) = DB::UPSERT;
     let insert = Statement::new(before).text("link_imports (source, state) VALUES ").list([source, state]).text(after);
     DB::execute_statement(connection, insert).await?;
     Ok(())
 }
 
-pub(super) async fn forget_checkpoint<DB: Dialect>(
+pub(super) async fn delete_checkpoint<DB: Dialect>(
     connection: &mut DB::Connection,
     source: &str,
 ) -> Result<(), StoreError> {
@@ -208,19 +207,22 @@ pub(super) async fn forget_checkpoint<DB: Dialect>(
     Ok(())
 }
 
-/// The last write of the spool `source` that was settled.
-pub(super) async fn settled<DB: Dialect>(connection: &mut DB::Connection, source: &str) -> Result<u64, StoreError> {
+/// The sequence of the last applied write of the spool `source`.
+pub(super) async fn applied_sequence<DB: Dialect>(
+    connection: &mut DB::Connection,
+    source: &str,
+) -> Result<u64, StoreError> {
     let select = Statement::new("SELECT state FROM link_spools WHERE source = ").bind(source);
     let last = DB::fetch_ints(connection, select).await?.pop();
     Ok(last.and_then(|last| u64::try_from(last).ok()).unwrap_or(0))
 }
 
-pub(super) async fn keep_settled<DB: Dialect>(
+pub(super) async fn store_applied_sequence<DB: Dialect>(
     connection: &mut DB::Connection,
     source: &str,
     sequence: u64,
 ) -> Result<(), StoreError> {
-    let (before, after) = DB::REPLACES;
+    let (before, after) = DB::UPSERT;
     let insert = Statement::new(before).text("link_spools (source, state) VALUES (").bind(source).text(", ");
     let insert = insert.bind(i64::try_from(sequence).unwrap_or(i64::MAX)).text(")").text(after);
     DB::execute_statement(connection, insert).await?;

@@ -1,55 +1,54 @@
-//! [`Writer`]: what changes links. Each change is one unit of work: the rows, and what must follow them, or nothing.
+//! [`Writer`]: changes links. Each change is one unit of work: the rows and their effects, or nothing.
 
-use super::dialect::Dialect;
-use super::follow::{Change, Follow};
+use super::database::{Dialect, Pools};
+use super::hook::{Change, ChangeHook};
 use super::import;
-use super::pools::Pools;
-use super::statements::{self, Hold};
+use super::statements::{self, RowLock};
 use super::{CODE_ATTEMPTS_MAX, Connection, ImportLog, ImportRow, RowOutcome, Store, StoreError, with_database};
-use crate::domain::{Code, Link, LinkPatch, NewLink, version_after, whole_ms};
+use crate::domain::{Code, Link, LinkPatch, NewLink, next_version, truncate_to_ms};
 use evenkeel::Keel;
 use evenkeel::queue::QueueBuilder;
-use evenkeel::sql::Work;
+use evenkeel::sql::{ConflictError, ConflictPolicy, Work};
 use jiff::Timestamp;
 use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// How often a change is begun anew that met a deadlock.
+/// Attempts of a change that meets deadlocks or lock timeouts.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// Links whose jobs are sent in one go after an upgrade.
-const ENDS_AT_ONCE: u32 = 500;
+/// Links per transaction when missing expiry jobs are enqueued.
+const EXPIRY_JOBS_PER_BATCH: u32 = 500;
 
-/// The setting that says that all links that end have their jobs.
-const ENDS_SETTING: &str = "ends_have_jobs";
+/// The row of `link_settings` that says that no expiry jobs are missing.
+const EXPIRY_JOBS_SETTING: &str = "ends_have_jobs";
 
-/// What changes links. Cheap to clone; what only reads is [`Store`], which it is used as.
+/// Changes links. Cheap to clone. Dereferences to [`Store`] for reads.
 #[derive(Clone)]
 pub struct Writer {
     store: Store,
     pub(super) keel: Keel,
-    follow: Arc<dyn Follow>,
+    hook: Arc<dyn ChangeHook>,
 }
 
-/// What was committed.
+/// A committed write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed<T> {
-    /// What the write made.
+    /// The result.
     pub value: T,
-    /// Whether what had to follow has happened already. If not, a relay does it.
-    pub is_followed: bool,
+    /// Whether the effects were carried out already. If not, a relay does it.
+    pub effects_done: bool,
 }
 
-/// What became of a link whose time has come.
+/// The outcome of a due expiry job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// It has ended just now.
-    Now,
-    /// It had ended before, has no end, or is not there.
-    Before,
-    /// It ends then.
-    Later(Timestamp),
+pub enum ExpiryOutcome {
+    /// The link was marked as ended.
+    Marked,
+    /// The link was marked before, has no expiry, or does not exist.
+    Unchanged,
+    /// The link expires at this later time.
+    NotYet(Timestamp),
 }
 
 impl Deref for Writer {
@@ -60,33 +59,20 @@ impl Deref for Writer {
 }
 
 impl Store {
-    /// What changes these links; `follow` says what must happen then, which `keel` does.
+    /// A writer whose changes have the effects that `hook` adds; `keel` carries them out.
     #[must_use]
-    pub fn writer(&self, keel: &Keel, follow: Arc<dyn Follow>) -> Writer {
-        Writer { store: self.clone(), keel: keel.clone(), follow }
+    pub fn writer(&self, keel: &Keel, hook: Arc<dyn ChangeHook>) -> Writer {
+        Writer { store: self.clone(), keel: keel.clone(), hook }
     }
 
-    /// Lets rows in this database judge the jobs of a queue.
-    pub fn judge<T>(&self, queue: QueueBuilder<T>) -> QueueBuilder<T> {
+    /// Makes rows in this database the source of truth of a queue's jobs.
+    pub fn back_queue<T>(&self, queue: QueueBuilder<T>) -> QueueBuilder<T> {
         with_database!(self, pools => queue.sql(&pools.writers))
     }
 }
 
-/// Runs a change again from its beginning while it meets deadlocks.
-macro_rules! again {
-    ($attempt:expr) => {{
-        let mut attempts = 1;
-        loop {
-            match $attempt.await {
-                Err(error) if error.is_contention() && attempts < ATTEMPTS_MAX => attempts += 1,
-                other => break other,
-            }
-        }
-    }};
-}
-
 impl Writer {
-    /// Makes a link.
+    /// Creates a link.
     ///
     /// # Errors
     /// [`StoreError::AliasTaken`]; otherwise as [`patch`](Self::patch).
@@ -94,49 +80,49 @@ impl Writer {
         with_database!(self, pools => self.create_in(pools, new).await)
     }
 
-    /// Changes a link; `None` if there is none. With `expected`, only if the link still has that version.
+    /// Changes a link; `None` if there is none. With `expected`, only if the link has that version.
     ///
     /// # Errors
-    /// [`StoreError::VersionConflict`] if it has another; [`StoreError::Unavailable`], [`StoreError::Unconfirmed`],
-    /// [`StoreError::Work`]: nothing was changed. [`StoreError::OutcomeUnknown`]: nobody knows.
+    /// [`StoreError::VersionConflict`] if the link has another version. [`StoreError::Unavailable`], [`StoreError::Unconfirmed`] and
+    /// [`StoreError::Work`]: nothing was changed. [`StoreError::OutcomeUnknown`]: the change may have been committed.
     pub async fn patch(
         &self,
         code: &Code,
         patch: &LinkPatch,
         expected: Option<i64>,
     ) -> Result<Option<Committed<Link>>, StoreError> {
-        with_database!(self, pools => again!(self.patch_in(pools, code, patch, expected)))
+        with_database!(self, pools => self.retry(|| self.patch_in(pools, code, patch, expected)).await)
     }
 
-    /// Deletes a link; `None` if there was none. With `expected`, only if it still has that version.
+    /// Deletes a link; `None` if there was none. With `expected`, only if the link has that version.
     ///
     /// # Errors
     /// As [`patch`](Self::patch).
     pub async fn delete(&self, code: &Code, expected: Option<i64>) -> Result<Option<Committed<()>>, StoreError> {
-        with_database!(self, pools => again!(self.delete_in(pools, code, expected)))
+        with_database!(self, pools => self.retry(|| self.delete_in(pools, code, expected)).await)
     }
 
-    /// Ends a link, if its end has come.
+    /// Marks a link as ended, if it has expired.
     ///
     /// # Errors
     /// As [`patch`](Self::patch).
-    pub async fn end(&self, code: &Code) -> Result<Ended, StoreError> {
-        with_database!(self, pools => again!(self.end_in(pools, code)))
+    pub async fn expire(&self, code: &Code) -> Result<ExpiryOutcome, StoreError> {
+        with_database!(self, pools => self.retry(|| self.expire_in(pools, code)).await)
     }
 
-    /// Takes rows of an import, all in one unit of work. The answers are in the order of the rows. A row is already there if its
-    /// code, else its target, is; imports of several processes take turns, so none of two equal rows is added twice.
+    /// Imports rows in one unit of work. The outcomes are in the order of the rows. A row is present if its code exists or, without
+    /// a code, its target. Imports of several processes are serialized, so equal rows are added once.
     ///
     /// # Errors
-    /// As [`patch`](Self::patch): nothing of it was taken, or (unknown) all of it; a repeat finds out.
+    /// As [`patch`](Self::patch): no row was imported or, if the outcome is unknown, all were. A repeat adds no row twice.
     pub async fn import(&self, rows: &[ImportRow]) -> Result<Committed<Vec<RowOutcome>>, StoreError> {
         with_database!(self, pools => import::import(self, pools, rows, None).await)
     }
 
-    /// As [`import`](Self::import), together with the checkpoint that `log` answers.
+    /// As [`import`](Self::import), and commits the checkpoint that `log` returns with the rows.
     ///
     /// # Errors
-    /// [`StoreError::Log`] if it answers none: nothing was taken then. Otherwise as [`import`](Self::import).
+    /// [`StoreError::Log`] if `log` fails: no row was imported. Otherwise as [`import`](Self::import).
     pub async fn import_logged(
         &self,
         rows: &[ImportRow],
@@ -145,27 +131,35 @@ impl Writer {
         with_database!(self, pools => import::import(self, pools, rows, Some(log)).await)
     }
 
-    /// Gives the links that end their jobs which an earlier version of this program has made: once in the life of a database.
-    /// Answers how many.
+    /// Enqueues the expiry jobs of links that an earlier version of this program created, once per database. Returns their number.
     ///
     /// # Errors
-    /// As [`patch`](Self::patch); what was done stays done, and is done again the next time.
-    pub async fn upgrade_ends(&self) -> Result<usize, StoreError> {
-        with_database!(self, pools => self.upgrade_ends_in(pools).await)
+    /// As [`patch`](Self::patch). The next call starts again; enqueuing a job twice has no effect.
+    pub async fn enqueue_missing_expiry_jobs(&self) -> Result<usize, StoreError> {
+        with_database!(self, pools => self.enqueue_missing_expiry_jobs_in(pools).await)
     }
 
-    /// Carries out what commits have left undone, of all instances, until `shutdown`. Any number of instances may do so at once.
+    /// Runs the outbox relay until `shutdown`. Any number of instances may run one at once.
     pub async fn run_relay(&self, shutdown: impl Future<Output = ()> + Send) {
         with_database!(self, pools => self.keel.relay(&pools.writers).build().run(shutdown).await);
     }
 
     pub(super) async fn begin<DB: Dialect>(&self, pools: &Pools<DB>) -> Result<Work<DB>, StoreError> {
-        Ok(self.keel.begin_with(&pools.writers, DB::OPENS).await?)
+        Ok(self.keel.begin_with(&pools.writers, DB::BEGIN_WRITE).await?)
     }
 
-    /// Notes in `work` what follows `change`.
-    pub(super) fn follow<DB: Dialect>(&self, change: Change<'_>, work: &mut Work<DB>) -> Result<(), StoreError> {
-        Ok(self.follow.follow(&change, work)?)
+    /// Repeats a change from its beginning while it meets a deadlock or a lock timeout.
+    async fn retry<T, F>(&self, change: impl FnMut() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let policy = ConflictPolicy::default().attempts(ATTEMPTS_MAX);
+        self.keel.retry_on_conflict(&policy, change).await.map_err(ConflictError::into_inner)
+    }
+
+    /// Adds the effects of `change` to `work`.
+    pub(super) fn add_effects<DB: Dialect>(&self, change: Change<'_>, work: &mut Work<DB>) -> Result<(), StoreError> {
+        Ok(self.hook.on_change(&change, work)?)
     }
 
     async fn create_in<DB: Dialect>(&self, pools: &Pools<DB>, new: NewLink) -> Result<Committed<Link>, StoreError> {
@@ -179,15 +173,15 @@ impl Writer {
             target: new.target,
             created_at: now,
             updated_at: now,
-            expires_at: new.expires_at.map(whole_ms),
+            expires_at: new.expires_at.map(truncate_to_ms),
             banned: false,
-            version: version_after(None, now),
+            version: next_version(None, now),
         };
         for _ in 0..CODE_ATTEMPTS_MAX {
-            match again!(self.insert_in(pools, &link)) {
-                Ok(is_followed) => return Ok(Committed { value: link, is_followed }),
+            match self.retry(|| self.insert_in(pools, &link)).await {
+                Ok(effects_done) => return Ok(Committed { value: link, effects_done }),
                 Err(StoreError::Duplicate) if link.alias => return Err(StoreError::AliasTaken(link.code)),
-                // An alias or an imported code stands where the sequence arrived: the next number will do.
+                // An alias or an imported code has the generated code: take the next number.
                 Err(StoreError::Duplicate) => link.code = self.store.next_code_in(pools).await?,
                 Err(error) => return Err(error),
             }
@@ -198,7 +192,7 @@ impl Writer {
     async fn insert_in<DB: Dialect>(&self, pools: &Pools<DB>, link: &Link) -> Result<bool, StoreError> {
         let mut work = self.begin(pools).await?;
         statements::insert::<DB>(work.tx(), std::slice::from_ref(link)).await?;
-        self.follow(Change::Made(link), &mut work)?;
+        self.add_effects(Change::Created(link), &mut work)?;
         Ok(work.commit().await?.carried_out)
     }
 
@@ -210,15 +204,15 @@ impl Writer {
         expected: Option<i64>,
     ) -> Result<Option<Committed<Link>>, StoreError> {
         let mut work = self.begin(pools).await?;
-        let Some(before) = held::<DB>(&mut work, code, expected).await? else { return Ok(None) };
+        let Some(before) = lock_link::<DB>(&mut work, code, expected).await? else { return Ok(None) };
         let now = self.store.now();
-        let (version, end) = (version_after(Some(before.version), now), before.expires_at);
+        let (version, end) = (next_version(Some(before.version), now), before.expires_at);
         let link = patch.clone().apply(before, version, now);
-        let end_moved = link.expires_at != end;
-        statements::update::<DB>(work.tx(), &link, end_moved).await?;
-        self.follow(Change::Changed { link: &link, end_moved }, &mut work)?;
-        let is_followed = work.commit().await?.carried_out;
-        Ok(Some(Committed { value: link, is_followed }))
+        let expiry_changed = link.expires_at != end;
+        statements::update::<DB>(work.tx(), &link, expiry_changed).await?;
+        self.add_effects(Change::Changed { link: &link, expiry_changed }, &mut work)?;
+        let effects_done = work.commit().await?.carried_out;
+        Ok(Some(Committed { value: link, effects_done }))
     }
 
     async fn delete_in<DB: Dialect>(
@@ -228,66 +222,66 @@ impl Writer {
         expected: Option<i64>,
     ) -> Result<Option<Committed<()>>, StoreError> {
         let mut work = self.begin(pools).await?;
-        let Some(link) = held::<DB>(&mut work, code, expected).await? else { return Ok(None) };
+        let Some(link) = lock_link::<DB>(&mut work, code, expected).await? else { return Ok(None) };
         statements::delete::<DB>(work.tx(), code).await?;
-        self.follow(Change::Deleted(&link), &mut work)?;
-        let is_followed = work.commit().await?.carried_out;
-        Ok(Some(Committed { value: (), is_followed }))
+        self.add_effects(Change::Deleted(&link), &mut work)?;
+        let effects_done = work.commit().await?.carried_out;
+        Ok(Some(Committed { value: (), effects_done }))
     }
 
-    async fn end_in<DB: Dialect>(&self, pools: &Pools<DB>, code: &Code) -> Result<Ended, StoreError> {
+    async fn expire_in<DB: Dialect>(&self, pools: &Pools<DB>, code: &Code) -> Result<ExpiryOutcome, StoreError> {
         let mut work = self.begin(pools).await?;
-        let Some(link) = held::<DB>(&mut work, code, None).await? else { return Ok(Ended::Before) };
+        let Some(link) = lock_link::<DB>(&mut work, code, None).await? else { return Ok(ExpiryOutcome::Unchanged) };
         let now = self.store.now();
         match link.expires_at {
-            None => return Ok(Ended::Before),
-            Some(end) if end > now => return Ok(Ended::Later(end)),
+            None => return Ok(ExpiryOutcome::Unchanged),
+            Some(end) if end > now => return Ok(ExpiryOutcome::NotYet(end)),
             Some(_) => {}
         }
-        if !statements::end::<DB>(work.tx(), code, now.as_millisecond()).await? {
-            return Ok(Ended::Before);
+        if !statements::mark_ended::<DB>(work.tx(), code, now.as_millisecond()).await? {
+            return Ok(ExpiryOutcome::Unchanged);
         }
-        self.follow(Change::Ended(&link), &mut work)?;
+        self.add_effects(Change::Expired(&link), &mut work)?;
         work.commit().await?;
-        Ok(Ended::Now)
+        Ok(ExpiryOutcome::Marked)
     }
 
-    async fn upgrade_ends_in<DB: Dialect>(&self, pools: &Pools<DB>) -> Result<usize, StoreError> {
-        if statements::setting::<DB>(&mut *pools.reader().await?, ENDS_SETTING).await?.is_some() {
+    async fn enqueue_missing_expiry_jobs_in<DB: Dialect>(&self, pools: &Pools<DB>) -> Result<usize, StoreError> {
+        if statements::setting::<DB>(&mut *pools.reader().await?, EXPIRY_JOBS_SETTING).await?.is_some() {
             return Ok(0);
         }
         let now = self.store.now();
         let (mut after, mut found) = (0, 0);
         loop {
-            let page = self.store.ending_after(now, after, ENDS_AT_ONCE).await?;
+            let page = self.store.ending_after(now, after, EXPIRY_JOBS_PER_BATCH).await?;
             let Some((last, _)) = page.last() else { break };
             after = *last;
             found += page.len();
             let codes: Vec<Code> = page.into_iter().map(|(_, link)| link.code).collect();
-            again!(self.plan_ends_in(pools, &codes))?;
+            self.retry(|| self.enqueue_expiry_jobs_in(pools, &codes)).await?;
         }
-        statements::setting_or_insert::<DB>(&mut *pools.writer().await?, ENDS_SETTING, "1").await?;
+        statements::setting_or_insert::<DB>(&mut *pools.writer().await?, EXPIRY_JOBS_SETTING, "1").await?;
         Ok(found)
     }
 
-    /// Held, so that an edit at the same time comes before, or after.
-    async fn plan_ends_in<DB: Dialect>(&self, pools: &Pools<DB>, codes: &[Code]) -> Result<(), StoreError> {
+    /// Locks the links, so that a concurrent edit comes entirely before or after.
+    async fn enqueue_expiry_jobs_in<DB: Dialect>(&self, pools: &Pools<DB>, codes: &[Code]) -> Result<(), StoreError> {
         let mut work = self.begin(pools).await?;
-        for link in statements::find_many::<DB>(work.tx(), codes, Hold::Yes).await? {
-            self.follow(Change::Ending(&link), &mut work)?;
+        for link in statements::find_many::<DB>(work.tx(), codes, RowLock::ForUpdate).await? {
+            self.add_effects(Change::MissingExpiryJob(&link), &mut work)?;
         }
         work.commit().await?;
         Ok(())
     }
 }
 
-/// The link, which nobody else can change until the end of the work.
-async fn held<DB: Dialect>(
+/// The link, locked until the end of the unit of work.
+async fn lock_link<DB: Dialect>(
     work: &mut Work<DB>,
     code: &Code,
     expected: Option<i64>,
 ) -> Result<Option<Link>, StoreError> {
-    let link = statements::find_many::<DB>(work.tx(), std::slice::from_ref(code), Hold::Yes).await?.pop();
+    let link = statements::find_many::<DB>(work.tx(), std::slice::from_ref(code), RowLock::ForUpdate).await?.pop();
     match link {
         Some(link) if expected.is_some_and(|version| version != link.version) => {
             Err(StoreError::VersionConflict { current: link.version })

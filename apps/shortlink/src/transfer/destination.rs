@@ -1,4 +1,4 @@
-//! [`Destination`]: where an import goes.
+//! [`ImportDestination`]: the destination of an import.
 
 use super::remote::Remote;
 use super::row::TransferRow;
@@ -7,55 +7,55 @@ use crate::store::{Checkpoint, ImportLog, ImportRow, RowOutcome};
 use anyhow::{Context, Result};
 use std::io;
 
-/// Where an import goes.
-pub enum Destination {
-    /// Into a database, with the cache before it told.
+/// The destination of an import.
+pub enum ImportDestination {
+    /// A database, whose caches are invalidated.
     Service(Service),
-    /// To a running service. It keeps no checkpoints: a repeated import is read again from the beginning, and adds nothing twice.
+    /// A running service. It stores no checkpoints: an interrupted import starts again, and adds no row twice.
     Server(Box<Remote>),
 }
 
-/// What became of a row.
+/// The outcome of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum RowResult {
     /// A new link.
     Created,
-    /// It was there already.
+    /// The link already exists.
     Present,
-    /// It cannot be a link, for this reason.
+    /// The row was rejected, for this reason.
     Rejected(String),
 }
 
-impl Answer {
-    /// Of a row whose code leads elsewhere.
+impl RowResult {
+    /// Rejects a row whose code has another target.
     pub(super) fn taken(code: &str) -> Self {
-        Self::Rejected(format!("the code {code} leads elsewhere already"))
+        Self::Rejected(format!("the code {code} already has another target"))
     }
 }
 
-/// Told what became of a batch's rows, before they commit where that is possible; answers the checkpoint to commit with them.
-pub(super) type Log<'l> = &'l mut (dyn FnMut(&[Answer]) -> io::Result<Checkpoint> + Send);
+/// Receives the outcomes of a batch, before its commit where possible, and returns the checkpoint to commit with it.
+pub(super) type Log<'l> = &'l mut (dyn FnMut(&[RowResult]) -> io::Result<Checkpoint> + Send);
 
-impl Destination {
-    /// Where an interrupted import of `source` stood.
+impl ImportDestination {
+    /// The checkpoint of an interrupted import of `source`.
     pub(super) async fn checkpoint(&self, source: &str) -> Result<Option<Checkpoint>> {
         match self {
             Self::Service(service) => {
-                service.store().checkpoint(source).await.context("cannot read where an earlier import stopped")
+                service.store().checkpoint(source).await.context("cannot read the checkpoint of an earlier import")
             }
             Self::Server(_) => Ok(None),
         }
     }
 
-    /// The import of `source` is complete.
+    /// Deletes the checkpoint of `source`.
     pub(super) async fn forget(&self, source: &str) -> Result<()> {
         match self {
-            Self::Service(service) => Ok(service.store().forget_checkpoint(source).await?),
+            Self::Service(service) => Ok(service.store().delete_checkpoint(source).await?),
             Self::Server(_) => Ok(()),
         }
     }
 
-    /// Takes the rows of one batch.
+    /// Imports one batch.
     pub(super) async fn take(&mut self, rows: Vec<TransferRow>, log: Log<'_>) -> Result<Consistency> {
         match self {
             Self::Service(service) => {
@@ -73,24 +73,24 @@ impl Destination {
     }
 }
 
-/// Puts the store's outcomes among the rows that never reached it.
+/// Merges the store's outcomes with the rows that failed validation.
 struct Merged<'a> {
     checked: &'a [Result<ImportRow, String>],
     log: Log<'a>,
 }
 
 impl ImportLog for Merged<'_> {
-    fn keep(&mut self, outcomes: &[RowOutcome]) -> io::Result<Checkpoint> {
+    fn record(&mut self, outcomes: &[RowOutcome]) -> io::Result<Checkpoint> {
         let mut outcomes = outcomes.iter();
-        let answers: Vec<Answer> = self
+        let answers: Vec<RowResult> = self
             .checked
             .iter()
             .map(|row| match row {
-                Err(why) => Answer::Rejected(why.clone()),
+                Err(why) => RowResult::Rejected(why.clone()),
                 Ok(_) => match outcomes.next() {
-                    Some(RowOutcome::Created(_)) => Answer::Created,
-                    Some(RowOutcome::Taken(code)) => Answer::taken(code.as_str()),
-                    Some(RowOutcome::Present) | None => Answer::Present,
+                    Some(RowOutcome::Created(_)) => RowResult::Created,
+                    Some(RowOutcome::Taken(code)) => RowResult::taken(code.as_str()),
+                    Some(RowOutcome::Present) | None => RowResult::Present,
                 },
             })
             .collect();

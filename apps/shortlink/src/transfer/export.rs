@@ -1,7 +1,7 @@
 //! `shortlink export`.
 
-use super::csv::push_field;
 use super::format::Format;
+use super::read::csv::push_field;
 use super::remote::{self, Remote};
 use super::row::{Column, TransferRow};
 use crate::store::Store;
@@ -14,33 +14,33 @@ use std::vec;
 /// Rows read from the database at a time.
 const ROWS_AT_ONCE: u32 = 1000;
 
-/// Where an export comes from.
-pub enum Origin {
+/// The source of an export.
+pub enum ExportSource {
     /// A database.
     Store(Store),
     /// A running service.
     Server(Box<Remote>),
 }
 
-/// Writes all links to `file` (`-`: standard output), in the order they were stored, and answers how many.
+/// Writes all links to `file` (`-`: standard output) in the order in which they were stored. Returns their number.
 ///
-/// A file appears under its name when it is complete, not before. Not guaranteed: a snapshot, see [`Store::rows_after`].
+/// The file appears under its name once it is complete. Not a snapshot, see [`Store::rows_after`].
 ///
 /// # Errors
-/// One sentence.
-pub async fn export(origin: Origin, file: &Path, format: Format) -> Result<u64> {
+/// The source cannot be read, or the file cannot be written.
+pub async fn export(origin: ExportSource, file: &Path, format: Format) -> Result<u64> {
     let mut rows = match origin {
-        Origin::Store(store) => Rows::Store { store, after: 0, ready: Vec::new().into_iter() },
-        Origin::Server(mut remote) => Rows::Server(Box::new(remote.export().await?)),
+        ExportSource::Store(store) => Rows::Store { store, after: 0, ready: Vec::new().into_iter() },
+        ExportSource::Server(mut remote) => Rows::Server(Box::new(remote.export().await?)),
     };
     if file == Path::new("-") {
         return match write_rows(&mut rows, io::stdout().lock(), format).await {
-            // Whoever reads has seen enough.
+            // The reader closed the pipe (`| head`).
             Err(error) if is_closed_pipe(&error) => Ok(0),
             other => other,
         };
     }
-    // A device or a pipe is written to directly: there is nothing to put in its place.
+    // A device or a pipe is written directly, because it cannot be replaced by a rename.
     if file.symlink_metadata().is_ok_and(|known| !known.is_file()) {
         let out = File::options().write(true).open(file).with_context(|| cannot_write(file))?;
         return write_rows(&mut rows, out, format).await;
@@ -55,13 +55,13 @@ pub async fn export(origin: Origin, file: &Path, format: Format) -> Result<u64> 
     };
     let written: Result<u64> = written.await;
     if written.is_err() {
-        // The reason is told; what is left of the attempt is of no use.
+        // Best effort: the error of the export is reported.
         let _ = std::fs::remove_file(&partial);
     }
     written.with_context(|| cannot_write(file))
 }
 
-/// Rows from wherever they come.
+/// The rows of an export.
 enum Rows {
     Store { store: Store, after: i64, ready: vec::IntoIter<(i64, TransferRow)> },
     Server(Box<remote::Lines>),
@@ -98,7 +98,7 @@ async fn write_rows(rows: &mut Rows, out: impl Write, format: Format) -> Result<
     Ok(count)
 }
 
-/// The first line of an export; `None` where rows name their fields themselves.
+/// The header line of an export; `None` for JSON Lines.
 #[must_use]
 pub fn header(format: Format) -> Option<String> {
     let separator = match format {
@@ -109,10 +109,10 @@ pub fn header(format: Format) -> Option<String> {
     Some(Column::ALL.map(Column::name).join(separator))
 }
 
-/// A row as an export writes it, without the line end; the fields are in the order of the exported header.
+/// A row of an export, without the line end; the fields are in the order of [`header`].
 ///
 /// # Errors
-/// None today; a format that cannot express a row would have one.
+/// The row cannot be serialized.
 pub fn line(row: &TransferRow, format: Format) -> Result<String> {
     match format {
         Format::JsonLines => Ok(serde_json::to_string(row)?),

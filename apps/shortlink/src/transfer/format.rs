@@ -1,24 +1,24 @@
-//! [`Format`]: how links are written in a file.
+//! [`Format`]: the file formats.
 
 use anyhow::{Result, bail};
 use std::path::Path;
 
-/// How links are written in a file.
+/// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Columns separated by tabs; nothing is quoted (no value of a link contains a tab or a line end).
+    /// Tab-separated values without quoting (no value of a link contains a tab or a line end).
     Tsv,
-    /// Columns separated by commas, quoted where needed (RFC 4180).
+    /// Comma-separated values (RFC 4180).
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     JsonLines,
 }
 
 impl Format {
-    /// Tells the format by the file's ending. `.rejected`, which an import adds, is looked through.
+    /// The format of a file by its extension. The extension `.rejected`, which an import appends, is ignored.
     ///
     /// # Errors
-    /// One sentence if the ending says nothing.
+    /// The extension is unknown.
     pub fn of(file: &Path) -> Result<Self> {
         let name = file.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let name = name.trim_end_matches(".rejected");
@@ -27,12 +27,12 @@ impl Format {
             Some("csv") => Self::Csv,
             Some("jsonl" | "ndjson") => Self::JsonLines,
             _ => {
-                bail!("{} ends in none of .tsv, .csv, .jsonl and .ndjson; say what it is with --format", file.display())
+                bail!("{} does not end in .tsv, .csv, .jsonl or .ndjson: name its format with --format", file.display())
             }
         })
     }
 
-    /// As the command line spells it.
+    /// The name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl Format {
     }
 }
 
-/// The beginnings of compressed files, what they are called, and what unpacks them.
+/// Magic bytes, name and decompressor of compressed formats.
 const COMPRESSED: [(&[u8], &str, &str); 5] = [
     (b"\x1f\x8b", "gzip", "gunzip -k"),
     (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
@@ -52,10 +52,10 @@ const COMPRESSED: [(&[u8], &str, &str); 5] = [
     (b"PK\x03\x04", "zip", "unzip"),
 ];
 
-/// Refuses a file that begins as a compressed one does.
+/// Refuses a compressed file.
 pub(super) fn refuse_compressed(beginning: &[u8], name: &str) -> Result<()> {
     match COMPRESSED.iter().find(|(magic, _, _)| beginning.starts_with(magic)) {
-        Some((_, kind, unpack)) => bail!("{name} is compressed ({kind}): unpack it first ({unpack} {name})"),
+        Some((_, kind, unpack)) => bail!("{name} is compressed ({kind}): decompress it first ({unpack} {name})"),
         None => Ok(()),
     }
 }
@@ -67,15 +67,15 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_compressed_file_is_refused_with_what_unpacks_it() {
+    fn compressed_file_is_refused_with_decompress_command() {
         let refused = refuse_compressed(b"\x1f\x8b\x08\0", "a.tsv").unwrap_err().to_string();
-        assert_eq!(refused, "a.tsv is compressed (gzip): unpack it first (gunzip -k a.tsv)");
+        assert_eq!(refused, "a.tsv is compressed (gzip): decompress it first (gunzip -k a.tsv)");
         refuse_compressed(b"target\talias", "a.tsv").unwrap();
         refuse_compressed(b"", "a.tsv").unwrap();
     }
 
     #[test]
-    fn the_ending_tells() {
+    fn extension_determines_format() {
         for (name, format) in [
             ("a.tsv", Format::Tsv),
             ("a.b.CSV", Format::Csv),

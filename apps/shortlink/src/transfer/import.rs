@@ -1,10 +1,9 @@
 //! `shortlink import`.
 
-use super::batches::{Batch, read_ahead};
-use super::destination::{Answer, Destination};
+use super::destination::{ImportDestination, RowResult};
 use super::format::{Format, refuse_compressed};
 use super::progress::{Counts, Progress};
-use super::records::{Record, Records};
+use super::read::{Batch, Record, Records, read_ahead};
 use super::rejected::{BadLine, Rejected};
 use super::report::Report;
 use super::row::TransferRow;
@@ -16,39 +15,39 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-/// What is read from the file at once.
+/// Read buffer of the file.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// What is to be imported.
+/// The source of an import.
 #[derive(Clone, Debug)]
 pub struct ImportSource {
     /// The file.
     pub file: PathBuf,
-    /// How it is written.
+    /// Its format.
     pub format: Format,
-    /// What the fields of each line are, for TSV and CSV without a header line; an empty name leaves a field out.
+    /// The column names of a TSV or CSV file without a header line; an empty name skips its column.
     pub columns: Option<Vec<String>>,
 }
 
-/// Imports a file, telling `report` how it goes.
+/// Imports a file and reports progress to `report`.
 ///
-/// Guarantee: when it answers, every row is in the database, or in the file of rejected lines beside the source. If it is ended
-/// in the middle, however, the same call goes on after the last batch that committed; if the file was changed up to there
-/// meanwhile, it begins again. Rows that are there already are not added.
+/// Guarantee: when it returns, every row is in the database, or in the file of rejected lines next to the source. If it is
+/// interrupted, the same call resumes after the last committed batch; if the file has changed up to there, it starts again. Rows
+/// that exist are not added.
 ///
 /// # Errors
-/// One sentence; what was taken before stays taken.
-pub async fn import(source: &ImportSource, destination: &mut Destination, report: &mut Report) -> Result<Counts> {
+/// The file cannot be read, or the destination fails. Committed batches stay imported.
+pub async fn import(source: &ImportSource, destination: &mut ImportDestination, report: &mut Report) -> Result<Counts> {
     let file = File::open(&source.file).with_context(|| format!("cannot read {}", source.file.display()))?;
     let bytes = file.metadata()?.len();
     if source.format == Format::JsonLines && source.columns.is_some() {
-        bail!("--columns is for .tsv and .csv files; JSON lines name their fields themselves");
+        bail!("--columns applies to .tsv and .csv files only: rows of JSON Lines name their fields");
     }
     let name = source.name()?;
     let (records, progress) = open(source, destination, &name, report).await?;
     report.start(&source.file, bytes, progress.position.line);
     let rejected = Rejected::beside(&source.file, file, records.header(), progress.rejected_bytes);
-    let mut run = Run { name, destination, report, rejected, progress, unknown_told: 0, cache_told: false };
+    let mut run = Run { name, destination, report, rejected, progress, unknown_reported: 0, cache_reported: false };
 
     let mut batches = read_ahead(records);
     while let Some(batch) = batches.recv().await {
@@ -58,7 +57,7 @@ pub async fn import(source: &ImportSource, destination: &mut Destination, report
 }
 
 impl ImportSource {
-    /// Names this import for its checkpoint: the same file, read the same way.
+    /// The name of this import's checkpoint: the file and how it is read.
     fn name(&self) -> Result<String> {
         use std::fmt::Write;
         let path = self.file.canonicalize().with_context(|| format!("cannot read {}", self.file.display()))?;
@@ -84,10 +83,10 @@ impl ImportSource {
     }
 }
 
-/// The rows to be read, from the beginning or from where an earlier import stopped.
+/// The records to import, from the beginning or from the checkpoint of an interrupted import.
 async fn open(
     source: &ImportSource,
-    destination: &Destination,
+    destination: &ImportDestination,
     name: &str,
     report: &mut Report,
 ) -> Result<(Records<BufReader<File>>, Progress)> {
@@ -99,30 +98,30 @@ async fn open(
     if records.skip_to(&progress.position)? {
         return Ok((records, progress));
     }
-    report.note("the file was changed since an earlier import of it stopped; it is read from the beginning");
+    report.note("the file has changed since an earlier import of it stopped; reading it from the beginning");
     Ok((source.records()?, Progress::default()))
 }
 
 /// One run of an import.
 struct Run<'r> {
     name: String,
-    destination: &'r mut Destination,
+    destination: &'r mut ImportDestination,
     report: &'r mut Report,
     rejected: Rejected,
     progress: Progress,
-    unknown_told: usize,
-    cache_told: bool,
+    unknown_reported: usize,
+    cache_reported: bool,
 }
 
 impl Run<'_> {
     async fn take(&mut self, batch: Batch) -> Result<()> {
         let Batch { records, position, unknown } = batch;
-        self.tell_unknown(&unknown);
+        self.report_unknown(&unknown);
         let (rows, slots) = sort(records);
         let mut after = Progress { position, ..self.progress.clone() };
         let mut bad = Vec::new();
         let (name, rejected) = (&self.name, &self.rejected);
-        let mut log = |answers: &[Answer]| {
+        let mut log = |answers: &[RowResult]| {
             bad = count(&slots, answers, &mut after.counts);
             after.rejected_bytes = rejected.write(&bad)?;
             let state = serde_json::to_string(&after).map_err(std::io::Error::from)?;
@@ -131,10 +130,9 @@ impl Run<'_> {
         let consistency = self.destination.take(rows, &mut log).await?;
         self.rejected.keep(after.rejected_bytes);
         self.progress = after;
-        if consistency != Consistency::Consistent && !self.cache_told {
-            self.cache_told = true;
-            self.report
-                .note("the cache could not be told yet; for some seconds it may say that a new code leads nowhere");
+        if consistency != Consistency::Consistent && !self.cache_reported {
+            self.cache_reported = true;
+            self.report.note("the cache is not invalidated yet; for some seconds a new code may still be unknown");
         }
         for line in &bad {
             self.report.rejected(line.line, &line.why);
@@ -145,25 +143,25 @@ impl Run<'_> {
 
     async fn finish(self) -> Result<Counts> {
         self.destination.forget(&self.name).await?;
-        let kept = self.rejected.finish().context("cannot remove the rejected lines of an earlier run")?;
+        let kept = self.rejected.finish().context("cannot remove the file of rejected lines of an earlier run")?;
         self.report.done(&self.progress.counts, kept.as_deref());
         Ok(self.progress.counts)
     }
 
-    fn tell_unknown(&mut self, unknown: &[String]) {
-        for name in &unknown[self.unknown_told..] {
+    fn report_unknown(&mut self, unknown: &[String]) {
+        for name in &unknown[self.unknown_reported..] {
             let known = super::row::Column::ALL.map(super::row::Column::name).join(", ");
-            self.report.note(&format!("the column {name:?} is left out; the columns of a link are {known}"));
+            self.report.note(&format!("ignoring the unknown column {name:?}; known columns: {known}"));
         }
-        self.unknown_told = unknown.len();
+        self.unknown_reported = unknown.len();
     }
 }
 
-/// What is known of a record before the destination answers.
+/// A record in a batch, before its outcome is known.
 struct Slot {
     line: u64,
     span: (u64, u64),
-    /// Why it never gets there.
+    /// Why it is rejected without being sent.
     why: Option<String>,
 }
 
@@ -183,20 +181,20 @@ fn sort(records: Vec<Record>) -> (Vec<TransferRow>, Vec<Slot>) {
     (rows, slots)
 }
 
-/// Puts the answers to their records, adds them to `counts`, and collects the bad lines in their order.
-fn count(slots: &[Slot], answers: &[Answer], counts: &mut Counts) -> Vec<BadLine> {
+/// Matches outcomes with their records, adds them to `counts`, and returns the rejected lines in order.
+fn count(slots: &[Slot], answers: &[RowResult], counts: &mut Counts) -> Vec<BadLine> {
     let mut answers = answers.iter();
     let mut bad = Vec::new();
     for Slot { line, span, why } in slots {
         let why = match why {
             Some(why) => why,
             None => match answers.next() {
-                Some(Answer::Created) => {
+                Some(RowResult::Created) => {
                     counts.created += 1;
                     continue;
                 }
-                Some(Answer::Rejected(why)) => why,
-                Some(Answer::Present) | None => {
+                Some(RowResult::Rejected(why)) => why,
+                Some(RowResult::Present) | None => {
                     counts.present += 1;
                     continue;
                 }

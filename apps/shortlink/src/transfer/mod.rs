@@ -1,31 +1,27 @@
-//! Import and export of links as TSV, CSV and JSON lines.
+//! Import and export of links as TSV, CSV and JSON Lines.
 //!
-//! A file is read as a stream of bounded lines, so its size does not matter. Rows go to their [`Destination`] in batches; into a
-//! database, each batch commits together with a checkpoint, so an import that was killed goes on where it was. A second run of
-//! the same file adds nothing.
+//! A file is read as a stream of bounded lines, so memory does not grow with its size. Rows go to their [`ImportDestination`] in batches.
+//! In a database each batch commits together with a checkpoint, so an interrupted import resumes. Imports are idempotent: a second
+//! run of the same file adds no row.
 
-mod batches;
-mod columns;
-mod csv;
 mod destination;
 mod export;
 mod format;
 mod import;
-mod lines;
 mod progress;
-mod records;
+mod read;
 mod rejected;
 mod remote;
 mod report;
 mod row;
 mod tls;
 
-pub use destination::{Answer, Destination};
-pub use export::{Origin, export, header, line};
+pub use destination::{ImportDestination, RowResult};
+pub use export::{ExportSource, export, header, line};
 pub use format::Format;
 pub use import::{ImportSource, import};
-pub use progress::{Counts, Position};
-pub use records::{Record, Records};
+pub use progress::Counts;
+pub use read::{Position, Record, Records};
 pub use remote::Remote;
 pub use report::Report;
 pub(crate) use report::links;

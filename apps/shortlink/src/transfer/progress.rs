@@ -1,37 +1,16 @@
-//! Where an import stands.
+//! [`Counts`] and [`Progress`]: the state of an import.
 
-use super::lines::Line;
+use super::read::Position;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-/// A place in a file, and what everything before it was.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
-    /// Bytes before it.
-    pub offset: u64,
-    /// Lines before it.
-    pub line: u64,
-    /// The digests of all lines before it, chained: the file is the same up to here if this is the same.
-    digest: [u8; 32],
-}
-
-impl Position {
-    /// Moves behind `line`.
-    pub(super) fn pass(&mut self, line: &Line) {
-        self.offset = line.end;
-        self.line = line.number;
-        self.digest = Sha256::new().chain_update(self.digest).chain_update(line.digest).finalize().into();
-    }
-}
-
-/// How many rows came to what.
+/// The number of rows by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// New links.
     pub created: u64,
-    /// Rows that were there already.
+    /// Rows whose link already existed.
     pub present: u64,
-    /// Bad lines.
+    /// Rejected lines.
     pub rejected: u64,
 }
 
@@ -43,11 +22,11 @@ impl Counts {
     }
 }
 
-/// What a checkpoint holds.
+/// The state in a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Progress {
     pub(super) position: Position,
     pub(super) counts: Counts,
-    /// How long the file of rejected lines was.
+    /// The length of the file of rejected lines.
     pub(super) rejected_bytes: u64,
 }

@@ -1,18 +1,18 @@
-//! [`Rejected`]: the bad lines of a file, kept beside it as they were, each with its reason in a comment above. Mended, the file
-//! can be imported itself.
+//! [`Rejected`]: the file of rejected lines, next to the source. Each line is copied unchanged below a comment with the reason, so
+//! that the corrected file can be imported.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A line to be kept.
+/// A rejected line.
 #[derive(Clone, Debug)]
 pub(super) struct BadLine {
-    /// Number.
+    /// Its number.
     pub(super) line: u64,
-    /// Where it begins and ends in the source.
+    /// Its offsets in the source.
     pub(super) span: (u64, u64),
-    /// What is wrong with it.
+    /// The reason.
     pub(super) why: String,
 }
 
@@ -21,20 +21,20 @@ pub(super) struct Rejected {
     path: PathBuf,
     source: File,
     header: Option<(u64, u64)>,
-    /// How long the file is as of the last checkpoint. What is behind it belongs to a batch that never committed.
+    /// The length of the file as of the last checkpoint. Bytes after it belong to a batch that did not commit.
     kept_bytes: u64,
 }
 
 impl Rejected {
-    /// Beside `path`, whose open file is `source`; with `kept_bytes` an interrupted import goes on with the file it began.
+    /// The file next to `path`, whose open file is `source`. With `kept_bytes` a resumed import appends to the existing file.
     pub(super) fn beside(path: &Path, source: File, header: Option<(u64, u64)>, kept_bytes: u64) -> Self {
         let mut name = path.as_os_str().to_owned();
         name.push(".rejected");
         Self { path: PathBuf::from(name), source, header, kept_bytes }
     }
 
-    /// Writes `lines` behind those that are kept, down to the disk, and answers how long the file is with them. They are kept
-    /// once [`Rejected::keep`] is told so; until then, writing again replaces them.
+    /// Writes `lines` after the kept ones, syncs the file, and returns its new length. [`Rejected::keep`] keeps them; until then
+    /// another write replaces them.
     pub(super) fn write(&self, lines: &[BadLine]) -> io::Result<u64> {
         if lines.is_empty() {
             return Ok(self.kept_bytes);
@@ -46,7 +46,7 @@ impl Rejected {
 
     fn append(&self, lines: &[BadLine]) -> io::Result<u64> {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)?;
-        // Shorter than it was: somebody took the lines away. What is there stays.
+        // The file may be shorter than recorded, if the user edited it. What is there stays.
         let start = self.kept_bytes.min(file.metadata()?.len());
         file.set_len(start)?;
         let mut out = BufWriter::new(file);
@@ -65,13 +65,12 @@ impl Rejected {
         Ok(end)
     }
 
-    /// The batch of the last lines has committed.
+    /// Keeps the lines of a committed batch.
     pub(super) fn keep(&mut self, bytes: u64) {
         self.kept_bytes = bytes;
     }
 
-    /// The import is complete: answers where the rejected lines are, if there are any. A file of an earlier run, which is not
-    /// true any more, is removed.
+    /// Ends the import. Returns the path of the rejected lines, if there are any, and otherwise removes the file of an earlier run.
     pub(super) fn finish(self) -> io::Result<Option<PathBuf>> {
         if self.kept_bytes > 0 {
             return Ok(Some(self.path));
@@ -82,7 +81,7 @@ impl Rejected {
         }
     }
 
-    /// Copies a part of the source, whatever its size, and ends it with a line end.
+    /// Copies a span of the source in constant memory, and adds a missing line end.
     fn copy(&self, (start, end): (u64, u64), out: &mut impl Write) -> io::Result<()> {
         let mut source = &self.source;
         source.seek(SeekFrom::Start(start))?;
@@ -92,7 +91,7 @@ impl Rejected {
     }
 }
 
-/// Remembers the last byte that went through.
+/// A writer that records the last byte written.
 struct Last<'o, W>(&'o mut W, u8);
 
 impl<W: Write> Write for Last<'_, W> {
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_kept_as_they_were_and_only_once() {
+    fn rejected_lines_are_copied_unchanged_and_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.tsv");
         std::fs::write(&path, "target\nbad one\nbad two\r\nbad three").unwrap();
@@ -131,7 +130,7 @@ mod tests {
         assert_eq!(rejected.write(&[]).unwrap(), 0);
         let first = rejected.write(&[bad(2, (7, 15), "why\nso")]).unwrap();
         rejected.keep(first);
-        // A batch that is repeated replaces what it wrote; one that never committed is cut off by the next run.
+        // A repeated batch replaces its lines. The next run truncates those of a batch that did not commit.
         rejected.write(&[bad(3, (15, 24), "lost")]).unwrap();
         rejected.write(&[bad(3, (15, 24), "second")]).unwrap();
         assert_eq!(text(), "target\n# line 2: why so\nbad one\n# line 3: second\nbad two\r\n");

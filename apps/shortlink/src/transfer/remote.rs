@@ -1,9 +1,9 @@
-//! [`Remote`]: a running service, reached over HTTP.
+//! [`Remote`]: the HTTP client for a running service.
 
-use super::destination::Answer;
+use super::destination::RowResult;
 use super::row::TransferRow;
 use super::tls;
-use crate::http::bulk::{ImportOutcome, ImportReport};
+use crate::http::api::bulk::{ImportOutcome, ImportReport};
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use evenkeel::clock::Clock;
@@ -21,14 +21,14 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::Url;
 
-/// What a service takes in one request, less a little for what is around the rows.
+/// The size of a request's rows: the service's body limit, less the enclosing JSON.
 const BODY_BYTES_MAX: usize = 60 * 1024;
 
-/// How long a service may take to answer, or to send the next part of an export.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a service may take to respond, or to send the next part of an export.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The largest answer to one batch, and the largest explanation of a failure, that is read.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
+/// The largest response to one batch, and the largest problem document, that is read.
+const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 type Sender = SendRequest<Full<Bytes>>;
 
@@ -41,7 +41,7 @@ pub struct Remote {
     sender: Option<Sender>,
 }
 
-/// A problem document (RFC 9457), as far as it is shown.
+/// The shown fields of a problem document (RFC 9457).
 #[derive(Deserialize)]
 struct Problem {
     title: Option<String>,
@@ -49,13 +49,13 @@ struct Problem {
 }
 
 impl Remote {
-    /// The service at `address`, as `http://127.0.0.1:8080`; for `https://`, `ca` is a PEM file with the authorities to trust
-    /// instead of the web's. Nothing is sent yet.
+    /// The service at `address`, such as `http://127.0.0.1:8080`. For `https://`, `ca` is a PEM file of the certificate authorities to
+    /// trust instead of the public ones. Does not connect yet.
     ///
     /// # Errors
-    /// One sentence if it is no such address, or `ca` cannot be used.
+    /// `address` is not such a URL, or `ca` cannot be used.
     pub fn new(address: &str, ca: Option<&Path>, clock: Clock) -> Result<Self> {
-        let wrong = || format!("--server takes an address like http://127.0.0.1:8080, not {address:?}");
+        let wrong = || format!("--server needs a URL such as http://127.0.0.1:8080, not {address:?}");
         let base = Url::parse(address).with_context(wrong)?;
         if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
             bail!(wrong());
@@ -68,8 +68,8 @@ impl Remote {
         Ok(Self { base, tls, clock, sender: None })
     }
 
-    /// Sends rows, in as many requests as they need, and answers what became of each.
-    pub(super) async fn import(&mut self, rows: Vec<TransferRow>) -> Result<Vec<Answer>> {
+    /// Sends rows in as many requests as needed. Returns the outcome of each.
+    pub(super) async fn import(&mut self, rows: Vec<TransferRow>) -> Result<Vec<RowResult>> {
         let mut answers = Vec::with_capacity(rows.len());
         let mut body = String::new();
         for row in rows {
@@ -88,38 +88,37 @@ impl Remote {
         Ok(answers)
     }
 
-    /// Asks for all links, as JSON lines.
+    /// Requests all links as JSON Lines.
     pub(super) async fn export(&mut self) -> Result<Lines> {
         let response = self.send(Method::GET, "api/export", String::new()).await?;
         Ok(Lines { body: response.into_body(), rest: Vec::new(), clock: self.clock.clone(), base: self.base.clone() })
     }
 
-    async fn send_rows(&mut self, rows: &str) -> Result<Vec<Answer>> {
+    async fn send_rows(&mut self, rows: &str) -> Result<Vec<RowResult>> {
         let response = self.send(Method::POST, "api/import", format!("{{\"rows\":[{rows}]}}")).await?;
         let report: ImportReport = serde_json::from_slice(&self.read(response).await?)
-            .with_context(|| format!("{} answered something else than a shortlink service does", self.base))?;
+            .with_context(|| format!("{} did not respond like a shortlink service", self.base))?;
         let answers = report.outcomes.into_iter().map(|outcome| match outcome {
-            ImportOutcome::Created { .. } => Answer::Created,
-            ImportOutcome::Present => Answer::Present,
-            ImportOutcome::Taken { code } => Answer::taken(&code),
-            ImportOutcome::Refused { detail } => Answer::Rejected(detail),
+            ImportOutcome::Created { .. } => RowResult::Created,
+            ImportOutcome::Present => RowResult::Present,
+            ImportOutcome::Taken { code } => RowResult::taken(&code),
+            ImportOutcome::Refused { detail } => RowResult::Rejected(detail),
         });
         Ok(answers.collect())
     }
 
-    /// Sends a request and answers the response, if it tells of success.
+    /// Sends a request. Returns a successful response; another one is an error.
     async fn send(&mut self, method: Method, path: &str, body: String) -> Result<Response<Incoming>> {
         let away = || format!("cannot reach the service at {}", self.base);
         let body = Bytes::from(body);
-        // A service hangs up on those it has not heard from for a while; that says nothing about whether it is there. Every
-        // request may be repeated.
+        // The service closes idle connections, so a failure on a kept connection is retried on a new one. Requests are idempotent.
         let kept = match self.sender.take() {
             Some(sender) => Some(self.ask(sender, &method, path, &body).await),
             None => None,
         };
         let (sender, response) = match kept {
             Some(Ok(answered)) => answered,
-            Some(Err(error)) if !is_hung_up(&error) => return Err(error.context(away())),
+            Some(Err(error)) if !is_disconnected(&error) => return Err(error.context(away())),
             Some(Err(_)) | None => {
                 let sender = self.within(self.connect()).await.with_context(away)?;
                 self.ask(sender, &method, path, &body).await.with_context(away)?
@@ -141,7 +140,7 @@ impl Remote {
         path: &str,
         body: &Bytes,
     ) -> Result<(Sender, Response<Incoming>)> {
-        let url = self.base.join(path).context("no address")?;
+        let url = self.base.join(path).context("invalid URL")?;
         let request = Request::builder()
             .method(method)
             .uri(url.path())
@@ -158,15 +157,15 @@ impl Remote {
     }
 
     async fn read(&self, response: Response<Incoming>) -> Result<Bytes> {
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
+        let body = Limited::new(response.into_body(), RESPONSE_BYTES_MAX).collect();
         let read = async { body.await.map_err(|error| anyhow::anyhow!("{error}")) };
-        Ok(self.within(read).await.with_context(|| format!("the answer of {} broke off", self.base))?.to_bytes())
+        Ok(self.within(read).await.with_context(|| format!("the response of {} ended early", self.base))?.to_bytes())
     }
 
     async fn connect(&self) -> Result<Sender> {
         let host = self.base.host_str().context("no host")?;
         let port = self.base.port_or_known_default().context("no port")?;
-        // An IPv6 address stands in brackets in a URL only.
+        // Only a URL has brackets around an IPv6 address.
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let stream = TcpStream::connect((name.as_str(), port)).await?;
         stream.set_nodelay(true)?;
@@ -177,7 +176,7 @@ impl Remote {
     }
 
     async fn within<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        self.clock.timeout(PATIENCE, work).await.context("no answer in time")?
+        self.clock.timeout(TIMEOUT, work).await.context("the service did not respond in time")?
     }
 }
 
@@ -196,15 +195,15 @@ impl Lines {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
                 let row = serde_json::from_slice(&line);
-                return row.map(Some).with_context(|| format!("{} sent something else than links", self.base));
+                return row.map(Some).with_context(|| format!("{} sent a line that is not a link", self.base));
             }
-            let frame = self.clock.timeout(PATIENCE, self.body.frame()).await;
+            let frame = self.clock.timeout(TIMEOUT, self.body.frame()).await;
             match frame.with_context(|| format!("{} stopped sending", self.base))? {
-                // Without its last chunk a body ends in an error, not here.
+                // A truncated body is an error, not an end.
                 None if self.rest.is_empty() => return Ok(None),
-                None => bail!("the answer of {} broke off", self.base),
+                None => bail!("the response of {} ended early", self.base),
                 Some(frame) => {
-                    let frame = frame.with_context(|| format!("the answer of {} broke off", self.base))?;
+                    let frame = frame.with_context(|| format!("the response of {} ended early", self.base))?;
                     if let Some(data) = frame.data_ref() {
                         self.rest.extend_from_slice(data);
                     }
@@ -216,13 +215,13 @@ impl Lines {
 
 async fn handshake(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Sender> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // It ends with the sender; its errors reach whoever waits for an answer.
+    // The task ends with the sender. Its errors fail the pending request.
     tokio::spawn(connection);
     Ok(sender)
 }
 
-/// Whether the connection ended, as opposed to an answer that did not come in time.
-fn is_hung_up(error: &anyhow::Error) -> bool {
+/// Whether the connection failed, as opposed to a timeout.
+fn is_disconnected(error: &anyhow::Error) -> bool {
     error.downcast_ref::<hyper::Error>().is_some()
 }
 

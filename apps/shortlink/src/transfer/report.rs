@@ -1,4 +1,4 @@
-//! [`Report`]: what an import tells while it runs, to a person or to a program.
+//! [`Report`]: the output of an import, for people or as JSON Lines.
 
 use super::progress::Counts;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -6,20 +6,20 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
-/// How many bad lines a person is shown; the rest is only counted (all of them are in the file).
+/// Rejected lines that are printed for people. The file of rejected lines has all of them.
 const SHOWN_MAX: u64 = 20;
 
-/// What an import tells while it runs.
+/// The output of an import.
 pub enum Report {
-    /// A bar and sentences on standard error; the result on standard output.
-    Person {
-        /// The bar; hidden where standard error is no terminal.
+    /// A progress bar and messages on standard error, the result on standard output.
+    Text {
+        /// The progress bar; hidden unless standard error is a terminal.
         bar: ProgressBar,
-        /// Bad lines shown so far.
+        /// Rejected lines printed so far.
         shown: u64,
     },
-    /// One JSON object a line on standard output: `start`, `note`, `rejected`, `progress`, `done`.
-    Program,
+    /// JSON Lines on standard output, with the events `start`, `note`, `rejected`, `progress` and `done`.
+    JsonLines,
 }
 
 #[derive(Serialize)]
@@ -33,59 +33,63 @@ enum Event<'a> {
 }
 
 impl Report {
-    /// For a person.
+    /// Output for people.
     #[must_use]
-    pub fn person() -> Self {
+    pub fn text() -> Self {
         let bar = ProgressBar::no_length();
         let style = "{bar:30} {bytes}/{total_bytes}, {msg} ({eta} left)";
         if let Ok(style) = ProgressStyle::with_template(style) {
             bar.set_style(style);
         }
-        Self::Person { bar, shown: 0 }
+        Self::Text { bar, shown: 0 }
     }
 
     pub(super) fn start(&mut self, file: &Path, bytes: u64, resumed_at_line: u64) {
         match self {
-            Self::Person { bar, .. } => {
+            Self::Text { bar, .. } => {
                 bar.set_length(bytes);
                 if resumed_at_line > 0 {
-                    bar.suspend(|| eprintln!("going on after line {resumed_at_line}, where an earlier import stopped"));
+                    bar.suspend(|| eprintln!("resuming after line {resumed_at_line}, where an earlier import stopped"));
                 }
             }
-            Self::Program => tell(&Event::Start { file, bytes, resumed_at_line }),
+            Self::JsonLines => emit(&Event::Start { file, bytes, resumed_at_line }),
         }
     }
 
     pub(super) fn note(&mut self, text: &str) {
         match self {
-            Self::Person { bar, .. } => bar.suspend(|| eprintln!("note: {}", printable(text))),
-            Self::Program => tell(&Event::Note { text }),
+            Self::Text { bar, .. } => bar.suspend(|| eprintln!("note: {}", printable(text))),
+            Self::JsonLines => emit(&Event::Note { text }),
         }
     }
 
     pub(super) fn rejected(&mut self, line: u64, reason: &str) {
         match self {
-            Self::Person { bar, shown } => {
+            Self::Text { bar, shown } => {
                 *shown += 1;
                 if *shown <= SHOWN_MAX {
                     bar.suspend(|| eprintln!("line {line}: {}", printable(reason)));
                 } else if *shown == SHOWN_MAX + 1 {
-                    bar.suspend(|| eprintln!("more bad lines follow; they are kept with their reasons"));
+                    bar.suspend(|| {
+                        eprintln!(
+                            "more lines were rejected; the file of rejected lines lists them all with their reasons"
+                        )
+                    });
                 }
             }
-            Self::Program => tell(&Event::Rejected { line, reason }),
+            Self::JsonLines => emit(&Event::Rejected { line, reason }),
         }
     }
 
     pub(super) fn progress(&mut self, line: u64, bytes: u64, counts: &Counts) {
         match self {
-            Self::Person { bar, .. } => {
+            Self::Text { bar, .. } => {
                 bar.set_position(bytes);
                 bar.set_message(links(counts.rows()));
             }
-            Self::Program => {
+            Self::JsonLines => {
                 let Counts { created, present, rejected } = *counts;
-                tell(&Event::Progress { line, bytes, created, present, rejected });
+                emit(&Event::Progress { line, bytes, created, present, rejected });
             }
         }
     }
@@ -93,38 +97,38 @@ impl Report {
     pub(super) fn done(&mut self, counts: &Counts, rejected_file: Option<&Path>) {
         let Counts { created, present, rejected } = *counts;
         match self {
-            Self::Person { bar, .. } => {
+            Self::Text { bar, .. } => {
                 bar.finish_and_clear();
-                let kept = rejected_file.map(|file| format!(", kept in {}", file.display())).unwrap_or_default();
+                let kept = rejected_file.map(|file| format!(", copied to {}", file.display())).unwrap_or_default();
                 let all = links(counts.rows());
-                say(&format!("{all}: {created} new, {present} there already, {rejected} rejected{kept}"));
+                say(&format!("{all}: {created} new, {present} already present, {rejected} rejected{kept}"));
                 if let Some(file) = rejected_file {
                     let file = file.display();
-                    eprintln!("shortlink: not all rows were taken: mend the lines in {file} and import that file");
+                    eprintln!("shortlink: some lines were rejected: correct them in {file} and import that file");
                 }
             }
-            Self::Program => tell(&Event::Done { rows: counts.rows(), created, present, rejected, rejected_file }),
+            Self::JsonLines => emit(&Event::Done { rows: counts.rows(), created, present, rejected, rejected_file }),
         }
     }
 }
 
-/// How many, in words.
+/// A number of links, as text.
 pub(crate) fn links(count: u64) -> String {
     if count == 1 { "1 link".to_owned() } else { format!("{count} links") }
 }
 
-/// What came out of a file, as a terminal may have it: control characters could move the cursor, or worse.
+/// Text of a file that is safe on a terminal: without control characters, which could move the cursor.
 fn printable(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter }).collect()
 }
 
-fn tell(event: &Event<'_>) {
+fn emit(event: &Event<'_>) {
     if let Ok(line) = serde_json::to_string(event) {
         say(&line);
     }
 }
 
-/// Flushed line by line, for whoever waits for a line. If nobody reads, the import goes on.
+/// Prints and flushes a line. The import goes on if standard output is closed.
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

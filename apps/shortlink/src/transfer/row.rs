@@ -1,4 +1,4 @@
-//! [`TransferRow`]: a link on its way from one place to another.
+//! [`TransferRow`]: a link in an import or export.
 
 use crate::domain::{Code, Link, TargetRules};
 use crate::store::ImportRow;
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The largest version that is taken. Every change adds to it, and beyond 2^53 JSON numbers lose digits in many languages.
+/// The largest accepted version. Changes increase it, and JSON numbers above 2^53 lose digits in many languages.
 const VERSION_MAX: i64 = 1 << 52;
 
 /// A link as it is exported and imported. An export has every field; an import needs only `target`.
@@ -42,15 +42,15 @@ pub struct TransferRow {
 }
 
 impl TransferRow {
-    /// Checks the row against the rules for links. `host` is what the request's `Host` header called this service.
+    /// Validates the row. `host` is the request's `Host` header.
     ///
     /// # Errors
-    /// The reason, as half a sentence.
+    /// The reason, in lower case and without a full stop.
     pub fn check(&self, rules: &TargetRules, host: Option<&str>) -> Result<ImportRow, String> {
         let target = rules.check(&self.target, host).map_err(|why| why.to_string())?;
         let code = self.code.as_deref().map(Code::alias).transpose().map_err(|why| why.to_string())?;
         if self.version.is_some_and(|version| !(1..=VERSION_MAX).contains(&version)) {
-            return Err(format!("a version is a number from 1 to {VERSION_MAX}"));
+            return Err(format!("version: must be from 1 to {VERSION_MAX}"));
         }
         Ok(ImportRow {
             code,
@@ -64,7 +64,7 @@ impl TransferRow {
         })
     }
 
-    /// The value of a column, as text; empty if there is none.
+    /// The value of a column as text; empty if it is missing.
     pub(super) fn text(&self, column: Column) -> String {
         let time = |time: Option<Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
         match column {
@@ -95,7 +95,7 @@ impl From<Link> for TransferRow {
     }
 }
 
-/// The columns a file may have.
+/// The columns of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
     Code,
@@ -109,7 +109,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// All of them, in the order an export writes them.
+    /// All columns, in the order of an export.
     pub(super) const ALL: [Self; 8] = [
         Self::Code,
         Self::Target,
@@ -139,16 +139,16 @@ impl Column {
     }
 }
 
-/// What a file may say about an alias: that the code is one (as an export does), or which one is wanted (as the API does).
+/// The value of `alias`: whether the code is one (as in an export), or the alias itself (as in the API).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AliasValue {
     Flag(bool),
     Name(String),
 }
 
-/// A row while its fields come in.
+/// A row whose fields are being parsed.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct PartialRow {
     code: Option<String>,
     target: Option<String>,
     alias: Option<AliasValue>,
@@ -159,8 +159,8 @@ pub(super) struct Draft {
     banned: bool,
 }
 
-impl Draft {
-    /// Takes a field's text. In text `true` and `false` are flags; whoever wants them for aliases writes them into `code`.
+impl PartialRow {
+    /// Sets a field from text. For `alias`, `true` and `false` are flags; a link with such an alias is written with `code`.
     pub(super) fn set(&mut self, column: Column, text: &str) -> Result<(), String> {
         match column {
             Column::Code => self.code = Some(text.to_owned()),
@@ -173,11 +173,11 @@ impl Draft {
             Column::CreatedAt => self.created_at = Some(time(column, text)?),
             Column::UpdatedAt => self.updated_at = Some(time(column, text)?),
             Column::Version => {
-                let version = text.parse().map_err(|_| format!("version: {text:?} is no whole number"))?;
+                let version = text.parse().map_err(|_| format!("version: must be a whole number, not {text:?}"))?;
                 self.version = Some(version);
             }
             Column::Banned => {
-                self.banned = text.parse().map_err(|_| format!("banned: {text:?} is neither true nor false"))?;
+                self.banned = text.parse().map_err(|_| format!("banned: must be true or false, not {text:?}"))?;
             }
         }
         Ok(())
@@ -188,16 +188,16 @@ impl Draft {
     }
 
     pub(super) fn finish(self) -> Result<TransferRow, String> {
-        let target = self.target.ok_or("it has no target")?;
+        let target = self.target.ok_or("no target")?;
         let (code, alias) = match (self.code, self.alias) {
             (None, Some(AliasValue::Flag(true))) => return Err("alias is true, but there is no code".to_owned()),
             (None, Some(AliasValue::Name(name))) => (Some(name), true),
             (None, None | Some(AliasValue::Flag(false))) => (None, false),
             (Some(code), Some(AliasValue::Name(name))) if code != name => {
-                return Err(format!("it has two codes, {code:?} and {name:?}"));
+                return Err(format!("code {code:?} and alias {name:?} differ"));
             }
             (Some(code), Some(AliasValue::Flag(flag))) => (Some(code), flag),
-            // A code that nobody says to be generated was chosen, wherever it comes from.
+            // A code counts as chosen unless the row says otherwise.
             (Some(code), None | Some(AliasValue::Name(_))) => (Some(code), true),
         };
         let Self { expires_at, created_at, updated_at, version, banned, .. } = self;
@@ -207,6 +207,5 @@ impl Draft {
 
 fn time(column: Column, text: &str) -> Result<Timestamp, String> {
     let name = column.name();
-    text.parse()
-        .map_err(|_| format!("{name}: {text:?} is no moment as RFC 3339 writes it, such as 2030-01-01T00:00:00Z"))
+    text.parse().map_err(|_| format!("{name}: {text:?} is not an RFC 3339 timestamp such as 2030-01-01T00:00:00Z"))
 }

@@ -24,11 +24,11 @@ pub(super) fn connector(ca: Option<&Path>) -> Result<TlsConnector> {
 
 fn roots(ca: Option<&Path>) -> Result<RootCertStore> {
     let Some(file) = ca else { return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }) };
-    let unreadable = || format!("cannot read authorities from {}", file.display());
+    let unreadable = || format!("cannot read certificate authorities from {}", file.display());
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(file).with_context(unreadable)? {
         roots.add(certificate.with_context(unreadable)?).with_context(unreadable)?;
     }
-    ensure!(!roots.is_empty(), "{} holds no certificate in PEM form", file.display());
+    ensure!(!roots.is_empty(), "{} contains no PEM certificate", file.display());
     Ok(roots)
 }

@@ -1,9 +1,9 @@
-//! Real addresses, the whole way: imported with a kill in the middle, imported again, and every code asked for over HTTP.
+//! Real URLs end to end: imported with a kill in the middle, imported again, and every code requested over HTTP.
 //!
-//! The file is `EVENKEEL_URLS`, else `../shared/data/urls.tsv` beside the repository (29,390 addresses), else the committed sample
-//! of 2,000. The tests print which.
+//! The file is `EVENKEEL_URLS`, else `../shared/data/urls.tsv` next to the repository (29,390 URLs), else the committed sample of
+//! 2,000. The tests print which.
 
-use super::program::{Place, last_event, sample};
+use super::program::{Workdir, last_event, sample};
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -15,22 +15,22 @@ use std::sync::Arc;
 use testkit::park::{mariadb_database, postgres_database, redis};
 use tokio::net::TcpStream;
 
-/// Connections that ask at once. Each is kept: a new one per request would use up the machine's ports.
+/// Concurrent connections. They are kept open: a new one per request would exhaust the ports.
 const ASKERS: usize = 8;
 
 #[tokio::test]
-async fn sqlite_and_the_embedded_store_lead_to_every_address() {
+async fn sqlite_and_embedded_cache_redirect_every_imported_url() {
     every_code_leads_to_its_address(&[]).await;
 }
 
 #[tokio::test]
-async fn mariadb_and_redis_lead_to_every_address() {
+async fn mariadb_and_redis_redirect_every_imported_url() {
     let (database, redis) = (mariadb_database().await.unwrap(), redis().await.unwrap());
     every_code_leads_to_its_address(&["--database", &database.url, "--redis", &redis.url]).await;
 }
 
 #[tokio::test]
-async fn postgres_and_redis_lead_to_every_address() {
+async fn postgres_and_redis_redirect_every_imported_url() {
     let (database, redis) = (postgres_database().await.unwrap(), redis().await.unwrap());
     every_code_leads_to_its_address(&["--database", &database.url, "--redis", &redis.url]).await;
 }
@@ -40,34 +40,34 @@ async fn every_code_leads_to_its_address(servers: &[&str]) {
     let given = std::fs::read_to_string(&file).unwrap();
     let given: BTreeSet<&str> = given.lines().skip(1).map(|line| line.split('\t').nth(1).unwrap()).collect();
     println!("{} addresses of {}", given.len(), file.display());
-    let place = Place::new();
+    let dir = Workdir::new();
     let import = [&["import", file.to_str().unwrap(), "--json"][..], servers].concat();
-    let (mut child, mut out) = place.start(&import);
+    let (mut child, mut out) = dir.start(&import);
     while out.event("progress").unwrap()["line"].as_u64().unwrap() < given.len() as u64 / 3 {}
     child.kill().unwrap();
 
     let import: Vec<&str> = import.iter().copied().filter(|argument| *argument != "--json").collect();
-    place.succeed(&import);
-    let again = place.succeed(&[&import[..], &["--json"]].concat());
+    dir.succeed(&import);
+    let again = dir.succeed(&[&import[..], &["--json"]].concat());
     assert_eq!(last_event(&again)["present"], given.len(), "{again}");
     assert_eq!(last_event(&again)["created"], 0, "{again}");
 
-    let (mut child, mut out) = place.start(&[&["--listen", "127.0.0.1:0"], servers].concat());
+    let (mut child, mut out) = dir.start(&[&["--listen", "127.0.0.1:0"], servers].concat());
     let line = out.line().unwrap_or_else(|| panic!("{}", child.log_tail()));
     let address = line.strip_prefix("listening on http://").unwrap().to_owned();
-    place.succeed(&["export", "out.tsv", "--server", &format!("http://{address}")]);
-    let rows: Vec<(String, String)> = place.read("out.tsv").lines().skip(1).map(code_and_target).collect();
+    dir.succeed(&["export", "out.tsv", "--server", &format!("http://{address}")]);
+    let rows: Vec<(String, String)> = dir.read("out.tsv").lines().skip(1).map(code_and_target).collect();
     assert_eq!(rows.len(), given.len());
     assert_eq!(rows.iter().map(|(_, target)| target.as_str()).collect::<BTreeSet<_>>(), given);
 
     let rows = Arc::new(rows);
     ask(&address, &rows, 1).await;
-    // Once more for some: by now they are answered by the cache.
+    // Some again, from the cache.
     ask(&address, &rows, 10).await;
     assert!(child.terminate().await.unwrap().success(), "{}", child.log_tail());
 }
 
-/// Asks for every `step`th code and compares where it leads, byte for byte.
+/// Requests every `step`th code and compares `Location` byte for byte.
 async fn ask(address: &str, rows: &Arc<Vec<(String, String)>>, step: usize) {
     let askers: Vec<_> = (0..ASKERS)
         .map(|asker| {

@@ -1,6 +1,6 @@
-//! `--server https://..`: import into a service behind a proxy that speaks TLS.
+//! `--server https://..`: import into a service behind a TLS proxy.
 
-use super::program::Place;
+use super::program::Workdir;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Speaks TLS on a free port, with the server's certificate in `folder`, and passes everything on to `service`.
+/// A TLS proxy for `service` on a free port, with the server's certificate in `folder`.
 async fn terminator(folder: &Path, service: SocketAddr) -> SocketAddr {
     let identity = certificates::server(folder);
     let certificate = CertificateDer::from_pem_file(identity.certificate).unwrap();
@@ -29,7 +29,7 @@ async fn terminator(folder: &Path, service: SocketAddr) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // A client that does not trust us hangs up here.
+            // A client that does not trust the certificate closes the connection here.
             let Ok(mut outside) = acceptor.accept(stream).await else { continue };
             let mut inside = TcpStream::connect(service).await.unwrap();
             tokio::spawn(async move { copy_bidirectional(&mut outside, &mut inside).await });
@@ -39,28 +39,28 @@ async fn terminator(folder: &Path, service: SocketAddr) -> SocketAddr {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_behind_tls_is_reached_by_those_who_trust_its_authority() {
-    let place = Place::new();
-    certificates::make(place.path("").as_path()).unwrap();
-    let (mut child, mut out) = place.start(&["--listen", "127.0.0.1:0"]);
+async fn import_over_tls_needs_trusted_authority() {
+    let dir = Workdir::new();
+    certificates::make(dir.path("").as_path()).unwrap();
+    let (mut child, mut out) = dir.start(&["--listen", "127.0.0.1:0"]);
     let service = out.line().unwrap().trim_start_matches("listening on http://").parse().unwrap();
-    let url = format!("https://{}", terminator(&place.path(""), service).await);
-    place.write("in.tsv", "target\nhttps://example.com/1\nhttps://example.com/2\n");
+    let url = format!("https://{}", terminator(&dir.path(""), service).await);
+    dir.write("in.tsv", "target\nhttps://example.com/1\nhttps://example.com/2\n");
 
     let trusting = ["--server", &url, "--ca", "authority.pem"];
-    let taken = place.succeed(&[&["import", "in.tsv"], &trusting[..]].concat());
-    assert_eq!(taken, "2 links: 2 new, 0 there already, 0 rejected\n");
-    assert_eq!(place.succeed(&[&["export", "out.tsv"], &trusting[..]].concat()), "2 links written to out.tsv\n");
+    let taken = dir.succeed(&[&["import", "in.tsv"], &trusting[..]].concat());
+    assert_eq!(taken, "2 links: 2 new, 0 already present, 0 rejected\n");
+    assert_eq!(dir.succeed(&[&["export", "out.tsv"], &trusting[..]].concat()), "2 links written to out.tsv\n");
 
-    let why = place.refuse(&["import", "in.tsv", "--server", &url]);
+    let why = dir.refuse(&["import", "in.tsv", "--server", &url]);
     assert!(why.starts_with(&format!("shortlink: cannot reach the service at {url}/: ")), "{why}");
     assert!(why.contains("certificate"), "{why}");
     for (arguments, sentence) in [
-        (["--server", &url, "--ca", "gone.pem"], "cannot read authorities from gone.pem: "),
-        (["--server", &url, "--ca", "in.tsv"], "in.tsv holds no certificate in PEM form"),
+        (["--server", &url, "--ca", "gone.pem"], "cannot read certificate authorities from gone.pem: "),
+        (["--server", &url, "--ca", "in.tsv"], "in.tsv contains no PEM certificate"),
         (["--server", "http://localhost", "--ca", "authority.pem"], "--ca is for https:// addresses; http://localhost"),
     ] {
-        let why = place.refuse(&[&["import", "in.tsv"], &arguments[..]].concat());
+        let why = dir.refuse(&[&["import", "in.tsv"], &arguments[..]].concat());
         assert!(why.starts_with(&format!("shortlink: {sentence}")), "{why}");
     }
     child.terminate().await.unwrap();

@@ -1,6 +1,6 @@
-//! Ten instances that start at once on one database: empty, older, or under load. Some of them are killed on their way.
+//! Ten instances start at once on one database: empty, older, or under load. Some of them are killed while they start.
 
-use super::program::{Place, SHORTLINK};
+use super::program::{SHORTLINK, Workdir};
 use super::upgrade;
 use anyhow::Result;
 use evenkeel::clock::Clock;
@@ -40,12 +40,12 @@ impl SchemaOwner for Shortlink {
 }
 
 #[tokio::test]
-async fn mariadb_instances_started_at_once_make_the_tables() -> Result<()> {
+async fn mariadb_instances_started_at_once_create_tables() -> Result<()> {
     started_at_once(&Shortlink, "mariadb", false).await
 }
 
 #[tokio::test]
-async fn postgres_instances_started_at_once_make_the_tables() -> Result<()> {
+async fn postgres_instances_started_at_once_create_tables() -> Result<()> {
     started_at_once(&Shortlink, "postgres", false).await
 }
 
@@ -92,7 +92,7 @@ async fn postgres_instances_killed_a_hundred_times_leave_one_schema() -> Result<
     killed_at_random(&Shortlink, "postgres", 100..120).await
 }
 
-/// What an instance of the first schema sends while others upgrade it: each link that the database has confirmed.
+/// An instance of the first schema that inserts links during the upgrade. Returns the codes that the database has confirmed.
 async fn old_instance<DB: Database>(
     pool: Pool<DB>,
     name: usize,
@@ -137,7 +137,7 @@ macro_rules! upgrades_under_load {
         }
         store.close().await;
         assert_eq!(described(&database.url).await.unwrap(), Shortlink.expected_schema($kind, true).await.unwrap());
-        // One that is started again says that it is too old.
+        // An old program that starts now is refused.
         let error = run_migrations(&pool, &upgrade::first($kind).await, "link_migrations").await.unwrap_err();
         assert!(matches!(error, SqlError::NewerSchema { found: 2, known: 1 }), "{error}");
     }};
@@ -167,7 +167,7 @@ async fn postgres_fleet_upgrades_an_older_schema_under_load() {
     );
 }
 
-/// A server that answers and refuses is not away.
+/// A server that refuses a login is reachable, so the start fails.
 #[tokio::test]
 async fn server_that_refuses_ends_the_start_with_one_sentence() {
     let (postgres, redis) = (postgres_database().await.unwrap(), redis().await.unwrap());
@@ -176,17 +176,17 @@ async fn server_that_refuses_ends_the_start_with_one_sentence() {
     let mut password: Url = redis.url.parse().unwrap();
     password.set_username("nobody").unwrap();
     password.set_password(Some("wrong")).unwrap();
-    let place = Place::new();
+    let dir = Workdir::new();
     let serve = ["--listen", "127.0.0.1:0"];
-    let told = place.refuse(&[&serve[..], &["--database", unknown.as_str()]].concat());
+    let told = dir.refuse(&[&serve[..], &["--database", unknown.as_str()]].concat());
     assert!(told.contains("cannot open the database postgres://"), "{told}");
     let both = ["--database", &postgres.url, "--redis", password.as_str()];
-    place.write("in.tsv", "target\nhttps://example.com/\n");
+    dir.write("in.tsv", "target\nhttps://example.com/\n");
     for command in [&serve[..], &["import", "in.tsv"]] {
-        let told = place.refuse(&[command, &both].concat());
+        let told = dir.refuse(&[command, &both].concat());
         assert!(told.contains("cannot use Redis: Redis refused: WRONGPASS"), "{told}");
     }
-    // It was refused before anything was made.
+    // Redis refused before tables were created.
     let mut connection = PgConnection::connect(&postgres.url).await.unwrap();
     let tables: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()")
         .fetch_one(&mut connection)

@@ -12,17 +12,17 @@ use testkit::process::{Child, Launch};
 pub(super) const SHORTLINK: &str = env!("CARGO_BIN_EXE_shortlink");
 
 /// A temporary folder with the program's files, and the program run there.
-pub(super) struct Place(TempDir);
+pub(super) struct Workdir(TempDir);
 
 /// How a run ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct RunOutput {
     pub(super) code: Option<i32>,
     pub(super) out: String,
     pub(super) err: String,
 }
 
-impl Place {
+impl Workdir {
     pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -40,23 +40,23 @@ impl Place {
     }
 
     /// Runs the program to its end.
-    pub(super) fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Ended {
+    pub(super) fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> RunOutput {
         ended(self.command(SHORTLINK).args(arguments).output().unwrap())
     }
 
-    /// Runs a command line that ends in one of the program.
-    pub(super) fn run_through<S: AsRef<OsStr>>(&self, program: &str, arguments: &[S]) -> Ended {
+    /// Runs another program, whose arguments include the command line of this one.
+    pub(super) fn run_through<S: AsRef<OsStr>>(&self, program: &str, arguments: &[S]) -> RunOutput {
         ended(self.command(program).args(arguments).output().unwrap())
     }
 
-    /// Runs the program, and expects success; answers what it printed.
+    /// Runs the program and expects success. Returns its standard output.
     pub(super) fn succeed(&self, arguments: &[&str]) -> String {
         let ended = self.run(arguments);
         assert_eq!(ended.code, Some(0), "{arguments:?}: {ended:?}");
         ended.out
     }
 
-    /// Runs the program, and expects that it refuses to start, in one sentence, which is answered.
+    /// Runs the program and expects an error at the start, in one sentence. Returns the sentence.
     pub(super) fn refuse(&self, arguments: &[&str]) -> String {
         let ended = self.run(arguments);
         assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{arguments:?}: {ended:?}");
@@ -83,12 +83,12 @@ impl Place {
     }
 }
 
-fn ended(output: Output) -> Ended {
+fn ended(output: Output) -> RunOutput {
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    RunOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// What a started program prints, line by line.
+/// The standard output of a started program, line by line.
 pub(super) struct Out(BufReader<ChildStdout>);
 
 impl Out {
@@ -98,7 +98,7 @@ impl Out {
         (self.0.read_line(&mut line).unwrap() > 0).then(|| line.trim_end().to_owned())
     }
 
-    /// The next line that tells of `event`, of a program that prints JSON lines.
+    /// The next JSON line with this `event`.
     pub(super) fn event(&mut self, event: &str) -> Option<Value> {
         std::iter::from_fn(|| self.line()).map(|line| json(&line)).find(|told| told["event"] == event)
     }

@@ -16,13 +16,13 @@ async fn postgres_store_keeps_its_promises() {
 }
 
 #[tokio::test]
-async fn mariadb_of_the_former_schema_is_brought_up_to_date() {
+async fn mariadb_first_schema_is_upgraded_with_its_links() {
     let database = mariadb_database().await.unwrap();
-    upgrade::mariadb(&database.url).await;
+    upgrade::upgrades_first_schema(&database.url).await;
 }
 
 #[tokio::test]
-async fn postgres_of_the_former_schema_is_brought_up_to_date() {
+async fn postgres_first_schema_is_upgraded_with_its_links() {
     let database = postgres_database().await.unwrap();
-    upgrade::postgres(&database.url).await;
+    upgrade::upgrades_first_schema(&database.url).await;
 }

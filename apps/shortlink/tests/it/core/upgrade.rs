@@ -1,6 +1,6 @@
-//! A database of the first released schema is brought up to date, with what is in it.
+//! A database with the first released schema is upgraded with its links.
 
-use super::store_suite::{Told, open_told};
+use super::store_suite::{RecordingHook, open_with_hook};
 use evenkeel::clock::TestClock;
 use shortlink::domain::{Code, LinkPatch};
 use sqlx::migrate::Migrator;
@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, MySqlPool, PgPool, SqlitePool};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A link of then that ends, one that has ended, and one that never does.
+/// A link of the first schema with an expiry, an expired one, and one without an expiry.
 const LINKS: &str =
     "INSERT INTO links (code, target, target_hash, alias, created_at, updated_at, expires_at, version) VALUES
     ('ends', 'https://example.com/1', {hash}, TRUE, 1000, 1000, 4102444800000, 42),
@@ -37,7 +37,7 @@ macro_rules! make_former {
     }};
 }
 
-/// A database of then, whichever it is.
+/// Creates a database with the first schema.
 pub(super) async fn former(url: &str) {
     match url.split_once(':').unwrap().0 {
         "sqlite" => make_former!(SqlitePool, "sqlite", url, "x'00000000000000000000000000000000'"),
@@ -46,35 +46,21 @@ pub(super) async fn former(url: &str) {
     }
 }
 
-pub(super) async fn sqlite(url: &str) {
+/// No link is lost, and links with an expiry get the jobs that the first version kept elsewhere: once, however often it starts.
+pub(super) async fn upgrades_first_schema(url: &str) {
     former(url).await;
-    is_brought_up_to_date(url).await;
-}
-
-pub(super) async fn mariadb(url: &str) {
-    former(url).await;
-    is_brought_up_to_date(url).await;
-}
-
-pub(super) async fn postgres(url: &str) {
-    former(url).await;
-    is_brought_up_to_date(url).await;
-}
-
-/// Nothing is lost, and links that end have the jobs that the former version kept elsewhere: once, however often it starts.
-async fn is_brought_up_to_date(url: &str) {
-    let (clock, told) = (TestClock::default(), Arc::new(Told::default()));
-    let store = open_told(&url.parse().unwrap(), &clock, Arc::clone(&told)).await;
+    let (clock, hook) = (TestClock::default(), Arc::new(RecordingHook::default()));
+    let store = open_with_hook(&url.parse().unwrap(), &clock, Arc::clone(&hook)).await;
     let ends = store.find(&Code::alias("ends").unwrap()).await.unwrap().unwrap();
     assert_eq!((ends.target.as_str(), ends.version, ends.banned), ("https://example.com/1", 42, false));
-    assert_eq!(store.upgrade_ends().await.unwrap(), 1);
+    assert_eq!(store.enqueue_missing_expiry_jobs().await.unwrap(), 1);
     let ban = LinkPatch { banned: Some(true), ..LinkPatch::default() };
     assert!(store.patch(&ends.code, &ban, Some(42)).await.unwrap().unwrap().value.banned);
     store.close().await;
 
-    let store = open_told(&url.parse().unwrap(), &clock, Arc::clone(&told)).await;
-    assert_eq!(store.upgrade_ends().await.unwrap(), 0);
+    let store = open_with_hook(&url.parse().unwrap(), &clock, Arc::clone(&hook)).await;
+    assert_eq!(store.enqueue_missing_expiry_jobs().await.unwrap(), 0);
     assert_eq!(store.rows_after(0, 10).await.unwrap().len(), 3);
-    assert_eq!(told.told(), ["ending ends", "changed ends false"]);
+    assert_eq!(hook.changes(), ["missing job ends", "changed ends false"]);
     store.close().await;
 }

@@ -1,4 +1,4 @@
-//! Requests as bytes: what is sent and what comes back is exactly what stands here, so headers can be compared byte for byte.
+//! An HTTP client that sends and returns raw bytes, so that tests can compare headers byte for byte.
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -6,52 +6,52 @@ use tokio::net::TcpStream;
 
 /// Sends requests to one server, each on a connection of its own.
 #[derive(Clone, Debug)]
-pub(super) struct Client {
+pub(in crate::web) struct Client {
     /// `HOST:PORT`
-    pub(super) address: String,
+    pub(in crate::web) address: String,
 }
 
 /// What a server answered.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(in crate::web) struct Response {
+    pub(in crate::web) status: u16,
     /// Status line and headers as they came.
-    pub(super) head: Vec<u8>,
+    pub(in crate::web) head: Vec<u8>,
     headers: Vec<(String, Vec<u8>)>,
-    pub(super) body: Vec<u8>,
+    pub(in crate::web) body: Vec<u8>,
 }
 
 impl Client {
-    pub(super) async fn get(&self, path: &str) -> Answer {
+    pub(in crate::web) async fn get(&self, path: &str) -> Response {
         self.send("GET", path, &[], b"").await
     }
 
     /// `None` if the connection ended without an answer, as one may that is idle while the service opens.
-    pub(super) async fn try_get(&self, path: &str) -> Option<Answer> {
+    pub(in crate::web) async fn try_get(&self, path: &str) -> Option<Response> {
         self.try_send("GET", path, &[], b"").await.ok()
     }
 
-    pub(super) async fn head(&self, path: &str) -> Answer {
+    pub(in crate::web) async fn head(&self, path: &str) -> Response {
         self.send("HEAD", path, &[], b"").await
     }
 
-    pub(super) async fn delete(&self, path: &str) -> Answer {
+    pub(in crate::web) async fn delete(&self, path: &str) -> Response {
         self.send("DELETE", path, &[], b"").await
     }
 
-    pub(super) async fn json(&self, method: &str, path: &str, body: &Value) -> Answer {
+    pub(in crate::web) async fn json(&self, method: &str, path: &str, body: &Value) -> Response {
         self.send(method, path, &[("content-type", "application/json")], body.to_string().as_bytes()).await
     }
 
-    /// Makes a link and answers its code.
-    pub(super) async fn make(&self, body: &Value) -> String {
+    /// Creates a link and returns its code.
+    pub(in crate::web) async fn make(&self, body: &Value) -> String {
         let answer = self.json("POST", "/api/links", body).await;
         assert_eq!(answer.status, 201, "{}", answer.text());
         answer.value()["code"].as_str().unwrap().to_owned()
     }
 
     /// Sends a form as a browser does.
-    pub(super) async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(in crate::web) async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Response {
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         let headers = [
             ("content-type", "application/x-www-form-urlencoded"),
@@ -62,17 +62,23 @@ impl Client {
     }
 
     /// Sends one request. `Host`, `Connection` and `Content-Length` are added unless `headers` has them.
-    pub(super) async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-        self.try_send(method, path, headers, body).await.unwrap()
-    }
-
-    pub(super) async fn try_send(
+    pub(in crate::web) async fn send(
         &self,
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> std::io::Result<Answer> {
+    ) -> Response {
+        self.try_send(method, path, headers, body).await.unwrap()
+    }
+
+    pub(in crate::web) async fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> std::io::Result<Response> {
         let has = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
         let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !has("host") {
@@ -88,7 +94,7 @@ impl Client {
     }
 
     /// Sends bytes as they are and reads the answer to its end.
-    pub(super) async fn raw(&self, request: &[u8], is_head: bool) -> std::io::Result<Answer> {
+    pub(in crate::web) async fn raw(&self, request: &[u8], is_head: bool) -> std::io::Result<Response> {
         let mut stream = TcpStream::connect(&self.address).await?;
         // A server that refuses a large body early closes while we still write; its answer is there all the same.
         let _ = stream.write_all(request).await;
@@ -97,7 +103,7 @@ impl Client {
 }
 
 /// Reads one answer of a connection that the server then closes.
-pub(super) async fn read_answer(stream: &mut TcpStream, is_head: bool) -> std::io::Result<Answer> {
+pub(in crate::web) async fn read_answer(stream: &mut TcpStream, is_head: bool) -> std::io::Result<Response> {
     let mut bytes = Vec::new();
     let broken = stream.read_to_end(&mut bytes).await.err();
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
@@ -112,7 +118,7 @@ pub(super) async fn read_answer(stream: &mut TcpStream, is_head: bool) -> std::i
             (name, line[colon + 1..].trim_ascii_start().to_vec())
         })
         .collect();
-    let mut answer = Answer { status, head: bytes[..end].to_vec(), headers, body };
+    let mut answer = Response { status, head: bytes[..end].to_vec(), headers, body };
     if answer.header("transfer-encoding") == Some("chunked") {
         answer.body = dechunked(&answer.body).ok_or(std::io::ErrorKind::UnexpectedEof)?;
     } else if !is_head && let Some(length) = answer.header("content-length") {
@@ -139,34 +145,34 @@ fn dechunked(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-impl Answer {
+impl Response {
     /// The only header of this name; two are a failure.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(in crate::web) fn header(&self, name: &str) -> Option<&str> {
         self.header_bytes(name).map(|value| std::str::from_utf8(value).unwrap())
     }
 
-    pub(super) fn header_bytes(&self, name: &str) -> Option<&[u8]> {
+    pub(in crate::web) fn header_bytes(&self, name: &str) -> Option<&[u8]> {
         let mut named = self.headers.iter().filter(|(given, _)| given.eq_ignore_ascii_case(name));
         let value = named.next()?;
         assert!(named.next().is_none(), "{name} comes twice");
         Some(&value.1)
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(in crate::web) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    pub(super) fn value(&self) -> Value {
+    pub(in crate::web) fn value(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|why| panic!("{why}: {}", self.text()))
     }
 
-    pub(super) fn consistency(&self) -> &str {
+    pub(in crate::web) fn consistency(&self) -> &str {
         self.header("x-consistency-state").unwrap_or("(none)")
     }
 
-    /// Checks that this is a problem document of the kind named last in `type`, and answers it.
+    /// Checks that this is a problem document of the kind `slug`, and returns it.
     #[track_caller]
-    pub(super) fn problem(&self, status: u16, slug: &str) -> Value {
+    pub(in crate::web) fn problem(&self, status: u16, slug: &str) -> Value {
         assert_eq!(self.status, status, "{}", self.text());
         assert_eq!(self.header("content-type"), Some("application/problem+json"));
         assert_eq!(self.header("cache-control"), Some("no-store"));

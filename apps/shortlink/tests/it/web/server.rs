@@ -9,65 +9,65 @@ use tempfile::TempDir;
 use testkit::process::{Child, Launch};
 
 /// A running service and its folder.
-pub(super) struct Server {
-    pub(super) child: Child,
-    pub(super) client: Client,
+pub(in crate::web) struct Server {
+    pub(in crate::web) child: Child,
+    pub(in crate::web) client: Client,
     launch: Launch,
     folder: Arc<TempDir>,
 }
 
 impl Server {
     /// With nothing but a folder: SQLite and the embedded store.
-    pub(super) fn start() -> Server {
+    pub(in crate::web) fn start() -> Server {
         Server::start_with(&[])
     }
 
     /// With more arguments.
-    pub(super) fn start_with(arguments: &[&str]) -> Server {
+    pub(in crate::web) fn start_with(arguments: &[&str]) -> Server {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let launch = launch(&folder, arguments);
         Server::launched(launch, folder)
     }
 
     /// With more arguments and an environment, such as the point of the code at which it dies.
-    pub(super) fn start_as(arguments: &[&str], environment: (&str, &str)) -> Server {
+    pub(in crate::web) fn start_as(arguments: &[&str], environment: (&str, &str)) -> Server {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let launch = launch(&folder, arguments).environment(environment.0, environment.1);
         Server::launched(launch, folder)
     }
 
     /// Run by another program, such as one that limits what it may use.
-    pub(super) fn start_prefixed(prefix: &[&str], arguments: &[&str]) -> Server {
+    pub(in crate::web) fn start_prefixed(prefix: &[&str], arguments: &[&str]) -> Server {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let launch = launch(&folder, arguments).prefix(prefix.iter().copied());
         Server::launched(launch, folder)
     }
 
-    /// Starts it again on the same folder, whatever became of it, without that environment.
-    pub(super) fn again(mut self, arguments: &[&str]) -> Server {
+    /// Starts it again on the same folder, without the extra environment.
+    pub(in crate::web) fn again(mut self, arguments: &[&str]) -> Server {
         self.child.kill().unwrap();
         let launch = launch(&self.folder, arguments);
         Server::launched(launch, Arc::clone(&self.folder))
     }
 
     /// Ends it as an operator does, and starts it again on the same folder (and another port).
-    pub(super) async fn restart(mut self) -> Server {
+    pub(in crate::web) async fn restart(mut self) -> Server {
         assert!(self.terminate().await.success(), "{}", self.log());
         Server::launched(self.launch.clone(), Arc::clone(&self.folder))
     }
 
     /// Asks it to stop and waits until it has.
-    pub(super) async fn terminate(&mut self) -> ExitStatus {
+    pub(in crate::web) async fn terminate(&mut self) -> ExitStatus {
         self.child.terminate().await.unwrap()
     }
 
     /// Where it keeps its files.
-    pub(super) fn data(&self) -> PathBuf {
+    pub(in crate::web) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
     /// What it logged.
-    pub(super) fn log(&self) -> String {
+    pub(in crate::web) fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
     }
 

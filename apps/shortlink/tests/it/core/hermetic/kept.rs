@@ -1,6 +1,6 @@
-//! The connection that an import keeps between its batches.
+//! The kept connection of an import into a running service.
 
-use crate::core::program::Place;
+use crate::core::program::Workdir;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 /// More than go into two requests.
 const ROWS: usize = 700;
 
-/// Reads one request; answers the rows in its body.
+/// Reads one request. Returns the number of rows in its body.
 fn request(stream: &mut BufReader<TcpStream>) -> usize {
     let mut length = 0;
     loop {
@@ -34,13 +34,13 @@ fn answer(stream: &mut BufReader<TcpStream>, rows: usize) {
     stream.get_mut().write_all((head + &body).as_bytes()).unwrap();
 }
 
-/// A service, or a proxy before it, hung up on a connection that had been quiet for a while just when the next batch was on its
-/// way, and the import ended with `cannot reach the service`.
+/// Regression: a service or proxy closed an idle connection just when the next batch was sent, and the import ended with `cannot
+/// reach the service`.
 #[test]
-fn a_connection_that_the_service_gave_up_is_opened_again() {
-    let place = Place::new();
+fn import_reconnects_after_service_closed_connection() {
+    let dir = Workdir::new();
     let rows: String = (0..ROWS).map(|number| format!("https://example.com/{number}\n")).collect();
-    place.write("in.tsv", format!("target\n{rows}"));
+    dir.write("in.tsv", format!("target\n{rows}"));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let service = std::thread::spawn(move || {
@@ -59,7 +59,7 @@ fn a_connection_that_the_service_gave_up_is_opened_again() {
         }
         taken
     });
-    let taken = place.succeed(&["import", "in.tsv", "--server", &format!("http://{address}")]);
-    assert_eq!(taken, format!("{ROWS} links: {ROWS} new, 0 there already, 0 rejected\n"));
+    let taken = dir.succeed(&["import", "in.tsv", "--server", &format!("http://{address}")]);
+    assert_eq!(taken, format!("{ROWS} links: {ROWS} new, 0 already present, 0 rejected\n"));
     assert_eq!(service.join().unwrap(), ROWS);
 }

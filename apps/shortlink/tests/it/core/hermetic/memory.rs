@@ -1,16 +1,16 @@
-//! The size of a file does not matter.
+//! Memory does not grow with the size of a file.
 
-use crate::core::program::{Place, SHORTLINK};
+use crate::core::program::{SHORTLINK, Workdir};
 use std::io::{BufWriter, Write};
 
-/// What the program may use for data; the file is larger.
+/// The memory limit of the program; the file is larger.
 const DATA_BYTES_MAX: usize = 64 << 20;
 
-/// An import that reads its file (or one endless line of it) into memory dies here: the system refuses it the memory.
+/// An import that reads its file, or one endless line, into memory is killed by the limit.
 #[test]
-fn an_import_reads_more_than_it_may_remember() {
-    let place = Place::new();
-    let mut file = BufWriter::new(std::fs::File::create(place.path("in.tsv")).unwrap());
+fn import_memory_does_not_grow_with_file() {
+    let dir = Workdir::new();
+    let mut file = BufWriter::new(std::fs::File::create(dir.path("in.tsv")).unwrap());
     file.write_all(b"target\n").unwrap();
     let filler = "x".repeat(7_000);
     for number in 0..2_000 {
@@ -22,13 +22,13 @@ fn an_import_reads_more_than_it_may_remember() {
     file.write_all(b"\nhttps://example.com/last\n").unwrap();
     file.flush().unwrap();
     let limit = format!("--data={DATA_BYTES_MAX}");
-    let ended = place.run_through("prlimit", &[&limit, SHORTLINK, "import", "in.tsv"]);
+    let ended = dir.run_through("prlimit", &[&limit, SHORTLINK, "import", "in.tsv"]);
     assert_eq!(ended.code, Some(1), "one line is bad: {ended:?}");
-    let kept = "kept in in.tsv.rejected";
-    assert_eq!(ended.out, format!("2002 links: 2001 new, 0 there already, 1 rejected, {kept}\n"));
-    assert!(ended.err.contains("line 2002: it is longer than 65536 bytes"), "{}", ended.err);
+    let kept = "copied to in.tsv.rejected";
+    assert_eq!(ended.out, format!("2002 links: 2001 new, 0 already present, 1 rejected, {kept}\n"));
+    assert!(ended.err.contains("line 2002: the line is longer than 65536 bytes"), "{}", ended.err);
     assert!(
-        place.path("in.tsv.rejected").metadata().unwrap().len() > DATA_BYTES_MAX as u64,
-        "the endless line is kept"
+        dir.path("in.tsv.rejected").metadata().unwrap().len() > DATA_BYTES_MAX as u64,
+        "the endless line is copied"
     );
 }

@@ -1,4 +1,4 @@
-//! What needs no server: SQLite, and the program on it.
+//! Tests that need no server: SQLite, and the program on it.
 
 mod documents;
 mod kept;

@@ -1,6 +1,6 @@
-//! What import and export do with rows, on real addresses and on odd ones.
+//! Import and export of real and unusual rows.
 
-use crate::core::program::{Place, last_event, sample};
+use crate::core::program::{Workdir, last_event, sample};
 use serde_json::json;
 
 /// The targets of a TSV file, in order.
@@ -10,45 +10,45 @@ fn targets(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn real_addresses_come_back_byte_for_byte_and_only_once() {
-    let place = Place::new();
+fn real_urls_round_trip_and_import_once() {
+    let dir = Workdir::new();
     let file = sample();
     let file = file.to_str().unwrap();
-    let first = place.run(&["import", file]);
-    assert_eq!(first.out, "2000 links: 2000 new, 0 there already, 0 rejected\n");
-    assert!(first.err.contains("the column \"cited\" is left out"), "{}", first.err);
-    assert_eq!(place.succeed(&["import", file]), "2000 links: 0 new, 2000 there already, 0 rejected\n");
-    assert_eq!(place.succeed(&["export", "out.tsv"]), "2000 links written to out.tsv\n");
-    let (given, taken) = (std::fs::read_to_string(file).unwrap(), place.read("out.tsv"));
+    let first = dir.run(&["import", file]);
+    assert_eq!(first.out, "2000 links: 2000 new, 0 already present, 0 rejected\n");
+    assert!(first.err.contains("ignoring the unknown column \"cited\""), "{}", first.err);
+    assert_eq!(dir.succeed(&["import", file]), "2000 links: 0 new, 2000 already present, 0 rejected\n");
+    assert_eq!(dir.succeed(&["export", "out.tsv"]), "2000 links written to out.tsv\n");
+    let (given, taken) = (std::fs::read_to_string(file).unwrap(), dir.read("out.tsv"));
     assert_eq!(targets(&given), targets(&taken));
 }
 
 #[test]
-fn an_export_is_an_import_that_changes_nothing() {
-    let place = Place::new();
-    place.write("in.jsonl", concat!(
+fn export_round_trips_in_every_format() {
+    let dir = Workdir::new();
+    dir.write("in.jsonl", concat!(
         "{\"target\": \"https://example.com/?a=1,2&b=\\\"x\\\"\", \"alias\": \"quoted\"}\n",
         "{\"target\": \"https://例え.jp/パス#é\", \"expires_at\": \"2020-01-01T00:00:00.001Z\"}\n",
         "{\"target\": \"HTTP://EXAMPLE.com:80/%7e/../x\", \"code\": \"Ab_-9\", \"alias\": false, \"version\": 4503599627370496}\n",
         "{\"target\": \"https://example.com/\", \"code\": \"true\", \"created_at\": \"1999-12-31T23:59:59Z\"}\n",
     ));
-    place.succeed(&["import", "in.jsonl"]);
+    dir.succeed(&["import", "in.jsonl"]);
     for name in ["a.tsv", "a.csv", "a.jsonl"] {
-        place.succeed(&["export", name]);
+        dir.succeed(&["export", name]);
         let other = format!("data-{}", &name[2..]);
-        let taken = place.succeed(&["import", name, "--data", &other]);
-        assert_eq!(taken, "4 links: 4 new, 0 there already, 0 rejected\n", "{name}");
+        let taken = dir.succeed(&["import", name, "--data", &other]);
+        assert_eq!(taken, "4 links: 4 new, 0 already present, 0 rejected\n", "{name}");
         let again = format!("b.{}", &name[2..]);
-        place.succeed(&["export", &again, "--data", &other]);
-        assert_eq!(place.read(name), place.read(&again), "{name}");
+        dir.succeed(&["export", &again, "--data", &other]);
+        assert_eq!(dir.read(name), dir.read(&again), "{name}");
     }
-    assert_eq!(place.succeed(&["export", "-"]), place.read("a.tsv"));
-    assert_eq!(place.succeed(&["export", "-", "--format", "jsonl"]), place.read("a.jsonl"));
+    assert_eq!(dir.succeed(&["export", "-"]), dir.read("a.tsv"));
+    assert_eq!(dir.succeed(&["export", "-", "--format", "jsonl"]), dir.read("a.jsonl"));
 }
 
 #[test]
-fn bad_lines_are_reported_by_number_and_kept() {
-    let place = Place::new();
+fn rejected_lines_are_reported_by_number_and_copied() {
+    let dir = Workdir::new();
     let bad = [
         "javascript:alert(1)\t",
         "https://example.com/a b\t",
@@ -57,69 +57,68 @@ fn bad_lines_are_reported_by_number_and_kept() {
         "https://example.com/elsewhere\tgood",
         "https://example.com/fields\tx\ty",
     ];
-    place.write(
+    dir.write(
         "in.tsv",
         format!("target\tcode\nhttps://example.com/\tgood\n{}\nhttps://example.com/last", bad.join("\n")),
     );
-    let ended = place.run(&["import", "in.tsv", "--json"]);
+    let ended = dir.run(&["import", "in.tsv", "--json"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let rejected: Vec<_> = ended.out.lines().filter(|line| line.contains("\"event\":\"rejected\"")).collect();
     assert_eq!(rejected.len(), 6, "{}", ended.out);
     let expected = json!({"event": "done", "rows": 8, "created": 2, "present": 0, "rejected": 6, "rejected_file": "in.tsv.rejected"});
     assert_eq!(last_event(&ended.out), expected);
-    insta::assert_snapshot!(place.read("in.tsv.rejected"));
+    insta::assert_snapshot!(dir.read("in.tsv.rejected"));
 
-    // Mended, the kept lines are taken; the comments with the reasons do no harm.
-    let mended = place.read("in.tsv.rejected").replace("javascript:alert(1)", "https://example.com/mended");
-    place.write("in.tsv.rejected", mended);
-    let again = place.run(&["import", "in.tsv.rejected"]);
-    assert_eq!(again.out, "6 links: 1 new, 0 there already, 5 rejected, kept in in.tsv.rejected.rejected\n");
+    // The corrected file of rejected lines can be imported, comments included.
+    let mended = dir.read("in.tsv.rejected").replace("javascript:alert(1)", "https://example.com/mended");
+    dir.write("in.tsv.rejected", mended);
+    let again = dir.run(&["import", "in.tsv.rejected"]);
+    assert_eq!(again.out, "6 links: 1 new, 0 already present, 5 rejected, copied to in.tsv.rejected.rejected\n");
     assert_eq!(again.code, Some(1));
-    let told = "shortlink: not all rows were taken: mend the lines in in.tsv.rejected.rejected and import that file";
+    let told = "shortlink: some lines were rejected: correct them in in.tsv.rejected.rejected and import that file";
     assert_eq!(again.err.lines().last().unwrap(), told);
-    // A run without bad lines leaves none behind.
-    place.write("in.tsv", "target\tcode\nhttps://example.com/\tgood\n");
-    assert_eq!(place.succeed(&["import", "in.tsv"]), "1 link: 0 new, 1 there already, 0 rejected\n");
-    assert!(!place.path("in.tsv.rejected").exists());
+    // A run without rejected lines removes the file of an earlier run.
+    dir.write("in.tsv", "target\tcode\nhttps://example.com/\tgood\n");
+    assert_eq!(dir.succeed(&["import", "in.tsv"]), "1 link: 0 new, 1 already present, 0 rejected\n");
+    assert!(!dir.path("in.tsv.rejected").exists());
 }
 
 #[test]
-fn a_file_without_header_needs_names() {
-    let place = Place::new();
-    place.write("in.csv", "5,https://example.com/1,one\n6,https://example.com/2,\n");
-    let why = place.refuse(&["import", "in.csv"]);
+fn file_without_header_needs_column_names() {
+    let dir = Workdir::new();
+    dir.write("in.csv", "5,https://example.com/1,one\n6,https://example.com/2,\n");
+    let why = dir.refuse(&["import", "in.csv"]);
     assert_eq!(
         why,
-        "shortlink: in.csv, line 1: no column is called \"target\" (they are: 5, https://example.com/1, one); \
+        "shortlink: in.csv, line 1: no column \"target\" (found: 5, https://example.com/1, one); \
         name the columns with --columns"
     );
-    let taken = place.succeed(&["import", "in.csv", "--columns", ",target,alias"]);
-    assert_eq!(taken, "2 links: 2 new, 0 there already, 0 rejected\n");
-    let out = place.succeed(&["export", "-", "--format", "csv"]);
+    let taken = dir.succeed(&["import", "in.csv", "--columns", ",target,alias"]);
+    assert_eq!(taken, "2 links: 2 new, 0 already present, 0 rejected\n");
+    let out = dir.succeed(&["export", "-", "--format", "csv"]);
     assert!(out.lines().nth(1).unwrap().starts_with("one,https://example.com/1,true,"), "{out}");
 }
 
 #[test]
-fn what_cannot_be_imported_is_one_sentence() {
-    let place = Place::new();
+fn import_errors_are_one_sentence() {
+    let dir = Workdir::new();
     for (name, text, why) in [
         ("empty.tsv", "", "empty.tsv is empty: it has no header line"),
         ("none.tsv", "# nothing\n\n", "none.tsv is empty: it has no header line"),
-        ("twice.csv", "target,Target\n", "twice.csv, line 1: the column \"Target\" is named twice"),
-        ("a.txt", "target\n", "a.txt ends in none of .tsv, .csv, .jsonl and .ndjson; say what it is with --format"),
+        ("twice.csv", "target,Target\n", "twice.csv, line 1: duplicate column \"Target\""),
+        ("a.txt", "target\n", "a.txt does not end in .tsv, .csv, .jsonl or .ndjson: name its format with --format"),
     ] {
-        place.write(name, text);
-        assert_eq!(place.refuse(&["import", name]), format!("shortlink: {why}"));
+        dir.write(name, text);
+        assert_eq!(dir.refuse(&["import", name]), format!("shortlink: {why}"));
     }
-    assert!(place.refuse(&["import", "gone.tsv"]).starts_with("shortlink: cannot read gone.tsv: "));
-    place.write("a.jsonl", "");
-    assert!(place.refuse(&["import", "a.jsonl", "--columns", "target"]).contains("--columns is for .tsv and .csv"));
-    assert!(place.refuse(&["import", "a.jsonl", "--server", "nonsense"]).contains("--server takes an address like"));
+    assert!(dir.refuse(&["import", "gone.tsv"]).starts_with("shortlink: cannot read gone.tsv: "));
+    dir.write("a.jsonl", "");
+    assert!(dir.refuse(&["import", "a.jsonl", "--columns", "target"]).contains("--columns applies to .tsv and .csv"));
+    assert!(dir.refuse(&["import", "a.jsonl", "--server", "nonsense"]).contains("--server needs a URL such as"));
     assert!(
-        place
-            .refuse(&["export", "x.tsv", "--data", "nowhere"])
-            .contains("there is no database sqlite:nowhere/links.db")
+        dir.refuse(&["export", "x.tsv", "--data", "nowhere"])
+            .contains("the database sqlite:nowhere/links.db does not exist")
     );
-    assert!(place.succeed(&["import", "a.jsonl"]).starts_with("0 links"));
-    assert!(place.refuse(&["export", "no/such/folder.tsv"]).starts_with("shortlink: cannot write no/such/folder.tsv"));
+    assert!(dir.succeed(&["import", "a.jsonl"]).starts_with("0 links"));
+    assert!(dir.refuse(&["export", "no/such/folder.tsv"]).starts_with("shortlink: cannot write no/such/folder.tsv"));
 }

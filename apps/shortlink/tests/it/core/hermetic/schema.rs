@@ -1,42 +1,42 @@
-//! A database of another version of the program.
+//! Databases of other versions of the program.
 
-use crate::core::program::Place;
+use crate::core::program::Workdir;
 use sqlx::{Connection, SqliteConnection};
 
-async fn change(place: &Place, statement: &'static str) {
-    let url = format!("sqlite:{}", place.path("shortlink-data/links.db").display());
+async fn change(dir: &Workdir, statement: &'static str) {
+    let url = format!("sqlite:{}", dir.path("shortlink-data/links.db").display());
     let mut connection = SqliteConnection::connect(&url).await.unwrap();
     sqlx::query(statement).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
 }
 
-fn with_a_link() -> Place {
-    let place = Place::new();
-    place.write("in.tsv", "target\nhttps://example.com/\n");
-    place.succeed(&["import", "in.tsv"]);
-    place
+fn with_a_link() -> Workdir {
+    let dir = Workdir::new();
+    dir.write("in.tsv", "target\nhttps://example.com/\n");
+    dir.succeed(&["import", "in.tsv"]);
+    dir
 }
 
-/// A newer version has changed the schema in ways this one cannot know; it must not write there, nor read it wrongly.
+/// A newer version may have changed the schema in unknown ways, so this one must neither write nor read it.
 #[tokio::test]
-async fn a_newer_schema_is_refused() {
-    let place = with_a_link();
+async fn newer_schema_is_refused() {
+    let dir = with_a_link();
     change(
-        &place,
+        &dir,
         "INSERT INTO link_migrations (version, description, success, checksum, execution_time)
         VALUES (99, 'from the future', TRUE, x'00', 0)",
     )
     .await;
-    let known = "the database has schema version 99, made by a newer shortlink; this one knows up to version 2";
+    let known = "the schema (version 99) was made by a newer shortlink; this one knows version 2: update this program";
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["import", "in.tsv"], &["export", "out.tsv"]] {
-        let why = place.refuse(arguments);
+        let why = dir.refuse(arguments);
         assert!(why.contains(known), "{why}");
     }
 }
 
 #[tokio::test]
-async fn an_older_schema_is_brought_up_to_date_by_those_who_write() {
-    let place = with_a_link();
+async fn older_schema_is_upgraded_by_writers_only() {
+    let dir = with_a_link();
     for drop in [
         "DROP TABLE link_migrations",
         "DROP TABLE links",
@@ -46,10 +46,13 @@ async fn an_older_schema_is_brought_up_to_date_by_those_who_write() {
         "DROP TABLE link_spools",
         "DROP TABLE link_conflicts",
     ] {
-        change(&place, drop).await;
+        change(&dir, drop).await;
     }
-    let why = place.refuse(&["export", "out.tsv"]);
-    assert!(why.contains("schema version 0, and 2 is needed; shortlink serve brings it up to date"), "{why}");
-    place.succeed(&["import", "in.tsv"]);
-    assert_eq!(place.succeed(&["export", "out.tsv"]), "1 link written to out.tsv\n");
+    let why = dir.refuse(&["export", "out.tsv"]);
+    assert!(
+        why.contains("the schema has version 0; this program needs version 2: `shortlink serve` upgrades it"),
+        "{why}"
+    );
+    dir.succeed(&["import", "in.tsv"]);
+    assert_eq!(dir.succeed(&["export", "out.tsv"]), "1 link written to out.tsv\n");
 }

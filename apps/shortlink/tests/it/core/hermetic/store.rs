@@ -9,7 +9,7 @@ async fn sqlite_store_keeps_its_promises() {
 }
 
 #[tokio::test]
-async fn sqlite_of_the_former_schema_is_brought_up_to_date() {
+async fn sqlite_first_schema_is_upgraded_with_its_links() {
     let database = testkit::park::sqlite_database().unwrap();
-    upgrade::sqlite(&database.url).await;
+    upgrade::upgrades_first_schema(&database.url).await;
 }

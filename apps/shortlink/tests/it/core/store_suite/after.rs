@@ -1,16 +1,16 @@
-//! What follows a change, and what happens to a link later on.
+//! The effects of a change, and the expiry of a link.
 
-use super::tools::{Told, at, change, code, create, delete, import, make, open_told, row, target};
+use super::tools::{RecordingHook, at, change, code, create, delete, import, make, open_with_hook, row, target};
 use evenkeel::clock::TestClock;
 use shortlink::domain::{LinkPatch, NewLink};
-use shortlink::store::{DatabaseUrl, Ended, StoreError, Writer};
+use shortlink::store::{DatabaseUrl, ExpiryOutcome, StoreError, Writer};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What must follow a change is noted in its transaction: a change that cannot be followed is not made.
-pub(super) async fn a_change_is_told_of_in_its_own_transaction(url: &DatabaseUrl, clock: &TestClock) {
-    let told = Arc::new(Told::default());
-    let store = open_told(url, clock, Arc::clone(&told)).await;
+/// Effects are added in the transaction of their change: if they cannot be added, the change is rolled back.
+pub(super) async fn effects_commit_with_their_change(url: &DatabaseUrl, clock: &TestClock) {
+    let hook = Arc::new(RecordingHook::default());
+    let store = open_with_hook(url, clock, Arc::clone(&hook)).await;
     let link = make(&store, Some("followed"), "https://followed.example/").await.unwrap();
     let ban = LinkPatch { banned: Some(true), ..LinkPatch::default() };
     let banned = change(&store, &link.code, ban.clone(), None).await.unwrap().unwrap();
@@ -19,7 +19,7 @@ pub(super) async fn a_change_is_told_of_in_its_own_transaction(url: &DatabaseUrl
     change(&store, &link.code, end, None).await.unwrap();
     import(&store, &[row(Some("followed-2"), "https://followed.example/2")]).await.unwrap();
 
-    *told.refuses.lock().unwrap() = true;
+    *hook.refuses.lock().unwrap() = true;
     let lift = LinkPatch { banned: Some(false), ..LinkPatch::default() };
     assert!(matches!(change(&store, &link.code, lift, None).await, Err(StoreError::Work(_))));
     assert!(delete(&store, &link.code, None).await.is_err());
@@ -28,32 +28,45 @@ pub(super) async fn a_change_is_told_of_in_its_own_transaction(url: &DatabaseUrl
     assert!(store.find(&link.code).await.unwrap().unwrap().banned);
     assert_eq!(store.find(&code("followed-3")).await.unwrap(), None);
 
-    *told.refuses.lock().unwrap() = false;
+    *hook.refuses.lock().unwrap() = false;
     assert!(delete(&store, &link.code, None).await.unwrap());
-    let expected =
-        ["made followed", "changed followed false", "changed followed true", "imported followed-2", "deleted followed"];
-    assert_eq!(told.told(), expected);
+    let expected = [
+        "created followed",
+        "changed followed false",
+        "changed followed true",
+        "imported followed-2",
+        "deleted followed",
+    ];
+    assert_eq!(hook.changes(), expected);
     store.close().await;
 }
 
-pub(super) async fn a_link_ends_once(store: &Writer, clock: &TestClock) {
+pub(super) async fn link_expires_once(store: &Writer, clock: &TestClock) {
     let now = i64::try_from(clock.clock().unix_ms()).unwrap();
     let new =
         |alias, end| NewLink { alias: Some(code(alias)), target: target("https://ends.example/"), expires_at: end };
     let end = at(now + 1_000);
     let link = create(store, new("ends", Some(end))).await.unwrap();
-    assert_eq!(store.end(&link.code).await.unwrap(), Ended::Later(end));
+    assert_eq!(store.expire(&link.code).await.unwrap(), ExpiryOutcome::NotYet(end));
     clock.advance(Duration::from_secs(2));
-    assert_eq!(store.end(&link.code).await.unwrap(), Ended::Now);
-    assert_eq!(store.end(&link.code).await.unwrap(), Ended::Before, "a job that comes twice changes nothing");
-    assert_eq!(store.find(&link.code).await.unwrap(), Some(link.clone()), "its version stays, and so do its tags");
-    // With a new end it can end again.
+    assert_eq!(store.expire(&link.code).await.unwrap(), ExpiryOutcome::Marked);
+    assert_eq!(
+        store.expire(&link.code).await.unwrap(),
+        ExpiryOutcome::Unchanged,
+        "a second run of the job has no effect"
+    );
+    assert_eq!(
+        store.find(&link.code).await.unwrap(),
+        Some(link.clone()),
+        "its version and so its `ETag` stay the same"
+    );
+    // With a new expiry it can expire again.
     let later = LinkPatch { expires_at: Some(Some(at(now + 10_000))), ..LinkPatch::default() };
     change(store, &link.code, later, None).await.unwrap();
-    assert_eq!(store.end(&link.code).await.unwrap(), Ended::Later(at(now + 10_000)));
+    assert_eq!(store.expire(&link.code).await.unwrap(), ExpiryOutcome::NotYet(at(now + 10_000)));
     clock.advance(Duration::from_secs(9));
-    assert_eq!(store.end(&link.code).await.unwrap(), Ended::Now);
+    assert_eq!(store.expire(&link.code).await.unwrap(), ExpiryOutcome::Marked);
     let endless = create(store, new("endless", None)).await.unwrap();
-    assert_eq!(store.end(&endless.code).await.unwrap(), Ended::Before);
-    assert_eq!(store.end(&code("nobody")).await.unwrap(), Ended::Before);
+    assert_eq!(store.expire(&endless.code).await.unwrap(), ExpiryOutcome::Unchanged);
+    assert_eq!(store.expire(&code("nobody")).await.unwrap(), ExpiryOutcome::Unchanged);
 }

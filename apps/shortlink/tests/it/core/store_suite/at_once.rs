@@ -1,4 +1,4 @@
-//! Who makes codes, and who wins, when several are at it.
+//! Concurrency: generated codes and conflicting writes.
 
 use super::tools::{change, make, open, target};
 use evenkeel::clock::TestClock;
@@ -6,14 +6,14 @@ use shortlink::domain::{Code, LinkPatch};
 use shortlink::store::{DatabaseUrl, StoreError, Writer};
 use std::collections::HashSet;
 
-/// Tasks that make links at once, and how many each makes.
+/// Concurrent tasks that create links, and links per task.
 const MAKERS: usize = 8;
 const LINKS_EACH: usize = 80;
 
-/// An alias of seven characters may stand where the sequence will arrive; the unique index is the last judge.
-pub(super) async fn a_code_in_the_way_is_passed_over(store: &Writer) {
+/// An alias of seven characters may equal a later generated code; the unique index decides.
+pub(super) async fn taken_code_is_skipped(store: &Writer) {
     let link = make(store, None, "https://way.example/").await.unwrap();
-    let codes = store.code_maker();
+    let codes = store.code_generator();
     let number = codes.number(&link.code).unwrap();
     let upcoming: Vec<Code> = (number + 1..=number + 3).filter_map(|number| codes.code(number)).collect();
     for (number, code) in upcoming.iter().enumerate() {
@@ -49,8 +49,8 @@ pub(super) async fn instances_share_one_sequence(store: &Writer, url: &DatabaseU
     other.close().await;
 }
 
-/// Of those who want the same alias, or change the same version, exactly one succeeds; the others are told.
-pub(super) async fn one_of_many_wins(store: &Writer) {
+/// Of concurrent writes of one alias, or of one version, exactly one succeeds and the others get an error.
+pub(super) async fn one_of_concurrent_writes_wins(store: &Writer) {
     let tries = (0..MAKERS).map(|number| {
         let store = store.clone();
         tokio::spawn(async move { make(&store, Some("wanted"), &format!("https://race.example/{number}")).await })

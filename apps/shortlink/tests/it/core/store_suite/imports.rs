@@ -1,11 +1,11 @@
-//! Imports, with a checkpoint or at once.
+//! Imports, checkpoints, and concurrent imports.
 
 use super::tools::{at, code, import, make, open, row};
 use evenkeel::clock::TestClock;
 use shortlink::domain::PageRequest;
 use shortlink::store::{Checkpoint, DatabaseUrl, ImportLog, ImportRow, RowOutcome, StoreError, Writer};
 
-pub(super) async fn an_import_adds_what_is_missing(store: &Writer) {
+pub(super) async fn import_adds_missing_rows(store: &Writer) {
     let there = make(store, Some("there"), "https://import.example/there").await.unwrap();
     let restored = ImportRow {
         created_at: Some(at(1_000)),
@@ -66,34 +66,34 @@ pub(super) async fn an_import_adds_what_is_missing(store: &Writer) {
     assert_eq!((present, taken), (7, 2), "{again:?}");
 }
 
-pub(super) async fn a_checkpoint_is_kept_with_its_rows(store: &Writer) {
+pub(super) async fn checkpoint_commits_with_its_rows(store: &Writer) {
     let source = "f".repeat(64);
     let state = |text: &str| Checkpoint { source: source.clone(), state: text.to_owned() };
     assert_eq!(store.checkpoint(&source).await.unwrap(), None);
-    let mut log = Noted(Ok(state("one")));
+    let mut log = FixedLog(Ok(state("one")));
     store.import_logged(&[row(None, "https://checkpoint.example/1")], &mut log).await.unwrap();
     assert_eq!(store.checkpoint(&source).await.unwrap(), Some(state("one")));
-    store.import_logged(&[], &mut Noted(Ok(state("{\"line\": 2}")))).await.unwrap();
+    store.import_logged(&[], &mut FixedLog(Ok(state("{\"line\": 2}")))).await.unwrap();
     assert_eq!(store.checkpoint(&source).await.unwrap(), Some(state("{\"line\": 2}")));
-    // A log that cannot be written takes the rows with it.
+    // If the log fails, the rows are rolled back.
     let row = row(None, "https://checkpoint.example/2");
-    let failed = store.import_logged(std::slice::from_ref(&row), &mut Noted(Err("disk full"))).await;
+    let failed = store.import_logged(std::slice::from_ref(&row), &mut FixedLog(Err("disk full"))).await;
     assert!(matches!(&failed, Err(StoreError::Log(why)) if why.to_string() == "disk full"), "{failed:?}");
     assert!(matches!(&import(store, &[row]).await.unwrap()[..], [RowOutcome::Created(_)]));
-    store.forget_checkpoint(&source).await.unwrap();
+    store.delete_checkpoint(&source).await.unwrap();
     assert_eq!(store.checkpoint(&source).await.unwrap(), None);
 }
 
-/// A log that answers always the same.
-struct Noted(Result<Checkpoint, &'static str>);
+/// A log that always returns the same.
+struct FixedLog(Result<Checkpoint, &'static str>);
 
-impl ImportLog for Noted {
-    fn keep(&mut self, _outcomes: &[RowOutcome]) -> std::io::Result<Checkpoint> {
+impl ImportLog for FixedLog {
+    fn record(&mut self, _outcomes: &[RowOutcome]) -> std::io::Result<Checkpoint> {
         self.0.clone().map_err(std::io::Error::other)
     }
 }
 
-pub(super) async fn imports_at_once_add_nothing_twice(store: &Writer, url: &DatabaseUrl, clock: &TestClock) {
+pub(super) async fn concurrent_imports_add_each_row_once(store: &Writer, url: &DatabaseUrl, clock: &TestClock) {
     let other = open(url, clock).await;
     let rows: Vec<ImportRow> = (0..200).map(|number| row(None, &format!("https://twice.example/{number}"))).collect();
     let (one, two) = tokio::join!(import(store, &rows), import(&other, &rows));

@@ -1,4 +1,4 @@
-//! Many links: pages, searches, and walks over all.
+//! Lists, searches, and walks over all links.
 
 use super::tools::make;
 use futures_util::StreamExt;
@@ -6,7 +6,7 @@ use futures_util::stream::FuturesUnordered;
 use shortlink::domain::PageRequest;
 use shortlink::store::Writer;
 
-pub(super) async fn a_list_has_pages_and_is_searched(store: &Writer) {
+pub(super) async fn list_is_paged_and_searched(store: &Writer) {
     let mut made = Vec::new();
     for number in 0..5 {
         made.push(make(store, None, &format!("https://pages.example/Needle_{number}%x")).await.unwrap());
@@ -17,7 +17,7 @@ pub(super) async fn a_list_has_pages_and_is_searched(store: &Writer) {
     assert_eq!((first.links, first.total, first.total_is_capped), (made[..2].to_vec(), 5, false));
     assert_eq!(store.list(&page(3, Some("NEEDLE_"))).await.unwrap().links, made[4..].to_vec());
     assert_eq!(store.list(&page(4, Some("needle"))).await.unwrap().links, []);
-    // What is a wildcard to the database is a letter to whoever searches.
+    // Wildcards of LIKE are literal in a search.
     assert_eq!(store.list(&page(1, Some("needle%x"))).await.unwrap().total, 0);
     assert_eq!(store.list(&page(1, Some("needle_0%"))).await.unwrap().total, 1);
     assert_eq!(store.list(&page(1, Some("needlex"))).await.unwrap().total, 0);
@@ -28,7 +28,7 @@ pub(super) async fn a_list_has_pages_and_is_searched(store: &Writer) {
     assert!(all.total > 5);
 }
 
-pub(super) async fn rows_are_walked_in_order(store: &Writer) {
+pub(super) async fn rows_are_walked_in_insertion_order(store: &Writer) {
     let (mut after, mut seen) = (0, Vec::new());
     loop {
         let rows = store.rows_after(after, 3).await.unwrap();
@@ -42,8 +42,8 @@ pub(super) async fn rows_are_walked_in_order(store: &Writer) {
     assert_eq!(seen, newest_first);
 }
 
-/// As many searches as there can be visitors, all before the redirect; SQLite has four connections for reading.
-pub(super) async fn a_redirect_does_not_wait_behind_searches(store: &Writer) {
+/// Forty searches start before the redirect; SQLite has four read connections.
+pub(super) async fn redirect_does_not_wait_for_searches(store: &Writer) {
     let link = make(store, None, "https://pages.example/redirect").await.unwrap();
     store.find(&link.code).await.unwrap();
     let search = PageRequest::new(Some("pages.example"), 1, 2).unwrap();

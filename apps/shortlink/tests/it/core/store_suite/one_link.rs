@@ -1,4 +1,4 @@
-//! One link: made, found, changed, deleted, and made again.
+//! One link: created, found, changed, deleted, and created again.
 
 use super::tools::{at, change, code, create, delete, import, make, row, target};
 use evenkeel::clock::TestClock;
@@ -6,9 +6,9 @@ use shortlink::domain::{LinkPatch, NewLink};
 use shortlink::store::{RowOutcome, StoreError, Writer};
 use std::time::Duration;
 
-pub(super) async fn a_link_comes_back_as_it_was_made(store: &Writer) {
+pub(super) async fn created_link_is_found_unchanged(store: &Writer) {
     let expires_at = Some(at(4_000_000_000_123));
-    // A finer moment than the database keeps must not be answered once and never again.
+    // A finer time than the database stores must be truncated in the response as well.
     let finer = expires_at.map(|end| end + Duration::from_nanos(456_789));
     let new = NewLink { alias: None, target: target("https://example.com/first"), expires_at: finer };
     let link = create(store, new).await.unwrap();
@@ -31,7 +31,7 @@ pub(super) async fn a_link_comes_back_as_it_was_made(store: &Writer) {
     assert_eq!(store.find_many(&[]).await.unwrap(), []);
 }
 
-pub(super) async fn odd_addresses_come_back_byte_for_byte(store: &Writer) {
+pub(super) async fn odd_urls_are_stored_byte_for_byte(store: &Writer) {
     let longest = format!("https://example.com/{}", "ä".repeat(3_980));
     for address in [
         "HTTP://EXAMPLE.com:80/%7e/../a?b=c&&#",
@@ -58,7 +58,7 @@ pub(super) async fn codes_differ_by_case(store: &Writer) {
     delete(store, &lower.code, None).await.unwrap();
 }
 
-pub(super) async fn a_patch_changes_what_it_names(store: &Writer, clock: &TestClock) {
+pub(super) async fn patch_changes_named_fields_only(store: &Writer, clock: &TestClock) {
     let link = make(store, None, "https://example.com/old").await.unwrap();
     clock.advance(Duration::from_secs(1));
     let patch = LinkPatch { target: Some(target("https://example.com/new")), expires_at: None, banned: None };
@@ -75,7 +75,7 @@ pub(super) async fn a_patch_changes_what_it_names(store: &Writer, clock: &TestCl
         "{conflict:?}"
     );
     assert_eq!(store.find(&link.code).await.unwrap(), Some(moved.clone()));
-    // Time stands still, the version grows all the same.
+    // The clock does not advance, and the version increases nevertheless.
     let ending = change(store, &link.code, stale, None).await.unwrap().unwrap();
     assert_eq!((ending.expires_at, ending.target.as_str()), (end, "https://example.com/new"));
     assert!(ending.version > moved.version);
@@ -90,14 +90,14 @@ pub(super) async fn a_patch_changes_what_it_names(store: &Writer, clock: &TestCl
         .unwrap();
     assert_eq!(endless.expires_at, None);
     assert_eq!(change(store, &code("nobody"), LinkPatch::default(), None).await.unwrap(), None);
-    // An import finds the link by its new address, not by the old one.
+    // An import finds the link by its new target, not by the former one.
     let outcomes =
         import(store, &[row(None, "https://example.com/new"), row(None, "https://example.com/old")]).await.unwrap();
     assert!(matches!(&outcomes[..], [RowOutcome::Present, RowOutcome::Created(_)]), "{outcomes:?}");
 }
 
-/// A version that starts again at the bottom loses against the old link's invalidation, and the new link is never cached.
-pub(super) async fn a_code_made_again_has_a_higher_version(store: &Writer, clock: &TestClock) {
+/// If versions restarted, the new link would be below the version of the old link's invalidation and never be cached.
+pub(super) async fn recreated_code_has_higher_version(store: &Writer, clock: &TestClock) {
     let first = make(store, Some("again"), "https://example.com/1").await.unwrap();
     let moved = change(store, &first.code, LinkPatch::default(), None).await.unwrap().unwrap();
     delete(store, &first.code, None).await.unwrap();

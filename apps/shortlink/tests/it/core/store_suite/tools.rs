@@ -1,49 +1,49 @@
-//! What the parts of the suite have in common.
+//! Shared helpers of the suite.
 
 use evenkeel::Keel;
 use evenkeel::clock::TestClock;
 use evenkeel::sql::{Effects, SqlError};
 use jiff::Timestamp;
 use shortlink::domain::{Code, Link, LinkPatch, NewLink, Target, TargetRules};
-use shortlink::store::{Change, Committed, DatabaseUrl, Follow, ImportRow, RowOutcome, Store, StoreError, Writer};
+use shortlink::store::{Change, ChangeHook, Committed, DatabaseUrl, ImportRow, RowOutcome, Store, StoreError, Writer};
 use std::sync::{Arc, Mutex};
 
-/// Remembers what it was told of, and may refuse it.
+/// Records the changes and can refuse them.
 #[derive(Default)]
-pub(in crate::core) struct Told {
+pub(in crate::core) struct RecordingHook {
     changes: Mutex<Vec<String>>,
     pub(super) refuses: Mutex<bool>,
 }
 
-impl Told {
-    pub(in crate::core) fn told(&self) -> Vec<String> {
+impl RecordingHook {
+    pub(in crate::core) fn changes(&self) -> Vec<String> {
         self.changes.lock().unwrap().clone()
     }
 }
 
-impl Follow for Told {
-    fn follow(&self, change: &Change<'_>, _: &mut Effects) -> Result<(), SqlError> {
+impl ChangeHook for RecordingHook {
+    fn on_change(&self, change: &Change<'_>, _: &mut Effects) -> Result<(), SqlError> {
         if *self.refuses.lock().unwrap() {
             return Err(SqlError::Effect("it is refused".to_owned()));
         }
         self.changes.lock().unwrap().push(match change {
-            Change::Made(link) => format!("made {}", link.code),
+            Change::Created(link) => format!("created {}", link.code),
             Change::Imported(link) => format!("imported {}", link.code),
-            Change::Changed { link, end_moved } => format!("changed {} {end_moved}", link.code),
+            Change::Changed { link, expiry_changed } => format!("changed {} {expiry_changed}", link.code),
             Change::Deleted(link) => format!("deleted {}", link.code),
-            Change::Ended(link) => format!("ended {}", link.code),
-            Change::Ending(link) => format!("ending {}", link.code),
+            Change::Expired(link) => format!("expired {}", link.code),
+            Change::MissingExpiryJob(link) => format!("missing job {}", link.code),
         });
         Ok(())
     }
 }
 
 pub(super) async fn open(url: &DatabaseUrl, clock: &TestClock) -> Writer {
-    open_told(url, clock, Arc::default()).await
+    open_with_hook(url, clock, Arc::default()).await
 }
 
-pub(in crate::core) async fn open_told(url: &DatabaseUrl, clock: &TestClock, told: Arc<Told>) -> Writer {
-    Store::open(url, clock.clock()).await.unwrap().writer(&Keel::memory(), told)
+pub(in crate::core) async fn open_with_hook(url: &DatabaseUrl, clock: &TestClock, hook: Arc<RecordingHook>) -> Writer {
+    Store::open(url, clock.clock()).await.unwrap().writer(&Keel::memory(), hook)
 }
 
 pub(super) async fn create(store: &Writer, new: NewLink) -> Result<Link, StoreError> {

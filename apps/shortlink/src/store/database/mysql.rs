@@ -1,0 +1,46 @@
+//! MySQL and MariaDB: only SQL that both support (no `RETURNING`).
+
+use super::dialect::Dialect;
+use super::pools::{LISTS_MAX, Pools};
+use super::schema::{self, Schema};
+use crate::store::StoreError;
+use sqlx::MySql;
+use std::time::Duration;
+use web::sql::{PoolLimits, Statement, mysql_options, mysql_pool};
+
+/// Connections of one instance.
+const CONNECTIONS_MAX: u32 = 16;
+
+/// Timeout for a pooled connection, and for the first connection at the start.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(in crate::store) async fn open(url: &str, schema: Schema) -> Result<Pools<MySql>, StoreError> {
+    let options = mysql_options(url, ACQUIRE_TIMEOUT).await?;
+    let limits = |connections_max| PoolLimits { connections_max, acquire_timeout: ACQUIRE_TIMEOUT };
+    let pool = mysql_pool(options.clone(), limits(CONNECTIONS_MAX));
+    schema::prepare(&pool, sqlx::migrate!("migrations/mysql"), schema).await?;
+    Ok(Pools::shared(pool, mysql_pool(options, limits(LISTS_MAX))))
+}
+
+impl Dialect for MySql {
+    const BEGIN_WRITE: &'static str = "BEGIN";
+    const FOR_UPDATE: &'static str = " FOR UPDATE";
+    const INSERT_IGNORE: (&'static str, &'static str) = ("INSERT IGNORE INTO ", "");
+    // VALUES() in ON DUPLICATE KEY is deprecated in MySQL, and MariaDB does not support its replacement. REPLACE works on both, and
+    // no foreign key refers to these rows.
+    const UPSERT: (&'static str, &'static str) = ("REPLACE INTO ", "");
+
+    async fn reserve(connection: &mut Self::Connection, count: i64) -> Result<i64, sqlx::Error> {
+        // LAST_INSERT_ID(expression) returns the new value with the UPDATE, per connection.
+        let update = "UPDATE link_sequences SET next_value = LAST_INSERT_ID(next_value + ?) WHERE name = 'codes'";
+        let done = sqlx::query(update).bind(count).execute(connection).await?;
+        Ok(i64::try_from(done.last_insert_id()).unwrap_or(i64::MAX))
+    }
+
+    /// The search ignores case; the columns themselves have binary collations.
+    fn matches(statement: Statement, pattern: String) -> Statement {
+        let statement = statement.text("(CONVERT(code USING utf8mb4) COLLATE utf8mb4_general_ci LIKE ");
+        let statement = statement.bind(pattern.clone()).text(" ESCAPE '!'");
+        statement.text(" OR target COLLATE utf8mb4_general_ci LIKE ").bind(pattern).text(" ESCAPE '!')")
+    }
+}

@@ -1,0 +1,84 @@
+//! [`Columns`]: the columns of a table.
+
+use crate::transfer::row::Column;
+use anyhow::{Result, bail};
+
+/// The columns of a table, from left to right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// `None`: the column is ignored.
+    fields: Vec<Option<Column>>,
+    /// Unknown column names.
+    pub(super) unknown: Vec<String>,
+}
+
+impl Columns {
+    /// Parses the names of a header line or of `--columns`, ignoring case. An empty name skips its column. `place` is the prefix of
+    /// error messages.
+    pub(super) fn read<S: AsRef<str>>(names: &[S], place: &str) -> Result<Self> {
+        let mut fields = Vec::with_capacity(names.len());
+        let mut unknown = Vec::new();
+        for name in names {
+            let name = name.as_ref().trim();
+            let column = Column::named(&name.to_ascii_lowercase());
+            if column.is_some() && fields.contains(&column) {
+                bail!("{place}: duplicate column {name:?}");
+            }
+            if column.is_none() && !name.is_empty() {
+                unknown.push(name.to_owned());
+            }
+            fields.push(column);
+        }
+        if !fields.contains(&Some(Column::Target)) {
+            let names = names.iter().map(|name| shortened(name.as_ref())).collect::<Vec<_>>().join(", ");
+            bail!("{place}: no column \"target\" (found: {names}); name the columns with --columns");
+        }
+        Ok(Self { fields, unknown })
+    }
+
+    /// The number of columns, ignored ones included.
+    pub(super) fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// The columns with their fields, without the ignored ones.
+    pub(super) fn pair<'f>(&self, fields: &'f [Vec<u8>]) -> impl Iterator<Item = (Column, &'f [u8])> {
+        self.fields.iter().zip(fields).filter_map(|(column, field)| column.map(|column| (column, field.as_slice())))
+    }
+}
+
+/// The beginning of a name: in a file without a header line the names are data, such as long URLs.
+fn shortened(name: &str) -> String {
+    const SHOWN: usize = 24;
+    if name.chars().count() <= SHOWN {
+        return name.to_owned();
+    }
+    name.chars().take(SHOWN).chain("..".chars()).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+mod tests {
+    use super::Columns;
+    use crate::transfer::row::Column;
+
+    #[test]
+    fn header_names_are_matched_without_case() {
+        let columns = Columns::read(&["cited", " Target ", "", "CODE"], "x").unwrap();
+        assert_eq!(columns.fields, [None, Some(Column::Target), None, Some(Column::Code)]);
+        assert_eq!(columns.unknown, ["cited"]);
+    }
+
+    #[test]
+    fn duplicate_or_missing_target_column_is_refused() {
+        let why = Columns::read(&["target", "code", "Target"], "links.tsv, line 1").unwrap_err().to_string();
+        assert_eq!(why, "links.tsv, line 1: duplicate column \"Target\"");
+        let why = Columns::read(&["12", "https://example.com/a/rather/long/one"], "links.tsv, line 1")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            why,
+            "links.tsv, line 1: no column \"target\" (found: 12, https://example.com/a/ra..); name the columns with --columns"
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! [`Lines`]: reads lines of bounded length.
+
+use sha2::{Digest, Sha256};
+use std::io::{BufRead, Result};
+
+/// The longest line that is read into memory, four times the longest row of a link.
+pub(super) const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// One line.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// Line number, from 1.
+    pub(super) number: u64,
+    /// Offset of its first byte.
+    pub(super) start: u64,
+    /// Offset of the next line.
+    pub(super) end: u64,
+    /// Its bytes without the line end (`\n` or `\r\n`); `None` if it is longer than [`LINE_BYTES_MAX`].
+    pub(super) text: Option<Vec<u8>>,
+    /// SHA-256 of all its bytes.
+    pub(super) digest: [u8; 32],
+}
+
+/// Reads lines of bounded length.
+pub(super) struct Lines<R> {
+    input: R,
+    number: u64,
+    offset: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, number: 0, offset: 0 }
+    }
+
+    /// The next line; `None` at the end. The last line may lack a line end.
+    pub(super) fn next(&mut self) -> Result<Option<Line>> {
+        let start = self.offset;
+        let mut hash = Sha256::new();
+        let mut text = Some(Vec::new());
+        loop {
+            let buffer = self.input.fill_buf()?;
+            if buffer.is_empty() {
+                break;
+            }
+            let found = buffer.iter().position(|byte| *byte == b'\n');
+            let part = &buffer[..found.map_or(buffer.len(), |at| at + 1)];
+            hash.update(part);
+            text = text.filter(|text| text.len() + part.len() <= LINE_BYTES_MAX);
+            if let Some(text) = &mut text {
+                text.extend_from_slice(part);
+            }
+            let length = part.len();
+            self.input.consume(length);
+            self.offset += u64::try_from(length).unwrap_or(u64::MAX);
+            if found.is_some() {
+                break;
+            }
+        }
+        if self.offset == start {
+            return Ok(None);
+        }
+        self.number += 1;
+        if let Some(text) = &mut text {
+            for end in [b'\n', b'\r'] {
+                text.pop_if(|last| *last == end);
+            }
+        }
+        Ok(Some(Line { number: self.number, start, end: self.offset, text, digest: hash.finalize().into() }))
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+mod tests {
+    use super::{LINE_BYTES_MAX, Lines};
+    use std::io::BufReader;
+
+    #[test]
+    fn lines_end_in_lf_crlf_or_end_of_file() {
+        let mut lines = Lines::new(&b"one\r\n\ntwo\nlast"[..]);
+        let mut seen = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            seen.push((line.number, line.start, line.end, String::from_utf8(line.text.unwrap()).unwrap()));
+        }
+        let expected = [(1, 0, 5, "one"), (2, 5, 6, ""), (3, 6, 10, "two"), (4, 10, 14, "last")];
+        assert_eq!(seen, expected.map(|(number, start, end, text)| (number, start, end, text.to_owned())));
+    }
+
+    /// A file with one endless line must not be read into memory.
+    #[test]
+    fn overlong_line_is_skipped_without_its_text() {
+        let text = [b"a\n".to_vec(), vec![b'x'; 3 * LINE_BYTES_MAX], b"\nb\n".to_vec()].concat();
+        let mut lines = Lines::new(BufReader::with_capacity(1000, &text[..]));
+        assert_eq!(lines.next().unwrap().unwrap().text.unwrap(), b"a");
+        let long = lines.next().unwrap().unwrap();
+        assert_eq!((long.text, long.end - long.start), (None, 3 * LINE_BYTES_MAX as u64 + 1));
+        assert_eq!(lines.next().unwrap().unwrap().text.unwrap(), b"b");
+        assert!(lines.next().unwrap().is_none());
+    }
+}

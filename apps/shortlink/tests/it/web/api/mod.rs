@@ -1,0 +1,10 @@
+//! The JSON API, redirects and hosts.
+
+mod bans;
+mod bulk;
+mod hosts;
+mod links;
+mod openapi;
+mod problems;
+mod readme;
+mod redirects;

@@ -1,0 +1,10 @@
+//! Several instances, outages of their servers, and shutdown.
+
+mod behind;
+mod ends;
+mod faults;
+mod load;
+mod outage;
+mod plug;
+mod shared;
+mod stop;

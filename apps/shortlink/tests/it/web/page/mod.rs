@@ -1,0 +1,4 @@
+//! The web page, with and without its script.
+
+mod browser;
+mod forms;
