@@ -196,7 +196,7 @@ async fn a_browser_gets_the_problem_as_a_page() {
     assert_eq!(page.header("cache-control"), Some("no-store"));
     assert!(page.text().contains("Unknown code"), "{}", page.text());
     let page = server.client.send("GET", "/a/b", &html, b"").await;
-    assert!(page.status == 404 && page.text().contains("There is nothing at this address."), "{}", page.text());
+    assert!(page.status == 404 && page.text().contains("This address does not exist."), "{}", page.text());
     // The API stays what it is, whoever asks.
     server.client.send("GET", "/api/links/nobody", &html, b"").await.problem(404, "unknown-code");
 }

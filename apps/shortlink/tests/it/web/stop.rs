@@ -118,6 +118,6 @@ async fn idle_connections_do_not_keep_a_probe_from_its_answer() {
         idle.push(TcpStream::connect(&server.client.address).await.unwrap());
     }
     assert_eq!(server.client.get("/healthz").await.status, 200);
-    assert!(server.log().contains("too many connections"), "{}", server.log());
+    assert!(server.log().contains("connection limit reached"), "{}", server.log());
     drop(idle);
 }
