@@ -15,14 +15,15 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A problem document. Also an extension of the response, from which the middleware renders a page for browsers.
+/// A problem document (RFC 9457).
+// Also an extension of the response, from which the middleware renders a page for browsers.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Problem {
-    /// Type of the problem: the address of its documentation.
+    /// Problem type: the address of its documentation.
     #[serde(rename = "type")]
     #[schema(example = "/docs#invalid-input")]
     type_uri: String,
-    /// Summary of this type of problem.
+    /// Summary of the problem type.
     #[schema(example = "Invalid input")]
     title: &'static str,
     /// The HTTP status.

@@ -29,6 +29,7 @@ pub enum Value {
 
 impl Statement {
     /// A statement that begins with `text`.
+    #[must_use]
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self(vec![Part::Text(text.into())])
     }
