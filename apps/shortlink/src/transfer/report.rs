@@ -71,9 +71,9 @@ impl Report {
                     bar.suspend(|| eprintln!("line {line}: {}", printable(reason)));
                 } else if *shown == SHOWN_MAX + 1 {
                     bar.suspend(|| {
-                        eprintln!(;
+                        eprintln!(
                             "more lines were rejected; the file of rejected lines lists them all with their reasons"
-                        )
+                        );
                     });
                 }
             }
