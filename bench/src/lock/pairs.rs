@@ -6,8 +6,9 @@ use crate::info;
 use crate::rounds::{Plan, compare};
 use crate::row::Row;
 use anyhow::Result;
+use parking_lot::Mutex;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Tasks at once, each with a lock of its own.
@@ -28,11 +29,11 @@ impl Names {
     }
 
     pub(crate) fn take(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        self.0.lock().pop()
     }
 
     pub(crate) fn give_back(&self, name: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+        self.0.lock().push(name);
     }
 }
 

@@ -6,7 +6,8 @@ use crate::rounds::{Plan, compare};
 use crate::row::Row;
 use anyhow::{Result, ensure};
 use hdrhistogram::Histogram;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 const PEER: &str = "bare transaction, no effect";
 const BY_HAND: &str = "one UPDATE and one INSERT by hand, which nobody carries out";
@@ -67,7 +68,7 @@ pub(crate) async fn run<DB: Bank>(plan: &Plan, stand: &Stand<DB>, database: &str
         let by_hand = compare(&plan.lengthened().shortened(), ours, peer).await?;
         let title = format!("one UPDATE and one invalidation beside an INSERT by hand, {database}, {tasks} at once");
         rows.push(Row::compared(BENCH, title, "commits/s", BY_HAND, by_hand));
-        let times = times.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = times.lock();
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
             let title = format!("from the commit to its effect, {name}, {database}, {tasks} at once");
             rows.push(Row::alone(BENCH, title, "µs", times.value_at_quantile(quantile) as f64, None));
@@ -83,7 +84,7 @@ async fn work<DB: Bank>(stand: Stand<DB>, size: Size, times: Times, account: u64
     let committed = work.commit().await?;
     ensure!(committed.carried_out, "an effect was left to a relay, and there is none");
     let micros = u64::try_from(committed.took.as_micros())?.clamp(1, MICROS_MAX);
-    times.lock().unwrap_or_else(PoisonError::into_inner).record(micros)?;
+    times.lock().record(micros)?;
     Ok(())
 }
 

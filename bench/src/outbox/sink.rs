@@ -4,7 +4,8 @@ use anyhow::Result;
 use bytes::Bytes;
 use evenkeel::sql::sink::{Confirmed, Envelope, Sink, SinkError};
 use hdrhistogram::Histogram;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::watch;
 
@@ -42,7 +43,7 @@ impl Counting {
 
     /// Of the times from stamp to sink, in ms.
     pub(super) fn quantile(&self, quantile: f64) -> f64 {
-        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = self.times.lock();
         times.value_at_quantile(quantile) as f64 / 1_000.0
     }
 
@@ -55,7 +56,7 @@ impl Sink for Counting {
     async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
         if let Ok(stamp) = <[u8; 8]>::try_from(&message.payload[..]) {
             let took = self.micros().saturating_sub(u64::from_be_bytes(stamp)).clamp(1, MICROS_MAX);
-            let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut times = self.times.lock();
             times.saturating_record(took);
         }
         self.taken.send_modify(|taken| *taken += 1);

@@ -8,8 +8,9 @@ use bytes::Bytes;
 use evenkeel::Keel;
 use evenkeel::codec::Raw;
 use evenkeel::queue::{Delivery, Handled, Queue};
+use parking_lot::Mutex;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -119,7 +120,7 @@ impl Ours {
         let done = Arc::new(Notify::new());
         let (seen, all) = (Arc::clone(&begun), Arc::clone(&done));
         let consumer = self.queue.consume(move |job: Delivery<Bytes>| {
-            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = seen.lock();
             seen.push(Begun { late_ms: exact_ms() - job.due_at.unwrap_or_default() as f64, at: Instant::now() });
             if seen.len() == jobs {
                 all.notify_one();
@@ -127,7 +128,7 @@ impl Ours {
             std::future::ready(Ok::<_, Infallible>(Handled::Done))
         });
         consumer.concurrency(CONCURRENCY).run(done.notified()).await?;
-        let begun = std::mem::take(&mut *begun.lock().unwrap_or_else(PoisonError::into_inner));
+        let begun = std::mem::take(&mut *begun.lock());
         ensure!(begun.len() >= jobs, "the consumer ended after {} of {jobs} jobs", begun.len());
         Ok(begun)
     }

@@ -20,10 +20,11 @@ use crate::epoch::shared::Shared;
 use crate::support::background::Background;
 use crate::support::guard::guard;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -310,7 +311,7 @@ impl Link {
 
 impl Handle {
     fn patience(&self, timeout: Duration) -> Arc<Patience> {
-        let mut patiences = self.patiences.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut patiences = self.patiences.lock();
         let known = patiences.iter().find(|(known, _)| *known == timeout);
         if let Some(patience) = known.and_then(|(_, patience)| patience.upgrade()) {
             return patience;

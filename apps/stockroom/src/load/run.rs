@@ -7,7 +7,8 @@ use crate::service::{NewArrival, Service, ServiceError};
 use crate::strategy::{Applied, ChangeError};
 use anyhow::Result;
 use evenkeel::lock::LockError;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -70,7 +71,7 @@ async fn execute(
     strategy: Strategy,
 ) -> Result<Option<Applied>, ServiceError> {
     let released = match &operation {
-        Operation::Release { .. } => orders.lock().unwrap_or_else(PoisonError::into_inner).pop(),
+        Operation::Release { .. } => orders.lock().pop(),
         _ => None,
     };
     match (operation, released) {
@@ -81,7 +82,7 @@ async fn execute(
         (_, Some(order)) => Ok(service.release(&order, Some(strategy)).await?.applied),
         (Operation::Reserve { product, quantity } | Operation::Release { product, quantity }, None) => {
             let created = service.reserve(&product, quantity, Some(strategy)).await?;
-            orders.lock().unwrap_or_else(PoisonError::into_inner).push(created.order.id);
+            orders.lock().push(created.order.id);
             Ok(created.applied)
         }
     }

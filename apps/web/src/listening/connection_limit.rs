@@ -4,11 +4,12 @@
 //! reserve slot: it serves one request, which must arrive at once. Idle connections, however many, cannot block a health check.
 
 use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
+use parking_lot::Mutex;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{info, warn};
 
@@ -115,8 +116,8 @@ impl ConnectionLimit {
 }
 
 impl Open {
-    fn counts(&self) -> std::sync::MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counts(&self) -> parking_lot::MutexGuard<'_, Counts> {
+        self.counts.lock()
     }
 }
 

@@ -4,9 +4,10 @@
 //! cache hit. Here a connection keeps one timer registered while the deadline moves forward; a timer that fires too early is reset.
 
 use hyper::rt::{Sleep, Timer};
+use parking_lot::Mutex;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tokio::time::Sleep as TokioSleep;
@@ -33,8 +34,8 @@ impl HeadTimer {
         Wait { deadline, sleep, owner: self.clone() }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Option<Pin<Box<TokioSleep>>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self) -> parking_lot::MutexGuard<'_, Option<Pin<Box<TokioSleep>>>> {
+        self.idle.lock()
     }
 }
 

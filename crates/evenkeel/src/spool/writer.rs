@@ -9,7 +9,8 @@ use super::options::{Fsync, SpoolOptions};
 use super::segments::Segments;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{crash_point, guard};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
@@ -72,11 +73,11 @@ impl Shared {
     }
 
     pub(super) fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.lock()
     }
 
     pub(super) fn figures(&self) -> MutexGuard<'_, Figures> {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+        self.figures.lock()
     }
 }
 

@@ -5,9 +5,10 @@ use super::work::{Finisher, WakeUp, WorkMetrics};
 use crate::sql::outbox::carry::Publisher;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use evenkeel_link::clock::Clock;
+use parking_lot::Mutex;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
 /// What the units of work of one keel share.
@@ -69,7 +70,7 @@ impl Shared {
     pub(crate) fn finisher<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) -> Arc<Finisher<DB>> {
         // A pool has no name; its options are kept for as long as it lives, so their place is one.
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
-        let mut finishers = self.finishers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut finishers = self.finishers.lock();
         let finisher = finishers
             .entry((TypeId::of::<DB>(), place))
             .or_insert_with(|| Arc::new(Finisher::<DB>::start(pool.clone(), clock.clone())));

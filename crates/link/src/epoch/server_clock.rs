@@ -1,9 +1,9 @@
 //! Redis's own time, estimated between the answers that tell it.
 
 use crate::clock::{Clock, Moment};
+use parking_lot::Mutex;
 use redis::Value;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How much an old sample loses against a new one: 1 ms for each 10 s of age, more than quartz drifts.
@@ -55,7 +55,7 @@ impl ServerClock {
         let Some(server) = told(answer) else { return };
         let doubt = self.clock.now().since(asked) / 2;
         let new = Sample { at: asked + doubt, server, doubt };
-        let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sample = self.sample.lock();
         let age = new.at.since(sample.at);
         let old_doubt = sample.doubt.saturating_add(age / DRIFT);
         let contradicted = (sample.server + age).abs_diff(new.server) > old_doubt.saturating_add(new.doubt);

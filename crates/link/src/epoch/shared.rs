@@ -15,8 +15,9 @@ use crate::push::pulse::Pulse;
 use crate::push::subscribe::Subscriptions;
 use crate::server::topology::Topology;
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use tokio::sync::watch;
 
 /// The link's inside.
@@ -94,13 +95,13 @@ impl Shared {
     }
 
     pub(crate) fn add_hook(&self, hook: Weak<dyn EpochHook>) {
-        let mut hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hooks = self.hooks.lock();
         hooks.retain(|hook| hook.strong_count() > 0);
         hooks.push(hook);
     }
 
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn EpochHook>> {
-        self.hooks.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+        self.hooks.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Lets commands in, unless the link was closed while the epoch was being made.

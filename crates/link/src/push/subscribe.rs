@@ -8,10 +8,11 @@ use crate::epoch::open;
 use crate::epoch::shared::Shared;
 use crate::error::LinkError;
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use redis::{Pipeline, PushInfo, PushKind, Value};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 /// Messages a subscriber may be behind; more are dropped, and it receives a reset.
@@ -190,7 +191,7 @@ impl Subscriptions {
     }
 
     fn channels(&self) -> MutexGuard<'_, HashMap<Bytes, Vec<Subscriber>>> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+        self.channels.lock()
     }
 }
 

@@ -10,8 +10,9 @@ use bytes::Bytes;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::watch;
 
 /// How long a process that was turned away counts as waiting.
@@ -92,7 +93,7 @@ impl MemoryLock {
 
     /// How many stripes the striped lock of this name has: `stripes`, if nobody has said so before.
     pub fn stripes(&self, name: &LockName, stripes: u32) -> u32 {
-        let mut all = self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.stripes.lock();
         if all.len() >= NAMES_MAX && all.len().is_power_of_two() && !all.contains_key(name) {
             self.forget_stripes(&mut all);
         }
@@ -109,7 +110,7 @@ impl MemoryLock {
 
     /// From now on the striped lock of this name has so many.
     pub fn restripe(&self, name: &LockName, stripes: u32) {
-        self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), stripes);
+        self.0.stripes.lock().insert(name.clone(), stripes);
     }
 
     /// Is notified when a lock is given back that has waiters.
@@ -129,7 +130,7 @@ impl MemoryLock {
     /// The names that are not free, sorted.
     pub fn held(&self) -> Vec<LockName> {
         let now = self.0.clock.unix_ms();
-        let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let locks = self.0.locks.lock();
         let held = locks.all.iter().filter(|(_, state)| state.open(now).is_some());
         let mut names: Vec<LockName> = held.map(|(name, _)| name.clone()).collect();
         names.sort();
@@ -138,7 +139,7 @@ impl MemoryLock {
 
     /// The highest fence that is remembered, of all names.
     pub(crate) fn fence_max(&self) -> u64 {
-        let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let locks = self.0.locks.lock();
         let remembered = locks.all.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max();
         remembered.unwrap_or(0).max(locks.fence_floor)
     }
@@ -146,7 +147,7 @@ impl MemoryLock {
     /// Runs one step on one lock. No step calls out, so the mutex is held for the step only.
     fn step<T>(&self, name: &LockName, step: impl FnOnce(&mut State, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
-        let mut locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = self.0.locks.lock();
         locks.forget(now);
         let fence_floor = locks.fence_floor;
         let state = locks.all.entry(name.clone()).or_default();
@@ -475,7 +476,7 @@ mod tests {
     }
 
     fn remembered(locks: &MemoryLock) -> usize {
-        locks.0.locks.lock().map_or(0, |locks| locks.all.len())
+        locks.0.locks.lock().all.len()
     }
 
     #[tokio::test]
@@ -493,7 +494,7 @@ mod tests {
         for number in 500..20_000 {
             locks.stripes(&name(number), 8);
         }
-        assert!(locks.0.stripes.lock().is_ok_and(|stripes| stripes.len() <= NAMES_MAX));
+        assert!(locks.0.stripes.lock().len() <= NAMES_MAX);
     }
 
     #[tokio::test]

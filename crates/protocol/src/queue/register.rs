@@ -5,10 +5,10 @@ use crate::queue::redis::scripts::GROWN;
 use async_trait::async_trait;
 use evenkeel_link::support::guard;
 use evenkeel_link::{Link, LinkError};
+use parking_lot::{Mutex, MutexGuard};
 use redis::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What is known of a topic. Written as JSON, so that an operator can read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,22 +206,22 @@ impl TopicRegister for MemoryTopics {
     }
 
     async fn schedule(&self, topic: &str, name: &str) -> Result<Option<ScheduleRecord>, QueueError> {
-        let schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        let schedules = self.schedules.lock();
         Ok(schedules.get(&(topic.to_owned(), name.to_owned())).cloned())
     }
 
     async fn define(&self, topic: &str, name: &str, record: &ScheduleRecord) -> Result<(), QueueError> {
-        let mut schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut schedules = self.schedules.lock();
         schedules.insert((topic.to_owned(), name.to_owned()), record.clone());
         Ok(())
     }
 
     async fn grown(&self, topic: &str) -> Result<Option<String>, QueueError> {
-        Ok(self.grown.lock().unwrap_or_else(PoisonError::into_inner).get(topic).cloned())
+        Ok(self.grown.lock().get(topic).cloned())
     }
 
     async fn grow(&self, topic: &str, seen: &str, next: &str) -> Result<String, QueueError> {
-        let mut grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut grown = self.grown.lock();
         let held = grown.entry(topic.to_owned()).or_default();
         if held == seen {
             next.clone_into(held);
@@ -232,6 +232,6 @@ impl TopicRegister for MemoryTopics {
 
 impl MemoryTopics {
     fn topics(&self) -> MutexGuard<'_, BTreeMap<String, TopicRecord>> {
-        self.topics.lock().unwrap_or_else(PoisonError::into_inner)
+        self.topics.lock()
     }
 }

@@ -1,8 +1,9 @@
 //! Records a history.
 
 use super::operation::{Act, History, Operation, Stamp};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Records operations of many tasks; cheap to clone.
 ///
@@ -60,7 +61,7 @@ impl<V> Recorder<V> {
     }
 
     fn operations(&self) -> MutexGuard<'_, Vec<Operation<V>>> {
-        self.0.operations.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.operations.lock()
     }
 }
 

@@ -4,9 +4,9 @@
 //! although the process continues. So one thread, which lives as long as the process, starts every child.
 
 use anyhow::{Context, Result, anyhow};
+use parking_lot::Mutex;
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
 
 type Request = (Command, Sender<std::io::Result<Child>>);
 
@@ -22,7 +22,7 @@ pub(super) fn spawn(command: Command) -> Result<Child> {
 }
 
 fn spawner() -> Result<Sender<Request>> {
-    let mut spawner = SPAWNER.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut spawner = SPAWNER.lock();
     if let Some(sender) = spawner.as_ref() {
         return Ok(sender.clone());
     }

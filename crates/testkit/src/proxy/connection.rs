@@ -4,8 +4,9 @@ use super::flow::Direction;
 use super::pump::{Ended, Pump};
 use super::shadow::Shadow;
 use super::shared::Shared;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 

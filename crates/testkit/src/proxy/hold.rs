@@ -3,9 +3,8 @@
 use super::DEADLINE;
 use super::flow::Direction;
 use super::record::Command;
-use super::shared::lock;
 use anyhow::{Context, Result};
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// A command, or its reply, that the proxy will hold. Dropping this releases it.
@@ -49,7 +48,7 @@ impl Holds {
         let name = name.to_uppercase();
         let (reached, for_test) = oneshot::channel();
         let (release, released) = oneshot::channel();
-        lock(&self.0).push(Waiting { direction, name: name.clone(), reached, released });
+        self.0.lock().push(Waiting { direction, name: name.clone(), reached, released });
         Hold { name, reached: for_test, release }
     }
 
@@ -62,7 +61,7 @@ impl Holds {
     }
 
     fn take(&self, direction: Direction, name: &str) -> Option<Waiting> {
-        let mut waiting = lock(&self.0);
+        let mut waiting = self.0.lock();
         let found = waiting.iter().position(|waiting| waiting.direction == direction && waiting.name == name)?;
         Some(waiting.remove(found))
     }

@@ -4,11 +4,12 @@ use super::flow::{Direction, Flow};
 use super::record::Command;
 use super::resp::{self, Frames};
 use super::shadow::Shadow;
-use super::shared::{Shared, lock};
+use super::shared::Shared;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -95,11 +96,11 @@ impl Pump<'_> {
         match self.direction {
             Direction::ToServer => {
                 let command = self.shared.note(resp::command(frame)?, self.connection);
-                lock(self.unanswered).push_back(command.clone());
+                self.unanswered.lock().push_back(command.clone());
                 Some(command)
             }
             Direction::ToClient if resp::is_push(frame) => None,
-            Direction::ToClient => lock(self.unanswered).pop_front(),
+            Direction::ToClient => self.unanswered.lock().pop_front(),
         }
     }
 

@@ -3,10 +3,10 @@
 use super::flow::{Direction, Flow};
 use super::hold::Holds;
 use super::record::{Command, Counters};
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -80,7 +80,7 @@ impl Shared {
 
     /// Records a command and assigns its number.
     pub(super) fn note(&self, mut command: Command, connection: u64) -> Command {
-        let mut commands = lock(&self.commands);
+        let mut commands = self.commands.lock();
         command.connection = connection;
         command.number = commands.last().map_or(0, |last| last.number) + 1;
         commands.push(command.clone());
@@ -90,27 +90,27 @@ impl Shared {
     }
 
     pub(super) fn commands(&self) -> Vec<Command> {
-        lock(&self.commands).clone()
+        self.commands.lock().clone()
     }
 
     pub(super) fn forget_commands(&self) {
-        lock(&self.commands).clear();
+        self.commands.lock().clear();
     }
 
     pub(super) fn arm(&self, cut: Cut) {
-        lock(&self.cuts).push(cut);
+        self.cuts.lock().push(cut);
     }
 
     /// Whether the connection is to be cut before this frame. Returns true at most once.
     pub(super) fn cuts_before(&self, direction: Direction, number: u64) -> bool {
-        let mut cuts = lock(&self.cuts);
+        let mut cuts = self.cuts.lock();
         let found = cuts.iter().position(|cut| *cut == Cut::Before(direction, number));
         found.map(|found| cuts.remove(found)).is_some()
     }
 
     /// The number of these bytes to write, and whether the connection is to be cut then.
     pub(super) fn cuts_within(&self, direction: Direction, bytes: usize) -> (usize, bool) {
-        let mut cuts = lock(&self.cuts);
+        let mut cuts = self.cuts.lock();
         let bytes_wide = bytes as u64;
         let mut due = None;
         cuts.retain_mut(|cut| match cut {
@@ -138,16 +138,11 @@ impl Shared {
     /// The delay of a frame's duplicate, if it is to be duplicated.
     pub(super) fn duplicate_delay(&self) -> Option<Duration> {
         let (share, later) = self.rules.borrow().duplicate.clone()?;
-        let chosen = lock(&self.random).random_bool(share.clamp(0.0, 1.0));
+        let chosen = self.random.lock().random_bool(share.clamp(0.0, 1.0));
         chosen.then(|| self.between(later))
     }
 
     fn between(&self, times: RangeInclusive<Duration>) -> Duration {
-        if times.is_empty() { *times.start() } else { lock(&self.random).random_range(times) }
+        if times.is_empty() { *times.start() } else { self.random.lock().random_range(times) }
     }
-}
-
-/// Ignores poisoning: a panic never leaves the state inconsistent.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,9 @@
 //! [`Overlay`]: links with the pending writes of this instance applied, so that the instance shows what it has accepted.
 
 use crate::domain::{Decision, Link, Operation, PendingWrite};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The state of a link with pending writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Overlay {
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 

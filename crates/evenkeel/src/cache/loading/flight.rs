@@ -9,9 +9,10 @@ use crate::cache::reading::found::Found;
 use crate::cache::settings::freshness::Source;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// How a load ended, for all who waited for it.
@@ -170,7 +171,7 @@ impl<V> Flights<V> {
     }
 
     fn table(&self) -> MutexGuard<'_, Table<V>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 

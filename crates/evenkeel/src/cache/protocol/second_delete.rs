@@ -8,7 +8,8 @@ use crate::queue::{Delivery, Queue};
 use evenkeel_link::support::Background;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{JobId, Retries};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -52,7 +53,7 @@ impl SecondDeletes {
 
     /// Runs the jobs of this cache in this process, from now on.
     pub(super) fn watch(&self) {
-        let mut runs = self.0.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.0.runs.lock();
         if runs.is_none() {
             let this = Arc::downgrade(&self.0);
             let clock = self.0.keel.clock().clone();

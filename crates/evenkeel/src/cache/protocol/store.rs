@@ -9,8 +9,9 @@ use evenkeel_protocol::cache::header::{Entry, Header, Value};
 use evenkeel_protocol::cache::keys::CacheKeys;
 use evenkeel_protocol::cache::redis::or_foreign;
 use evenkeel_protocol::cache::steps::{Fill, Generation, Grant, Lease, Leased};
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 static GRANT: Script = Script::new("grant-1", include_str!("scripts/grant-1.lua"));
 static REPLACE_TOKEN: Script = Script::new("replace-token-1", include_str!("scripts/replace-token-1.lua"));
@@ -213,7 +214,7 @@ impl PlainMap {
     fn change<'a, T>(&self, key: &[u8], decide: impl FnOnce(Option<&Bytes>) -> (Change<'a>, T)) -> T {
         let now_ms = self.clock.unix_ms();
         let key = self.keys.key(key);
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.lock();
         if entries.get(&key).is_some_and(|(_, ends_at_ms)| *ends_at_ms <= now_ms) {
             entries.remove(&key);
         }

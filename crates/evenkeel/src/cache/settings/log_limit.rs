@@ -2,7 +2,7 @@
 
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 /// The least time between two lines.
@@ -21,7 +21,7 @@ struct State {
 impl LogLimit {
     /// Whether to log now: how often it has happened since the last line, this time included.
     pub(crate) fn line_due(&self, now: Moment) -> Option<u64> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.count += 1;
         if state.next.is_some_and(|next| now < next) && guard("cache_log_limited") {
             return None;

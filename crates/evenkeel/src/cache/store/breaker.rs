@@ -8,8 +8,9 @@ use evenkeel_link::LinkError;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::error::CacheError;
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Refusals of a server that is not itself, which say nothing about the command.
@@ -140,7 +141,7 @@ impl Breaker {
     }
 
     fn opened(&self) -> MutexGuard<'_, Opened> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+        self.opened.lock()
     }
 }
 

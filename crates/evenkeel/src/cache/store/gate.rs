@@ -3,8 +3,9 @@
 //! A race window that a stress run meets once in three hundred tries is met every time when a test decides who goes first.
 
 use evenkeel_protocol::cache::error::CacheError;
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
 /// Which step.
@@ -90,8 +91,8 @@ impl StepGate {
         }
     }
 
-    fn holds(&self) -> std::sync::MutexGuard<'_, Vec<Hold>> {
-        self.0.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    fn holds(&self) -> parking_lot::MutexGuard<'_, Vec<Hold>> {
+        self.0.holds.lock()
     }
 }
 

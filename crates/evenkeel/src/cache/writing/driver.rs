@@ -3,7 +3,8 @@
 use super::replay::Redrive;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::{Background, Backoff, in_groups};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -32,7 +33,7 @@ struct Waiting {
 impl Driver {
     /// Starts the loop on the current runtime, unless it runs.
     pub(crate) fn start(&self, clock: &Clock) {
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = self.task.lock();
         if task.as_ref().is_none_or(Background::is_over) {
             let (owing, own_clock) = (Arc::clone(&self.owing), clock.clone());
             let run = move || drive(Arc::clone(&owing), own_clock.clone());
@@ -59,7 +60,7 @@ impl Waiting {
 
 impl Owing {
     fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Drives what is due once, and says how long until the next is.

@@ -3,9 +3,10 @@
 
 use evenkeel_link::clock::Moment;
 use evenkeel_protocol::cache::steps::{Generation, Invalidation, Mode};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The invalidations of one cache, the latest of each key. An invalidation speaks for all earlier ones of its key: the writes
@@ -182,7 +183,7 @@ impl Ledger {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -12,8 +12,9 @@ use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::{guard, in_groups};
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::{BeginWrite, Begun, Ended, Renewed};
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An open update window, for writers who hold their own transaction; made by [`Cache::begin_write`](crate::cache::Cache::begin_write).
@@ -243,7 +244,7 @@ impl Inner {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -4,9 +4,10 @@ use crate::lock::hold::lease::Lease;
 use evenkeel_link::clock::Moment;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::WakeListener;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -63,7 +64,7 @@ impl Gates {
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<LockName, Weak<Gate>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -88,7 +89,7 @@ impl Gate {
 
     /// In what time the lock is free at the earliest; nothing if that is not known.
     pub(crate) fn free_in(&self, now: Moment) -> Duration {
-        match &*self.free_at.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.free_at.lock() {
             FreeAt::Unknown => Duration::ZERO,
             FreeAt::At(moment) => moment.since(now),
             FreeAt::After(lease, cooling) => {
@@ -99,12 +100,12 @@ impl Gate {
 
     /// The store says when it is free.
     pub(crate) fn free_at(&self, moment: Moment) {
-        *self.free_at.lock().unwrap_or_else(PoisonError::into_inner) = FreeAt::At(moment);
+        *self.free_at.lock() = FreeAt::At(moment);
     }
 
     /// A task of this process holds it from now on.
     pub(crate) fn held(&self, lease: &Arc<Lease>, cooling: Duration) {
-        *self.free_at.lock().unwrap_or_else(PoisonError::into_inner) = FreeAt::After(Arc::downgrade(lease), cooling);
+        *self.free_at.lock() = FreeAt::After(Arc::downgrade(lease), cooling);
     }
 
     /// Whether anybody waits for the turn.

@@ -10,8 +10,9 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::error::{LossReason, Lost};
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{Fence, Release};
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -206,13 +207,13 @@ impl Lease {
 
     /// The call that gives it back.
     pub(crate) fn release_call(&self) -> Release {
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.turn.lock();
         let waits = turn.as_ref().is_some_and(|turn| turn.gate().has_queue());
         Release { owner: self.held.owner, process: self.locks.process, waits }
     }
 
     pub(crate) fn take_turn(&self) -> Option<Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.turn.lock().take()
     }
 }
 

@@ -8,9 +8,10 @@ use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, Backoff, guard};
 use evenkeel_protocol::lock::steps::Release;
 use metrics::{Gauge, gauge};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -67,7 +68,7 @@ impl Reaper {
         if store.is_embedded() {
             return;
         }
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         if running.as_ref().is_none_or(Background::is_over) {
             let queue = Arc::clone(&self.queue);
             let run = move || Arc::clone(&queue).work();
@@ -98,7 +99,7 @@ impl Reaper {
 impl Drop for Reaper {
     fn drop(&mut self) {
         self.queue.is_closed.store(true, SeqCst);
-        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let running = self.running.get_mut().take();
         if let Some(running) = running.filter(|_| guard("lock_reaper_sends_last")) {
             // It ends by itself, once what is owed was sent.
             running.leave();
@@ -161,7 +162,7 @@ impl Queue {
     }
 
     fn owed(&self) -> MutexGuard<'_, VecDeque<Owed>> {
-        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.owed.lock()
     }
 }
 

@@ -7,8 +7,9 @@ use evenkeel_link::Token;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::steps::Acquire;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// From here on what nobody has asked for in a long time is looked for and forgotten.
@@ -104,7 +105,7 @@ impl Rounds {
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<Token, Round>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock()
     }
 }
 

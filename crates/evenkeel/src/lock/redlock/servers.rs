@@ -12,9 +12,10 @@ use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::node::{Node, NodeListener};
 use evenkeel_protocol::lock::steps::{Release, Released};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -57,7 +58,7 @@ impl Servers {
 
     /// Sees to it that servers that come back are let in. Needs the runtime that the locks are acquired on.
     pub(super) fn look_after(self: &Arc<Self>) {
-        let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut assembly = self.assembly.lock();
         if assembly.as_ref().is_none_or(Background::is_over) {
             *assembly = Some(assembly::start(self));
         }

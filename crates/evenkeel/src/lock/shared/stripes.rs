@@ -5,7 +5,8 @@ use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The number may be changed: it is looked at anew after so long.
@@ -56,10 +57,10 @@ impl Stripes {
     }
 
     fn agreed(&self) -> Option<Moment> {
-        *self.0.agreed.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.agreed.lock()
     }
 
     fn agree(&self, now: Moment) {
-        *self.0.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        *self.0.agreed.lock() = Some(now);
     }
 }

@@ -11,13 +11,13 @@ use evenkeel_protocol::lock::memory::MemoryLock;
 use evenkeel_protocol::lock::redis::RedisLock;
 use evenkeel_protocol::lock::steps::LockSteps;
 #[cfg(feature = "sql")]
+use parking_lot::Mutex;
+#[cfg(feature = "sql")]
 use std::any::TypeId;
 #[cfg(feature = "sql")]
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
-#[cfg(feature = "sql")]
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The locks of one keel. Cheap to clone.
@@ -78,14 +78,14 @@ impl Locks {
     /// that no other comes to the same place.
     #[cfg(feature = "sql")]
     pub(crate) fn other(&self, kept: Kept, place: usize, make: impl FnOnce() -> Arc<dyn LockSteps>) -> Self {
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = self.others.lock();
         let other = others.entry((kept, place));
         other.or_insert_with(|| Self::over(LockStore::new(make()), self.clock.clone())).clone()
     }
 
     #[cfg(feature = "sql")]
     fn all_others(&self) -> Vec<Self> {
-        self.others.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.others.lock().values().cloned().collect()
     }
 
     /// Locks over this store, as those of a process of its own.

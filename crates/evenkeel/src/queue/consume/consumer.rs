@@ -21,10 +21,11 @@ use evenkeel_link::{LinkError, LinkState};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::retry_delay::ms;
 use evenkeel_protocol::queue::steps::CRASH_DELAY_MS_MAX;
+use parking_lot::Mutex;
 use std::fmt::Display;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -354,7 +355,7 @@ impl<T: Send + Sync + 'static> Lanes<T> {
         for shard in shards.iter().skip(self.all.len()) {
             let ear = core.keel.queues().ears.open(&core.store, shard);
             let lane = Arc::new(Lane::new(&self.run, shard.clone(), ear));
-            self.run.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&lane));
+            self.run.lanes.lock().push(Arc::downgrade(&lane));
             self.loops.extend(loops(&lane));
             self.all.push(lane);
         }

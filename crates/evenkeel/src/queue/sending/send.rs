@@ -9,7 +9,7 @@ use evenkeel_link::support::Backoff;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::{Enqueued, NewJob, Shard};
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 /// How often a sender that waits for room asks.
@@ -35,7 +35,7 @@ pub(crate) async fn send<T: Send + Sync + 'static>(
         let some: Vec<NewJob> = left.iter().map(|place| jobs[*place].clone()).collect();
         let ask = |shard: Shard, jobs: Vec<NewJob>| async {
             let (answers, reached) = enqueue(queue, shard, jobs).await?;
-            let mut short = short.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut short = short.lock();
             *short = short.or(reached);
             Ok(answers)
         };
@@ -53,7 +53,7 @@ pub(crate) async fn send<T: Send + Sync + 'static>(
         attempt += 1;
     }
     sent.iter().for_each(|sent| core.metrics.sent(sent.answer));
-    match short.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    match short.into_inner() {
         Some((wanted, reached)) => {
             let accepted = sent.iter().filter(|sent| sent.answer != Enqueued::Full);
             let ids: Vec<JobId> = accepted.map(|sent| sent.id).collect();

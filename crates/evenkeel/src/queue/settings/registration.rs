@@ -8,7 +8,8 @@ use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::Limits;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often a program that sends looks; one that consumes looks whenever it looks whether the topic has grown.
@@ -24,7 +25,7 @@ impl Registration {
 
     /// Whether it is time to look again; of several callers one is told so.
     fn is_due(&self, now: Moment) -> bool {
-        let mut looked_at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked_at = self.0.lock();
         let is_due = now.since(*looked_at) >= LOOK;
         if is_due {
             *looked_at = now;

@@ -15,8 +15,9 @@ use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Put, PutAnswer, Shard};
 #[cfg(feature = "sql")]
 use evenkeel_protocol::queue::topology::Topology;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -66,7 +67,7 @@ impl Router {
 
     /// The shards as the register has them now.
     pub(crate) async fn look(&self) -> Result<Shards, QueueError> {
-        *self.looked_at.lock().unwrap_or_else(PoisonError::into_inner) = self.clock.now();
+        *self.looked_at.lock() = self.clock.now();
         let topology = self.store.topology(&self.topic, self.first).await?;
         self.shards.send_if_modified(|known| {
             let is_new = *known.topology() != topology;
@@ -125,7 +126,7 @@ impl Router {
     /// What this process knows; while the topic grows, not for longer than a second.
     async fn known(&self) -> Result<Shards, QueueError> {
         let shards = self.shards();
-        let looked_at = *self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let looked_at = *self.looked_at.lock();
         if shards.before().is_some() && self.clock.now().since(looked_at) >= LOOK {
             return self.look().await;
         }

@@ -8,8 +8,9 @@ use crate::keel::Keel;
 use crate::sql::database::Database;
 use crate::sql::sink::Sinks;
 use evenkeel_link::support::{Backoff, guard};
+use parking_lot::Mutex;
 use sqlx::Pool;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Names what is not the default before a [`Relay`] is run. [`Keel::relay`] begins one. Every span counts as at most ten years.

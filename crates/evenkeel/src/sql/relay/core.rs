@@ -8,10 +8,11 @@ use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::sink::Sinks;
 use evenkeel_link::clock::Clock;
+use parking_lot::Mutex;
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What the loops of one relay share.
@@ -83,7 +84,7 @@ impl<DB: Database> Core<DB> {
     pub(super) fn note_unrouted(&self, topic: &str) {
         /// More than a program has; what comes after is counted and listed, and not logged.
         const TOPICS_MAX: usize = 1_000;
-        let mut logged = self.unrouted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.unrouted.lock();
         if logged.len() < TOPICS_MAX && logged.insert(topic.to_owned()) {
             let parked_after = self.settings.unrouted_max;
             tracing::warn!(

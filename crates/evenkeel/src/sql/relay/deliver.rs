@@ -12,9 +12,10 @@ use crate::sql::sink::SinkError;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -119,7 +120,7 @@ impl Doors<'_> {
     }
 
     fn to(&self, destination: &Destination) -> Arc<Door> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock();
         if let Some(door) = found.get(destination) {
             return Arc::clone(door);
         }
@@ -154,7 +155,7 @@ impl Delivery {
             }
         });
         let carried = join_all(carried).await;
-        let found = doors.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let found = doors.found.into_inner();
         let has_opened = self.judge_gates(core, found);
         let fates = carried.into_iter().map(|(row, fate, so_far)| {
             let is_over = matches!(fate, Fate::Done);

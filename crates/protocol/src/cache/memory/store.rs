@@ -11,9 +11,10 @@ use crate::cache::header::Entry;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use hashbrown::HashTable;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A power of two, well above the number of threads that meet here.
 const SHARDS: usize = 64;
@@ -276,9 +277,9 @@ fn weigh(entry: &Entry) -> (Bytes, u64, bool) {
 
 // A panic while a lock is held leaves the table whole or a step undone; refusing every later call would not mend it.
 fn read(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
-    shard.read().unwrap_or_else(PoisonError::into_inner)
+    shard.read()
 }
 
 fn write(shard: &RwLock<Shard>) -> RwLockWriteGuard<'_, Shard> {
-    shard.write().unwrap_or_else(PoisonError::into_inner)
+    shard.write()
 }

@@ -8,8 +8,9 @@ use crate::lock::steps::{Acquire, LockSteps};
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// One server. Cheap to clone; clones are the same server.
 #[derive(Clone)]
@@ -98,7 +99,7 @@ impl MemoryNode {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 }
 

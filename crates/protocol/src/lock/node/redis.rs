@@ -7,8 +7,9 @@ use crate::lock::redis::{RedisLock, acquired, arguments, escaped, released, tell
 use crate::lock::steps::{Acquire, FENCE_MAX, Release, Released};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::{Link, LinkError, LinkOptions, Script, Token};
+use parking_lot::Mutex;
 use redis::Value;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -66,7 +67,7 @@ impl RedisNode {
     /// Keeps why there is no link. What trying again cannot mend is logged once.
     fn note(&self, error: LinkError) {
         let address = self.0.options.address();
-        let mut refusal = self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refusal = self.0.refusal.lock();
         let is_known = refusal.as_ref().is_some_and(|known| known.to_string() == error.to_string());
         if !is_known && !error.is_retryable() {
             tracing::error!(%address, %error, "a server of a Redlock refuses this program");
@@ -80,7 +81,7 @@ impl RedisNode {
     pub fn unreached(&self) -> Option<Unreached> {
         let error = match self.0.link.get() {
             Some(link) => link.epoch().is_none().then(|| link.why_down()),
-            None => self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            None => self.0.refusal.lock().clone(),
         };
         error.map(|error| Unreached { address: self.0.options.address(), error })
     }

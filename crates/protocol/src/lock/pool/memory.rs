@@ -12,8 +12,9 @@ use bytes::Bytes;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::watch;
 
 /// How long a pool is remembered after its last use.
@@ -102,7 +103,7 @@ impl MemoryPool {
     /// The names of this kind that somebody holds permits of, or waits for, sorted.
     pub fn used(&self, kind: Kind) -> Vec<LockName> {
         let now = self.0.clock.unix_ms();
-        let pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let pools = self.0.pools.lock();
         let used = pools.all.iter().filter(|(pool, state)| pool.kind == kind && state.is_used(now));
         let mut names: Vec<LockName> = used.map(|(pool, _)| pool.name.clone()).collect();
         names.sort();
@@ -112,7 +113,7 @@ impl MemoryPool {
     /// Runs one step on one pool. No step calls out, so the mutex is held for the step only.
     fn step<T>(&self, pool: &Pool, step: impl FnOnce(&mut State, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
-        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.0.pools.lock();
         pools.forget(now);
         let floor = if pool.kind == Kind::ReadWrite { pools.fence_floor } else { 0 };
         let state = pools.all.entry(pool.clone()).or_insert_with(|| State::new(now, floor));
@@ -464,7 +465,7 @@ mod tests {
         for number in 1..POOLS_MAX * 5 {
             take_and_give_back(&pools, number).await;
         }
-        assert!(pools.0.pools.lock().is_ok_and(|pools| pools.all.len() <= POOLS_MAX * 2 + 1));
+        assert!(pools.0.pools.lock().all.len() <= POOLS_MAX * 2 + 1);
         clock.set_back(Duration::from_secs(300));
         assert!(take_and_give_back(&pools, 0).await > first);
     }

@@ -20,9 +20,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
+use parking_lot::Mutex;
 use state::ShardState;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// The embedded backend: every shard in this process, gone with it. Cheap to clone; clones share the jobs.
@@ -74,7 +75,7 @@ impl MemoryQueue {
     /// Runs one step on one shard. No step calls out, so the lock is held for the step only.
     fn step<T>(&self, shard: &Shard, step: impl FnOnce(&mut ShardState, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
-        let mut shards = self.0.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shards = self.0.shards.lock();
         let state = shards.get(shard, now);
         state.sweep(now);
         let answer = step(state, now);
@@ -248,7 +249,7 @@ mod tests {
         for number in 4..5 * SHARDS_MIN {
             queue.stats(&shard(number)).await.unwrap();
         }
-        let known = queue.0.shards.lock().unwrap().all.len();
+        let known = queue.0.shards.lock().all.len();
         assert!(known <= SHARDS_MIN + 4, "{known} are kept");
         assert_eq!(queue.stats(&shard(0)).await.unwrap().waiting(), 1);
         assert!(queue.stats(&shard(1)).await.unwrap().paused_until.is_some());

@@ -6,8 +6,9 @@ use crate::queue::error::QueueError;
 use crate::queue::steps::{Enqueued, ITEMS_MAX, NewJob, Shard};
 use evenkeel_link::LinkError;
 use evenkeel_link::support::guard;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -109,7 +110,7 @@ impl Senders {
     }
 
     fn shards(&self) -> MutexGuard<'_, HashMap<Shard, Gathering>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

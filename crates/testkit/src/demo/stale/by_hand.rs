@@ -4,8 +4,9 @@ use super::contestant::{Contestant, Doing};
 use super::schedule::Act;
 use super::world::{Load, Version, World};
 use evenkeel::clock::Moment;
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the writer does with the cache.
@@ -48,7 +49,7 @@ pub(super) struct Store(Mutex<HashMap<u64, (Version, Option<Moment>)>>);
 impl ByHand {
     fn get(&self, key: u64) -> Option<Version> {
         let now = self.world.clock().now();
-        let store = self.store.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = self.store.0.lock();
         store.get(&key).filter(|(_, ends)| ends.is_none_or(|ends| now < ends)).map(|(version, _)| *version)
     }
 
@@ -56,12 +57,12 @@ impl ByHand {
         let ends = self.ttl.map(|ttl| self.world.clock().now() + ttl);
         let newer_is_there = self.compares_versions && self.get(key).is_some_and(|stored| stored > version);
         if !newer_is_there {
-            self.store.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (version, ends));
+            self.store.0.lock().insert(key, (version, ends));
         }
     }
 
     fn delete(&self, key: u64) {
-        self.store.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        self.store.0.lock().remove(&key);
     }
 
     async fn load(&self, key: u64, load: Load) -> Version {

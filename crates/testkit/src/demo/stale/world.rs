@@ -1,8 +1,9 @@
 //! The database of the demonstration, which also detects stale reads.
 
 use evenkeel::clock::{Clock, Moment};
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The version of a row; 0 before the first write.
@@ -106,7 +107,7 @@ impl World {
         (tables.loads, tables.loads_at_once_max)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tables> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Tables> {
+        self.tables.lock()
     }
 }

@@ -5,8 +5,9 @@ use super::session::Session;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
 use evenkeel_protocol::lock::name::LockName;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The connections of this process.
 pub(super) struct Shared<DB: AdvisoryDatabase> {
@@ -105,10 +106,10 @@ impl<DB: AdvisoryDatabase> Shared<DB> {
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<Token, Arc<Holding<DB>>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 
     fn seats(&self) -> MutexGuard<'_, HashMap<LockName, Seat<DB>>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seats.lock()
     }
 }

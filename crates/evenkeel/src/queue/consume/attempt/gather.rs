@@ -10,8 +10,9 @@ use crate::queue::consume::shard::Answer;
 use crate::queue::consume::shard::phase::{Phase, reached};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
+use parking_lot::{Mutex, MutexGuard};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
 
@@ -165,13 +166,13 @@ impl<T: Send + Sync + 'static> Gatherer<T> {
     }
 
     fn open(&self) -> MutexGuard<'_, Option<Arc<Forming<T>>>> {
-        self.forming.lock().unwrap_or_else(PoisonError::into_inner)
+        self.forming.lock()
     }
 }
 
 impl<T> Forming<T> {
     fn members(&self) -> MutexGuard<'_, Vec<Member<T>>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+        self.members.lock()
     }
 }
 

@@ -8,8 +8,9 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::Receipt;
 use evenkeel_protocol::queue::steps::{Report, Room};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The suspects of one consumer, on all of its shards.
@@ -98,7 +99,7 @@ impl Suspects {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -21,9 +21,10 @@ use evenkeel_link::Token;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::check;
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Outcome, Receipt, Shard, Worker};
+use parking_lot::Mutex;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SetOnce, mpsc, watch};
 
 /// What a handler answers: its judgement, or what its error asks for and the error's words.
@@ -64,7 +65,7 @@ pub(crate) struct Run<T> {
 impl<T> Run<T> {
     /// The lanes of all shards.
     pub(crate) fn lanes(&self) -> Vec<Arc<Lane<T>>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+        self.lanes.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
 
@@ -112,12 +113,12 @@ impl<T> Lane<T> {
 
     /// The name under which the lane calls.
     pub(crate) fn worker(&self) -> Worker {
-        *self.worker.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.worker.lock()
     }
 
     /// Begins anew under another name.
     pub(crate) fn rename(&self) {
-        *self.worker.lock().unwrap_or_else(PoisonError::into_inner) = new_worker();
+        *self.worker.lock() = new_worker();
     }
 
     /// An attempt has ended, and its slot is free.

@@ -4,8 +4,8 @@ use crate::queue::consume::delivery::Cancellation;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::Receipt;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinHandle;
 
 /// The deliveries that one lane holds, from claim to verdict.
@@ -98,7 +98,7 @@ impl Running {
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<(JobId, u64), Held>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -7,9 +7,10 @@ use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, Backoff};
 use evenkeel_link::{Blocking, Link, LinkError};
 use evenkeel_protocol::queue::steps::Shard;
+use parking_lot::{Mutex, MutexGuard};
 use redis::Value;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -51,7 +52,7 @@ impl Ears {
         // In memory every lane waits for its markers itself.
         if let Some(link) = store.link() {
             self.all().push(Arc::downgrade(&ear));
-            let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut listener = self.listener.lock();
             if listener.is_none() {
                 let (ears, link) = (Arc::downgrade(self), link.clone());
                 // Always the machine's clock: a real server does not stand still for a test.
@@ -64,7 +65,7 @@ impl Ears {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Weak<Ear>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock()
     }
 
     /// Those that could take work; forgets those that are gone.

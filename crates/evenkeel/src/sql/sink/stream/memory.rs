@@ -5,8 +5,9 @@ use crate::sql::sink::Envelope;
 use evenkeel_link::LinkError;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Streams in this process. Cheap to clone; clones share them.
 #[derive(Clone)]
@@ -32,7 +33,7 @@ impl MemoryStreams {
     }
 
     fn streams(&self) -> MutexGuard<'_, HashMap<String, Stream>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.lock()
     }
 }
 
