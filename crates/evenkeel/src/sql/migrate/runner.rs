@@ -1,4 +1,4 @@
-//! Runs migrations: one process at a time, and again from where a process that was killed had stopped.
+//! Runs migrations, one process at a time, and continues where a killed process had stopped.
 
 use super::text::{changes_rows, statements};
 use crate::sql::database::{Database, Kind, Row, Value};
@@ -7,26 +7,26 @@ use evenkeel_link::support::{crash_point, guard};
 use sqlx::Connection;
 use sqlx::pool::PoolConnection;
 
-/// How long the lock of MySQL and MariaDB is waited for without a word in the log.
+/// How long the runner waits for the lock of MySQL and MariaDB before it logs the wait.
 const QUIET_SECONDS: u32 = 1;
 
-/// One step of the schema.
+/// One migration.
 #[derive(Debug)]
 pub(super) struct Migration<'a> {
     pub(super) version: i64,
     pub(super) name: &'a str,
     pub(super) script: &'a str,
-    /// Empty in the library's own list.
+    /// Empty for the library's own migrations.
     pub(super) checksum: &'a [u8],
 }
 
-/// What one list of migrations has noted in a database, and how it is noted.
+/// A list of migrations and the table that records them.
 pub(super) struct Plan<'a> {
-    /// The table of what was run. Letters, digits, `_` and dots.
+    /// The table of completed migrations. Its name has letters, digits, `_` and dots.
     pub(super) table: &'a str,
     pub(super) migrations: Vec<Migration<'a>>,
     pub(super) format: Format,
-    /// How long another process may take on MySQL and MariaDB.
+    /// How long to wait for another process on MySQL and MariaDB.
     pub(super) patience_seconds: u32,
 }
 
@@ -35,24 +35,24 @@ pub(super) struct Plan<'a> {
 pub(super) enum Format {
     /// The library's own: version, name, time. Every statement of its migrations can be repeated.
     Own,
-    /// sqlx's, so that programs from before, which use sqlx's runner, understand it.
+    /// sqlx's format, which earlier versions of a program that used sqlx's runner understand.
     Sqlx,
 }
 
-/// A migration that was run, or begun.
+/// A recorded migration, completed or not.
 struct Noted {
     version: i64,
     checksum: Vec<u8>,
-    /// `None`: complete.
+    /// `None` if the migration is complete.
     stopped: Option<Stopped>,
 }
 
-/// Where a migration stopped. Noted as a negative number in the column `execution_time`, which sqlx sets to -1 until the end.
+/// Where a migration stopped, stored as a negative number in the column `execution_time`, which sqlx sets to -1 until the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stopped {
-    /// sqlx's runner stopped somewhere.
+    /// sqlx's runner stopped at an unknown statement.
     Somewhere,
-    /// Before statement `step`, or (`begun`) before it was known whether the server had executed it.
+    /// Before statement `step`, or (`begun`) after it was sent but before its outcome was known.
     At { step: usize, begun: bool },
 }
 
@@ -72,14 +72,14 @@ impl Stopped {
 }
 
 impl Plan<'_> {
-    /// Runs what is missing. Where there is nothing to do it costs one statement.
+    /// Runs the missing migrations. If there are none it costs one statement.
     pub(super) async fn run<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Result<(), SqlError> {
         let mut connection = pool.acquire().await?;
         match self.missing::<DB>(&mut connection).await {
             Ok(None) => return Ok(()),
             Ok(Some(_)) | Err(SqlError::NotMigrated) => {}
             Err(error @ (SqlError::NewerSchema { .. } | SqlError::Migration(_))) => return Err(error),
-            // Whatever else is wrong shows in the statements that follow.
+            // Any other problem is reported by the statements that follow.
             Err(error) => tracing::debug!(%error, table = self.table, "the migrations cannot be read yet"),
         }
         match DB::KIND {
@@ -91,7 +91,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The first migration that was not completed, and where it stopped.
+    /// The first migration that is not complete, and where it stopped.
     async fn missing<DB: Database>(
         &self,
         connection: &mut DB::Connection,
@@ -115,7 +115,7 @@ impl Plan<'_> {
         Ok(self.migrations.iter().find_map(|migration| match find(migration.version) {
             None => Some((migration, None)),
             Some(Noted { stopped: None, .. }) => None,
-            // The text is another one, so the number of the statement says nothing.
+            // The text has changed, so the recorded statement number is meaningless.
             Some(noted) if noted.checksum != migration.checksum => Some((migration, Some(Stopped::Somewhere))),
             Some(noted) => Some((migration, noted.stopped)),
         }))
@@ -141,13 +141,13 @@ impl Plan<'_> {
         Ok(noted)
     }
 
-    /// Runs the next migration in a transaction, alone; whether there was one.
+    /// Runs the next migration in a transaction under the lock; returns whether there was one.
     async fn run_next<DB: Database>(&self, connection: &mut DB::Connection) -> Result<bool, SqlError> {
-        // A stricter level would read what was noted before the lock was given.
+        // A stricter level would read the records as they were before the lock was granted.
         let begin = if DB::KIND == Kind::Postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { DB::BEGIN };
         let mut transaction = connection.begin_with(begin).await?;
         if DB::KIND == Kind::Postgres && guard("migrations_take_turns") {
-            // The library's number is from before there were others.
+            // The library's lock number is older than those of other tables and may not change.
             let number = match self.format {
                 Format::Own => "7309453286123".to_owned(),
                 Format::Sqlx => format!("hashtextextended('evenkeel/{}', 0)", self.table),
@@ -166,9 +166,9 @@ impl Plan<'_> {
         Ok(true)
     }
 
-    /// MySQL and MariaDB commit before and after each change of the schema, so each statement is noted before it is sent.
+    /// MySQL and MariaDB commit before and after each schema change, so each statement is recorded before it is sent.
     async fn run_step_by_step<DB: Database>(&self, mut connection: PoolConnection<DB>) -> Result<(), SqlError> {
-        // The lock ends with the connection, whatever becomes of this future.
+        // The lock ends with the connection, also if this future is dropped.
         connection.close_on_drop();
         let named = DB::rows_of_text(&mut connection, "SELECT DATABASE()".to_owned()).await?.into_iter().next();
         if named.map(Row::<DB>::wrap).map(|row| row.maybe_text(0)).transpose()?.flatten().is_none() {
@@ -182,7 +182,7 @@ impl Plan<'_> {
                 for statement in statements(migration.script) {
                     crash_point("migration_step");
                     let sent = DB::send_text(&mut connection, statement.to_owned(), &[]).await;
-                    // A process that was killed may have executed it: each adds something of the library's own.
+                    // A killed process may have executed the statement: each creates an object of the library only.
                     accept::<DB>(sent, guard("own_migration_repeats"))?;
                 }
                 crash_point("migration_step");
@@ -229,7 +229,7 @@ impl Plan<'_> {
             let is_refused = matches!(sent, Err(sqlx::Error::Database(_)));
             if let Err(error) = accept::<DB>(sent, may_be_done) {
                 if is_refused && stopped != Some(Stopped::Somewhere) {
-                    // Known not to be done: the next run must not take somebody else's table for this one's.
+                    // The statement was not executed: the next run must not mistake an object of another program for its own.
                     self.stand_at::<DB>(connection, migration, step, false).await?;
                 }
                 return Err(error);
@@ -253,7 +253,7 @@ impl Plan<'_> {
         DB::send_text(connection, text, &values).await.map(drop)
     }
 
-    /// Notes a migration as complete, or where it stands.
+    /// Records a migration as complete, or the statement at which it stands.
     async fn note<DB: Database>(
         &self,
         connection: &mut DB::Connection,
@@ -302,7 +302,7 @@ impl Plan<'_> {
         DB::send_text(connection, text, &[]).await.map(drop)
     }
 
-    /// The lock is by name, and counts on the whole server. `GET_LOCK(.., -1)`, which waits for ever on MySQL, locks nothing on
+    /// Takes the named lock, which is global to the server. `GET_LOCK(.., -1)`, which waits for ever on MySQL, takes no lock on
     /// MariaDB.
     async fn lock_by_name<DB: Database>(&self, connection: &mut DB::Connection) -> Result<(), SqlError> {
         if !guard("migrations_take_turns") {
@@ -328,7 +328,7 @@ impl Plan<'_> {
     }
 }
 
-/// Takes the answer that something is there already (or gone already) for a success, where an earlier run may have done it.
+/// Treats the reply that an object exists already (or no longer exists) as success if an earlier run may have executed the statement.
 fn accept<DB: Database>(sent: Result<u64, sqlx::Error>, may_be_done: bool) -> Result<(), SqlError> {
     match sent {
         Err(sqlx::Error::Database(error)) if may_be_done && DB::is_done_already(&*error) => Ok(()),
