@@ -43,7 +43,9 @@ pub enum SqlError {
     /// The transaction no longer existed when it was to be committed, so all its changes and effects are lost: the database had
     /// rolled it back (a deadlock whose error the program ignored, a savepoint that was rolled back), or the program had ended it. On
     /// MySQL and MariaDB, statements sent after that were committed one by one. Repeat the unit of work from its beginning.
-    #[error("the transaction no longer existed at its commit (a deadlock, or a rollback); repeat it from its beginning")]
+    #[error(
+        "the transaction no longer existed at its commit (a deadlock, or a rollback); repeat it from its beginning"
+    )]
     Lost,
     /// An earlier statement of this unit of work failed with a deadlock, a lock timeout or another error, so it may not commit. It
     /// was rolled back.

@@ -23,7 +23,7 @@
 //! sqlx::query("INSERT INTO users (id, name) VALUES (?, ?)").bind(42).bind("Ada").execute(work.tx()).await?;
 //! work.invalidate(&users, &42)?;
 //! work.enqueue(mail.job(&"welcome".to_owned()).delay(Duration::from_secs(300)))?;
-//! work.commit().await?; // Redis is told at once; and by the relay, should this process die right here
+//! work.commit().await?; // updates Redis at once; a relay does so if this process dies here
 //! # Ok(())
 //! # }
 //! # }

@@ -40,7 +40,7 @@ impl Shared {
     }
 
     /// Wakes the relays of this process, and those of other processes, after a commit that left effects.
-    pub(crate) fn left_something<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) {
+    pub(crate) fn notify_relays<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) {
         self.committed.notify_one();
         if self.wake_up() == WakeUp::AfterCommit {
             self.finisher(pool, clock).notify();

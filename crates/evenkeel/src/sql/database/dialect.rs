@@ -62,11 +62,11 @@ pub trait Dialect: sqlx::Database {
     /// acknowledgement (40 ms on Linux; sqlx 0.9.0 does not set `TCP_NODELAY`).
     const KEEPS_TEXT: bool = false;
 
-    /// Calls `heard` once it listens, after each notification, and after each reconnection, because notifications may have been
+    /// Calls `on_notification` once it listens, after each notification, and after each reconnection, because notifications may have been
     /// missed. Uses a connection of its own. Returns at once if the database has no notifications.
     fn listen(
         _pool: &sqlx::Pool<Self>,
-        _heard: &(dyn Fn() + Send + Sync),
+        _on_notification: &(dyn Fn() + Send + Sync),
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         std::future::ready(Ok(()))
     }
@@ -202,7 +202,7 @@ pub(crate) fn trouble_of_any(error: &sqlx::Error) -> Trouble {
 /// The implementation that differs between the databases only in types.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 macro_rules! same_for {
-    (@text spelled, $statement:expr, $values:expr) => {
+    (@text inlined, $statement:expr, $values:expr) => {
         as_text($statement, $values)
     };
     (@text prepared, $statement:expr, $values:expr) => {

@@ -10,7 +10,7 @@ use sqlx::mysql::MySqlDatabaseError;
 
 /// Values of at most this size are written into the text of a statement where that saves a round trip; larger ones would come too
 /// close to the largest message that a server accepts.
-const SPELLED_MAX: usize = 16 * 1024;
+const INLINED_MAX: usize = 16 * 1024;
 
 impl Database for sqlx::MySql {}
 
@@ -24,7 +24,7 @@ impl Dialect for sqlx::MySql {
     const BEGIN: &'static str = "BEGIN";
     const LOCK_WAIT: &'static str = "SET innodb_lock_wait_timeout = 1";
 
-    same_for!(sqlx::MySql, spelled);
+    same_for!(sqlx::MySql, inlined);
 
     /// Sends both statements in one message, which cannot be prepared.
     async fn insert_marked(
@@ -33,12 +33,12 @@ impl Dialect for sqlx::MySql {
         statement: &'static str,
         values: &[Value<'_>],
     ) -> Result<bool, sqlx::Error> {
-        if values.iter().map(length).sum::<usize>() > SPELLED_MAX {
+        if values.iter().map(length).sum::<usize>() > INLINED_MAX {
             return Ok(
                 Self::is_marked(connection, work).await? && Self::execute(connection, statement, values).await? == 1
             );
         }
-        let both = format!("{}; {}", Self::UNMARK, spelled(statement, values));
+        let both = format!("{}; {}", Self::UNMARK, inlined(statement, values));
         Self::was_marked(sqlx::raw_sql(AssertSqlSafe(both)).execute(connection).await.map(drop))
     }
 
@@ -80,8 +80,8 @@ impl Dialect for sqlx::MySql {
 /// while a statement is being prepared: it takes the first packet of the reply for the whole reply, and the later rollback waits for
 /// ever for the next one. A text statement is not prepared.
 fn as_text(statement: &str, values: &[Value<'_>]) -> Option<AssertSqlSafe<String>> {
-    let is_short = values.iter().map(length).sum::<usize>() <= SPELLED_MAX;
-    (is_short && guard("mysql_prepares_nothing_it_may_drop")).then(|| AssertSqlSafe(spelled(statement, values)))
+    let is_short = values.iter().map(length).sum::<usize>() <= INLINED_MAX;
+    (is_short && guard("mysql_prepares_nothing_it_may_drop")).then(|| AssertSqlSafe(inlined(statement, values)))
 }
 
 /// An upper bound of its length in bytes or digits.
@@ -99,14 +99,14 @@ fn bytes<'a>(value: &Value<'a>) -> Option<&'a [u8]> {
 }
 
 /// The statement with its values in the text.
-fn spelled(statement: &str, values: &[Value<'_>]) -> String {
+fn inlined(statement: &str, values: &[Value<'_>]) -> String {
     let mut values = values.iter();
     let mut text = String::with_capacity(512);
     for part in statement.split_inclusive('?') {
         match part.strip_suffix('?') {
             Some(before) => {
                 text.push_str(before);
-                spell(values.next().unwrap_or(&Value::MaybeInt(None)), &mut text);
+                inline(values.next().unwrap_or(&Value::MaybeInt(None)), &mut text);
             }
             None => text.push_str(part),
         }
@@ -115,7 +115,7 @@ fn spelled(statement: &str, values: &[Value<'_>]) -> String {
 }
 
 /// Writes bytes and text as hexadecimal digits, which need no escaping.
-fn spell(value: &Value<'_>, text: &mut String) {
+fn inline(value: &Value<'_>, text: &mut String) {
     if let Value::Int(number) | Value::MaybeInt(Some(number)) = value {
         return text.push_str(&number.to_string());
     }
@@ -128,13 +128,13 @@ fn spell(value: &Value<'_>, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Value, spelled};
+    use super::{Value, inlined};
 
     #[test]
-    fn nothing_in_a_spelled_value_is_a_part_of_the_statement() {
+    fn inlined_value_is_escaped() {
         let values = [Value::Text("';--"), Value::Bytes(&[0, 0x5c, 0xff]), Value::MaybeText(None), Value::Int(-7)];
         let values = [&values[..], &[Value::MaybeInt(Some(2))]].concat();
-        let text = spelled("INSERT INTO t SELECT ?, ?, ?, ?, ? + 1", &values);
+        let text = inlined("INSERT INTO t SELECT ?, ?, ?, ?, ? + 1", &values);
         assert_eq!(text, "INSERT INTO t SELECT x'273b2d2d', x'005cff', NULL, -7, 2 + 1");
     }
 }

@@ -25,19 +25,19 @@ impl Dialect for sqlx::Postgres {
 
     const NOTIFY: Option<&'static str> = Some("SELECT pg_notify('evenkeel/outbox', '')");
 
-    async fn listen(pool: &sqlx::PgPool, heard: &(dyn Fn() + Send + Sync)) -> Result<(), sqlx::Error> {
+    async fn listen(pool: &sqlx::PgPool, on_notification: &(dyn Fn() + Send + Sync)) -> Result<(), sqlx::Error> {
         // A connection outside the program's pool, because it is kept as long as the relay listens.
         let own = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
         let own = own.connect_lazy_with((*pool.connect_options()).clone());
         let mut listener = PgListener::connect_with(&own).await?;
         listener.listen(CHANNEL).await?;
-        let mut is_told = false;
+        let mut is_notified = false;
         loop {
             // Also after the first connection and each reconnection, because earlier notifications were missed.
-            if is_told || guard("reconnect_is_a_wake_up") {
-                heard();
+            if is_notified || guard("reconnect_is_a_wake_up") {
+                on_notification();
             }
-            is_told = listener.try_recv().await?.is_some();
+            is_notified = listener.try_recv().await?.is_some();
         }
     }
 

@@ -139,7 +139,7 @@ mod tests {
     use super::padded;
 
     #[test]
-    fn a_list_is_filled_to_one_of_few_sizes() {
+    fn list_is_padded_to_one_of_few_sizes() {
         assert_eq!(padded::<u8>(&[]), None);
         assert_eq!(padded(&[7]), Some((0, vec![7])));
         let (size, filled) = padded(&[1, 2, 3]).unwrap_or_default();
@@ -149,7 +149,7 @@ mod tests {
 
     #[cfg(feature = "postgres")]
     #[test]
-    fn postgres_counts_its_values() {
+    fn postgres_placeholders_are_numbered() {
         use super::Statement;
         static WITH_TWO: Statement = Statement::new("UPDATE t SET a = ? WHERE b = ? AND c < {now}");
         let text = WITH_TWO.text::<sqlx::Postgres>();

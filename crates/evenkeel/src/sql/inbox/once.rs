@@ -71,10 +71,10 @@ static INSERT_OTHERS: Statement = Statement::new(
 static STATE: Statement =
     Statement::new("SELECT state FROM evenkeel_inbox WHERE consumer_group = ? AND message_id = ?");
 /// The first delivery after the release processes the message.
-static TAKE_RELEASED: Statement = Statement::new(
+static PROCESS_RELEASED: Statement = Statement::new(
     "UPDATE evenkeel_inbox SET state = 1, seen_at = {now} WHERE consumer_group = ? AND message_id = ? AND state = 3",
 );
-static MEET_PARKED: Statement =
+static COUNT_PARKED: Statement =
     Statement::new("UPDATE evenkeel_inbox SET met = met + 1 WHERE consumer_group = ? AND message_id = ? AND state = 2");
 
 impl<DB: Database> Inbox<DB> {
@@ -106,7 +106,7 @@ impl<DB: Database> Inbox<DB> {
         check_name("group", group.as_bytes())?;
         // PostgreSQL rejects zero bytes in text and would abort the caller's whole transaction.
         if group.contains('\0') && guard("inbox_group_without_zero") {
-            return Err(SqlError::Effect("the name of a group in the inbox has a zero byte".to_owned()));
+            return Err(SqlError::Effect("the name of a consumer group contains a zero byte".to_owned()));
         }
         check_name("message", &message.name)?;
         let answer = self.ask(connection, group, &message).await.map_err(SqlError::of::<DB>)?;
@@ -148,10 +148,10 @@ impl<DB: Database> Inbox<DB> {
         if inserted == 1 || !guard("inbox_once") {
             return Ok(Once::Fresh);
         }
-        if DB::execute(connection, TAKE_RELEASED.text::<DB>(), &name).await? == 1 {
+        if DB::execute(connection, PROCESS_RELEASED.text::<DB>(), &name).await? == 1 {
             return Ok(Once::Fresh);
         }
-        let parked = DB::execute(connection, MEET_PARKED.text::<DB>(), &name).await?;
+        let parked = DB::execute(connection, COUNT_PARKED.text::<DB>(), &name).await?;
         Ok(if parked == 1 { Once::Parked } else { Once::Seen })
     }
 }

@@ -51,11 +51,11 @@ impl<DB: Database> Inbox<DB> {
                     let more = match inbox.clock.timeout(DEADLINE, inbox.run_once()).await {
                         Ok(Ok(deleted)) => deleted == BATCH.unsigned_abs(),
                         Ok(Err(error)) => {
-                            tracing::warn!(%error, "old messages of the inbox could not be forgotten");
+                            tracing::warn!(%error, "could not delete old messages of the inbox");
                             false
                         }
                         Err(_) => {
-                            tracing::warn!("the database does not answer the inbox's retention");
+                            tracing::warn!("the deletion of old messages of the inbox timed out");
                             false
                         }
                     };

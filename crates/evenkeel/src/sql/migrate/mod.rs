@@ -44,10 +44,10 @@ const MIGRATIONS: &[Own] = &[
 ];
 
 /// How long a process waits for another one that migrates the library's tables.
-const OWN_PATIENCE_SECONDS: u32 = 60;
+const OWN_WAIT_MAX_SECONDS: u32 = 60;
 
 /// How long a process waits for another one that runs the program's migrations, which may rewrite large tables.
-const PATIENCE_SECONDS: u32 = 600;
+const WAIT_MAX_SECONDS: u32 = 600;
 
 /// Creates or upgrades the library's tables (`evenkeel_...`) in the database of `pool`. Call it once when a program starts; if the
 /// schema is up to date it costs one statement.
@@ -88,7 +88,7 @@ pub fn migrate<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Resu
             table: "evenkeel_migrations",
             migrations: migrations.collect(),
             format: Format::Own,
-            patience_seconds: OWN_PATIENCE_SECONDS,
+            wait_max_seconds: OWN_WAIT_MAX_SECONDS,
         };
         plan.run(pool).await
     }
@@ -135,7 +135,7 @@ pub fn run_migrations<DB: Database>(
 ) -> impl Future<Output = Result<(), SqlError>> + Send {
     async move {
         if table.is_empty() || !table.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.') {
-            return Err(SqlError::Migration(format!("{table:?} is not a name for a table of migrations")));
+            return Err(SqlError::Migration(format!("{table:?} is not a valid name of a migrations table")));
         }
         let up = migrations.iter().filter(|migration| migration.migration_type.is_up_migration());
         let up: Vec<_> = up.collect();
@@ -149,7 +149,7 @@ pub fn run_migrations<DB: Database>(
             script: migration.sql.as_str(),
             checksum: &migration.checksum,
         });
-        let plan = Plan { table, migrations: list.collect(), format: Format::Sqlx, patience_seconds: PATIENCE_SECONDS };
+        let plan = Plan { table, migrations: list.collect(), format: Format::Sqlx, wait_max_seconds: WAIT_MAX_SECONDS };
         plan.run(pool).await
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Plan<'a> {
     pub(super) migrations: Vec<Migration<'a>>,
     pub(super) format: Format,
     /// How long to wait for another process on MySQL and MariaDB.
-    pub(super) patience_seconds: u32,
+    pub(super) wait_max_seconds: u32,
 }
 
 /// The columns of the table.
@@ -40,7 +40,7 @@ pub(super) enum Format {
 }
 
 /// A recorded migration, completed or not.
-struct Noted {
+struct Recorded {
     version: i64,
     checksum: Vec<u8>,
     /// `None` if the migration is complete.
@@ -59,14 +59,14 @@ enum Stopped {
 impl Stopped {
     const FIRST: i64 = -10;
 
-    fn of(noted: i64) -> Self {
-        match usize::try_from(Self::FIRST - noted) {
+    fn of(recorded: i64) -> Self {
+        match usize::try_from(Self::FIRST - recorded) {
             Ok(number) => Self::At { step: number / 2, begun: number % 2 == 1 },
             Err(_) => Self::Somewhere,
         }
     }
 
-    fn noted(step: usize, begun: bool) -> i64 {
+    fn recorded(step: usize, begun: bool) -> i64 {
         Self::FIRST - i64::try_from(step * 2 + usize::from(begun)).unwrap_or(0)
     }
 }
@@ -80,7 +80,7 @@ impl Plan<'_> {
             Ok(Some(_)) | Err(SqlError::NotMigrated) => {}
             Err(error @ (SqlError::NewerSchema { .. } | SqlError::Migration(_))) => return Err(error),
             // Any other problem is reported by the statements that follow.
-            Err(error) => tracing::debug!(%error, table = self.table, "the migrations cannot be read yet"),
+            Err(error) => tracing::debug!(%error, table = self.table, "the recorded migrations cannot be read"),
         }
         match DB::KIND {
             Kind::MySql => self.run_step_by_step::<DB>(connection).await,
@@ -96,49 +96,51 @@ impl Plan<'_> {
         &self,
         connection: &mut DB::Connection,
     ) -> Result<Option<(&Migration<'_>, Option<Stopped>)>, SqlError> {
-        let noted = self.noted::<DB>(connection).await.map_err(SqlError::of::<DB>)?;
+        let recorded = self.recorded::<DB>(connection).await.map_err(SqlError::of::<DB>)?;
         let known = self.migrations.last().map_or(0, |last| last.version);
-        for noted in &noted {
-            let Some(migration) = self.migrations.iter().find(|migration| migration.version == noted.version) else {
-                if noted.version > known {
-                    return Err(SqlError::NewerSchema { found: noted.version, known });
+        for recorded in &recorded {
+            let Some(migration) = self.migrations.iter().find(|migration| migration.version == recorded.version) else {
+                if recorded.version > known {
+                    return Err(SqlError::NewerSchema { found: recorded.version, known });
                 }
-                let text = format!("{} has a migration {} that this program lacks", self.table, noted.version);
+                let text = format!("{} has a migration {} that this program lacks", self.table, recorded.version);
                 return Err(SqlError::Migration(text));
             };
-            if noted.stopped.is_none() && self.format == Format::Sqlx && noted.checksum != migration.checksum {
-                let text = format!("migration {} was changed after it was run ({})", noted.version, self.table);
+            if recorded.stopped.is_none() && self.format == Format::Sqlx && recorded.checksum != migration.checksum {
+                let text = format!("migration {} was changed after it was run ({})", recorded.version, self.table);
                 return Err(SqlError::Migration(text));
             }
         }
-        let find = |version| noted.iter().find(|noted| noted.version == version);
+        let find = |version| recorded.iter().find(|recorded| recorded.version == version);
         Ok(self.migrations.iter().find_map(|migration| match find(migration.version) {
             None => Some((migration, None)),
-            Some(Noted { stopped: None, .. }) => None,
+            Some(Recorded { stopped: None, .. }) => None,
             // The text has changed, so the recorded statement number is meaningless.
-            Some(noted) if noted.checksum != migration.checksum => Some((migration, Some(Stopped::Somewhere))),
-            Some(noted) => Some((migration, noted.stopped)),
+            Some(recorded) if recorded.checksum != migration.checksum => Some((migration, Some(Stopped::Somewhere))),
+            Some(recorded) => Some((migration, recorded.stopped)),
         }))
     }
 
-    async fn noted<DB: Database>(&self, connection: &mut DB::Connection) -> Result<Vec<Noted>, sqlx::Error> {
+    async fn recorded<DB: Database>(&self, connection: &mut DB::Connection) -> Result<Vec<Recorded>, sqlx::Error> {
         let table = self.table;
         if self.format == Format::Own {
             let rows = DB::rows_of_text(connection, format!("SELECT version FROM {table}")).await?;
             let rows = rows.into_iter().map(Row::<DB>::wrap);
-            return rows.map(|row| Ok(Noted { version: row.int(0)?, checksum: Vec::new(), stopped: None })).collect();
+            return rows
+                .map(|row| Ok(Recorded { version: row.int(0)?, checksum: Vec::new(), stopped: None }))
+                .collect();
         }
         let done = format!("SELECT version, checksum FROM {table} WHERE success");
         let begun = format!("SELECT version, checksum, execution_time FROM {table} WHERE NOT success");
-        let mut noted = Vec::new();
+        let mut recorded = Vec::new();
         for row in DB::rows_of_text(connection, done).await?.into_iter().map(Row::<DB>::wrap) {
-            noted.push(Noted { version: row.int(0)?, checksum: row.bytes(1)?, stopped: None });
+            recorded.push(Recorded { version: row.int(0)?, checksum: row.bytes(1)?, stopped: None });
         }
         for row in DB::rows_of_text(connection, begun).await?.into_iter().map(Row::<DB>::wrap) {
             let stopped = Some(Stopped::of(row.int(2)?));
-            noted.push(Noted { version: row.int(0)?, checksum: row.bytes(1)?, stopped });
+            recorded.push(Recorded { version: row.int(0)?, checksum: row.bytes(1)?, stopped });
         }
-        Ok(noted)
+        Ok(recorded)
     }
 
     /// Runs the next migration in a transaction under the lock; returns whether there was one.
@@ -159,7 +161,7 @@ impl Plan<'_> {
         crash_point("migration_step");
         DB::send_text(&mut transaction, migration.script.to_owned(), &[]).await?;
         crash_point("migration_step");
-        self.note::<DB>(&mut transaction, migration, None).await?;
+        self.record::<DB>(&mut transaction, migration, None).await?;
         crash_point("migration_step");
         transaction.commit().await?;
         tracing::info!(version = migration.version, name = migration.name, table = self.table, "schema upgraded");
@@ -172,7 +174,7 @@ impl Plan<'_> {
         connection.close_on_drop();
         let named = DB::rows_of_text(&mut connection, "SELECT DATABASE()".to_owned()).await?.into_iter().next();
         if named.map(Row::<DB>::wrap).map(|row| row.maybe_text(0)).transpose()?.flatten().is_none() {
-            let text = "the address of the database server names no database: write mysql://USER:PASSWORD@HOST/NAME";
+            let text = "the database URL has no database name: use mysql://USER:PASSWORD@HOST/NAME";
             return Err(SqlError::Migration(text.to_owned()));
         }
         self.lock_by_name::<DB>(&mut connection).await?;
@@ -186,7 +188,7 @@ impl Plan<'_> {
                     accept::<DB>(sent, guard("own_migration_repeats"))?;
                 }
                 crash_point("migration_step");
-                self.note::<DB>(&mut connection, migration, None).await?;
+                self.record::<DB>(&mut connection, migration, None).await?;
             } else {
                 self.run_statements::<DB>(&mut connection, migration, stopped).await?;
             }
@@ -206,7 +208,7 @@ impl Plan<'_> {
             Some(Stopped::Somewhere) | None => (0, false),
         };
         if stopped.is_none() {
-            self.note::<DB>(connection, migration, Some(Stopped::noted(0, false))).await?;
+            self.record::<DB>(connection, migration, Some(Stopped::recorded(0, false))).await?;
         }
         for (step, statement) in statements(migration.script).into_iter().enumerate().skip(from) {
             crash_point("migration_step");
@@ -215,13 +217,13 @@ impl Plan<'_> {
                 let mut transaction = connection.begin_with(DB::BEGIN).await?;
                 let sent = DB::send_text(&mut transaction, statement.to_owned(), &[]).await;
                 accept::<DB>(sent, may_be_done)?;
-                self.stand_at::<DB>(&mut transaction, migration, step + 1, false).await?;
+                self.record_position::<DB>(&mut transaction, migration, step + 1, false).await?;
                 crash_point("migration_step");
                 transaction.commit().await?;
                 continue;
             }
             if stopped != Some(Stopped::Somewhere) && guard("migration_step_noted") {
-                self.stand_at::<DB>(connection, migration, step, true).await?;
+                self.record_position::<DB>(connection, migration, step, true).await?;
             }
             crash_point("migration_step");
             let sent = DB::send_text(connection, statement.to_owned(), &[]).await;
@@ -230,7 +232,7 @@ impl Plan<'_> {
             if let Err(error) = accept::<DB>(sent, may_be_done) {
                 if is_refused && stopped != Some(Stopped::Somewhere) {
                     // The statement was not executed: the next run must not mistake an object of another program for its own.
-                    self.stand_at::<DB>(connection, migration, step, false).await?;
+                    self.record_position::<DB>(connection, migration, step, false).await?;
                 }
                 return Err(error);
             }
@@ -240,7 +242,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    async fn stand_at<DB: Database>(
+    async fn record_position<DB: Database>(
         &self,
         connection: &mut DB::Connection,
         migration: &Migration<'_>,
@@ -248,17 +250,17 @@ impl Plan<'_> {
         begun: bool,
     ) -> Result<(), sqlx::Error> {
         let text = format!("UPDATE {} SET checksum = ?, execution_time = ? WHERE version = ?", self.table);
-        let at = Value::Int(Stopped::noted(step, begun));
+        let at = Value::Int(Stopped::recorded(step, begun));
         let values = [Value::Bytes(migration.checksum), at, Value::Int(migration.version)];
         DB::send_text(connection, text, &values).await.map(drop)
     }
 
     /// Records a migration as complete, or the statement at which it stands.
-    async fn note<DB: Database>(
+    async fn record<DB: Database>(
         &self,
         connection: &mut DB::Connection,
         migration: &Migration<'_>,
-        stands_at: Option<i64>,
+        position: Option<i64>,
     ) -> Result<(), sqlx::Error> {
         let (version, name) = (Value::Int(migration.version), Value::Text(migration.name));
         let table = self.table;
@@ -273,9 +275,9 @@ impl Plan<'_> {
             "INSERT INTO {table} (version, description, success, checksum, execution_time) VALUES ({}, {}, {}, {}, {})",
             marks[0],
             marks[1],
-            if stands_at.is_some() { "FALSE" } else { "TRUE" },
+            if position.is_some() { "FALSE" } else { "TRUE" },
             marks[2],
-            stands_at.unwrap_or(0),
+            position.unwrap_or(0),
         );
         DB::send_text(connection, text, &[version, name, Value::Bytes(migration.checksum)]).await.map(drop)
     }
@@ -319,11 +321,11 @@ impl Plan<'_> {
             if answer.map(|row| row.int(0)).transpose()? == Some(1) {
                 return Ok(());
             }
-            if seconds == self.patience_seconds {
+            if seconds == self.wait_max_seconds {
                 return Err(SqlError::Busy("another process has been running migrations for too long; try again"));
             }
             tracing::info!(table = self.table, "waiting for another process that upgrades the schema");
-            seconds = self.patience_seconds;
+            seconds = self.wait_max_seconds;
         }
     }
 }
@@ -341,10 +343,10 @@ mod tests {
     use super::Stopped;
 
     #[test]
-    fn position_is_read_as_it_was_noted() {
+    fn migration_position_round_trips() {
         assert_eq!(Stopped::of(-1), Stopped::Somewhere);
         for (step, begun) in [(0, false), (0, true), (7, true), (8, false)] {
-            assert_eq!(Stopped::of(Stopped::noted(step, begun)), Stopped::At { step, begun });
+            assert_eq!(Stopped::of(Stopped::recorded(step, begun)), Stopped::At { step, begun });
         }
     }
 }

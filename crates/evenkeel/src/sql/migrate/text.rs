@@ -93,7 +93,7 @@ mod tests {
     use super::{changes_rows, statements};
 
     #[test]
-    fn script_is_split_at_semicolons_outside_of_texts_and_comments() {
+    fn script_is_split_at_semicolons_outside_strings() {
         let script = "-- one; two\nCREATE TABLE a (t TEXT DEFAULT ';\\';'); # three;\n/* four; */ INSERT INTO a VALUES (';'';');\n-- end";
         let found = statements(script);
         assert_eq!(found.len(), 2, "{found:?}");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn statement_that_never_ends_its_text_is_taken_to_the_end() {
+    fn unterminated_string_extends_to_the_end() {
         for script in ["SELECT 'x", "SELECT 'x\\", "/* x", "/*", "-- x", "--", "#", "'"] {
             assert!(statements(script).len() <= 1, "{script}");
         }

@@ -36,7 +36,7 @@ pub(crate) enum CarryError {
     #[error(transparent)]
     Queue(#[from] QueueError),
     /// Publishing a message failed.
-    #[error("the sink did not take a message: {reason}")]
+    #[error("the sink did not accept a message: {reason}")]
     Sink {
         /// The error message of the sink.
         reason: String,

@@ -169,7 +169,7 @@ fn get_job_name(from: &mut Bytes) -> Read<(String, u16, JobId, u64)> {
     Ok((topic, shards, JobId(id), get_u64(from)?))
 }
 
-const CUT_OFF: SqlError = SqlError::Unreadable("it is cut off");
+const CUT_OFF: SqlError = SqlError::Unreadable("it is truncated");
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.put_u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
@@ -217,13 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn encoded_effect_round_trips() {
         assert_eq!(decode(encode(&one_of_each())).unwrap(), one_of_each());
         assert_eq!(decode(encode(&[])).unwrap(), []);
     }
 
     #[test]
-    fn what_is_cut_off_or_unknown_is_an_error() {
+    fn truncated_or_unknown_effect_is_an_error() {
         let bytes = encode(&one_of_each());
         let whole = |length: usize| decode(bytes[..length].to_vec()).is_ok();
         let ends: Vec<usize> = (1..=bytes.len()).filter(|length| whole(*length)).collect();

@@ -51,7 +51,7 @@ static PENDING: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox (id, trace, effects, state, created_at, due_at) \
      {values} ?, ?, ?, 1, {now}, {now} + ? {if marked}",
 );
-static VERDICT: Statement = Statement::new(
+static NO_EFFECTS: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox (id, trace, state, created_at, settled_at) {values} ?, ?, 2, {now}, {now} {if marked}",
 );
 static LOOK: Statement = Statement::new("SELECT state FROM evenkeel_outbox WHERE 1 = 0");
@@ -100,7 +100,7 @@ impl Sealing<'_> {
             Value::Int(FAST_PATH_MS),
         ];
         let (statement, values) =
-            if self.effects.is_some() { (&PENDING, &values[..]) } else { (&VERDICT, &values[..2]) };
+            if self.effects.is_some() { (&PENDING, &values[..]) } else { (&NO_EFFECTS, &values[..2]) };
         let statement = statement.text::<DB>();
         if has_looked {
             return Ok(DB::execute(connection, statement, values).await? == 1);
@@ -140,7 +140,10 @@ pub(crate) async fn is_open<DB: Database>(connection: &mut DB::Connection, work:
 
 /// Inserts a tombstone with the id, so that a commit that is still under way fails. An error of the kind `Duplicate` says that a row
 /// exists, which [`read`] returns.
-pub(crate) async fn bury<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<(), sqlx::Error> {
+pub(crate) async fn insert_tombstone<DB: Database>(
+    connection: &mut DB::Connection,
+    work: WorkId,
+) -> Result<(), sqlx::Error> {
     DB::execute(connection, TOMBSTONE.text::<DB>(), &[Value::Bytes(&work.0)]).await.map(drop)
 }
 
