@@ -153,7 +153,7 @@ pub(crate) async fn read<DB: Database>(
     work: WorkId,
 ) -> Result<Option<Sealed>, sqlx::Error> {
     let Some(row) = Row::<DB>::first(connection, &READ, &[Value::Bytes(&work.0)]).await? else { return Ok(None) };
-    let unknown = || sqlx::Error::Decode("the row of a work has an unknown state".into());
+    let unknown = || sqlx::Error::Decode("the row of a unit of work has an unknown state".into());
     let state = State::from_number(row.int(0)?).ok_or_else(unknown)?;
     Ok(Some(Sealed { state, effects: row.bytes(1)?, trace: row.maybe_text(2)? }))
 }
