@@ -28,14 +28,14 @@ impl ForUpdate {
     /// $1")`.
     #[must_use]
     pub fn of<DB: Database>(self, select: &'static str) -> AssertSqlSafe<String> {
-        let words = match (DB::KIND, self) {
+        let clause = match (DB::KIND, self) {
             (Kind::Sqlite, _) => "",
             (_, Self::Wait) => " FOR UPDATE",
             (_, Self::NoWait) => " FOR UPDATE NOWAIT",
             (_, Self::SkipLocked) => " FOR UPDATE SKIP LOCKED",
         };
         // Both parts are constants of the program.
-        AssertSqlSafe(format!("{select}{words}"))
+        AssertSqlSafe(format!("{select}{clause}"))
     }
 }
 

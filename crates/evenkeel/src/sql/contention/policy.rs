@@ -6,8 +6,8 @@ use std::time::Duration;
 /// The upper limit of both delays.
 const DELAY_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// How often a transaction is retried after a conflict, and with which delays. A delay doubles with each attempt and is chosen at
-/// random between half of it and the whole, so that conflicting transactions do not retry at the same time.
+/// How often a transaction is retried after a conflict, with exponential backoff and jitter: the delay doubles with each attempt, and
+/// is chosen at random between half of it and the whole, so that conflicting transactions do not retry at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a policy does nothing until a transaction is retried with it"]
 pub struct ConflictPolicy {

@@ -140,7 +140,7 @@ pub fn run_migrations<DB: Database>(
         let up = migrations.iter().filter(|migration| migration.migration_type.is_up_migration());
         let up: Vec<_> = up.collect();
         if let Some(migration) = up.iter().find(|migration| migration.no_tx) {
-            let text = format!("migration {} asks for no transaction, which is not supported", migration.version);
+            let text = format!("migration {} disables its transaction, which is not supported", migration.version);
             return Err(SqlError::Migration(text));
         }
         let list = up.into_iter().map(|migration| Migration {

@@ -27,7 +27,7 @@ pub(crate) trait Publisher: Send + Sync {
 /// Why an effect could not be carried out. It is retried.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(dead_code, reason = "sinks make it")]
+#[allow(dead_code, reason = "constructed by sinks")]
 pub(crate) enum CarryError {
     /// Invalidating a cache entry failed.
     #[error(transparent)]
@@ -48,7 +48,7 @@ pub(crate) enum CarryError {
     NoSink,
 }
 
-#[allow(dead_code, reason = "asked by the relay")]
+#[allow(dead_code, reason = "called by the relay")]
 impl CarryError {
     /// Whether the destination is unavailable, so that the effect is not the cause: such a failure uses no attempt.
     pub(crate) fn is_away(&self) -> bool {

@@ -227,7 +227,7 @@ mod tests {
         let bytes = encode(&one_of_each());
         let whole = |length: usize| decode(bytes[..length].to_vec()).is_ok();
         let ends: Vec<usize> = (1..=bytes.len()).filter(|length| whole(*length)).collect();
-        assert_eq!(ends.len(), one_of_each().len() + 1, "only what ends between two effects can be read");
+        assert_eq!(ends.len(), one_of_each().len() + 1, "only prefixes that end between two effects are valid");
         assert!(decode(vec![2]).is_err(), "a newer version");
         assert!(decode(vec![1, 99]).is_err(), "an unknown kind");
         assert!(decode(Vec::new()).is_err());

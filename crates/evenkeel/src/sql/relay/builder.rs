@@ -72,7 +72,8 @@ impl<DB: Database> RelayBuilder<DB> {
         self
     }
 
-    /// The delay between two attempts of one unit of work or key: doubles from `min` to `max`. Default: 200 ms to 5 minutes.
+    /// The exponential backoff between two attempts of one unit of work or key: doubles from `min` to `max`. Default: 200 ms to
+    /// 5 minutes.
     pub fn backoff(mut self, min: Duration, max: Duration) -> Self {
         self.settings.backoff = delays(min, max);
         self

@@ -148,8 +148,8 @@ impl Delivery {
             let mut so_far = progress.get(&row.work).cloned().unwrap_or_default();
             let (carrier, admissions) = (&carrier, &admissions);
             async move {
-                let trip = UnitDelivery { core, carrier, admissions, until, work: row.work };
-                let outcome = trip.carry(&row, &mut so_far).await;
+                let delivery = UnitDelivery { core, carrier, admissions, until, work: row.work };
+                let outcome = delivery.carry(&row, &mut so_far).await;
                 (row, outcome, so_far)
             }
         });
@@ -178,7 +178,7 @@ impl Delivery {
                 if !gate.is_in_doubt() {
                     tracing::warn!(to = ?destination, "destination unavailable; its effects wait in the outbox");
                 }
-                gate.closed(core.clock().now());
+                gate.close(core.clock().now());
             }
         }
         has_opened

@@ -1,12 +1,12 @@
-//! Back-pressure: while a destination is unavailable nothing is sent to it, which uses no attempts. After the delay a single call
-//! tests whether it is available again.
+//! A circuit breaker for each destination: while it is unavailable nothing is sent to it, which uses no attempts. After a delay a
+//! single call tests whether it is available again.
 
 use super::settings::AWAY;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
 use std::time::Duration;
 
-/// The gate of one destination.
+/// The circuit breaker of one destination.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     closed_until: Option<Moment>,
@@ -26,7 +26,7 @@ impl Gate {
     }
 
     /// Closes the gate after a call found the destination unavailable. Returns for how long.
-    pub(super) fn closed(&mut self, now: Moment) -> Duration {
+    pub(super) fn close(&mut self, now: Moment) -> Duration {
         let pause = AWAY.delay(self.failures);
         self.failures = self.failures.saturating_add(1);
         self.closed_until = Some(now + pause);

@@ -247,7 +247,7 @@ impl Ordered {
                 let route = core.sinks.prefixes().nth(route);
                 tracing::warn!(route, "sink unavailable; its keys wait in the outbox");
             }
-            gate.closed(core.clock().now());
+            gate.close(core.clock().now());
         }
     }
 

@@ -3,7 +3,7 @@
 use super::effects::Effects;
 use super::outcome::{self, DECISION_MAX, Outcome};
 use super::windows::Windows;
-use super::write::{self, Place};
+use super::write::{self, RowState};
 use crate::cache::WindowEnd;
 use crate::keel::Keel;
 use crate::sql::database::{Database, Kind};
@@ -92,13 +92,13 @@ async fn decided<DB: Database>(
     mut transaction: Transaction<'static, DB>,
     pool: &Pool<DB>,
     mut effects: Effects,
-) -> Result<(After, Windows), SqlError> {
+) -> Result<(PostCommit, Windows), SqlError> {
     let wanted = std::mem::take(&mut effects.windows);
     let windows = match Windows::open(effects.work, wanted).await {
         Ok(windows) => windows,
         Err(error) => return Err(roll_back(transaction, None, error).await),
     };
-    if let Err(error) = write::write::<DB>(&mut transaction, &mut effects, Place::New).await {
+    if let Err(error) = write::write::<DB>(&mut transaction, &mut effects, RowState::New).await {
         return Err(roll_back(transaction, Some(windows), error).await);
     }
     if let Err(error) = windows.check().await {
@@ -113,9 +113,9 @@ async fn decided<DB: Database>(
         () = clock.sleep(COMMIT_MAX) => Err(unanswered()),
         never = windows.keep_open() => match never {},
     };
-    let Err(error) = answer else { return Ok((After::of(effects), windows)) };
+    let Err(error) = answer else { return Ok((PostCommit::of(effects), windows)) };
     match outcome::decide(&clock, pool, effects.work, DECISION_MAX).await {
-        Outcome::Committed => Ok((After::of(effects), windows)),
+        Outcome::Committed => Ok((PostCommit::of(effects), windows)),
         Outcome::RolledBack => {
             windows.end().await;
             Err(SqlError::Database { error: Arc::new(error), is_retryable: true })
@@ -149,14 +149,14 @@ async fn roll_back<DB: Database>(
 }
 
 /// The steps that remain after a commit.
-pub(super) struct After {
+pub(super) struct PostCommit {
     keel: Keel,
     effects: Vec<Effect>,
     has_ordered: bool,
     has_row: bool,
 }
 
-impl After {
+impl PostCommit {
     fn of(effects: Effects) -> Self {
         Self {
             has_ordered: !effects.ordered.is_empty(),

@@ -126,7 +126,7 @@ impl Effects {
         self.check_queue(order.stranger_to(&self.keel.queue_store()))?;
         let put = order.into_put()?;
         if put.version != 0 {
-            let sentence = "a job is rescheduled by its id: give the order the id it was sent with (id or raw_id)";
+            let sentence = "a job is rescheduled by its id: set the id it was enqueued with (id or raw_id)";
             return Err(SqlError::Effect(sentence.to_owned()));
         }
         Ok(self.put(put))

@@ -24,7 +24,7 @@ pub(crate) struct Finisher<DB: Database> {
     done: mpsc::UnboundedSender<WorkId>,
     waiting: watch::Sender<usize>,
     /// The number of units of work to be marked, for tests that wait for them.
-    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests wait for the marks"))]
+    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests wait for it"))]
     hurry: Arc<Notify>,
     notifier: Notifier,
     /// Whether the library's tables are known to exist.

@@ -1,10 +1,10 @@
 //! [`Joined`]: a unit of work on a transaction that the caller owns.
 
-use super::commit::{After, Committed};
+use super::commit::{Committed, PostCommit};
 use super::effects::Effects;
 use super::outcome::{self, Outcome};
 use super::windows::Windows;
-use super::write::{self, Place};
+use super::write::{self, RowState};
 use crate::keel::Keel;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
@@ -56,7 +56,7 @@ impl<DB: Database> Joined<DB> {
     pub async fn seal(mut self, transaction: &mut Transaction<'_, DB>) -> Result<Sealed<DB>, SqlError> {
         let wanted = std::mem::take(&mut self.effects.windows);
         let windows = Windows::open(self.effects.work, wanted).await?;
-        if let Err(error) = write::write::<DB>(transaction, &mut self.effects, Place::Open).await {
+        if let Err(error) = write::write::<DB>(transaction, &mut self.effects, RowState::Open).await {
             // Only the caller can commit the transaction; until then the windows protect its readers.
             windows.abandon();
             return Err(error);
@@ -107,7 +107,7 @@ impl<DB: Database> Sealed<DB> {
             },
         };
         let effects = if row.effects.is_empty() { Vec::new() } else { format::decode(row.effects)? };
-        let after = After::read_back(keel.clone(), effects, has_ordered);
+        let after = PostCommit::read_back(keel.clone(), effects, has_ordered);
         let (committed, is_all) = after.carry_out(work, windows, pool).await;
         crash_point("carried_out");
         if is_all && after.has_row() {

@@ -29,11 +29,11 @@ pub(super) struct Notifier(mpsc::Sender<()>);
 impl Notifier {
     /// Starts its task on the current runtime; the task ends when this handle is dropped.
     pub(super) fn start<DB: Database>(pool: Pool<DB>) -> Self {
-        let (due, dues) = mpsc::channel(1);
+        let (request, requests) = mpsc::channel(1);
         if let Some(statement) = DB::NOTIFY {
-            tokio::spawn(notify(pool, dues, statement));
+            tokio::spawn(notify(pool, requests, statement));
         }
-        Self(due)
+        Self(request)
     }
 
     /// Requests a notification; requests made before it is sent share it.
@@ -42,8 +42,8 @@ impl Notifier {
     }
 }
 
-async fn notify<DB: Database>(pool: Pool<DB>, mut dues: mpsc::Receiver<()>, statement: &'static str) {
-    while dues.recv().await.is_some() {
+async fn notify<DB: Database>(pool: Pool<DB>, mut requests: mpsc::Receiver<()>, statement: &'static str) {
+    while requests.recv().await.is_some() {
         if !guard("commit_notifies") {
             continue;
         }

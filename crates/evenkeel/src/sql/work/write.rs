@@ -44,14 +44,14 @@ static ORDERED: Statement = Statement::new(
 
 /// The state of the outbox row while the transaction is open.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RowState {
     /// It is inserted at the commit: the unit of work owns its transaction, which has a marker.
     New,
     /// It was inserted when the transaction was joined.
     Open,
 }
 
-impl Place {
+impl RowState {
     /// Whether the connection is still in the transaction that began.
     async fn is_there<DB: Database>(self, connection: &mut DB::Connection, work: WorkId) -> Result<bool, sqlx::Error> {
         match self {
@@ -82,14 +82,14 @@ impl Place {
 pub(super) async fn write<DB: Database>(
     connection: &mut DB::Connection,
     effects: &mut Effects,
-    place: Place,
+    row_state: RowState,
 ) -> Result<(), SqlError> {
     let of = SqlError::of::<DB>;
     // Outside its transaction, each of the statements below would be committed by itself: a message of a transaction that was never
     // committed would be sent, or a sequence would have a gap for ever.
     let writes_more = !effects.ordered.is_empty() || !effects.puts.is_empty();
     let has_looked = writes_more && guard("row_before_sequences");
-    if has_looked && !place.is_there::<DB>(connection, effects.work).await.map_err(of)? {
+    if has_looked && !row_state.is_there::<DB>(connection, effects.work).await.map_err(of)? {
         return Err(SqlError::Lost);
     }
     let largest = effects.ordered.iter().map(|message| {
@@ -102,7 +102,7 @@ pub(super) async fn write<DB: Database>(
         upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
     }
     take_sequences::<DB>(connection, effects.work, &effects.ordered).await.map_err(of)?;
-    let is_there = place.seal::<DB>(connection, effects, has_looked).await?;
+    let is_there = row_state.seal::<DB>(connection, effects, has_looked).await?;
     if !is_there && guard("work_row_is_there") {
         return Err(SqlError::Lost);
     }

@@ -217,7 +217,7 @@ impl<DB: Database> Outbox<DB> {
 
 fn seen_work<DB: Database>(row: &Row<DB>) -> Result<SeenWork, sqlx::Error> {
     let effects = match format::decode(row.bytes(5)?) {
-        Ok(effects) => effects.iter().map(words).collect(),
+        Ok(effects) => effects.iter().map(describe).collect(),
         Err(error) => vec![error.to_string()],
     };
     Ok(SeenWork {
@@ -249,7 +249,7 @@ fn due(due_at: Option<i64>) -> Option<u64> {
     due_at.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms < crate::sql::relay::rows::NEVER)
 }
 
-fn words(effect: &Effect) -> String {
+fn describe(effect: &Effect) -> String {
     match effect {
         Effect::Invalidate(invalidate) => {
             format!("invalidate {} {}", invalidate.cache, String::from_utf8_lossy(&invalidate.key))
