@@ -32,7 +32,7 @@ fn resident(field: &str) -> Result<u64> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
+#[expect(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
 mod tests {
     use super::Growth;
 

@@ -167,7 +167,7 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
+#[expect(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
 mod tests {
     use super::*;
 

@@ -18,5 +18,5 @@ pub(crate) use statement::{LIST_MAX, Lists, Statement, Value};
 /// A database that supports units of work: `sqlx::MySql` (MySQL 8 and MariaDB 10.6 or newer), `sqlx::Postgres` (14 or newer) and
 /// `sqlx::Sqlite` (3.42 or newer), each behind the cargo feature of its name.
 ///
-/// The trait is sealed: the guarantees were tested on these databases and depend on how each of them locks.
+/// The trait is sealed: the promises were tested on these databases and depend on how each of them locks.
 pub trait Database: Dialect {}

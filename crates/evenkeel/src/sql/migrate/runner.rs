@@ -304,7 +304,7 @@ impl Plan<'_> {
         DB::send_text(connection, text, &[]).await.map(drop)
     }
 
-    /// Takes the named lock, which is global to the server. `GET_LOCK(.., -1)`, which waits for ever on MySQL, takes no lock on
+    /// Takes the named lock, which is global to the server. `GET_LOCK(.., -1)`, which waits forever on MySQL, takes no lock on
     /// MariaDB.
     async fn lock_by_name<DB: Database>(&self, connection: &mut DB::Connection) -> Result<(), SqlError> {
         if !guard("migrations_take_turns") {

@@ -24,7 +24,7 @@ pub struct RelayBuilder<DB: Database> {
 impl Keel {
     /// Configures a relay for the outbox in this database. Without [sinks](RelayBuilder::sinks) it carries out invalidations and jobs
     /// only: messages wait for a relay that has a sink for them, and are logged, counted and parked after a day
-    /// ([`unrouted_max`](RelayBuilder::unrouted_max)), except that messages with a key wait for ever. Effects are carried out on the
+    /// ([`unrouted_max`](RelayBuilder::unrouted_max)), except that messages with a key wait forever. Effects are carried out on the
     /// caches and queues of this keel, so the relay must use the same Redis and the same prefix as the programs that commit.
     pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> RelayBuilder<DB> {
         let (keel, pool) = (self.clone(), pool.clone());

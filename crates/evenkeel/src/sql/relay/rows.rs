@@ -40,7 +40,7 @@ static DUE: Statement = Statement::new(
 // The large column is not the first: sqlx 0.9.0 takes a row of MySQL that begins with a value of 16 MiB for the end of the rows.
 static EFFECTS: Statement = Statement::new("SELECT id, effects FROM evenkeel_outbox WHERE id = ?");
 static CLAIM: Lists = Lists::new("UPDATE evenkeel_outbox SET claim = ?, due_at = {now} + ? WHERE id IN (..)");
-// A row that the library did not write is parked, or it would be claimed first for ever.
+// A row that the library did not write is parked, or it would be claimed first forever.
 static FOREIGN: Lists = Lists::new(
     "UPDATE evenkeel_outbox SET state = 4, claim = NULL, due_at = ?, error = 'its id is no id of a work' WHERE id IN (..)",
 );

@@ -31,7 +31,7 @@ pub struct Committed {
     pub carried_out: bool,
     /// The effects that are left to a relay.
     pub left: Left,
-    /// How the update windows of strong caches ended, if there were any: `Closed` guarantees that no fresh read returned an older
+    /// How the update windows of strong caches ended, if there were any: `Closed` means that no fresh read returned an older
     /// value after the commit.
     pub window: Option<WindowEnd>,
     /// The time from the acknowledged commit to the end of the fast path.
@@ -134,7 +134,7 @@ async fn roll_back<DB: Database>(
     error: SqlError,
 ) -> SqlError {
     // SQLite rejects the end of a transaction that no longer exists, and sqlx would then treat the connection as inside a transaction
-    // for ever: this begins one that can be ended.
+    // forever: this begins one that can be ended.
     if matches!(error, SqlError::Lost) && DB::KIND == Kind::Sqlite && guard("lost_connection_is_mended") {
         let _ = DB::script(&mut transaction, "BEGIN").await;
     }

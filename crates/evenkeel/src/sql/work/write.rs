@@ -86,7 +86,7 @@ pub(super) async fn write<DB: Database>(
 ) -> Result<(), SqlError> {
     let of = SqlError::of::<DB>;
     // Outside its transaction, each of the statements below would be committed by itself: a message of a transaction that was never
-    // committed would be sent, or a sequence would have a gap for ever.
+    // committed would be sent, or a sequence would have a gap forever.
     let writes_more = !effects.ordered.is_empty() || !effects.puts.is_empty();
     let has_looked = writes_more && guard("row_before_sequences");
     if has_looked && !row_state.is_there::<DB>(connection, effects.work).await.map_err(of)? {
