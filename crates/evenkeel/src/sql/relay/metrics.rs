@@ -16,12 +16,12 @@ pub(super) struct RelayMetrics {
 
 /// The two kinds of rows, each with its own worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum Worker {
     Works,
     Keys,
 }
 
-impl Lane {
+impl Worker {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Works => "works",
@@ -49,13 +49,13 @@ impl RelayMetrics {
     }
 
     /// Counts rows that were not carried out, by reason.
-    pub(super) fn not_done(&self, lane: Lane, looked: &Looked) {
+    pub(super) fn not_done(&self, worker: Worker, looked: &Looked) {
         let away = looked.waiting.saturating_sub(looked.unrouted);
         let reasons =
             [("away", away), ("no_route", looked.unrouted), ("failed", looked.failed), ("parked", looked.parked)];
         for (reason, rows) in reasons {
             if rows > 0 {
-                counter!("evenkeel_outbox_failures_total", "lane" => lane.name(), "reason" => reason)
+                counter!("evenkeel_outbox_failures_total", "lane" => worker.name(), "reason" => reason)
                     .increment(rows as u64);
             }
         }
@@ -67,7 +67,7 @@ impl RelayMetrics {
     }
 
     /// Records whether a gate of this worker is closed.
-    pub(super) fn gate(&self, lane: Lane, is_closed: bool) {
-        gauge!("evenkeel_outbox_gate_closed", "lane" => lane.name()).set(if is_closed { 1.0 } else { 0.0 });
+    pub(super) fn gate(&self, worker: Worker, is_closed: bool) {
+        gauge!("evenkeel_outbox_gate_closed", "lane" => worker.name()).set(if is_closed { 1.0 } else { 0.0 });
     }
 }

@@ -4,7 +4,7 @@
 use super::core::{Core, Looked};
 use super::gate::Gate;
 use super::keys::{self, ClaimedKey, KEYS_MAX, KeyName, OrderedRow, Settled, Span, Then};
-use super::metrics::Lane;
+use super::metrics::Worker;
 use super::rows::{WAITS, short};
 use super::settings::{AWAY, BACKLOG_MAX, BACKLOG_STEP, LOCKED_RETRY, ms, unrouted_pause};
 use crate::sql::database::Database;
@@ -347,8 +347,8 @@ impl Ordered {
     }
 
     fn report<DB: Database>(&self, core: &Core<DB>, looked: &Looked) {
-        core.metrics.gate(Lane::Keys, self.gates.values().any(Gate::is_in_doubt));
-        core.metrics.not_done(Lane::Keys, looked);
+        core.metrics.gate(Worker::Keys, self.gates.values().any(Gate::is_in_doubt));
+        core.metrics.not_done(Worker::Keys, looked);
     }
 }
 

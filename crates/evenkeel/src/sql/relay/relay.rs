@@ -1,7 +1,7 @@
 //! [`Relay`]: the tasks that carry out the effects in the outbox.
 
 use super::core::{Core, Looked};
-use super::metrics::Lane;
+use super::metrics::Worker;
 use super::ordered::Ordered;
 use super::retention;
 use super::settings::AWAY;
@@ -64,12 +64,12 @@ impl<DB: Database> Relay<DB> {
         let (stop, stopped) = watch::channel(false);
         // Closed when the last worker has ended.
         let (alive, mut ended) = mpsc::channel::<()>(1);
-        let lanes = [Lane::Works, Lane::Keys].map(|lane| {
+        let workers = [Worker::Works, Worker::Keys].map(|worker| {
             let (relay, stopped, alive) = (self.clone(), stopped.clone(), alive.clone());
             Background::spawn("outbox relay", self.0.core.clock().clone(), move || {
                 // Held by the worker, so that its end can be detected.
                 let alive = alive.clone();
-                let run = relay.clone().poll_until_stopped(lane, stopped.clone());
+                let run = relay.clone().poll_until_stopped(worker, stopped.clone());
                 async move {
                     run.await;
                     drop(alive);
@@ -93,7 +93,7 @@ impl<DB: Database> Relay<DB> {
         drop((housekeeping, local_listener, remote_listener));
         stop.send_replace(true);
         let _ = ended.recv().await;
-        drop(lanes);
+        drop(workers);
     }
 
     /// Runs one pass: claims a batch of units of work and some keys, carries them out, and returns the result. For tests, and for
@@ -108,8 +108,8 @@ impl<DB: Database> Relay<DB> {
     }
 
     async fn pass_both(self) -> Result<Looked, SqlError> {
-        let works = self.pass(Lane::Works).await?;
-        Ok(works.and(self.pass(Lane::Keys).await?))
+        let works = self.pass(Worker::Works).await?;
+        Ok(works.and(self.pass(Worker::Keys).await?))
     }
 
     /// Deletes up to some thousand rows that have been done for longer than the retention, as [`run`](Self::run) does every ten
@@ -121,31 +121,31 @@ impl<DB: Database> Relay<DB> {
         retention::run_once(&self.0.core)
     }
 
-    async fn pass(&self, lane: Lane) -> Result<Looked, SqlError> {
+    async fn pass(&self, worker: Worker) -> Result<Looked, SqlError> {
         let core = &self.0.core;
         // Boxed, to keep the future of the caller small.
-        let looked = match lane {
-            Lane::Works => Box::pin(self.0.works.lock().await.run_once(core)).await,
-            Lane::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
+        let looked = match worker {
+            Worker::Works => Box::pin(self.0.works.lock().await.run_once(core)).await,
+            Worker::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
         };
         match &looked {
             Ok(_) => core.metrics.success(core.clock().unix_ms()),
             Err(error) => {
-                core.metrics.call_failed(lane.name());
-                tracing::warn!(lane = lane.name(), %error, "the relay could not process the outbox");
+                core.metrics.call_failed(worker.name());
+                tracing::warn!(worker = worker.name(), %error, "the relay could not process the outbox");
             }
         }
         looked
     }
 
-    async fn poll_until_stopped(self, lane: Lane, mut stopped: watch::Receiver<bool>) {
+    async fn poll_until_stopped(self, worker: Worker, mut stopped: watch::Receiver<bool>) {
         let core = &self.0.core;
         let mut wakeups = self.0.wakeups.subscribe();
         let (mut idle, mut failures) = (0_u32, 0_u32);
         while !*stopped.borrow_and_update() {
             // Notifications received after this point concern committed rows.
             let seen = *wakeups.borrow_and_update();
-            let looked = self.pass(lane).await;
+            let looked = self.pass(worker).await;
             let pause = match &looked {
                 Ok(looked) if looked.is_idle() => {
                     (idle, failures) = (idle.saturating_add(1), 0);
@@ -161,13 +161,13 @@ impl<DB: Database> Relay<DB> {
                     AWAY.delay(failures - 1)
                 }
             };
-            self.0.paused.send_modify(|paused| paused[lane as usize] = looked.is_ok().then_some(seen));
+            self.0.paused.send_modify(|paused| paused[worker as usize] = looked.is_ok().then_some(seen));
             tokio::select! {
                 _ = stopped.changed() => {}
                 _ = wakeups.changed() => idle = 0,
                 () = core.clock().sleep(pause.max(Duration::from_millis(1))) => {}
             }
-            self.0.paused.send_modify(|paused| paused[lane as usize] = None);
+            self.0.paused.send_modify(|paused| paused[worker as usize] = None);
         }
     }
 

@@ -73,10 +73,10 @@ pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlErro
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &KEYS, &limits)).await? {
         gauge!("evenkeel_outbox_waiting", "lane" => "keys").set(row.count(0).map_err(of)? as f64);
     }
-    for (lane, statement) in [("works", &WORKS_PARKED), ("keys", &KEYS_PARKED)] {
+    for (worker, statement) in [("works", &WORKS_PARKED), ("keys", &KEYS_PARKED)] {
         let row = core.within(Row::<DB>::first(&mut connection, statement, &limits[..1])).await?;
         let parked = row.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
-        gauge!("evenkeel_outbox_parked", "lane" => lane).set(parked as f64);
+        gauge!("evenkeel_outbox_parked", "lane" => worker).set(parked as f64);
     }
     Ok(())
 }

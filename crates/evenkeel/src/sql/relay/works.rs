@@ -3,7 +3,7 @@
 use super::core::{Core, Looked};
 use super::deliver::{Delivery, UnitOutcome};
 use super::gate::Gate;
-use super::metrics::Lane;
+use super::metrics::Worker;
 use super::rows::{self, Claimed, WAITS};
 use super::settings::{AWAY, BACKLOG_MAX, BACKLOG_STEP, ms, unrouted_pause};
 use crate::sql::database::Database;
@@ -205,6 +205,6 @@ fn report<DB: Database>(core: &Core<DB>, looked: &Looked, is_in_doubt: bool) {
     let metrics = &core.metrics;
     metrics.carried.increment(looked.carried as u64);
     metrics.fenced.increment(looked.fenced as u64);
-    metrics.gate(Lane::Works, is_in_doubt);
-    metrics.not_done(Lane::Works, looked);
+    metrics.gate(Worker::Works, is_in_doubt);
+    metrics.not_done(Worker::Works, looked);
 }

@@ -30,7 +30,7 @@ pub struct Envelope {
 
 impl Envelope {
     /// The source, topic and key within which this message is ordered, if any.
-    pub(crate) fn lane(&self) -> Option<(&str, &str, &str)> {
+    pub(crate) fn ordering_key(&self) -> Option<(&str, &str, &str)> {
         self.order.as_ref().map(|order| (self.source.as_str(), self.topic.as_str(), order.key.as_str()))
     }
 }

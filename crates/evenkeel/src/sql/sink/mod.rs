@@ -71,13 +71,13 @@ pub trait Sink: Send + Sync + 'static {
             let mut failed = HashSet::new();
             let mut answers = Vec::with_capacity(messages.len());
             for message in messages {
-                let lane = message.lane();
-                let answer = match lane.is_some_and(|lane| failed.contains(&lane)) {
+                let ordering_key = message.ordering_key();
+                let answer = match ordering_key.is_some_and(|ordering_key| failed.contains(&ordering_key)) {
                     true => Err(SinkError::Held),
                     false => self.publish(message).await,
                 };
-                if let (Err(_), Some(lane)) = (&answer, lane) {
-                    failed.insert(lane);
+                if let (Err(_), Some(ordering_key)) = (&answer, ordering_key) {
+                    failed.insert(ordering_key);
                 }
                 answers.push(answer);
             }

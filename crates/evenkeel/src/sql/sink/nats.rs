@@ -54,10 +54,10 @@ impl NatsSink {
     }
 
     /// Sends messages that must stay in order, with their indices in the call: each is acknowledged before the next is sent.
-    async fn publish_lane(&self, lane: Vec<(usize, &Envelope)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
-        let mut answers = Vec::with_capacity(lane.len());
+    async fn publish_in_order(&self, messages: Vec<(usize, &Envelope)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
+        let mut answers = Vec::with_capacity(messages.len());
         let mut failed = false;
-        for (place, message) in lane {
+        for (place, message) in messages {
             let answer = if failed { Err(SinkError::Held) } else { self.publish(message).await };
             failed |= answer.is_err();
             answers.push((place, answer));
@@ -79,18 +79,18 @@ impl Sink for NatsSink {
     }
 
     async fn publish_all(&self, messages: &[Envelope]) -> Vec<Result<Confirmed, SinkError>> {
-        let mut lanes: Vec<Vec<(usize, &Envelope)>> = Vec::new();
+        let mut groups: Vec<Vec<(usize, &Envelope)>> = Vec::new();
         for (place, message) in messages.iter().enumerate() {
-            let lane = message.lane();
-            let same = lane.and_then(|_| lanes.iter_mut().find(|members| members[0].1.lane() == lane));
+            let key = message.ordering_key();
+            let same = key.and_then(|_| groups.iter_mut().find(|members| members[0].1.ordering_key() == key));
             match same {
                 Some(members) => members.push((place, message)),
-                None => lanes.push(vec![(place, message)]),
+                None => groups.push(vec![(place, message)]),
             }
         }
         let mut answers = vec![Err(SinkError::Held); messages.len()];
         for (place, answer) in
-            join_all(lanes.into_iter().map(|lane| self.publish_lane(lane))).await.into_iter().flatten()
+            join_all(groups.into_iter().map(|group| self.publish_in_order(group))).await.into_iter().flatten()
         {
             answers[place] = answer;
         }

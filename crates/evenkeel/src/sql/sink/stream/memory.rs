@@ -38,9 +38,10 @@ impl MemoryStreams {
 
 impl Stream {
     fn append(&mut self, rule: Rule, message: &Envelope, now: u64) -> Appended {
-        let lane = message.order.as_ref().map(|order| ((message.source.clone(), order.key.clone()), order.sequence));
-        if let Some((lane, sequence)) = &lane
-            && self.last.get(lane).is_some_and(|(last, until)| sequence <= last && *until > now)
+        let ordering_key =
+            message.order.as_ref().map(|order| ((message.source.clone(), order.key.clone()), order.sequence));
+        if let Some((ordering_key, sequence)) = &ordering_key
+            && self.last.get(ordering_key).is_some_and(|(last, until)| sequence <= last && *until > now)
             && guard("stream_sink_sequence")
         {
             return Appended::Seen;
@@ -57,8 +58,8 @@ impl Stream {
                 self.entries.pop_front();
             }
         }
-        if let Some((lane, sequence)) = lane {
-            self.last.insert(lane, (sequence, now.saturating_add(rule.remember_ms)));
+        if let Some((ordering_key, sequence)) = ordering_key {
+            self.last.insert(ordering_key, (sequence, now.saturating_add(rule.remember_ms)));
         }
         Appended::Entry(entry_id)
     }

@@ -130,12 +130,12 @@ impl Sink for StreamSink {
         let mut poisoned = Vec::new();
         let mut topics: Vec<Vec<(usize, &Envelope)>> = Vec::new();
         for (place, message) in messages.iter().enumerate() {
-            if message.lane().is_some_and(|lane| poisoned.contains(&lane)) {
+            if message.ordering_key().is_some_and(|ordering_key| poisoned.contains(&ordering_key)) {
                 continue;
             }
             if let Err(error) = writable(message) {
                 answers[place] = Err(error);
-                poisoned.extend(message.lane());
+                poisoned.extend(message.ordering_key());
                 continue;
             }
             match topics.iter_mut().find(|topic| topic[0].1.topic == message.topic) {

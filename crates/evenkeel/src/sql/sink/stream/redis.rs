@@ -79,14 +79,14 @@ fn number(number: u64) -> Bytes {
 }
 
 fn encode(message: &Envelope, args: &mut Vec<Bytes>) {
-    let (lane, sequence) = match &message.order {
+    let (ordering_key, sequence) = match &message.order {
         // The length of the source keeps source and key apart.
         Some(Order { key, sequence }) => {
             (Bytes::from(format!("{}:{}:{key}", message.source.len(), message.source)), number(*sequence))
         }
         None => (Bytes::new(), Bytes::new()),
     };
-    args.extend([lane, sequence.clone()]);
+    args.extend([ordering_key, sequence.clone()]);
     let text = |text: &str| Bytes::copy_from_slice(text.as_bytes());
     let mut words = vec![text("id"), text(&message.id), text("source"), text(&message.source)];
     if let Some(order) = &message.order {
