@@ -54,7 +54,7 @@ static PENDING: Statement = Statement::new(
 static NO_EFFECTS: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox (id, trace, state, created_at, settled_at) {values} ?, ?, 2, {now}, {now} {if marked}",
 );
-static LOOK: Statement = Statement::new("SELECT state FROM evenkeel_outbox WHERE 1 = 0");
+static CHECK_TABLE: Statement = Statement::new("SELECT state FROM evenkeel_outbox WHERE 1 = 0");
 static TOMBSTONE: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox (id, state, attempts, created_at, settled_at) VALUES (?, 3, 0, {now}, {now})",
 );
@@ -73,8 +73,8 @@ pub(crate) struct Sealed {
 }
 
 /// Fails if the table does not exist.
-pub(crate) async fn look<DB: Database>(connection: &mut DB::Connection) -> Result<(), sqlx::Error> {
-    DB::rows(connection, LOOK.text::<DB>(), &[]).await.map(drop)
+pub(crate) async fn check_table<DB: Database>(connection: &mut DB::Connection) -> Result<(), sqlx::Error> {
+    DB::rows(connection, CHECK_TABLE.text::<DB>(), &[]).await.map(drop)
 }
 
 /// The content of the row of a unit of work at its commit.
@@ -87,11 +87,11 @@ pub(crate) struct Sealing<'a> {
 
 impl Sealing<'_> {
     /// Inserts the row as the last statement before the commit of a unit of work that owns its transaction. Returns `false` if the
-    /// transaction is not the one that began; nothing was written then. `has_looked` says that the transaction was checked before.
+    /// transaction is not the one that began; nothing was written then. `is_checked` says that the transaction was checked before.
     pub(crate) async fn insert<DB: Database>(
         &self,
         connection: &mut DB::Connection,
-        has_looked: bool,
+        is_checked: bool,
     ) -> Result<bool, sqlx::Error> {
         let values = [
             Value::Bytes(&self.work.0),
@@ -102,7 +102,7 @@ impl Sealing<'_> {
         let (statement, values) =
             if self.effects.is_some() { (&PENDING, &values[..]) } else { (&NO_EFFECTS, &values[..2]) };
         let statement = statement.text::<DB>();
-        if has_looked {
+        if is_checked {
             return Ok(DB::execute(connection, statement, values).await? == 1);
         }
         DB::insert_marked(connection, &self.work.0, statement, values).await

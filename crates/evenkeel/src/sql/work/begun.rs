@@ -56,7 +56,7 @@ impl Keel {
         let finisher = self.sql().finisher(pool, self.clock());
         if !finisher.has_tables() {
             let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
-            rows::look::<DB>(&mut connection).await.map_err(SqlError::of::<DB>)?;
+            rows::check_table::<DB>(&mut connection).await.map_err(SqlError::of::<DB>)?;
             finisher.found_tables();
         }
         let transaction = pool.begin_with(marked::<DB>(statement, work)).await.map_err(SqlError::of::<DB>)?;

@@ -23,9 +23,9 @@ const ATTEMPTS_MAX: u32 = 3;
 pub(crate) struct Finisher<DB: Database> {
     done: mpsc::UnboundedSender<WorkId>,
     waiting: watch::Sender<usize>,
-    /// The number of units of work to be marked, for tests that wait for them.
+    /// Ends the wait for further rows, for tests that wait for the marks.
     #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests wait for it"))]
-    hurry: Arc<Notify>,
+    flush: Arc<Notify>,
     notifier: Notifier,
     /// Whether the library's tables are known to exist.
     has_tables: AtomicBool,
@@ -36,11 +36,11 @@ impl<DB: Database> Finisher<DB> {
     /// Starts its task on the current runtime; the task ends when this handle is dropped.
     pub(crate) fn start(pool: Pool<DB>, clock: Clock) -> Self {
         let (done, works) = mpsc::unbounded_channel();
-        let (waiting, hurry) = (watch::Sender::new(0), Arc::new(Notify::new()));
+        let (waiting, flush) = (watch::Sender::new(0), Arc::new(Notify::new()));
         let notifier = Notifier::start(pool.clone());
-        let gatherer = Gatherer { works, clock, hurry: Arc::clone(&hurry) };
+        let gatherer = Gatherer { works, clock, flush: Arc::clone(&flush) };
         tokio::spawn(mark(pool, gatherer, waiting.clone()));
-        Self { done, waiting, hurry, notifier, has_tables: AtomicBool::new(false), database: PhantomData }
+        Self { done, waiting, flush, notifier, has_tables: AtomicBool::new(false), database: PhantomData }
     }
 
     /// Whether the tables are known to exist.
@@ -71,7 +71,7 @@ impl<DB: Database> Finisher<DB> {
     pub(crate) async fn until_idle(&self) {
         let mut waiting = self.waiting.subscribe();
         while *waiting.borrow_and_update() > 0 {
-            self.hurry.notify_one();
+            self.flush.notify_one();
             // The sender is a field of `self`, so waiting cannot fail.
             let _ = waiting.changed().await;
         }
@@ -82,7 +82,7 @@ impl<DB: Database> Finisher<DB> {
 struct Gatherer {
     works: mpsc::UnboundedReceiver<WorkId>,
     clock: Clock,
-    hurry: Arc<Notify>,
+    flush: Arc<Notify>,
 }
 
 impl Gatherer {
@@ -93,7 +93,7 @@ impl Gatherer {
         let is_over = async {
             tokio::select! {
                 () = self.clock.sleep(GATHER_MAX) => {}
-                () = self.hurry.notified() => {}
+                () = self.flush.notified() => {}
             }
         };
         tokio::pin!(is_over);

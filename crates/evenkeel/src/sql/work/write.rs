@@ -65,13 +65,13 @@ impl RowState {
         self,
         connection: &mut DB::Connection,
         effects: &Effects,
-        has_looked: bool,
+        is_checked: bool,
     ) -> Result<bool, SqlError> {
         let encoded = (!effects.is_row_empty()).then(|| effects.encoded());
         fits::<DB>(connection, "effects", encoded.as_ref().map_or(0, Vec::len)).await?;
         let sealing = Sealing { work: effects.work, effects: encoded.as_deref(), trace: effects.trace.as_deref() };
         match self {
-            Self::New => sealing.insert::<DB>(connection, has_looked).await,
+            Self::New => sealing.insert::<DB>(connection, is_checked).await,
             Self::Open => sealing.update::<DB>(connection).await,
         }
         .map_err(SqlError::of::<DB>)
@@ -88,8 +88,8 @@ pub(super) async fn write<DB: Database>(
     // Outside its transaction, each of the statements below would be committed by itself: a message of a transaction that was never
     // committed would be sent, or a sequence would have a gap forever.
     let writes_more = !effects.ordered.is_empty() || !effects.puts.is_empty();
-    let has_looked = writes_more && guard("row_before_sequences");
-    if has_looked && !row_state.is_there::<DB>(connection, effects.work).await.map_err(of)? {
+    let is_checked = writes_more && guard("row_before_sequences");
+    if is_checked && !row_state.is_there::<DB>(connection, effects.work).await.map_err(of)? {
         return Err(SqlError::Lost);
     }
     let largest = effects.ordered.iter().map(|message| {
@@ -102,7 +102,7 @@ pub(super) async fn write<DB: Database>(
         upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
     }
     take_sequences::<DB>(connection, effects.work, &effects.ordered).await.map_err(of)?;
-    let is_there = row_state.seal::<DB>(connection, effects, has_looked).await?;
+    let is_there = row_state.seal::<DB>(connection, effects, is_checked).await?;
     if !is_there && guard("work_row_is_there") {
         return Err(SqlError::Lost);
     }
