@@ -1,4 +1,4 @@
-//! [`Door`]: a server's address that can be closed and opened, for programs that start while the server is away.
+//! [`Door`]: a server's address that can be closed and opened, for programs that start while the server is unavailable.
 
 use anyhow::{Context, Result};
 use std::net::SocketAddr;
@@ -6,9 +6,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use url::Url;
 
-/// An address in front of a server. As long as it is closed, whoever connects is sent away at once, as by a port that nobody listens
-/// on, and connections that were open are cut. The port is held all the while, so no other test gets it. It has a thread of its own: a
-/// test that blocks on a child process does not block the way of that process to its server.
+/// An address in front of a server. While it is closed it closes connections at once, as a port without a listener rejects them, and
+/// the connections that were open are cut. The port stays bound, so no other test can take it. The door runs on its own thread: a
+/// test that blocks on a child process does not block that process's connection to the server.
 #[derive(Debug)]
 pub struct Door {
     address: SocketAddr,
@@ -16,10 +16,10 @@ pub struct Door {
 }
 
 impl Door {
-    /// A closed door in front of the server that `url` names.
+    /// Creates a closed door in front of the server at `url`.
     ///
     /// # Errors
-    /// `url` names no host and port, or there is no free port.
+    /// `url` has no host and port, or no port is free.
     pub fn closed(url: &str) -> Result<Self> {
         let url: Url = url.parse()?;
         let (host, port) = (url.host_str().context("a host")?, url.port().context("a port")?);
@@ -30,36 +30,36 @@ impl Door {
         let (is_open, open) = watch::channel(false);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         std::thread::spawn(move || {
-            runtime.block_on(async { let_in(TcpListener::from_std(listener)?, to, open).await })
+            runtime.block_on(async { forward(TcpListener::from_std(listener)?, to, open).await })
         });
         Ok(Self { address, is_open })
     }
 
-    /// `url` by way of this door.
+    /// `url` with the port of this door.
     ///
     /// # Errors
-    /// `url` is no address of a server.
+    /// `url` is not an address of a server.
     pub fn url(&self, url: &str) -> Result<String> {
         let mut url: Url = url.parse()?;
         url.set_port(Some(self.address.port())).ok().context("a port")?;
         Ok(url.to_string())
     }
 
-    /// The server can be reached from now on.
+    /// Opens the door: the server can be reached.
     pub fn open(&self) {
         self.is_open.send_replace(true);
     }
 
-    /// The server is away from now on.
+    /// Closes the door: the server cannot be reached.
     pub fn close(&self) {
         self.is_open.send_replace(false);
     }
 }
 
-/// Until the door is dropped.
-async fn let_in(listener: TcpListener, to: String, mut open: watch::Receiver<bool>) -> std::io::Result<()> {
+/// Forwards connections until the door is dropped.
+async fn forward(listener: TcpListener, to: String, mut open: watch::Receiver<bool>) -> std::io::Result<()> {
     loop {
-        let (mut visitor, _) = tokio::select! {
+        let (mut client, _) = tokio::select! {
             accepted = listener.accept() => accepted?,
             changed = open.changed() => match changed {
                 Ok(()) => continue,
@@ -73,7 +73,7 @@ async fn let_in(listener: TcpListener, to: String, mut open: watch::Receiver<boo
         tokio::spawn(async move {
             let Ok(mut server) = TcpStream::connect(to).await else { return };
             tokio::select! {
-                _ = tokio::io::copy_bidirectional(&mut visitor, &mut server) => {}
+                _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
                 _ = open.wait_for(|open| !open) => {}
             }
         });

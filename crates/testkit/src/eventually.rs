@@ -1,21 +1,21 @@
-//! Waiting for what a foreign process does and cannot tell us about.
+//! Waits for events of other processes by polling.
 
 use anyhow::{Result, bail};
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-/// Long enough for a loaded machine with two cores; a test that passes never waits this long.
+/// Sufficient for a loaded machine with two cores; a passing test never waits this long.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Short enough that a wait costs little, long enough that polling does not load the server it asks.
+/// Short enough that a wait costs little, and long enough that polling does not load the server.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Asks `probe` until it answers `Some`, and returns what it answered.
+/// Calls `probe` until it returns `Some`, and returns that value.
 ///
-/// For foreign processes only (a server, a browser, a worker): inside one process wait for the event itself.
+/// Only for other processes (a server, a browser, a worker): within one process, wait for the event itself.
 ///
-/// Guarantee: returns after at most 60 s, even when one probe hangs. Not guaranteed: that a state shorter than a probe is seen.
-/// Errors: the deadline passed; the text names `what`, the time and the number of probes.
+/// Guarantee: returns after at most 60 s, even if one probe hangs. Not guaranteed: that a state shorter than a probe is detected.
+/// Errors: the deadline passed; the text has `what`, the time and the number of probes.
 pub async fn eventually<T, F, Fut>(what: &str, probe: F) -> Result<T>
 where
     F: FnMut() -> Fut,

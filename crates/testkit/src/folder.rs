@@ -1,4 +1,4 @@
-//! Temporary folders that are removed even if the process that made them was killed.
+//! Temporary folders that are removed even if the process that created them was killed.
 
 use anyhow::{Context, Result};
 use std::fs::{self, File};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use tempfile::TempDir;
 
-/// Every folder's name begins with this, so that nothing else is ever swept away.
+/// The prefix of every folder's name, so that nothing else is ever removed.
 const PREFIX: &str = "evenkeel-";
 
-/// A folder that goes with this value. If the process is killed, the next one that makes a folder removes it.
+/// A folder that is removed when this value is dropped. If the process is killed, the next process that creates a folder removes it.
 #[derive(Debug)]
 pub(crate) struct Folder {
     folder: TempDir,
@@ -18,7 +18,7 @@ pub(crate) struct Folder {
     _owner: Owner,
 }
 
-/// A locked file that names the folder. The kernel lets go of the lock however the process ends.
+/// A locked file that contains the folder's path. The kernel releases the lock however the process ends.
 #[derive(Debug)]
 struct Owner {
     path: PathBuf,
@@ -26,20 +26,20 @@ struct Owner {
 }
 
 impl Folder {
-    /// Makes a folder for one server or program, inside `root` if it sees only that.
+    /// Creates a folder for one server or program, inside `root` if the program cannot access others.
     pub(crate) fn temporary(kind: &str, root: Option<&Path>) -> Result<Folder> {
         static SWEEP: Once = Once::new();
         SWEEP.call_once(|| sweep().unwrap_or_default());
         let name = format!("{PREFIX}{kind}-{:08x}", rand::random::<u32>());
         let parent = parent(root);
-        // Locked and written before there is a folder, so that a sweep never meets a folder it may take for abandoned.
+        // Locked and written before the folder exists, so that a sweep never takes a folder in use for an abandoned one.
         let owner = Owner::of(&name, &parent.join(&name))?;
         let folder = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(&parent);
         let folder = folder.with_context(|| format!("could not create a folder in {}", parent.display()))?;
         Ok(Folder { folder, _owner: owner })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -61,7 +61,7 @@ impl Drop for Owner {
     }
 }
 
-/// A folder that all tests of this user share, for what is made once; inside `root` like [`Folder::temporary`].
+/// A folder that all tests of this user share; inside `root` like [`Folder::temporary`].
 pub(crate) fn common(name: &str, root: Option<&Path>) -> Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let folder = parent(root).join(format!("evenkeel-testkit-{user}")).join(name);
@@ -73,7 +73,7 @@ fn parent(root: Option<&Path>) -> PathBuf {
     root.map_or_else(std::env::temp_dir, |root| root.join("tmp"))
 }
 
-/// Removes the folders whose owners are gone.
+/// Removes the folders of processes that have ended.
 fn sweep() -> Result<()> {
     for entry in fs::read_dir(common("owners", None)?)?.flatten() {
         let Ok(owner) = File::open(entry.path()) else { continue };

@@ -1,4 +1,4 @@
-//! What the task runner needs from the test kit: `park` (the servers of a test run), `mutants` (the table, as JSON) and the
+//! The commands of the test kit for the task runner: `park` (the servers of a test run), `mutants` (the table, as JSON) and the
 //! demonstrations.
 
 use anyhow::{Result, bail};
@@ -15,7 +15,7 @@ async fn main() -> Result<()> {
 }
 
 async fn demo_stale(seed: u64, json: bool) -> Result<()> {
-    // It has a runtime of its own, whose time is paused.
+    // The demonstration has its own runtime, whose time is paused.
     let rows = tokio::task::spawn_blocking(move || testkit::demo::stale::run(seed)).await??;
     if json {
         for row in &rows {

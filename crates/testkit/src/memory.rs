@@ -1,23 +1,23 @@
-//! How much memory this process has taken. One test is one process under nextest, so a test sees its own.
+//! The memory usage of this process. Under nextest each test is a process of its own.
 
 use anyhow::{Context, Result};
 use std::fs;
 
-/// Counts the most memory that the process has had since it began.
+/// Measures the peak memory of the process since [`begin`](Growth::begin).
 #[derive(Debug)]
 pub struct Growth {
     before: u64,
 }
 
 impl Growth {
-    /// From here.
+    /// Starts the measurement.
     pub fn begin() -> Result<Self> {
-        // Forgets the peak of before (proc(5)).
+        // Resets the peak (proc(5)).
         fs::write("/proc/self/clear_refs", "5").context("could not reset the peak of /proc/self/status")?;
         Ok(Self { before: resident("VmRSS")? })
     }
 
-    /// How many bytes more the process had at its highest.
+    /// The peak memory above that at the start, in bytes.
     pub fn peak(&self) -> Result<u64> {
         Ok(resident("VmHWM")?.saturating_sub(self.before))
     }
@@ -32,14 +32,14 @@ fn resident(field: &str) -> Result<u64> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
+#[expect(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
 mod tests {
     use super::Growth;
 
     #[test]
-    fn memory_that_was_given_back_counts() {
+    fn freed_memory_counts_towards_the_peak() {
         let growth = Growth::begin().unwrap();
-        // Not of one value, which the system would give as a page of zeros.
+        // Different values, because the kernel may share pages of zeros.
         let bytes: Vec<u8> = (0..64_u32 << 20).map(|number| number.to_le_bytes()[0]).collect();
         assert_eq!(bytes[300], 44);
         drop(bytes);

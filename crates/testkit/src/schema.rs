@@ -1,4 +1,4 @@
-//! The tables of a database as text that can be compared, and the library's own tables as an older version of it made them.
+//! The tables of a database as text that can be compared, and the library's tables as an older version of it created them.
 
 use anyhow::{Context, Result};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection, SqliteConnection};
@@ -26,11 +26,11 @@ const SQLITE: &str = "
     UNION ALL SELECT 'index ' || name || ' ' || COALESCE(sql, '') FROM sqlite_master WHERE type = 'index'
     ORDER BY line";
 
-/// The statements that note a migration of the library.
-const NOTES: &str = "CREATE TABLE evenkeel_migrations \
+/// Creates the table that records the library's migrations.
+const CREATE_RECORD: &str = "CREATE TABLE evenkeel_migrations \
                      (version BIGINT NOT NULL PRIMARY KEY, name {text} NOT NULL, run_at BIGINT NOT NULL)";
 
-/// Runs `$body` with a connection to whichever database `$url` names.
+/// Runs `$body` with a connection to the database at `$url`.
 macro_rules! with_connection {
     ($url:expr, |$connection:ident, $kind:ident| $body:expr) => {
         match $url.split_once(':').context("an address")?.0 {
@@ -50,10 +50,10 @@ macro_rules! with_connection {
     };
 }
 
-/// Every table, column and index of the database at `url`, in an order that is always the same.
+/// Every table, column and index of the database at `url`, in a fixed order.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database cannot be queried.
 pub async fn described(url: &str) -> Result<Vec<String>> {
     with_connection!(url, |connection, kind| {
         let text = match kind {
@@ -67,25 +67,29 @@ pub async fn described(url: &str) -> Result<Vec<String>> {
     })
 }
 
-/// Makes the library's tables in an empty database as the version of it made them that had `count` migrations.
+/// Creates the library's tables in an empty database as the version with `count` migrations created them.
 ///
 /// # Errors
-/// There are no such migrations, or the database refuses.
+/// The library has no more than `count` migrations, or the database returns an error.
 pub async fn make_older_library(url: &str, count: usize) -> Result<()> {
     with_connection!(url, |connection, kind| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../evenkeel/src/sql/migrations").join(kind);
         let mut files: Vec<_> = std::fs::read_dir(&folder)?.map(|file| Ok(file?.path())).collect::<Result<_>>()?;
         files.sort();
-        anyhow::ensure!(count < files.len(), "the library has {} migrations: {count} are no older ones", files.len());
-        let notes = NOTES.replace("{text}", if kind == "mysql" { "VARBINARY(255)" } else { "TEXT" });
-        sqlx::raw_sql(AssertSqlSafe(notes)).execute(&mut connection).await?;
+        anyhow::ensure!(
+            count < files.len(),
+            "the library has {} migrations: {count} is not an older version",
+            files.len()
+        );
+        let create_record = CREATE_RECORD.replace("{text}", if kind == "mysql" { "VARBINARY(255)" } else { "TEXT" });
+        sqlx::raw_sql(AssertSqlSafe(create_record)).execute(&mut connection).await?;
         for (at, file) in files[..count].iter().enumerate() {
             let script = std::fs::read_to_string(file)?;
             sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut connection).await?;
             let name = file.file_stem().and_then(|name| name.to_str()).context("a name")?;
-            let note =
+            let record =
                 format!("INSERT INTO evenkeel_migrations (version, name, run_at) VALUES ({}, '{name}', 0)", at + 1);
-            sqlx::raw_sql(AssertSqlSafe(note)).execute(&mut connection).await?;
+            sqlx::raw_sql(AssertSqlSafe(record)).execute(&mut connection).await?;
         }
         connection.close().await?;
         Ok(())

@@ -1,4 +1,4 @@
-//! What a Redis executes, command by command: the proof that a hit costs one `GET`.
+//! The commands that a Redis executes, for example to prove that a hit costs one `GET`.
 
 use crate::servers::Redis;
 use anyhow::{Context, Result, bail, ensure};
@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 
-/// A server that prints nothing for so long after it was asked to is not going to.
+/// The time limit of a line of `MONITOR` after a command was sent.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Reads `MONITOR` of a Redis that no other test uses.
 ///
-/// What the kit itself asks over the Unix socket ([`Redis::command`]) is left out. Redis does not show `AUTH`, `HELLO` with a
+/// The test kit's own commands over the Unix socket ([`Redis::command`]) are omitted. Redis does not show `AUTH`, `HELLO` with a
 /// password, and administrative commands such as `CONFIG`.
 #[derive(Debug)]
 pub struct CommandTrace {
@@ -22,9 +22,9 @@ pub struct CommandTrace {
 /// One executed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedCommand {
-    /// Upper case: `GET`.
+    /// The name in upper case: `GET`.
     pub name: String,
-    /// Its arguments; bytes that are no text are replaced.
+    /// The arguments; bytes that are not UTF-8 are replaced.
     pub arguments: Vec<String>,
     /// Whether a script called it. Such a command costs no round trip.
     pub from_script: bool,
@@ -35,19 +35,19 @@ pub struct TracedCommand {
 pub struct Trace(pub Vec<TracedCommand>);
 
 impl CommandTrace {
-    /// Begins to watch: everything executed after this returns will be seen.
+    /// Starts the trace: it contains every command that is executed after this returns.
     pub async fn start(redis: &Redis) -> Result<CommandTrace> {
-        let stream = UnixStream::connect(redis.socket()).await.context("could not reach the Redis to watch")?;
+        let stream = UnixStream::connect(redis.socket()).await.context("could not connect to Redis")?;
         let mut lines = BufReader::new(stream).lines();
         for command in redis.login().into_iter().chain(["MONITOR".to_owned()]) {
             lines.get_mut().write_all(format!("{command}\r\n").as_bytes()).await?;
             let answer = next(&mut lines).await?;
-            ensure!(answer == "+OK", "Redis answered {answer} to {}", command.split(' ').next().unwrap_or_default());
+            ensure!(answer == "+OK", "Redis replied {answer} to {}", command.split(' ').next().unwrap_or_default());
         }
         Ok(CommandTrace { lines })
     }
 
-    /// Everything executed since the start or the last call. Complete: a marker executed now is waited for.
+    /// All commands executed since the start or the last call. The result is complete, because this waits for a marker command.
     pub async fn take(&mut self, redis: &Redis) -> Result<Trace> {
         let marker = format!("trace-{:016x}", rand::random::<u64>());
         redis.command::<()>(&["ECHO", &marker]).await?;
@@ -66,19 +66,19 @@ impl CommandTrace {
 }
 
 impl Trace {
-    /// How many commands have this name.
+    /// The number of commands with this name.
     #[must_use]
     pub fn count(&self, name: &str) -> usize {
         self.0.iter().filter(|command| command.name.eq_ignore_ascii_case(name)).count()
     }
 
-    /// The names in order.
+    /// The names of the commands in order.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.0.iter().map(|command| command.name.as_str()).collect()
     }
 
-    /// Only the commands that clients sent; what scripts called is left out.
+    /// Only the commands that clients sent, without those that scripts called.
     #[must_use]
     pub fn from_clients(&self) -> Trace {
         self.only(|command| !command.from_script)
@@ -105,13 +105,13 @@ enum From {
 async fn next(lines: &mut Lines<BufReader<UnixStream>>) -> Result<String> {
     match tokio::time::timeout(DEADLINE, lines.next_line()).await {
         Ok(Ok(Some(line))) => Ok(line),
-        Ok(Ok(None)) => bail!("Redis closed the connection that watches it"),
+        Ok(Ok(None)) => bail!("Redis closed the connection of MONITOR"),
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => bail!("Redis shows nothing for {DEADLINE:?}"),
+        Err(_) => bail!("MONITOR returned nothing for {DEADLINE:?}"),
     }
 }
 
-/// `+1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`; instead of the address it may say `lua` or `unix:PATH`.
+/// `+1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`; instead of the address there may be `lua` or `unix:PATH`.
 fn parse(line: &str) -> Option<(From, TracedCommand)> {
     let (_, rest) = line.split_once(" [")?;
     let (origin, words) = rest.split_once("] ")?;
@@ -125,7 +125,7 @@ fn parse(line: &str) -> Option<(From, TracedCommand)> {
     Some((from, TracedCommand { name, arguments: words.collect(), from_script: from == From::Script }))
 }
 
-/// Words in double quotes with the escapes of `MONITOR`.
+/// Parses quoted words with the escapes of `MONITOR`.
 fn unquote(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut bytes = text.bytes().peekable();
@@ -139,7 +139,8 @@ fn unquote(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Up to the quote that ends it. Valkey 8.1 writes a quote inside a word as it is, so one that goes on is no end.
+/// Reads a word up to its closing quote. Valkey 8.1 does not escape quotes within a word, so a quote ends it only before a space or
+/// the end.
 fn word(bytes: &mut Peekable<impl Iterator<Item = u8>>) -> Option<String> {
     let mut word = Vec::new();
     loop {
@@ -166,12 +167,12 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
+#[expect(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
 mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_clients_scripts_and_the_kit_are_told_apart() {
+    fn origin_of_a_command_is_recognized() {
         let (from, command) = parse(r#"+1.2 [0 127.0.0.1:60866] "set" "a b]" "\x00\"\\\r\n\xc5\xbe""#).unwrap();
         assert_eq!(from, From::Client);
         assert_eq!(
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_line_is_none() {
+    fn malformed_line_is_rejected() {
         for line in ["+OK", r#"+1.2 [0 lua] "get" "k"#, r#"+1.2 [0 lua] get"#, r#"+1.2 [0 lua] "\x0"#] {
             assert_eq!(parse(line), None, "{line}");
         }

@@ -1,4 +1,4 @@
-//! What can go wrong on the SQL side, and what to do about it.
+//! The errors of the SQL side, and how the caller can react to each.
 
 use super::database::{Database, Trouble, trouble_of_any};
 use evenkeel_link::support::guard;
@@ -12,19 +12,19 @@ use std::sync::Arc;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
-    /// The database did not do it. Nothing of this transaction will happen, and none of its effects.
-    #[error("the database refused: {error}")]
+    /// The database returned an error. The transaction is not committed, and none of its effects is carried out.
+    #[error("database error: {error}")]
     Database {
-        /// What it said.
+        /// The error of the driver.
         error: Arc<sqlx::Error>,
-        /// Whether the same work may succeed when it is done again from its beginning (a deadlock, a lock that was not given in
-        /// time, a lost connection before the commit).
+        /// Whether the same unit of work may succeed if it is repeated from its beginning (a deadlock, a lock timeout, a connection
+        /// lost before the commit).
         is_retryable: bool,
     },
-    /// The library's tables are not there.
+    /// The library's tables do not exist.
     #[error("the tables of the unit of work are missing: call evenkeel::sql::migrate(&pool) when the program starts")]
     NotMigrated,
-    /// The tables were made by a newer version of the library. Nothing was changed.
+    /// A newer version of the library created the tables. Nothing was changed.
     #[error(
         "the schema (version {found}) was made by a newer program; this one knows version {known}: update this program"
     )]
@@ -34,68 +34,71 @@ pub enum SqlError {
         /// The newest version that this program knows.
         known: i64,
     },
-    /// A program's migrations and those that its database has do not fit together. Nothing was changed.
+    /// The program's migrations do not match those recorded in its database. Nothing was changed.
     #[error("{0}")]
     Migration(String),
-    /// Somebody else was at it for too long. Nothing was changed; try again.
+    /// Another process or transaction held the resource for too long. Nothing was changed; try again.
     #[error("{0}")]
     Busy(&'static str),
-    /// The transaction was gone when it was to be committed, and with it everything it had done and every effect: the database
-    /// had taken it back (a deadlock whose error somebody swallowed, a savepoint that was rolled back), or somebody had ended it.
-    /// On MySQL and MariaDB, what was sent after that was committed statement by statement. Do the work again from its beginning.
-    #[error("the transaction was taken back before its commit; do the work again, and do not go on after a deadlock")]
-    Lost,
-    /// This work has seen a deadlock, a lock time-out or another error of its own before, so it may not commit. It was rolled back.
-    #[error("an earlier statement of this work failed ({0}); it was rolled back, do it again from its beginning")]
-    Poisoned(Arc<str>),
-    /// The commit was sent and its outcome could not be learned in time. If it was committed, its effects will happen; if it was
-    /// not, they never will. Read the row that the work changed, later, to know which.
+    /// The transaction no longer existed when it was to be committed, so all its changes and effects are lost: the database had
+    /// rolled it back (a deadlock whose error the program ignored, a savepoint that was rolled back), or the program had ended it. On
+    /// MySQL and MariaDB, statements sent after that were committed one by one. Repeat the unit of work from its beginning.
     #[error(
-        "nobody can say yet whether work {work} was committed ({error}); its effects follow whatever the database decides"
+        "the transaction no longer existed at its commit (a deadlock, or a rollback); repeat it from its beginning"
+    )]
+    Lost,
+    /// An earlier statement of this unit of work failed with a deadlock, a lock timeout or another error, so it may not commit. It
+    /// was rolled back.
+    #[error("an earlier statement of this unit of work failed ({0}); it was rolled back, repeat it from its beginning")]
+    Poisoned(Arc<str>),
+    /// The commit was sent and its outcome could not be determined in time. If the transaction was committed, its effects are carried
+    /// out; if it was not, they never are. To find out which, read a row that the unit of work changed, later.
+    #[error(
+        "it is unknown whether unit of work {work} was committed ({error}); if it was, its effects are carried out"
     )]
     OutcomeUnknown {
-        /// The work: its row in `evenkeel_outbox`.
+        /// The id of the unit of work, which names its row in `evenkeel_outbox`.
         work: String,
-        /// The last thing that was heard.
+        /// The last error of the commit or of the attempts to determine its outcome.
         error: Arc<sqlx::Error>,
     },
-    /// A strong cache could not confirm its update window, so the work was rolled back before its commit was sent.
+    /// A strong cache could not confirm its update window, so the transaction was rolled back before the commit was sent.
     #[error("rolled back before the commit, because an update window could not be confirmed: {0}")]
     Window(#[source] CacheError),
-    /// An effect cannot be carried by a unit of work. Nothing was noted; the work itself is as it was.
+    /// A unit of work cannot carry this effect. The effect was not recorded; the unit of work is unchanged.
     #[error("{0}")]
     Effect(String),
-    /// The effects are larger than the database takes in one message (MySQL and MariaDB: `max_allowed_packet`). Nothing of them was
-    /// sent, and the work was rolled back. Raise the server's limit, or keep the data elsewhere and publish its key.
+    /// The effects are larger than the database accepts in one message (MySQL and MariaDB: `max_allowed_packet`). None of them was
+    /// sent, and the transaction was rolled back. Raise the server's limit, or store the data elsewhere and publish its key.
     #[error(
-        "{what} of {bytes} bytes cannot be written: the database takes {limit} bytes in one message (max_allowed_packet); raise \
-         that, or keep the data elsewhere and send its key"
+        "{what} of {bytes} bytes cannot be written: the database accepts {limit} bytes in one message (max_allowed_packet); \
+         raise the limit, or store the data elsewhere and send its key"
     )]
     TooLarge {
-        /// A message with a key, or all other effects of the work together.
+        /// What is too large: a message with a key, or all other effects together.
         what: &'static str,
-        /// How large it is.
+        /// Its size in bytes.
         bytes: u64,
-        /// What the database takes.
+        /// The limit of the database in bytes.
         limit: u64,
     },
-    /// A job cannot be sent as it is.
+    /// The job cannot be enqueued.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// A row of the outbox cannot be read: a newer version of the library wrote it.
-    #[error("an effect in the outbox cannot be read ({0}); was it written by a newer program?")]
+    /// A row of the outbox cannot be decoded: a newer version of the library wrote it.
+    #[error("an effect in the outbox cannot be decoded ({0}); a newer program may have written it")]
     Unreadable(&'static str),
-    /// The task of the commit was ended with its runtime. As [`SqlError::OutcomeUnknown`].
-    #[error("the runtime ended during the commit; its effects follow whatever the database decides")]
+    /// The runtime shut down and ended the task of the commit. The outcome is as unknown as for [`SqlError::OutcomeUnknown`].
+    #[error("the runtime shut down during the commit; if it was committed, its effects are carried out")]
     Interrupted,
-    /// The commit of a transaction without effects was sent, and its answer was lost: it may have been committed or not. Read what it
-    /// changed, later, to know which.
-    #[error("nobody can say whether the transaction was committed ({0}); read what it changed before doing it again")]
+    /// The commit of a transaction without effects was sent and its reply was lost: it may or may not have been committed. To find
+    /// out which, read a row that the transaction changed, later.
+    #[error("it is unknown whether the transaction was committed ({0}); read what it changed before repeating it")]
     CommitUnknown(Arc<sqlx::Error>),
 }
 
 impl SqlError {
-    /// What an error of the database means for the work it happened in.
+    /// Converts an error of the database.
     pub(crate) fn of<DB: Database>(error: sqlx::Error) -> Self {
         let trouble = DB::trouble(&error);
         Self::of_trouble(trouble, error)
@@ -110,8 +113,8 @@ impl SqlError {
         Self::Database { error: Arc::new(error), is_retryable }
     }
 
-    /// Whether the same work may succeed when it is done again from its beginning. Never after an unknown outcome: it might
-    /// happen twice.
+    /// Whether the same unit of work may succeed if it is repeated from its beginning. Never true after an unknown outcome, because a
+    /// repetition might apply it twice.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -130,8 +133,8 @@ impl SqlError {
     }
 }
 
-/// What `?` makes of an error of the driver is what the library makes of its own: whichever database it came from, a deadlock is
-/// retryable, and a table of the library that is missing is [`SqlError::NotMigrated`].
+/// Converts an error of the driver as the library converts its own: for every database, a deadlock is retryable, and a missing table
+/// of the library is [`SqlError::NotMigrated`].
 impl From<sqlx::Error> for SqlError {
     fn from(error: sqlx::Error) -> Self {
         let trouble = if guard("question_mark_classifies") { trouble_of_any(&error) } else { Trouble::Other };
@@ -139,11 +142,11 @@ impl From<sqlx::Error> for SqlError {
     }
 }
 
-/// A lock that a database keeps takes its error from there.
+/// The error of a lock that is stored in a database.
 #[cfg(feature = "lock")]
 impl From<SqlError> for LockError {
     fn from(error: SqlError) -> Self {
-        // A statement of its own that failed: only what was never sent is known not to have happened.
+        // A statement outside a transaction failed: its effect is known not to have happened only if it was never sent.
         let outcome_unknown = match &error {
             SqlError::Database { error, .. } => !matches!(**error, sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed),
             SqlError::Busy(_) => true,

@@ -1,6 +1,7 @@
-//! The SQL side: the unit of work, its outbox, the relay, the inbox.
+//! The SQL side: the unit of work, its outbox, the relay and the inbox.
 //!
-//! A unit of work is a SQL transaction and the effects that must follow it. They happen if, and only if, it commits:
+//! A unit of work is a SQL transaction and the effects that must follow it. The effects are carried out if, and only if, the
+//! transaction commits:
 //!
 //! ```
 //! # #[cfg(feature = "sqlite")]
@@ -22,7 +23,7 @@
 //! sqlx::query("INSERT INTO users (id, name) VALUES (?, ?)").bind(42).bind("Ada").execute(work.tx()).await?;
 //! work.invalidate(&users, &42)?;
 //! work.enqueue(mail.job(&"welcome".to_owned()).delay(Duration::from_secs(300)))?;
-//! work.commit().await?; // Redis is told at once; and by the relay, should this process die right here
+//! work.commit().await?; // updates Redis at once; a relay does so if this process dies here
 //! # Ok(())
 //! # }
 //! # }
@@ -30,9 +31,10 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::run()).unwrap();
 //! ```
 //!
-//! docs/spec/unit-of-work.md tells tables, states and steps. In this folder: `work/` is the surface and the commit;
-//! `outbox/` the rows and what is done for them; `inbox/` handlers whose
-//! effects happen once; `contention/` rows that several want at once; `database/` the three databases; `migrate` makes the tables.
+//! docs/spec/unit-of-work.md specifies the tables, states and steps. The modules: `work/` has the public interface and the commit,
+//! `outbox/` the rows and how their effects are carried out, `relay/` the relay, `inbox/` the idempotent consumer, `contention/`
+//! conflicts between transactions and row locks, `database/` the differences between the three databases, and `migrate` creates the
+//! tables.
 
 mod contention;
 pub(crate) mod database;

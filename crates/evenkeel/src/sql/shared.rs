@@ -1,4 +1,4 @@
-//! What the units of work of one keel share.
+//! The state shared by the units of work of one [`Keel`](crate::Keel).
 
 use super::database::Database;
 use super::work::{Finisher, WakeUp, WorkMetrics};
@@ -11,22 +11,22 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
-/// What the units of work of one keel share.
+/// The state shared by the units of work of one [`Keel`](crate::Keel).
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// Where the messages of the fast path go; without one they are left to the relay.
+    /// The sink of the fast path; without one, messages are left to the relay.
     publisher: ArcSwapOption<Arc<dyn Publisher>>,
-    /// Told after every commit that left something for a relay of this process.
+    /// Notified after every commit that left effects for a relay of this process.
     committed: Arc<Notify>,
-    /// When relays of other processes are.
+    /// When relays of other processes are notified.
     wake_up: ArcSwap<WakeUp>,
     metrics: OnceLock<WorkMetrics>,
-    /// One for each pool.
+    /// One finisher per pool.
     finishers: Mutex<HashMap<(TypeId, usize), Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Shared {
-    /// The sink that the fast path uses from now on.
+    /// Sets the sink of the fast path.
     pub(crate) fn set_publisher(&self, publisher: Arc<dyn Publisher>) {
         self.publisher.store(Some(Arc::new(publisher)));
     }
@@ -35,13 +35,13 @@ impl Shared {
         self.publisher.load().as_ref().map(|publisher| Arc::clone(&**publisher))
     }
 
-    /// Told after every commit that left something for a relay.
+    /// Notified after every commit that left effects for a relay.
     pub(crate) fn committed(&self) -> &Arc<Notify> {
         &self.committed
     }
 
-    /// A commit has left something: wakes a relay of this process, and those of others.
-    pub(crate) fn left_something<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) {
+    /// Wakes the relays of this process, and those of other processes, after a commit that left effects.
+    pub(crate) fn notify_relays<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) {
         self.committed.notify_one();
         if self.wake_up() == WakeUp::AfterCommit {
             self.finisher(pool, clock).notify();
@@ -60,15 +60,15 @@ impl Shared {
         self.metrics.get_or_init(WorkMetrics::register)
     }
 
-    /// Waits until the rows of all works whose effects were carried out in this process are marked as done.
+    /// Waits until the rows of all units of work whose effects were carried out in this process are marked as done.
     #[cfg(feature = "testing")]
     pub(crate) async fn until_marked<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) {
         self.finisher(pool, clock).until_idle().await;
     }
 
-    /// What marks the rows of this pool's database as done.
+    /// The task that marks the rows of this pool's database as done.
     pub(crate) fn finisher<DB: Database>(&self, pool: &sqlx::Pool<DB>, clock: &Clock) -> Arc<Finisher<DB>> {
-        // A pool has no name; its options are kept for as long as it lives, so their place is one.
+        // A pool has no name. It keeps its options as long as it lives, so their address identifies it.
         let place = Arc::as_ptr(&pool.connect_options()) as usize;
         let mut finishers = self.finishers.lock();
         let finisher = finishers

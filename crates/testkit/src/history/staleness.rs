@@ -51,7 +51,7 @@ pub fn staleness(history: &History<u64>) -> Staleness {
         for (index, read) in operations.iter().enumerate() {
             let Act::Read(version) = &read.act else { continue };
             found.reads += 1;
-            let Some(stale) = acknowledged.judge(read, version.unwrap_or(0)) else { continue };
+            let Some(stale) = acknowledged.check(read, version.unwrap_or(0)) else { continue };
             if worst_age.is_none_or(|worst| stale.age > worst) {
                 worst_age = Some(stale.age);
                 found.worst = Some(Violation::new(&stale.to_string(), &operations, index));
@@ -121,7 +121,7 @@ impl<'a> Acknowledged<'a> {
         Acknowledged(writes)
     }
 
-    fn judge(&self, read: &Operation<u64>, returned: u64) -> Option<StaleRead> {
+    fn check(&self, read: &Operation<u64>, returned: u64) -> Option<StaleRead> {
         let before = self.0.partition_point(|(write, _)| write.precedes(read));
         let acknowledged = self.0[..before].last()?.1;
         if returned >= acknowledged {

@@ -67,13 +67,13 @@ fn timeline<V: Debug>(operations: &[&Operation<V>], culprit: usize) -> String {
         let end = if operation.returned.is_some() { '|' } else { '?' };
         let bar = format!("{}|{}{end}", " ".repeat(from), "-".repeat(to.saturating_sub(from)));
         let at = operation.invoked.nanoseconds.saturating_sub(origin) / 1000;
-        let (process, act) = (operation.process, said(&operation.act));
+        let (process, act) = (operation.process, describe(&operation.act));
         writeln!(text, "{mark} {at:>9} us  p{process:<3} {act:<16} {bar}").ok();
     }
     text
 }
 
-fn said<V: Debug>(act: &Act<V>) -> String {
+fn describe<V: Debug>(act: &Act<V>) -> String {
     match act {
         Act::Write(Some(value)) => format!("write {value:?}"),
         Act::Write(None) => "delete".to_owned(),

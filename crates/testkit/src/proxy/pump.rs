@@ -95,7 +95,7 @@ impl Pump<'_> {
     fn command_of(&self, frame: &[u8]) -> Option<Command> {
         match self.direction {
             Direction::ToServer => {
-                let command = self.shared.note(resp::command(frame)?, self.connection);
+                let command = self.shared.record(resp::command(frame)?, self.connection);
                 self.unanswered.lock().push_back(command.clone());
                 Some(command)
             }

@@ -79,7 +79,7 @@ impl Shared {
     }
 
     /// Records a command and assigns its number.
-    pub(super) fn note(&self, mut command: Command, connection: u64) -> Command {
+    pub(super) fn record(&self, mut command: Command, connection: u64) -> Command {
         let mut commands = self.commands.lock();
         command.connection = connection;
         command.number = commands.last().map_or(0, |last| last.number) + 1;

@@ -70,7 +70,7 @@ impl MariaDb {
     async fn start_on(program: &Program, flavour: Flavour, options: &MariaDbOptions, port: Port) -> Result<MariaDb> {
         let folder = Folder::temporary("mariadb", program.root.as_deref())?;
         let data = folder.path().join("data");
-        template::copy(program, "1", &data, |into| flavour.initialise(program, into))?;
+        template::copy(program, "1", &data, |into| flavour.initialize(program, into))?;
         let launch = program
             .launch(&folder.path().join("log"))
             .arguments(basics(program, &data))
@@ -119,7 +119,7 @@ impl Flavour {
         Ok(if is_mariadb { Flavour::MariaDb } else { Flavour::MySql })
     }
 
-    fn initialise(self, program: &Program, into: &Path) -> Result<()> {
+    fn initialize(self, program: &Program, into: &Path) -> Result<()> {
         let log = into.with_extension("log");
         match self {
             Flavour::MariaDb => program

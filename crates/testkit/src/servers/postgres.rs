@@ -75,7 +75,7 @@ impl Postgres {
         let folder = Folder::temporary("postgres", program.root.as_deref())?;
         let_through(folder.path())?;
         let data = folder.path().join("data");
-        template::copy(program, "1", &data, |into| initialise(program, user, into))?;
+        template::copy(program, "1", &data, |into| initialize(program, user, into))?;
         let settings = SETTINGS.iter().copied().chain(options.settings.iter().map(String::as_str));
         let launch = program
             .launch(&folder.path().join("log"))
@@ -123,7 +123,7 @@ const SETTINGS: [&str; 8] = [
 ];
 
 /// Creates the data folder `into`, as the unprivileged user.
-fn initialise(program: &Program, user: Option<User>, into: &Path) -> Result<()> {
+fn initialize(program: &Program, user: Option<User>, into: &Path) -> Result<()> {
     let log = into.with_extension("log");
     File::create(&log)?;
     if let Some(user) = user {

@@ -11,22 +11,22 @@ use std::process::Command;
 
 /// Copies the initialized data folder of this server version to `destination`, which must not exist.
 ///
-/// The first caller on the machine creates it with `initialise`; others, also in other processes, wait. `settings` is everything else that
-/// the result depends on.
+/// The first caller on the machine creates it with `initialize`; others, also in other processes, wait. `settings` is everything else
+/// that the result depends on.
 pub(super) fn copy(
     program: &Program,
     settings: &str,
     destination: &Path,
-    initialise: impl FnOnce(&Path) -> Result<()>,
+    initialize: impl FnOnce(&Path) -> Result<()>,
 ) -> Result<()> {
-    let template = prepared(program, settings, initialise)?;
+    let template = prepared(program, settings, initialize)?;
     // GNU cp preserves owners, and shares blocks if the file system can.
     let status = Command::new("cp").args(["-a", "--reflink=auto", "--"]).args([&template, destination]).status()?;
     ensure!(status.success(), "could not copy {} to {}", template.display(), destination.display());
     Ok(())
 }
 
-fn prepared(program: &Program, settings: &str, initialise: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+fn prepared(program: &Program, settings: &str, initialize: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     (version(program)?, settings).hash(&mut hasher);
     let kind = program.path.file_name().and_then(OsStr::to_str).unwrap_or("server");
@@ -39,7 +39,7 @@ fn prepared(program: &Program, settings: &str, initialise: impl FnOnce(&Path) ->
         let unfinished = template.with_extension("unfinished");
         fs::remove_dir_all(&unfinished).ok();
         fs::create_dir(&unfinished)?;
-        initialise(&unfinished)?;
+        initialize(&unfinished)?;
         fs::rename(&unfinished, &template)?;
     }
     Ok(template)

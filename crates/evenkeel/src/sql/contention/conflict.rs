@@ -1,33 +1,33 @@
-//! [`Conflict`]: the ways in which another transaction can be in one's way, whatever the database calls them.
+//! [`Conflict`]: the kinds of conflict with another transaction, independent of the database.
 
 use crate::sql::SqlError;
 use sqlx::error::DatabaseError;
 use std::fmt;
 
-/// Another transaction was in the way. Nothing of this one happened, and the same work may succeed when it is done again from its
+/// A conflict with another transaction. This transaction changed nothing, and the same work may succeed if it is repeated from its
 /// beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Conflict {
-    /// Two transactions waited for each other; this one was ended.
+    /// Two transactions waited for each other; the database aborted this one.
     Deadlock,
-    /// A row (SQLite: the file) that somebody else has locked was not given in time, or not at once where `NOWAIT` was asked.
+    /// A lock on a row (SQLite: on the file) was not granted in time, or not at once with `NOWAIT`.
     NotGranted,
-    /// The isolation that was asked for cannot be kept: somebody else has committed a change in between.
+    /// The requested isolation cannot be kept: another transaction has committed a conflicting change.
     Serialization,
     /// The row's version is not the one that was read ([`Stale`]).
     Stale,
 }
 
 impl Conflict {
-    /// What an error of the driver says; `None` if it is no conflict. A lost connection is none: then nobody knows whether the
-    /// work has happened.
+    /// The conflict that an error of the driver reports; `None` if it is not a conflict. A lost connection is not one, because the
+    /// transaction may have been committed.
     #[must_use]
     pub fn of(error: &sqlx::Error) -> Option<Self> {
         error.as_database_error().and_then(of_database)
     }
 
-    /// The label of the metric.
+    /// The value of the metric's label `conflict`.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Deadlock => "deadlock",
@@ -42,9 +42,9 @@ impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Deadlock => "a deadlock",
-            Self::NotGranted => "a lock that was not given in time",
-            Self::Serialization => "a change in between that the isolation does not allow",
-            Self::Stale => "a row that somebody else has changed",
+            Self::NotGranted => "a lock that was not granted in time",
+            Self::Serialization => "a serialization failure",
+            Self::Stale => "a row changed by another transaction",
         })
     }
 }
@@ -58,9 +58,9 @@ fn of_database(error: &dyn DatabaseError) -> Option<Conflict> {
     if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
         return match error.number() {
             1213 => Some(Conflict::Deadlock),
-            // MariaDB says 1205 also where `NOWAIT` was asked, MySQL 3572.
+            // MariaDB returns 1205 for `NOWAIT` as well, MySQL 3572.
             1205 | 3572 => Some(Conflict::NotGranted),
-            // A snapshot that was outrun; a transaction that a cluster did not certify.
+            // 1020: the row changed since the snapshot. 3101: the transaction failed certification in a cluster.
             1020 | 3101 => Some(Conflict::Serialization),
             _ => None,
         };
@@ -78,7 +78,7 @@ fn of_database(error: &dyn DatabaseError) -> Option<Conflict> {
     if error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() {
         let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
         return match (code, code & 0xff) {
-            // SQLITE_BUSY_SNAPSHOT: somebody has written since this transaction began to read.
+            // SQLITE_BUSY_SNAPSHOT: another connection has written since this transaction began to read.
             (517, _) => Some(Conflict::Serialization),
             // SQLITE_BUSY and SQLITE_LOCKED.
             (_, 5 | 6) => Some(Conflict::NotGranted),
@@ -88,8 +88,8 @@ fn of_database(error: &dyn DatabaseError) -> Option<Conflict> {
     None
 }
 
-/// An error of work on a database, as [`Keel::retry_on_conflict`](crate::Keel::retry_on_conflict) looks at it. Implement it for your own
-/// error with one line for each variant that wraps one of these.
+/// An error of a transaction that [`Keel::retry_on_conflict`](crate::Keel::retry_on_conflict) repeats after a conflict. Implement it
+/// for your own error with one match arm for each variant that wraps one of these types.
 ///
 /// ```
 /// # #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
@@ -115,7 +115,7 @@ fn of_database(error: &dyn DatabaseError) -> Option<Conflict> {
 /// # }
 /// ```
 pub trait Contended {
-    /// The conflict it tells of; `None` for any other failure.
+    /// The conflict that this error reports; `None` for any other failure.
     fn conflict(&self) -> Option<Conflict>;
 }
 
@@ -130,7 +130,7 @@ impl Contended for SqlError {
         match self {
             Self::Database { error, .. } => Conflict::of(error),
             Self::Busy(_) => Some(Conflict::NotGranted),
-            // A work that has seen a deadlock or the like before, and went on.
+            // An earlier statement of the unit of work failed with a deadlock or a similar error.
             Self::Lost | Self::Poisoned(_) => Some(Conflict::Deadlock),
             _ => None,
         }
@@ -147,17 +147,17 @@ impl Contended for crate::lock::FenceError {
     }
 }
 
-/// Somebody else has changed the row since it was read. Read it again.
+/// Another transaction has changed the row since it was read. Read it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("somebody else has changed the row since it was read")]
+#[error("another transaction has changed the row since it was read")]
 pub struct Stale;
 
 impl Stale {
-    /// For the number of rows of an `UPDATE .. SET version = version + 1 WHERE id = ? AND version = ?`: none means that the version
-    /// is another one by now (or the row is gone: look, if that can be).
+    /// Checks the number of rows of an `UPDATE .. SET version = version + 1 WHERE id = ? AND version = ?`: zero means that another
+    /// transaction changed the version (or deleted the row: read it to distinguish the two, where rows are deleted).
     ///
     /// # Errors
-    /// [`Stale`] if no row was found.
+    /// [`Stale`] if no row was updated.
     pub fn unless(rows_affected: u64) -> Result<(), Self> {
         if rows_affected == 0 { Err(Self) } else { Ok(()) }
     }
@@ -169,16 +169,16 @@ impl Contended for Stale {
     }
 }
 
-/// The error of work that compares versions and has no other of its own.
+/// The error of an optimistic transaction that has no error type of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum OptimisticError {
-    /// Somebody was faster.
+    /// Another transaction changed the row first.
     #[error(transparent)]
     Stale(#[from] Stale),
-    /// The database did not do it.
+    /// An error of the driver.
     #[error(transparent)]
     Sql(#[from] sqlx::Error),
-    /// The library did not do it.
+    /// An error of the library.
     #[error(transparent)]
     Library(#[from] SqlError),
 }

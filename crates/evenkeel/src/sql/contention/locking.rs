@@ -1,4 +1,4 @@
-//! Rows that are locked while they are read.
+//! Locking reads: `SELECT .. FOR UPDATE`.
 
 use crate::keel::Keel;
 use crate::sql::SqlError;
@@ -10,45 +10,46 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// How a `SELECT` locks the rows it reads, until its transaction ends.
+/// How a `SELECT` locks the rows that it reads, until its transaction ends.
 ///
-/// SQLite has no locks on rows: there a [`LockingTransaction`] has the whole file from its beginning, and these add nothing.
+/// SQLite has no row locks: a [`LockingTransaction`] locks the whole file from its beginning, and these variants change nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForUpdate {
-    /// Waits for rows that somebody else has locked, as long as the transaction allows.
+    /// Waits for rows that another transaction has locked, up to the limit of the transaction.
     Wait,
-    /// Fails at once if somebody else has locked one ([`Conflict::NotGranted`](super::Conflict::NotGranted)).
+    /// Fails at once if another transaction has locked a row ([`Conflict::NotGranted`](super::Conflict::NotGranted)).
     NoWait,
-    /// Leaves out the rows that somebody else has locked. For queues: what is left out is not told.
+    /// Skips rows that another transaction has locked, without reporting them. Meant for queues.
     SkipLocked,
 }
 
 impl ForUpdate {
-    /// The statement with the words of this database at its end: `ForUpdate::NoWait.of::<Postgres>("SELECT .. WHERE id = $1")`.
+    /// The statement with the locking clause of this database appended: `ForUpdate::NoWait.of::<Postgres>("SELECT .. WHERE id =
+    /// $1")`.
     #[must_use]
     pub fn of<DB: Database>(self, select: &'static str) -> AssertSqlSafe<String> {
-        let words = match (DB::KIND, self) {
+        let clause = match (DB::KIND, self) {
             (Kind::Sqlite, _) => "",
             (_, Self::Wait) => " FOR UPDATE",
             (_, Self::NoWait) => " FOR UPDATE NOWAIT",
             (_, Self::SkipLocked) => " FOR UPDATE SKIP LOCKED",
         };
-        // Two texts of the program's own.
-        AssertSqlSafe(format!("{select}{words}"))
+        // Both parts are constants of the program.
+        AssertSqlSafe(format!("{select}{clause}"))
     }
 }
 
-/// A transaction that waits for locked rows only so long; made by [`Keel::begin_locking`]. Dropped, it is rolled back.
+/// A transaction with a limit on lock waits; created by [`Keel::begin_locking`]. It is rolled back if it is dropped.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct LockingTransaction<DB: Database> {
-    /// Nothing once it is over.
+    /// `None` after the transaction has ended.
     transaction: Option<Transaction<'static, DB>>,
     is_limited: bool,
 }
 
 static LIMIT_POSTGRES: Statement = Statement::new("SELECT set_config('lock_timeout', ?, true)");
 const DEFAULT_MYSQL: &str = "SET SESSION innodb_lock_wait_timeout = DEFAULT";
-/// MySQL takes no parameter here; seconds, and the statement that sets them.
+/// MySQL accepts no parameter here: the limits in seconds, and the statements that set them.
 const LIMITS_MYSQL: [(f64, &str); 7] = [
     (1.0, "SET SESSION innodb_lock_wait_timeout = 1"),
     (2.0, "SET SESSION innodb_lock_wait_timeout = 2"),
@@ -61,14 +62,15 @@ const LIMITS_MYSQL: [(f64, &str); 7] = [
 const LONGEST_MYSQL: (f64, &str) = (600.0, "SET SESSION innodb_lock_wait_timeout = 600");
 
 impl Keel {
-    /// Begins a transaction for reads [`ForUpdate`], none of whose statements waits for longer than `wait` for a row that somebody else
-    /// has locked (`None`: as long as the server is set to).
+    /// Begins a transaction for [`ForUpdate`] reads, in which no statement waits longer than `wait` for a row that another
+    /// transaction has locked (`None`: the server's own limit).
     ///
-    /// PostgreSQL takes the limit in ms. MySQL and MariaDB take seconds: it is rounded up to 1, 2, 5, 10, 20, 30, 60 or 600, and put
-    /// back to the default of the server when the transaction ends. SQLite locks the file here and now, and waits for that.
+    /// PostgreSQL applies the limit in milliseconds. MySQL and MariaDB take seconds: the limit is rounded up to 1, 2, 5, 10, 20, 30,
+    /// 60 or 600, and reset to the server's default when the transaction ends. SQLite locks the file when the transaction begins, and
+    /// the limit applies to that.
     ///
     /// # Errors
-    /// [`SqlError::Database`], [`SqlError::Busy`] (SQLite, another writer has the file): nothing was begun.
+    /// [`SqlError::Database`], [`SqlError::Busy`] (SQLite: another writer holds the file): no transaction was begun.
     pub async fn begin_locking<DB: Database>(
         &self,
         pool: &Pool<DB>,
@@ -80,7 +82,7 @@ impl Keel {
             Some(limit) => {
                 let begun = self.clock().timeout(limit, begin).await;
                 begun
-                    .map_err(|_| SqlError::Busy("another writer kept the file for longer than the transaction waits"))?
+                    .map_err(|_| SqlError::Busy("another writer held the file for longer than the transaction waits"))?
             }
             None => begin.await,
         };
@@ -101,7 +103,7 @@ async fn limit_waits<DB: Database>(connection: &mut DB::Connection, limit: Durat
             DB::script(connection, text).await
         }
         Kind::Postgres => {
-            // The setting is a number of 32 bits.
+            // `lock_timeout` is a 32-bit number.
             let ms = limit.as_millis().clamp(1, 2_147_483_647).to_string();
             Row::<DB>::all(connection, &LIMIT_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
         }
@@ -110,18 +112,19 @@ async fn limit_waits<DB: Database>(connection: &mut DB::Connection, limit: Durat
 }
 
 impl<DB: Database> LockingTransaction<DB> {
-    /// The connection in its transaction: what a statement is executed on. Do not end the transaction through it.
+    /// The connection in its transaction, on which statements are executed. Do not end the transaction through it.
     ///
     /// # Errors
-    /// None in practice: [`SqlError::Lost`] if the transaction were over.
+    /// [`SqlError::Lost`] if the transaction has ended, which does not happen in practice.
     pub fn tx(&mut self) -> Result<&mut DB::Connection, SqlError> {
         self.transaction.as_deref_mut().ok_or(SqlError::Lost)
     }
 
-    /// Commits.
+    /// Commits the transaction.
     ///
     /// # Errors
-    /// [`SqlError::Database`]: what the database said; it was not committed. [`SqlError::CommitUnknown`]: the connection was lost.
+    /// [`SqlError::Database`]: the database returned an error; the transaction was not committed. [`SqlError::CommitUnknown`]: the
+    /// connection was lost, and the transaction may have been committed.
     pub async fn commit(mut self) -> Result<(), SqlError> {
         let transaction = self.ended().await?;
         transaction.commit().await.map_err(|error| match error {
@@ -131,16 +134,16 @@ impl<DB: Database> LockingTransaction<DB> {
         })
     }
 
-    /// Rolls back.
+    /// Rolls the transaction back.
     ///
     /// # Errors
-    /// [`SqlError::Database`] if the database did not answer; it rolls back all the same when it notices that nobody is there.
+    /// [`SqlError::Database`] if the database did not reply; it rolls the transaction back when it detects the closed connection.
     pub async fn rollback(mut self) -> Result<(), SqlError> {
         let transaction = self.ended().await?;
         transaction.rollback().await.map_err(SqlError::of::<DB>)
     }
 
-    /// The transaction without its limit, so that the connection goes back to its pool as it came.
+    /// Resets the limit, so that the connection returns to its pool unchanged, and takes the transaction.
     async fn ended(&mut self) -> Result<Transaction<'static, DB>, SqlError> {
         if self.is_limited && DB::KIND == Kind::MySql {
             DB::script(self.tx()?, DEFAULT_MYSQL).await.map_err(SqlError::of::<DB>)?;
@@ -151,7 +154,7 @@ impl<DB: Database> LockingTransaction<DB> {
 
 impl<DB: Database> Drop for LockingTransaction<DB> {
     fn drop(&mut self) {
-        // Without a runtime the pool cannot take its connection back either.
+        // Without a runtime, the pool cannot take its connection back either.
         if let Some(mut transaction) = self.transaction.take()
             && self.is_limited
             && DB::KIND == Kind::MySql
@@ -159,7 +162,7 @@ impl<DB: Database> Drop for LockingTransaction<DB> {
         {
             runtime.spawn(async move {
                 if let Err(error) = DB::script(&mut transaction, DEFAULT_MYSQL).await {
-                    tracing::debug!(%error, "a limit of lock waits was not put back");
+                    tracing::debug!(%error, "lock wait limit was not reset");
                 }
                 drop(transaction);
             });

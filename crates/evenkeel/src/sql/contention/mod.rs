@@ -1,5 +1,5 @@
-//! Several transactions want the same rows: what the databases say then, in one set of words; rows that are locked while they are read;
-//! work that is done again after a conflict, and that locks once it has met too many.
+//! Contention for rows: conflicts in terms common to all databases, locking reads, and retries after a conflict that lock the rows
+//! once there were too many conflicts.
 
 mod conflict;
 mod locking;

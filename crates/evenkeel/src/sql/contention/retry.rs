@@ -1,4 +1,4 @@
-//! Work that is done again after a conflict.
+//! Retries after a conflict.
 
 use super::conflict::{Conflict, Contended};
 use super::policy::ConflictPolicy;
@@ -8,43 +8,43 @@ use metrics::counter;
 use std::error::Error;
 use std::future::Future;
 
-/// How an attempt is to go about its rows.
+/// How an attempt protects the rows that it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approach {
     /// Read without locks, and compare the version when writing ([`Stale::unless`](super::Stale::unless)).
     Optimistic,
-    /// Lock the rows while reading ([`ForUpdate`](super::ForUpdate)): there were too many conflicts.
+    /// Lock the rows while reading ([`ForUpdate`](super::ForUpdate)), because there were too many conflicts.
     Pessimistic,
 }
 
-/// Why work did not succeed.
+/// Why a retried transaction did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConflictError<E: Error + 'static> {
-    /// Every attempt met a conflict, and no more are allowed. Nothing of the work happened. Too many want these rows at once: lock
-    /// them ([`Keel::retry_adaptively`]), queue the work, or turn the caller away.
+    /// Every allowed attempt met a conflict. No attempt changed anything. There is too much contention for these rows: lock them
+    /// ([`Keel::retry_adaptively`]), queue the work, or reject the caller.
     #[error("gave up after {attempts} attempts, each of which met a conflict; the last one was {conflict}: {source}")]
     GaveUp {
-        /// How often the work was done.
+        /// The number of attempts.
         attempts: u32,
         /// The last conflict.
         conflict: Conflict,
-        /// What the last attempt said.
+        /// The error of the last attempt.
         source: E,
     },
-    /// The work failed, and not for a conflict.
+    /// The transaction failed for a reason other than a conflict.
     #[error(transparent)]
     Failed(E),
 }
 
 impl<E: Error + 'static> ConflictError<E> {
-    /// What the last attempt said.
+    /// The error of the last attempt.
     pub fn into_inner(self) -> E {
         match self {
             Self::GaveUp { source, .. } | Self::Failed(source) => source,
         }
     }
 
-    /// Whether the same work may succeed later.
+    /// Whether the same transaction may succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::GaveUp { .. })
@@ -52,14 +52,16 @@ impl<E: Error + 'static> ConflictError<E> {
 }
 
 impl Keel {
-    /// Does `work` until it meets no conflict: a row that somebody else has changed since it was read
-    /// ([`Stale`](super::Stale)), a deadlock, a lock that was not given, a serialisation failure.
+    /// Calls `work` until it meets no conflict: a row that another transaction has changed since it was read
+    /// ([`Stale`](super::Stale)), a deadlock, a lock that was not granted, a serialization failure.
     ///
-    /// `work` is a whole transaction, from its first read to its commit: it is called anew each time and must read anew.
+    /// `work` is a whole transaction, from its first read to its commit: it is called again for each attempt and must read again.
     ///
-    /// **Guarantee.** At most [`attempts`](ConflictPolicy::attempts) of them, with pauses in between. What is not a conflict is told
-    /// at once, a lost connection above all: nobody knows whether that commit happened, and doing it again could do it twice.
-    /// **Not guaranteed.** That it ever succeeds, while many want the same rows: see [`retry_adaptively`](Self::retry_adaptively).
+    /// **Guarantee.** `work` is called at most [`attempts`](ConflictPolicy::attempts) times, with delays in between. An error that is
+    /// not a conflict is returned at once, in particular a lost connection: the commit may have happened, and a repetition could
+    /// apply it twice.
+    /// **Not guaranteed.** That an attempt succeeds while many transactions contend for the same rows: see
+    /// [`retry_adaptively`](Self::retry_adaptively).
     ///
     /// # Errors
     /// [`ConflictError::GaveUp`], [`ConflictError::Failed`].
@@ -75,8 +77,9 @@ impl Keel {
         self.retry_adaptively(policy, u32::MAX, move |_| work()).await
     }
 
-    /// As [`retry_on_conflict`](Self::retry_on_conflict); after `conflicts_max` conflicts `work` is told to lock its rows, which costs
-    /// the others a wait and this one no further conflict over versions.
+    /// As [`retry_on_conflict`](Self::retry_on_conflict); after `conflicts_max` conflicts it calls `work` with
+    /// [`Approach::Pessimistic`], so that it locks its rows. Other transactions then wait, and this one meets no further version
+    /// conflict.
     ///
     /// # Errors
     /// As [`retry_on_conflict`](Self::retry_on_conflict).

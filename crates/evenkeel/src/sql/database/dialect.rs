@@ -1,9 +1,9 @@
-//! What the library asks of a database. Private in all but name: the trait that programs see is sealed by it.
+//! The interface between the library and a database. It is public in name only: it seals the trait that programs see.
 
 use super::statement::Value;
 use std::future::Future;
 
-/// Which one it is.
+/// The kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// MySQL or MariaDB.
@@ -14,19 +14,19 @@ pub enum Kind {
     Sqlite,
 }
 
-/// What a failed statement means for the transaction around it.
+/// What a failed statement means for its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// A deadlock, a lock that was not given in time, or a snapshot that cannot be kept: the transaction is lost, and the same
-    /// work may succeed when it is done again from its beginning.
+    /// A deadlock, a lock timeout or a serialization failure: the transaction is lost, and the same unit of work may succeed if it is
+    /// repeated from its beginning.
     Contention,
-    /// A row with this key is there already.
+    /// A row with this key exists already.
     Duplicate,
-    /// The table is not there: the migrations have not been run.
+    /// The table does not exist: the migrations have not been run.
     NoTable,
-    /// There is no savepoint of this name: the transaction that had it has ended.
+    /// The savepoint does not exist: its transaction has ended.
     NoSavepoint,
-    /// The connection went, or nobody knows what became of the statement.
+    /// The connection was lost, or the outcome of the statement is unknown.
     Connection,
     /// Anything else.
     Other,
@@ -34,44 +34,44 @@ pub enum Trouble {
 
 /// How statements are sent and rows are read.
 pub trait Dialect: sqlx::Database {
-    /// Which one it is.
+    /// The kind of database.
     const KIND: Kind;
-    /// Now, by the database's own clock, in ms since 1970: an expression.
+    /// An expression for the current time by the database's clock, in ms since 1970.
     const NOW_MS: &'static str;
-    /// Lets claims of several processes pass each other: stands at the end of a `SELECT`.
+    /// Appended to a `SELECT` so that claims of several processes do not wait for each other.
     const SKIP_LOCKED: &'static str;
-    /// How a transaction begins whose first statement writes.
+    /// The statement that begins a transaction whose first statement writes.
     const BEGIN: &'static str;
-    /// Follows the words that begin a work's transaction, in the same message: notes the work in the transaction, for as long as that
-    /// lasts. `{work}` stands for its id, in hexadecimal. A savepoint ends with its transaction, whoever ends that: a deadlock, a
-    /// `ROLLBACK`, the commit that a `CREATE TABLE` implies.
+    /// Sent in the same message as the statement that begins the transaction of a unit of work: a marker that exists as long as that
+    /// transaction. `{work}` is replaced by the id of the unit of work, in hexadecimal. A savepoint ends with its transaction,
+    /// whether that ends by a deadlock, a `ROLLBACK` or the implicit commit of a `CREATE TABLE`.
     const MARK: &'static str = "SAVEPOINT evenkeel_work";
-    /// Takes the mark away, and fails if it is not there: what follows in the same message is not executed then. Empty where
-    /// [`IF_MARKED`](Self::IF_MARKED) does it.
+    /// Removes the marker, and fails if it does not exist: the rest of the same message is not executed then. Empty where
+    /// [`IF_MARKED`](Self::IF_MARKED) checks the marker.
     const UNMARK: &'static str = "RELEASE SAVEPOINT evenkeel_work";
-    /// Stands at the end of a `SELECT` whose first value is the work's id: nothing is selected if the mark is gone. Empty where
-    /// [`UNMARK`](Self::UNMARK) does it.
+    /// Appended to a `SELECT` whose first value is the id of the unit of work: it selects nothing if the marker does not exist. Empty
+    /// where [`UNMARK`](Self::UNMARK) checks the marker.
     const IF_MARKED: &'static str = "";
-    /// Limits how long the statements of this connection wait for a lock. The connection is not used for anything else after.
+    /// Limits how long statements of this connection wait for a lock. The connection is not used for anything else afterwards.
     const LOCK_WAIT: &'static str;
-    /// Tells every process that [listens](Self::listen); `None` where the database cannot.
+    /// Notifies all processes that [listen](Self::listen); `None` if the database has no notifications.
     const NOTIFY: Option<&'static str> = None;
 
-    /// Whether the connection keeps the statements of [`send_text`](Self::send_text) and [`rows_of_text`](Self::rows_of_text). To close
-    /// one on MySQL is a message without an answer, after which the next message waits for the server's delayed acknowledgement
-    /// (40 ms on Linux; sqlx 0.9.0 leaves Nagle's algorithm on).
+    /// Whether the connection caches the statements of [`send_text`](Self::send_text) and [`rows_of_text`](Self::rows_of_text). On
+    /// MySQL, closing a statement is a message without a reply, and the next message then waits for the server's delayed
+    /// acknowledgement (40 ms on Linux; sqlx 0.9.0 does not set `TCP_NODELAY`).
     const KEEPS_TEXT: bool = false;
 
-    /// Calls `heard` once it listens, and then whenever somebody may have notified; a connection that was lost and came back
-    /// counts. Takes a connection of its own. Answers at once where the database has no notifications.
+    /// Calls `on_notification` once it listens, after each notification, and after each reconnection, because notifications may have been
+    /// missed. Uses a connection of its own. Returns at once if the database has no notifications.
     fn listen(
         _pool: &sqlx::Pool<Self>,
-        _heard: &(dyn Fn() + Send + Sync),
+        _on_notification: &(dyn Fn() + Send + Sync),
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         std::future::ready(Ok(()))
     }
 
-    /// Sends one statement; the number of rows that it found.
+    /// Sends one statement; returns the number of affected rows.
     fn execute(
         connection: &mut Self::Connection,
         statement: &'static str,
@@ -85,31 +85,33 @@ pub trait Dialect: sqlx::Database {
         values: &[Value<'_>],
     ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send;
 
-    /// Sends text as it is: several statements, or one that cannot be prepared. Never anything a user wrote.
+    /// Sends text unchanged: several statements, or one that cannot be prepared. The text never contains user input.
     fn script(
         connection: &mut Self::Connection,
         text: &'static str,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Sends text that was put together at run time: several statements, or one with values. Never anything a user wrote.
+    /// Sends text that was composed at run time: several statements, or one with values. The text never contains unescaped user
+    /// input.
     fn send_text(
         connection: &mut Self::Connection,
         text: String,
         values: &[Value<'_>],
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
-    /// Sends one statement that was put together at run time, and collects its rows.
+    /// Sends one statement that was composed at run time, and collects its rows.
     fn rows_of_text(
         connection: &mut Self::Connection,
         text: String,
     ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send;
 
-    /// Whether a statement of a migration was refused because what it makes is there already, or what it removes is gone.
+    /// Whether a statement of a migration failed because the object that it creates exists already, or the one that it drops does
+    /// not.
     fn is_done_already(_error: &dyn sqlx::error::DatabaseError) -> bool {
         false
     }
 
-    /// Whether the connection is in the transaction that was [marked](Self::MARK). Asked once: it may take the mark away.
+    /// Whether the connection is in the transaction that was [marked](Self::MARK). Called once: the check may remove the marker.
     fn is_marked(
         connection: &mut Self::Connection,
         _work: &[u8],
@@ -117,8 +119,8 @@ pub trait Dialect: sqlx::Database {
         async { Self::was_marked(Self::script(connection, Self::UNMARK).await) }
     }
 
-    /// Inserts the row of a work, by a statement that [asks for the mark](Self::IF_MARKED) itself where it can, if the mark is there;
-    /// whether it was.
+    /// Inserts the row of a unit of work if the marker exists, by a statement that [checks it](Self::IF_MARKED) where the database
+    /// can; returns whether it did.
     fn insert_marked(
         connection: &mut Self::Connection,
         work: &[u8],
@@ -131,7 +133,7 @@ pub trait Dialect: sqlx::Database {
         }
     }
 
-    /// What the answer to [`UNMARK`](Self::UNMARK), and to whatever followed it, says of the mark.
+    /// Whether the marker existed, according to the result of [`UNMARK`](Self::UNMARK) and the statements after it.
     fn was_marked(answer: Result<(), sqlx::Error>) -> Result<bool, sqlx::Error> {
         match answer {
             Ok(()) => Ok(true),
@@ -149,10 +151,10 @@ pub trait Dialect: sqlx::Database {
     /// Column `at` as text.
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error>;
 
-    /// What the database's own words mean.
+    /// Classifies an error that the database returned.
     fn trouble_of(error: &dyn sqlx::error::DatabaseError) -> Trouble;
 
-    /// What an error means.
+    /// Classifies an error.
     fn trouble(error: &sqlx::Error) -> Trouble {
         match error {
             sqlx::Error::Database(error) => Self::trouble_of(&**error),
@@ -160,7 +162,7 @@ pub trait Dialect: sqlx::Database {
         }
     }
 
-    /// The most bytes that the server takes in one message, if it says so.
+    /// The maximum size of a message in bytes, if the server reports one.
     fn message_bytes_max(
         _connection: &mut Self::Connection,
     ) -> impl Future<Output = Result<Option<u64>, sqlx::Error>> + Send {
@@ -168,7 +170,7 @@ pub trait Dialect: sqlx::Database {
     }
 }
 
-/// What an error means that no database has said.
+/// Classifies an error that did not come from a database.
 fn trouble_of_driver(error: &sqlx::Error) -> Trouble {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_) => {
@@ -178,7 +180,7 @@ fn trouble_of_driver(error: &sqlx::Error) -> Trouble {
     }
 }
 
-/// What an error means, of whichever database it is.
+/// Classifies an error of any of the databases.
 pub(crate) fn trouble_of_any(error: &sqlx::Error) -> Trouble {
     let Some(said) = error.as_database_error() else { return trouble_of_driver(error) };
     #[cfg(feature = "mysql")]
@@ -197,10 +199,10 @@ pub(crate) fn trouble_of_any(error: &sqlx::Error) -> Trouble {
     Trouble::Other
 }
 
-/// What is the same in all of them but for the types.
+/// The implementation that differs between the databases only in types.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 macro_rules! same_for {
-    (@text spelled, $statement:expr, $values:expr) => {
+    (@text inlined, $statement:expr, $values:expr) => {
         as_text($statement, $values)
     };
     (@text prepared, $statement:expr, $values:expr) => {

@@ -1,5 +1,5 @@
-//! The databases a unit of work stands on, behind one sealed trait: how a statement is sent, how a row is read, and the few
-//! words in which they differ. Each has a file of its own.
+//! The databases of a unit of work behind one sealed trait: how a statement is sent, how a row is read, and the differences in SQL.
+//! Each database has its own file.
 
 mod dialect;
 #[cfg(feature = "mysql")]
@@ -15,8 +15,8 @@ pub(crate) use dialect::{Dialect, Kind, Trouble, trouble_of_any};
 pub(crate) use row::Row;
 pub(crate) use statement::{LIST_MAX, Lists, Statement, Value};
 
-/// A database that a unit of work can stand on: `sqlx::MySql` (MySQL 8 and MariaDB 10.6 or newer), `sqlx::Postgres`
-/// (14 or newer) and `sqlx::Sqlite` (3.42 or newer), each behind the cargo feature of its name.
+/// A database that supports units of work: `sqlx::MySql` (MySQL 8 and MariaDB 10.6 or newer), `sqlx::Postgres` (14 or newer) and
+/// `sqlx::Sqlite` (3.42 or newer), each behind the cargo feature of its name.
 ///
-/// Sealed: the promises were tested on these, and rest on how each of them locks.
+/// The trait is sealed: the promises were tested on these databases and depend on how each of them locks.
 pub trait Database: Dialect {}

@@ -1,5 +1,5 @@
-//! MySQL and MariaDB. A deadlock takes the whole transaction back, and what the connection is sent after it is committed
-//! statement by statement: that is why a unit of work makes sure of its transaction before it writes its effects.
+//! MySQL and MariaDB. A deadlock rolls the whole transaction back, and statements sent after it are committed one by one. A unit of
+//! work therefore checks that its transaction still exists before it writes its effects.
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Value};
@@ -8,47 +8,47 @@ use sqlx::AssertSqlSafe;
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
 
-/// Values of at most so many bytes are spelled in the text of a statement, where that saves a round trip; others would come too near
-/// to the largest message that a server takes.
-const SPELLED_MAX: usize = 16 * 1024;
+/// Values of at most this size are written into the text of a statement where that saves a round trip; larger ones would come too
+/// close to the largest message that a server accepts.
+const INLINED_MAX: usize = 16 * 1024;
 
 impl Database for sqlx::MySql {}
 
 impl Dialect for sqlx::MySql {
     const KIND: Kind = Kind::MySql;
     const KEEPS_TEXT: bool = true;
-    // When the statement began, without a detour through dates. (`UNIX_TIMESTAMP(NOW(3))` passes through the session's time zone and
-    // is ambiguous for an hour each autumn.)
+    // The time at which the statement began, without date conversion. (`UNIX_TIMESTAMP(NOW(3))` uses the session's time zone and is
+    // ambiguous for an hour each autumn.)
     const NOW_MS: &'static str = "CAST(@@timestamp * 1000 AS SIGNED)";
     const SKIP_LOCKED: &'static str = "FOR UPDATE SKIP LOCKED";
     const BEGIN: &'static str = "BEGIN";
     const LOCK_WAIT: &'static str = "SET innodb_lock_wait_timeout = 1";
 
-    same_for!(sqlx::MySql, spelled);
+    same_for!(sqlx::MySql, inlined);
 
-    /// Both statements in one message, which cannot be prepared.
+    /// Sends both statements in one message, which cannot be prepared.
     async fn insert_marked(
         connection: &mut Self::Connection,
         work: &[u8],
         statement: &'static str,
         values: &[Value<'_>],
     ) -> Result<bool, sqlx::Error> {
-        if values.iter().map(length).sum::<usize>() > SPELLED_MAX {
+        if values.iter().map(length).sum::<usize>() > INLINED_MAX {
             return Ok(
                 Self::is_marked(connection, work).await? && Self::execute(connection, statement, values).await? == 1
             );
         }
-        let both = format!("{}; {}", Self::UNMARK, spelled(statement, values));
+        let both = format!("{}; {}", Self::UNMARK, inlined(statement, values));
         Self::was_marked(sqlx::raw_sql(AssertSqlSafe(both)).execute(connection).await.map(drop))
     }
 
-    /// Names and keys are `VARBINARY`, because the binary collations of text still ignore spaces at the end.
+    /// Names and keys are `VARBINARY`, because the binary collations of text ignore trailing spaces.
     fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {
         let bytes = Self::bytes(row, at)?;
         bytes.map(String::from_utf8).transpose().map_err(|error| sqlx::Error::Decode(error.into()))
     }
 
-    /// A table, a column, a row, an index that is there; an unknown table or a column or index that is gone; a foreign key.
+    /// The codes for an existing table, column, row or index; a missing table, column or index; a foreign key.
     fn is_done_already(error: &dyn DatabaseError) -> bool {
         let number = error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number);
         matches!(number, Some(1050 | 1060 | 1061 | 1062 | 1051 | 1091 | 1826))
@@ -62,12 +62,12 @@ impl Dialect for sqlx::MySql {
 
     fn trouble_of(error: &dyn DatabaseError) -> Trouble {
         match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
-            // Lock wait time-out, deadlock, lock given up at once, a transaction that a cluster refused, a snapshot outrun.
+            // Lock wait timeout, deadlock, `NOWAIT`, failed certification in a cluster, row changed since the snapshot.
             Some(1205 | 1213 | 3572 | 3101 | 1020) => Trouble::Contention,
             Some(1062) => Trouble::Duplicate,
-            // One of the library's; that another one is missing is the program's own affair.
+            // Only for tables of the library; a missing table of the program is the program's error.
             Some(1146) if error.message().contains(".evenkeel_") => Trouble::NoTable,
-            // Of whatever is called by name and does not exist: here it is only a savepoint.
+            // The code covers any missing named object; in this library it can only be a savepoint.
             Some(1305) => Trouble::NoSavepoint,
             // Server shutdown, killed connection, killed query, lost connection.
             Some(1053 | 1077 | 1317 | 1927 | 2006 | 2013) => Trouble::Connection,
@@ -76,20 +76,20 @@ impl Dialect for sqlx::MySql {
     }
 }
 
-/// The statement with its values in the text, if it is not too long. sqlx 0.9.0 loses a connection for good whose user drops a future while
-/// a statement is being prepared: it takes the first answer to that for the whole, and waits without end for the next one when the
-/// transaction is rolled back. Text is not prepared.
+/// The statement with its values in the text, if it is short enough. sqlx 0.9.0 loses a connection for good if a future is dropped
+/// while a statement is being prepared: it takes the first packet of the reply for the whole reply, and the later rollback waits for
+/// ever for the next one. A text statement is not prepared.
 fn as_text(statement: &str, values: &[Value<'_>]) -> Option<AssertSqlSafe<String>> {
-    let is_short = values.iter().map(length).sum::<usize>() <= SPELLED_MAX;
-    (is_short && guard("mysql_prepares_nothing_it_may_drop")).then(|| AssertSqlSafe(spelled(statement, values)))
+    let is_short = values.iter().map(length).sum::<usize>() <= INLINED_MAX;
+    (is_short && guard("mysql_prepares_nothing_it_may_drop")).then(|| AssertSqlSafe(inlined(statement, values)))
 }
 
-/// How many bytes or digits it has, at most.
+/// An upper bound of its length in bytes or digits.
 fn length(value: &Value<'_>) -> usize {
     bytes(value).map_or(20, <[u8]>::len)
 }
 
-/// Bytes, or the bytes of a text.
+/// The bytes of a byte string or a text.
 fn bytes<'a>(value: &Value<'a>) -> Option<&'a [u8]> {
     match value {
         Value::Bytes(bytes) | Value::MaybeBytes(Some(bytes)) => Some(bytes),
@@ -98,15 +98,15 @@ fn bytes<'a>(value: &Value<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// A statement with its values in the text.
-fn spelled(statement: &str, values: &[Value<'_>]) -> String {
+/// The statement with its values in the text.
+fn inlined(statement: &str, values: &[Value<'_>]) -> String {
     let mut values = values.iter();
     let mut text = String::with_capacity(512);
     for part in statement.split_inclusive('?') {
         match part.strip_suffix('?') {
             Some(before) => {
                 text.push_str(before);
-                spell(values.next().unwrap_or(&Value::MaybeInt(None)), &mut text);
+                inline(values.next().unwrap_or(&Value::MaybeInt(None)), &mut text);
             }
             None => text.push_str(part),
         }
@@ -114,8 +114,8 @@ fn spelled(statement: &str, values: &[Value<'_>]) -> String {
     text
 }
 
-/// Bytes and text in hexadecimal digits, of which nothing can be taken for a part of the statement.
-fn spell(value: &Value<'_>, text: &mut String) {
+/// Writes bytes and text as hexadecimal digits, which need no escaping.
+fn inline(value: &Value<'_>, text: &mut String) {
     if let Value::Int(number) | Value::MaybeInt(Some(number)) = value {
         return text.push_str(&number.to_string());
     }
@@ -128,13 +128,13 @@ fn spell(value: &Value<'_>, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Value, spelled};
+    use super::{Value, inlined};
 
     #[test]
-    fn nothing_in_a_spelled_value_is_a_part_of_the_statement() {
+    fn inlined_value_is_escaped() {
         let values = [Value::Text("';--"), Value::Bytes(&[0, 0x5c, 0xff]), Value::MaybeText(None), Value::Int(-7)];
         let values = [&values[..], &[Value::MaybeInt(Some(2))]].concat();
-        let text = spelled("INSERT INTO t SELECT ?, ?, ?, ?, ? + 1", &values);
+        let text = inlined("INSERT INTO t SELECT ?, ?, ?, ?, ? + 1", &values);
         assert_eq!(text, "INSERT INTO t SELECT x'273b2d2d', x'005cff', NULL, -7, 2 + 1");
     }
 }

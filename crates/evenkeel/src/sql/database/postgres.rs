@@ -1,4 +1,4 @@
-//! PostgreSQL. After any failed statement its transaction only knows the way back, and says so to the next one.
+//! PostgreSQL. After a failed statement its transaction accepts only a rollback, and every other statement fails.
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Statement, Value};
@@ -6,7 +6,7 @@ use evenkeel_link::support::guard;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 
-/// The channel on which relays are told; one in each database.
+/// The channel of notifications to relays; one per database.
 const CHANNEL: &str = "evenkeel/outbox";
 
 impl Database for sqlx::Postgres {}
@@ -18,26 +18,26 @@ impl Dialect for sqlx::Postgres {
     const BEGIN: &'static str = "BEGIN";
     const LOCK_WAIT: &'static str = "SET lock_timeout = '1s'";
 
-    // Not a savepoint: that would take a second transaction id for whatever is written after it.
+    // Not a savepoint: later writes would need a second transaction id.
     const MARK: &'static str = "SET LOCAL evenkeel.work = '{work}'";
     const UNMARK: &'static str = "";
     const IF_MARKED: &'static str = "WHERE current_setting('evenkeel.work', true) = encode($1, 'hex')";
 
     const NOTIFY: Option<&'static str> = Some("SELECT pg_notify('evenkeel/outbox', '')");
 
-    async fn listen(pool: &sqlx::PgPool, heard: &(dyn Fn() + Send + Sync)) -> Result<(), sqlx::Error> {
-        // Not one of the program's: it is kept for as long as somebody listens.
+    async fn listen(pool: &sqlx::PgPool, on_notification: &(dyn Fn() + Send + Sync)) -> Result<(), sqlx::Error> {
+        // A connection outside the program's pool, because it is kept as long as the relay listens.
         let own = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
         let own = own.connect_lazy_with((*pool.connect_options()).clone());
         let mut listener = PgListener::connect_with(&own).await?;
         listener.listen(CHANNEL).await?;
-        let mut is_told = false;
+        let mut is_notified = false;
         loop {
-            // Also when this begins, and when the connection was lost and is back: what was said before is lost.
-            if is_told || guard("reconnect_is_a_wake_up") {
-                heard();
+            // Also after the first connection and each reconnection, because earlier notifications were missed.
+            if is_notified || guard("reconnect_is_a_wake_up") {
+                on_notification();
             }
-            is_told = listener.try_recv().await?.is_some();
+            is_notified = listener.try_recv().await?.is_some();
         }
     }
 
@@ -54,10 +54,10 @@ impl Dialect for sqlx::Postgres {
 
     fn trouble_of(error: &dyn DatabaseError) -> Trouble {
         match error.code().as_deref() {
-            // Serialization failure, deadlock, lock not available; and what is said in a transaction that has failed already.
+            // Serialization failure, deadlock, lock not available, and a statement in a failed transaction.
             Some("40001" | "40P01" | "55P03" | "25P02") => Trouble::Contention,
             Some("23505") => Trouble::Duplicate,
-            // One of the library's; that another one is missing is the program's own affair.
+            // Only for tables of the library; a missing table of the program is the program's error.
             Some("42P01") if error.message().contains("evenkeel_") => Trouble::NoTable,
             // Shutdown, crash, termination by an operator; completion unknown.
             Some("57P01" | "57P02" | "57P03" | "40003" | "08006" | "08003" | "08007") => Trouble::Connection,

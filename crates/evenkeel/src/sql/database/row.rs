@@ -1,13 +1,13 @@
-//! One row of an answer, read by the number of its columns.
+//! A row of a result, whose columns are read by index.
 
 use super::Database;
 
-/// One row.
+/// A row of a result.
 pub(crate) struct Row<DB: Database>(pub(super) DB::Row);
 
 #[allow(dead_code, reason = "columns that the relay and the inbox read")]
 impl<DB: Database> Row<DB> {
-    /// A row that was read otherwise.
+    /// Wraps a row of the driver.
     pub(crate) fn wrap(row: DB::Row) -> Self {
         Self(row)
     }
@@ -22,7 +22,7 @@ impl<DB: Database> Row<DB> {
         Ok(rows.into_iter().map(Self).collect())
     }
 
-    /// The first row of an answer.
+    /// The first row of a result.
     pub(crate) async fn first(
         connection: &mut DB::Connection,
         statement: &'static super::Statement,
@@ -31,42 +31,42 @@ impl<DB: Database> Row<DB> {
         Ok(Self::all(connection, statement, values).await?.into_iter().next())
     }
 
-    /// A number that may be missing.
+    /// A number or `NULL`.
     pub(crate) fn maybe_int(&self, at: usize) -> Result<Option<i64>, sqlx::Error> {
         DB::int(&self.0, at)
     }
 
-    /// A number; nothing counts as 0.
+    /// A number; `NULL` is read as 0.
     pub(crate) fn int(&self, at: usize) -> Result<i64, sqlx::Error> {
         Ok(DB::int(&self.0, at)?.unwrap_or(0))
     }
 
-    /// A number that cannot be below 0; nothing counts as 0.
+    /// A number that cannot be negative; `NULL` is read as 0.
     pub(crate) fn count(&self, at: usize) -> Result<u64, sqlx::Error> {
         Ok(u64::try_from(self.int(at)?).unwrap_or(0))
     }
 
-    /// Bytes that may be missing.
+    /// Bytes or `NULL`.
     pub(crate) fn maybe_bytes(&self, at: usize) -> Result<Option<Vec<u8>>, sqlx::Error> {
         DB::bytes(&self.0, at)
     }
 
-    /// Bytes; nothing counts as none.
+    /// Bytes; `NULL` is read as no bytes.
     pub(crate) fn bytes(&self, at: usize) -> Result<Vec<u8>, sqlx::Error> {
         Ok(DB::bytes(&self.0, at)?.unwrap_or_default())
     }
 
-    /// Sixteen bytes: an id or a token. Anything else counts as none.
+    /// Sixteen bytes: an id or a token. Any other length is read as `None`.
     pub(crate) fn id(&self, at: usize) -> Result<Option<[u8; 16]>, sqlx::Error> {
         Ok(DB::bytes(&self.0, at)?.and_then(|bytes| bytes.try_into().ok()))
     }
 
-    /// Text that may be missing.
+    /// Text or `NULL`.
     pub(crate) fn maybe_text(&self, at: usize) -> Result<Option<String>, sqlx::Error> {
         DB::text(&self.0, at)
     }
 
-    /// Text; nothing counts as empty.
+    /// Text; `NULL` is read as empty.
     pub(crate) fn text(&self, at: usize) -> Result<String, sqlx::Error> {
         Ok(DB::text(&self.0, at)?.unwrap_or_default())
     }

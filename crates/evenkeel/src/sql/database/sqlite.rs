@@ -1,4 +1,4 @@
-//! SQLite: one writer at a time, so whoever begins with a write has the database until the end.
+//! SQLite. It allows one writer at a time, so a transaction that begins with a write excludes all others until it ends.
 
 use super::dialect::{Dialect, Kind, Trouble, same_for};
 use super::{Database, Value};
@@ -11,7 +11,7 @@ impl Dialect for sqlx::Sqlite {
     const NOW_MS: &'static str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
     const SKIP_LOCKED: &'static str = "";
     const BEGIN: &'static str = "BEGIN IMMEDIATE";
-    // The pool's `busy_timeout` bounds every wait already.
+    // The pool's `busy_timeout` already limits every wait.
     const LOCK_WAIT: &'static str = "SELECT 1";
 
     same_for!(sqlx::Sqlite);
@@ -28,7 +28,7 @@ impl Dialect for sqlx::Sqlite {
         let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
         match code & 0xff {
             5 | 6 => Trouble::Contention,
-            // SQLite has no code for either but the general one.
+            // SQLite reports both with its general error code.
             1 if error.message().starts_with("no such savepoint") => Trouble::NoSavepoint,
             1 if error.message().contains("no such table: evenkeel_") => Trouble::NoTable,
             _ => Trouble::Other,

@@ -1,12 +1,13 @@
-//! One statement for all databases: `?` stands for a value, `{now}` for the database's own time, `{skip locked}` for the words
-//! that let claims pass each other, `{values}` and `{if marked}` around the values of a row that is inserted only if its work's mark
-//! is there (where a statement can ask that), `{greatest}` and `{least}` for functions of several values.
+//! Statements for all databases. Their placeholders: `?` for a value, `{now}` for the database's current time, `{skip locked}` for
+//! the clause that makes a claim skip locked rows, `{values}` and `{if marked}` around the values of a row that is inserted only if
+//! the marker of its unit of work exists (on databases whose statements can check it), `{greatest}` and `{least}` for the functions
+//! over several values.
 
 use super::dialect::{Dialect, Kind};
 use super::{Database, Row};
 use std::sync::OnceLock;
 
-/// The text of a statement, made once for each database. Keep it in a `static`.
+/// The text of a statement, translated once per database. Store it in a `static`.
 pub(crate) struct Statement {
     source: &'static str,
     ready: [OnceLock<&'static str>; 3],
@@ -17,43 +18,43 @@ pub(crate) struct Statement {
 pub enum Value<'a> {
     /// A number.
     Int(i64),
-    /// A number, or nothing.
+    /// A number or `NULL`.
     MaybeInt(Option<i64>),
     /// Bytes.
     Bytes(&'a [u8]),
-    /// Bytes, or nothing.
+    /// Bytes or `NULL`.
     MaybeBytes(Option<&'a [u8]>),
     /// Text.
     Text(&'a str),
-    /// Text, or nothing.
+    /// Text or `NULL`.
     MaybeText(Option<&'a str>),
 }
 
 impl Value<'_> {
-    /// A count or a time; nothing real is above the largest number of a database.
+    /// A count or a time, limited to the largest number that a database stores.
     pub(crate) fn count(number: u64) -> Self {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
     }
 }
 
 impl Statement {
-    /// A statement that is the same everywhere but for the marks.
+    /// A statement that differs between databases only in its placeholders.
     pub(crate) const fn new(source: &'static str) -> Self {
         Self { source, ready: [OnceLock::new(), OnceLock::new(), OnceLock::new()] }
     }
 
-    /// How the database of this type wants it.
+    /// The statement for this database.
     pub(crate) fn text<DB: Dialect>(&'static self) -> &'static str {
         self.ready[DB::KIND as usize].get_or_init(|| translate::<DB>(self.source).leak())
     }
 }
 
-/// Written once per statement and database, so it may live as long as the program.
+/// Called once per statement and database, so the result may be leaked.
 fn translate<DB: Dialect>(source: &str) -> String {
     let (greatest, least) = if DB::KIND == Kind::Sqlite { ("MAX", "MIN") } else { ("GREATEST", "LEAST") };
     let text = source.replace("{now}", DB::NOW_MS).replace("{skip locked}", DB::SKIP_LOCKED);
     let text = text.replace("{greatest}", greatest).replace("{least}", least);
-    // An `INSERT .. SELECT` without a table is dearer.
+    // An `INSERT .. SELECT` without a table is slower.
     let (before, after) = if DB::IF_MARKED.is_empty() { ("VALUES (", ")") } else { ("SELECT ", DB::IF_MARKED) };
     let text = text.replace("{values}", before).replace("{if marked}", after);
     if DB::KIND != Kind::Postgres {
@@ -75,25 +76,25 @@ fn translate<DB: Dialect>(source: &str) -> String {
     numbered
 }
 
-/// The most values that a list in a statement may have.
+/// The maximum number of values of a list in a statement.
 pub(crate) const LIST_MAX: usize = 256;
 
-/// Lists come in few sizes, so that a connection keeps few prepared statements.
+/// Lists are padded to few sizes, so that a connection caches few prepared statements.
 const LIST_SIZES: [usize; 3] = [1, 16, LIST_MAX];
 
-/// A statement with a list of values, written `(..)`, at its end.
+/// A statement that ends with a list of values, written `(..)`.
 pub(crate) struct Lists {
     source: &'static str,
     ready: [[OnceLock<&'static str>; 3]; LIST_SIZES.len()],
 }
 
 impl Lists {
-    /// The list must come after all other values.
+    /// The list must follow all other values.
     pub(crate) const fn new(source: &'static str) -> Self {
         Self { source, ready: [const { [const { OnceLock::new() }; 3] }; LIST_SIZES.len()] }
     }
 
-    /// Sends it, with at most [`LIST_MAX`] values in the list; the number of rows that it found.
+    /// Sends the statement with at most [`LIST_MAX`] values in the list; returns the number of affected rows.
     pub(crate) async fn execute<DB: Database>(
         &'static self,
         connection: &mut DB::Connection,
@@ -104,7 +105,7 @@ impl Lists {
         DB::execute(connection, self.text::<DB>(size), &[before, &list].concat()).await
     }
 
-    /// Sends it, with at most [`LIST_MAX`] values in the list; the rows that it found.
+    /// Sends the statement with at most [`LIST_MAX`] values in the list; returns its rows.
     pub(crate) async fn rows<DB: Database>(
         &'static self,
         connection: &mut DB::Connection,
@@ -124,7 +125,7 @@ impl Lists {
     }
 }
 
-/// A list filled to one of the sizes by repeating its last value, and the place of that size.
+/// The list padded to one of the sizes by repeating its last value, and the index of that size.
 fn padded<T: Copy>(values: &[T]) -> Option<(usize, Vec<T>)> {
     let last = *values.last()?;
     let size = LIST_SIZES.iter().position(|size| *size >= values.len())?;
@@ -138,7 +139,7 @@ mod tests {
     use super::padded;
 
     #[test]
-    fn a_list_is_filled_to_one_of_few_sizes() {
+    fn list_is_padded_to_one_of_few_sizes() {
         assert_eq!(padded::<u8>(&[]), None);
         assert_eq!(padded(&[7]), Some((0, vec![7])));
         let (size, filled) = padded(&[1, 2, 3]).unwrap_or_default();
@@ -148,7 +149,7 @@ mod tests {
 
     #[cfg(feature = "postgres")]
     #[test]
-    fn postgres_counts_its_values() {
+    fn postgres_placeholders_are_numbered() {
         use super::Statement;
         static WITH_TWO: Statement = Statement::new("UPDATE t SET a = ? WHERE b = ? AND c < {now}");
         let text = WITH_TWO.text::<sqlx::Postgres>();

@@ -1,13 +1,13 @@
-//! What names a message.
+//! The name of a message.
 
 use crate::sql::WorkId;
 use evenkeel_link::clock::UnixMs;
 use evenkeel_protocol::queue::job::JobId;
 
-/// The name of a message, the same in every delivery of it; at most 255 bytes. Made from text, bytes, a [`JobId`] or a [`WorkId`].
+/// The name of a message, equal in all its deliveries; at most 255 bytes. Created from text, bytes, a [`JobId`] or a [`WorkId`].
 ///
-/// A name that knows when it was sent ([`sent_at`](Self::sent_at)) is never run twice, however late it comes: older than the
-/// retention it is parked. One that does not is run again if it comes back after the retention.
+/// A message whose name includes its sending time ([`sent_at`](Self::sent_at)) is never run twice, however late it is delivered: if
+/// it is older than the retention it is parked. A message without one is run again if it is redelivered after the retention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageId {
     pub(super) name: Vec<u8>,
@@ -15,7 +15,7 @@ pub struct MessageId {
 }
 
 impl MessageId {
-    /// Says when the message was sent, on any clock that is about right (ten minutes are forgiven).
+    /// Adds the time at which the message was sent, by any clock that is accurate to ten minutes.
     #[must_use]
     pub fn sent_at(mut self, time: impl Into<UnixMs>) -> Self {
         self.sent_at = Some(time.into());
@@ -47,14 +47,14 @@ impl From<String> for MessageId {
     }
 }
 
-/// A job's id says nothing about its time: it may be the hash of a name.
+/// A job's id does not include a time: it may be the hash of a name.
 impl From<JobId> for MessageId {
     fn from(job: JobId) -> Self {
         job.0.as_slice().into()
     }
 }
 
-/// A work's id begins with its time.
+/// The id of a unit of work begins with its time.
 impl From<WorkId> for MessageId {
     fn from(work: WorkId) -> Self {
         let ms = work.0[..6].iter().fold(0, |ms, byte| ms << 8 | u64::from(*byte));

@@ -1,8 +1,8 @@
-//! What an inbox tells about itself; docs/metrics.md lists the names.
+//! The metrics of an inbox; docs/metrics.md lists their names.
 
 use metrics::{Counter, Gauge, counter, gauge};
 
-/// The handles of an inbox.
+/// The metrics of an inbox.
 pub(super) struct InboxMetrics {
     pub(super) fresh: Counter,
     pub(super) seen: Counter,

@@ -1,7 +1,7 @@
-//! The inbox: a handler's SQL effect happens once, however often its message comes (U7).
+//! The inbox, an idempotent consumer: a handler's SQL effect happens once, however often its message is delivered (U7).
 //!
-//! Every queue and broker delivers at least once: a worker that dies between its commit and its acknowledgement gets the message
-//! again. The inbox remembers, in the handler's own transaction, which messages a group of consumers has dealt with.
+//! Queues and brokers deliver at least once: a worker that dies between its commit and its acknowledgement receives the message
+//! again. The inbox records, in the handler's own transaction, which messages a consumer group has processed.
 //!
 //! ```
 //! # #[cfg(feature = "sqlite")]
@@ -34,8 +34,8 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::run()).unwrap();
 //! ```
 //!
-//! `once` is the step; `message` names what it is asked about; `parked` are the messages that a person decides about;
-//! `retention` forgets old ones. docs/spec/inbox.md is the specification.
+//! `once` has the check of a message, `message` its name, `parked` the messages that wait for an operator, and `retention` the
+//! removal of old entries. docs/spec/inbox.md is the specification.
 
 mod message;
 mod metrics;

@@ -1,4 +1,4 @@
-//! [`Inbox::once`]: the question that a handler asks in its own transaction.
+//! [`Inbox::once`]: the check that a handler makes in its own transaction.
 
 use super::message::MessageId;
 use super::metrics::InboxMetrics;
@@ -12,22 +12,23 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Dealt with.
+/// The message was processed.
 pub(super) const SEEN: i64 = 1;
-/// Too old to know whether it was dealt with; waits for a person.
+/// The message is older than the retention, so it is unknown whether it was processed; it waits for an operator.
 pub(super) const PARKED: i64 = 2;
-/// A person has decided that it shall run.
+/// An operator released the message to be processed.
 pub(super) const RELEASED: i64 = 3;
 
-/// The longest name of a group or a message: as long as the column it is kept in.
+/// The maximum length of the name of a group or a message: the size of its column.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Which messages groups of consumers have dealt with. Cheap to clone; made by [`Keel::inbox`].
+/// Records which messages each consumer group has processed. Cheap to clone; created by [`Keel::inbox`].
 ///
-/// **Guarantee (U7).** Of all deliveries of one message to one group, the SQL effect of one transaction is committed that was
-/// told [`Once::Fresh`], if each handler asks [`once`](Self::once) in the transaction of its effect and does nothing unless it is
-/// told so. **Not guaranteed.** Anything about effects outside that transaction; a message whose name does not know its time and
-/// that comes back after the retention; a [parked](Once::Parked) message that a person lets run, which may have run before.
+/// **Guarantee (U7).** Of all deliveries of one message to one group, the SQL effect of one is committed: that of a transaction for
+/// which [`once`](Self::once) returned [`Once::Fresh`], if each handler calls `once` in the transaction of its effect and does
+/// nothing unless it returns `Fresh`. **Not guaranteed.** Anything about effects outside that transaction; a message whose name does
+/// not include its time and that is redelivered after the retention; a [parked](Once::Parked) message that an operator releases to
+/// run, which may have run before.
 pub struct Inbox<DB: Database> {
     pub(super) pool: Pool<DB>,
     pub(super) clock: Clock,
@@ -35,21 +36,21 @@ pub struct Inbox<DB: Database> {
     pub(super) metrics: Arc<InboxMetrics>,
 }
 
-/// What the inbox knows of a message.
+/// The state of a message in the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Once {
-    /// Nobody has dealt with it: do it now, in this transaction, commit, then acknowledge.
+    /// The message was not processed: process it now, in this transaction, commit, then acknowledge it.
     Fresh,
-    /// It was dealt with before: do nothing, and acknowledge.
+    /// The message was processed before: do nothing, and acknowledge it.
     Seen,
-    /// It is older than the retention, so nobody knows whether it was dealt with. Do nothing, commit, acknowledge: the message
-    /// waits in [`Inbox::parked`] until a person has decided.
+    /// The message is older than the retention, so it is unknown whether it was processed. Do nothing, commit, acknowledge it: the
+    /// message is listed by [`Inbox::parked`] until an operator releases it.
     Parked,
 }
 
 impl Keel {
-    /// The inbox in the database of `pool`. [`migrate`](crate::sql::migrate) must have run.
+    /// The inbox in the database of `pool`. [`migrate`](crate::sql::migrate) must have run before.
     pub fn inbox<DB: Database>(&self, pool: &Pool<DB>) -> Inbox<DB> {
         Inbox {
             pool: pool.clone(),
@@ -69,30 +70,32 @@ static INSERT_OTHERS: Statement = Statement::new(
 );
 static STATE: Statement =
     Statement::new("SELECT state FROM evenkeel_inbox WHERE consumer_group = ? AND message_id = ?");
-/// Whoever comes first after the release takes it.
-static TAKE_RELEASED: Statement = Statement::new(
+/// The first delivery after the release processes the message.
+static PROCESS_RELEASED: Statement = Statement::new(
     "UPDATE evenkeel_inbox SET state = 1, seen_at = {now} WHERE consumer_group = ? AND message_id = ? AND state = 3",
 );
-static MEET_PARKED: Statement =
+static COUNT_PARKED: Statement =
     Statement::new("UPDATE evenkeel_inbox SET met = met + 1 WHERE consumer_group = ? AND message_id = ? AND state = 2");
 
 impl<DB: Database> Inbox<DB> {
-    /// How long a message is remembered at least. Default 7 days. Make it longer than your broker keeps and repeats messages.
+    /// The minimum time for which a message is remembered. Default 7 days. It must exceed the time for which your broker stores and
+    /// redelivers messages.
     #[must_use]
     pub fn retention(mut self, span: Duration) -> Self {
         self.retention = span;
         self
     }
 
-    /// Asks whether `message` is new to `group`, and notes in the same transaction that it is not any more. A rollback takes the
-    /// note back.
+    /// Checks whether `message` is new to `group`, and records it as processed in the same transaction. A rollback removes the
+    /// record.
     ///
-    /// Two workers that have the same message at once: the second waits here until the first has committed (then it is told
-    /// [`Once::Seen`]) or rolled back (then it is [`Once::Fresh`]).
+    /// If two workers process the same message at once, the second waits here until the first has committed (the second then gets
+    /// [`Once::Seen`]) or rolled back (it then gets [`Once::Fresh`]).
     ///
     /// # Errors
-    /// [`SqlError::Database`]: roll back; the message will come again. Two workers on one message may be told of a
-    /// deadlock ([`SqlError::is_retryable`]). [`SqlError::Effect`]: a name is empty or too long, or the group's has a zero byte.
+    /// [`SqlError::Database`]: roll back; the message will be redelivered. Two workers on one message may get a deadlock
+    /// ([`SqlError::is_retryable`]). [`SqlError::Effect`]: a name is empty or too long, or the name of the group contains a zero
+    /// byte.
     pub async fn once(
         &self,
         connection: &mut DB::Connection,
@@ -101,9 +104,9 @@ impl<DB: Database> Inbox<DB> {
     ) -> Result<Once, SqlError> {
         let message = message.into();
         check_name("group", group.as_bytes())?;
-        // PostgreSQL keeps no zero byte in a text, and would take the caller's whole transaction back.
+        // PostgreSQL rejects zero bytes in text and would abort the caller's whole transaction.
         if group.contains('\0') && guard("inbox_group_without_zero") {
-            return Err(SqlError::Effect("the name of a group in the inbox has a zero byte".to_owned()));
+            return Err(SqlError::Effect("the name of a consumer group contains a zero byte".to_owned()));
         }
         check_name("message", &message.name)?;
         let answer = self.ask(connection, group, &message).await.map_err(SqlError::of::<DB>)?;
@@ -122,18 +125,19 @@ impl<DB: Database> Inbox<DB> {
         message: &MessageId,
     ) -> Result<Once, sqlx::Error> {
         let name = [Value::Text(group), Value::Bytes(&message.name)];
-        // Without a time of its own a message counts as sent just now.
+        // A message without a time counts as sent now.
         let sent_at = message.sent_at.map_or(i64::MAX, |time| i64::try_from(time.0).unwrap_or(i64::MAX));
         let sent_at = if guard("inbox_parks_old") { sent_at } else { i64::MAX };
         let values = [name[0], name[1], Value::Int(sent_at), Value::count(span_ms(self.retention))];
         let inserted = if DB::KIND == Kind::MySql {
-            // `IGNORE` would forgive more than a duplicate, and the count of `ON DUPLICATE KEY` does not tell.
+            // `INSERT IGNORE` would ignore errors other than a duplicate, and the row count of `ON DUPLICATE KEY UPDATE` is
+            // ambiguous.
             match DB::execute(connection, INSERT_MYSQL.text::<DB>(), &values).await {
                 Err(error) if DB::trouble(&error) == Trouble::Duplicate => 0,
                 answer => answer?,
             }
         } else {
-            // A duplicate must not be an error: PostgreSQL would take the whole transaction back.
+            // A duplicate must not be an error: PostgreSQL would abort the whole transaction.
             DB::execute(connection, INSERT_OTHERS.text::<DB>(), &values).await?
         };
         if inserted == 1 && message.sent_at.is_some() {
@@ -144,10 +148,10 @@ impl<DB: Database> Inbox<DB> {
         if inserted == 1 || !guard("inbox_once") {
             return Ok(Once::Fresh);
         }
-        if DB::execute(connection, TAKE_RELEASED.text::<DB>(), &name).await? == 1 {
+        if DB::execute(connection, PROCESS_RELEASED.text::<DB>(), &name).await? == 1 {
             return Ok(Once::Fresh);
         }
-        let parked = DB::execute(connection, MEET_PARKED.text::<DB>(), &name).await?;
+        let parked = DB::execute(connection, COUNT_PARKED.text::<DB>(), &name).await?;
         Ok(if parked == 1 { Once::Parked } else { Once::Seen })
     }
 }
@@ -166,7 +170,7 @@ pub(super) fn span_ms(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-// By hand: the database need not be `Clone` or `Debug`.
+// Implemented by hand: the database type need not be `Clone` or `Debug`.
 impl<DB: Database> Clone for Inbox<DB> {
     fn clone(&self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Messages that came back so late that nobody knows whether they were dealt with. A person decides.
+//! Messages redelivered so late that it is unknown whether they were processed. An operator decides.
 
 use super::message::MessageId;
 use super::once::{Inbox, PARKED, RELEASED, SEEN};
@@ -6,25 +6,25 @@ use crate::sql::SqlError;
 use crate::sql::database::{Database, Row, Statement, Value};
 use evenkeel_link::clock::UnixMs;
 
-/// A message that waits for a person.
+/// A message that waits for an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parked {
-    /// The group that met it.
+    /// The consumer group that received it.
     pub group: String,
     /// Its name.
     pub message: Vec<u8>,
     /// When it was parked, by the database's clock.
     pub parked_at: UnixMs,
-    /// How often it has come.
+    /// How often it was delivered.
     pub met: u64,
 }
 
-/// What becomes of a parked message.
+/// The operator's decision on a parked message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// It was not dealt with: it is [`Once::Fresh`](super::Once::Fresh) the next time it comes. Let its sender send it again.
+    /// The message was not processed: its next delivery is [`Once::Fresh`](super::Once::Fresh). Its sender must send it again.
     Run,
-    /// It was dealt with, or is not wanted: it is [`Once::Seen`](super::Once::Seen) from now on.
+    /// The message was processed, or is not wanted: its next deliveries are [`Once::Seen`](super::Once::Seen).
     Skip,
 }
 
@@ -36,7 +36,7 @@ static RELEASE: Statement = Statement::new(
 );
 
 impl<DB: Database> Inbox<DB> {
-    /// The parked messages of all groups, the longest parked first, at most `limit`.
+    /// The parked messages of all groups, at most `limit`, those parked longest first.
     ///
     /// # Errors
     /// [`SqlError::Database`], [`SqlError::NotMigrated`].
@@ -54,10 +54,10 @@ impl<DB: Database> Inbox<DB> {
         rows.and_then(|rows| rows.into_iter().map(read).collect()).map_err(SqlError::of::<DB>)
     }
 
-    /// Decides about a parked message. False: it is not parked.
+    /// Releases a parked message. Returns false if it is not parked.
     ///
     /// # Errors
-    /// [`SqlError::Database`]; repeating the call does no harm.
+    /// [`SqlError::Database`]; the call may be repeated.
     pub async fn release(
         &self,
         group: &str,

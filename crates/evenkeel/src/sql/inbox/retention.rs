@@ -1,4 +1,4 @@
-//! Forgets messages that are older than the retention, a few at a time.
+//! Removes messages that are older than the retention, in batches.
 
 use super::once::{Inbox, span_ms};
 use crate::sql::SqlError;
@@ -6,14 +6,14 @@ use crate::sql::database::{Database, Kind, Statement, Value};
 use evenkeel_link::support::{Background, guard};
 use std::time::Duration;
 
-/// Rows of one statement: its locks are held for milliseconds.
+/// The rows of one statement, few enough that its locks are held for milliseconds.
 const BATCH: i64 = 500;
-/// How far the clocks of senders may be ahead of the database's: a row is kept this much longer than the retention, so that
-/// no message is forgotten that would not be parked.
+/// How far the clocks of senders may be ahead of the database's: a row is kept this much longer than the retention, so that a removed
+/// message would always be parked if it were redelivered.
 const SKEW_MAX: Duration = Duration::from_secs(600);
-/// How often the loop looks when there is nothing to do.
+/// The pause of the loop when there is nothing to remove.
 const PAUSE: Duration = Duration::from_secs(60);
-/// What one statement may take.
+/// The time limit of one statement.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 static DELETE_MYSQL: Statement =
@@ -24,11 +24,11 @@ static DELETE_OTHERS: Statement = Statement::new(
 );
 
 impl<DB: Database> Inbox<DB> {
-    /// Forgets up to 500 messages that are older than the retention. Parked ones stay. The number says how many went; if it is
-    /// 500 there may be more.
+    /// Removes up to 500 messages that are older than the retention, except parked ones, and returns their number. If it is 500,
+    /// there may be more.
     ///
     /// # Errors
-    /// [`SqlError::Database`]; repeating the call does no harm.
+    /// [`SqlError::Database`]; the call may be repeated.
     pub async fn run_once(&self) -> Result<u64, SqlError> {
         let kept = if guard("inbox_keeps_for_skew") { self.retention.saturating_add(SKEW_MAX) } else { self.retention };
         let values = [Value::count(span_ms(kept)), Value::Int(BATCH)];
@@ -41,7 +41,7 @@ impl<DB: Database> Inbox<DB> {
         Ok(deleted)
     }
 
-    /// Forgets old messages until `shutdown` is ready. One process of the fleet is enough; more do no harm.
+    /// Removes old messages until `shutdown` completes. One process is enough; more are safe.
     pub async fn run(&self, shutdown: impl Future<Output = ()> + Send) {
         let inbox = self.clone();
         let _loop = Background::spawn("inbox retention", self.clock.clone(), move || {
@@ -51,11 +51,11 @@ impl<DB: Database> Inbox<DB> {
                     let more = match inbox.clock.timeout(DEADLINE, inbox.run_once()).await {
                         Ok(Ok(deleted)) => deleted == BATCH.unsigned_abs(),
                         Ok(Err(error)) => {
-                            tracing::warn!(%error, "old messages of the inbox could not be forgotten");
+                            tracing::warn!(%error, "could not delete old messages of the inbox");
                             false
                         }
                         Err(_) => {
-                            tracing::warn!("the database does not answer the inbox's retention");
+                            tracing::warn!("the deletion of old messages of the inbox timed out");
                             false
                         }
                     };

@@ -1,4 +1,4 @@
-//! Migrations: the library's own tables, and those of a program that has its migrations run by the same runner.
+//! Migrations of the library's own tables, and the runner of a program's migrations.
 
 mod runner;
 mod text;
@@ -9,8 +9,8 @@ use runner::{Format, Migration, Plan};
 use sqlx::migrate::Migrator;
 use std::future::Future;
 
-/// One step of the library's schema. A released one is never changed; what comes later is a new one. Each statement for MySQL can
-/// be repeated: it says `IF NOT EXISTS`, or the server answers that what it adds is there already.
+/// One migration of the library's schema. A released one is never changed; changes are added as new ones. Each statement for MySQL
+/// can be repeated: it has `IF NOT EXISTS`, or the server's error says that the object exists already.
 struct Own {
     version: i64,
     name: &'static str,
@@ -31,7 +31,7 @@ macro_rules! migration {
     };
 }
 
-/// All of them, in the order in which they are run.
+/// The library's migrations in the order in which they are run.
 const MIGRATIONS: &[Own] = &[
     migration!(1, "0001_outbox"),
     migration!(2, "0002_source"),
@@ -43,19 +43,19 @@ const MIGRATIONS: &[Own] = &[
     migration!(8, "0008_attempts"),
 ];
 
-/// How long an instance waits for another one that makes the library's tables.
-const OWN_PATIENCE_SECONDS: u32 = 60;
+/// How long a process waits for another one that migrates the library's tables.
+const OWN_WAIT_MAX_SECONDS: u32 = 60;
 
-/// A program's own migrations may rewrite large tables.
-const PATIENCE_SECONDS: u32 = 600;
+/// How long a process waits for another one that runs the program's migrations, which may rewrite large tables.
+const WAIT_MAX_SECONDS: u32 = 600;
 
-/// Makes or brings up to date the tables of the unit of work (`evenkeel_...`) in the database of `pool`. Call it once when a
-/// program starts; where there is nothing to do it costs one statement.
+/// Creates or upgrades the library's tables (`evenkeel_...`) in the database of `pool`. Call it once when a program starts; if the
+/// schema is up to date it costs one statement.
 ///
-/// **Guarantee.** Any number of processes may call it at once: one runs what is missing and the others wait for it. It is safe
-/// to repeat after a crash at any point. It touches no table of yours.
+/// **Guarantee.** Any number of processes may call it at once: one runs the missing migrations and the others wait for it. It is safe
+/// to repeat after a crash at any point. It changes none of your tables.
 ///
-/// The future may be spawned, with a pool of its own:
+/// The future can be spawned with its own handle of the pool:
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
@@ -66,8 +66,8 @@ const PATIENCE_SECONDS: u32 = 600;
 /// ```
 ///
 /// # Errors
-/// [`SqlError::Database`]: nothing was noted as done that was not; call again. [`SqlError::NewerSchema`] if a newer version of
-/// the library has been here: update this program. [`SqlError::Busy`] if another process takes longer than a minute.
+/// [`SqlError::Database`]: only completed migrations were recorded; call again. [`SqlError::NewerSchema`] if a newer version of the
+/// library has upgraded the schema: update this program. [`SqlError::Busy`] if another process takes longer than a minute.
 #[expect(
     clippy::manual_async_fn,
     reason = "the written-out future is `Send` for every lifetime, so that callers may spawn it"
@@ -88,15 +88,15 @@ pub fn migrate<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Resu
             table: "evenkeel_migrations",
             migrations: migrations.collect(),
             format: Format::Own,
-            patience_seconds: OWN_PATIENCE_SECONDS,
+            wait_max_seconds: OWN_WAIT_MAX_SECONDS,
         };
         plan.run(pool).await
     }
 }
 
-/// Runs a program's own migrations, as [`Migrator::run`](sqlx::migrate::Migrator::run) does, in a way that is also correct on
-/// MariaDB and after a crash on MySQL and MariaDB. What was run is noted in `table` in sqlx's format (sqlx's own name for it is
-/// `_sqlx_migrations`), so either runner understands what the other one did.
+/// Runs a program's own migrations, as [`Migrator::run`](sqlx::migrate::Migrator::run) does, but also correctly on MariaDB and after
+/// a crash on MySQL and MariaDB. Migrations are recorded in `table` in sqlx's format (sqlx's own name for it is `_sqlx_migrations`),
+/// so either runner can continue after the other.
 ///
 /// ```no_run
 /// # #[cfg(feature = "sqlite")]
@@ -110,19 +110,19 @@ pub fn migrate<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Resu
 /// # }
 /// ```
 ///
-/// **Guarantee.** Any number of processes may call it at once: one runs what is missing and the others wait for it (sqlx's runner
-/// locks nothing on MariaDB, where `GET_LOCK` refuses to wait for ever). A process may be killed at any point: on PostgreSQL and
-/// SQLite each migration is a transaction; on MySQL and MariaDB, which cannot take back a change of the schema, each statement is
-/// noted before it is sent, and the next call goes on with that statement. If the server says then that a table, column or index
-/// is there already, it was executed. A migration at which sqlx's runner had stopped is repeated in the same way.
+/// **Guarantee.** Any number of processes may call it at once: one runs the missing migrations and the others wait for it (sqlx's
+/// runner takes no lock on MariaDB, where `GET_LOCK` rejects an unlimited wait). A process may be killed at any point: on PostgreSQL
+/// and SQLite each migration is a transaction; on MySQL and MariaDB, which cannot roll back a schema change, each statement is
+/// recorded before it is sent, and the next call continues with that statement. If the server then replies that a table, column or
+/// index exists already, the statement had been executed. A migration at which sqlx's runner had stopped is repeated in the same way.
 ///
-/// **Not guaranteed.** On MySQL and MariaDB, a statement that fails otherwise when it is repeated, or does something else
-/// (`RENAME TABLE`, `TRUNCATE`). Programs that call sqlx's runner at the same time are not waited for. Migrations that revert are not
-/// run, and those that ask for no transaction are refused.
+/// **Not guaranteed.** On MySQL and MariaDB, a statement whose repetition fails with another error or has another effect (`RENAME
+/// TABLE`, `TRUNCATE`). Programs that run sqlx's runner at the same time are not waited for. Down migrations are not run, and
+/// migrations without a transaction are rejected.
 ///
 /// # Errors
-/// [`SqlError::Database`]: what the database refused; what comes after it was not run. [`SqlError::NewerSchema`] if `table` has a
-/// later migration than the last of these. [`SqlError::Migration`] if it has one that was changed since, or is not among these.
+/// [`SqlError::Database`]: the database returned an error; later statements were not run. [`SqlError::NewerSchema`] if `table` has a
+/// later migration than the last of these. [`SqlError::Migration`] if it has one that was changed since, or that is not among these.
 /// [`SqlError::Busy`] if another process takes longer than ten minutes.
 #[expect(
     clippy::manual_async_fn,
@@ -135,12 +135,12 @@ pub fn run_migrations<DB: Database>(
 ) -> impl Future<Output = Result<(), SqlError>> + Send {
     async move {
         if table.is_empty() || !table.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.') {
-            return Err(SqlError::Migration(format!("{table:?} is not a name for a table of migrations")));
+            return Err(SqlError::Migration(format!("{table:?} is not a valid name of a migrations table")));
         }
         let up = migrations.iter().filter(|migration| migration.migration_type.is_up_migration());
         let up: Vec<_> = up.collect();
         if let Some(migration) = up.iter().find(|migration| migration.no_tx) {
-            let text = format!("migration {} asks for no transaction, which is not supported", migration.version);
+            let text = format!("migration {} disables its transaction, which is not supported", migration.version);
             return Err(SqlError::Migration(text));
         }
         let list = up.into_iter().map(|migration| Migration {
@@ -149,7 +149,7 @@ pub fn run_migrations<DB: Database>(
             script: migration.sql.as_str(),
             checksum: &migration.checksum,
         });
-        let plan = Plan { table, migrations: list.collect(), format: Format::Sqlx, patience_seconds: PATIENCE_SECONDS };
+        let plan = Plan { table, migrations: list.collect(), format: Format::Sqlx, wait_max_seconds: WAIT_MAX_SECONDS };
         plan.run(pool).await
     }
 }

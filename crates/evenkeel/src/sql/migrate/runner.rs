@@ -1,4 +1,4 @@
-//! Runs migrations: one process at a time, and again from where a process that was killed had stopped.
+//! Runs migrations, one process at a time, and continues where a killed process had stopped.
 
 use super::text::{changes_rows, statements};
 use crate::sql::database::{Database, Kind, Row, Value};
@@ -7,27 +7,27 @@ use evenkeel_link::support::{crash_point, guard};
 use sqlx::Connection;
 use sqlx::pool::PoolConnection;
 
-/// How long the lock of MySQL and MariaDB is waited for without a word in the log.
+/// How long the runner waits for the lock of MySQL and MariaDB before it logs the wait.
 const QUIET_SECONDS: u32 = 1;
 
-/// One step of the schema.
+/// One migration.
 #[derive(Debug)]
 pub(super) struct Migration<'a> {
     pub(super) version: i64,
     pub(super) name: &'a str,
     pub(super) script: &'a str,
-    /// Empty in the library's own list.
+    /// Empty for the library's own migrations.
     pub(super) checksum: &'a [u8],
 }
 
-/// What one list of migrations has noted in a database, and how it is noted.
+/// A list of migrations and the table that records them.
 pub(super) struct Plan<'a> {
-    /// The table of what was run. Letters, digits, `_` and dots.
+    /// The table of completed migrations. Its name has letters, digits, `_` and dots.
     pub(super) table: &'a str,
     pub(super) migrations: Vec<Migration<'a>>,
     pub(super) format: Format,
-    /// How long another process may take on MySQL and MariaDB.
-    pub(super) patience_seconds: u32,
+    /// How long to wait for another process on MySQL and MariaDB.
+    pub(super) wait_max_seconds: u32,
 }
 
 /// The columns of the table.
@@ -35,52 +35,52 @@ pub(super) struct Plan<'a> {
 pub(super) enum Format {
     /// The library's own: version, name, time. Every statement of its migrations can be repeated.
     Own,
-    /// sqlx's, so that programs from before, which use sqlx's runner, understand it.
+    /// sqlx's format, which earlier versions of a program that used sqlx's runner understand.
     Sqlx,
 }
 
-/// A migration that was run, or begun.
-struct Noted {
+/// A recorded migration, completed or not.
+struct Recorded {
     version: i64,
     checksum: Vec<u8>,
-    /// `None`: complete.
+    /// `None` if the migration is complete.
     stopped: Option<Stopped>,
 }
 
-/// Where a migration stopped. Noted as a negative number in the column `execution_time`, which sqlx sets to -1 until the end.
+/// Where a migration stopped, stored as a negative number in the column `execution_time`, which sqlx sets to -1 until the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stopped {
-    /// sqlx's runner stopped somewhere.
+    /// sqlx's runner stopped at an unknown statement.
     Somewhere,
-    /// Before statement `step`, or (`begun`) before it was known whether the server had executed it.
+    /// Before statement `step`, or (`begun`) after it was sent but before its outcome was known.
     At { step: usize, begun: bool },
 }
 
 impl Stopped {
     const FIRST: i64 = -10;
 
-    fn of(noted: i64) -> Self {
-        match usize::try_from(Self::FIRST - noted) {
+    fn of(recorded: i64) -> Self {
+        match usize::try_from(Self::FIRST - recorded) {
             Ok(number) => Self::At { step: number / 2, begun: number % 2 == 1 },
             Err(_) => Self::Somewhere,
         }
     }
 
-    fn noted(step: usize, begun: bool) -> i64 {
+    fn recorded(step: usize, begun: bool) -> i64 {
         Self::FIRST - i64::try_from(step * 2 + usize::from(begun)).unwrap_or(0)
     }
 }
 
 impl Plan<'_> {
-    /// Runs what is missing. Where there is nothing to do it costs one statement.
+    /// Runs the missing migrations. If there are none it costs one statement.
     pub(super) async fn run<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Result<(), SqlError> {
         let mut connection = pool.acquire().await?;
         match self.missing::<DB>(&mut connection).await {
             Ok(None) => return Ok(()),
             Ok(Some(_)) | Err(SqlError::NotMigrated) => {}
             Err(error @ (SqlError::NewerSchema { .. } | SqlError::Migration(_))) => return Err(error),
-            // Whatever else is wrong shows in the statements that follow.
-            Err(error) => tracing::debug!(%error, table = self.table, "the migrations cannot be read yet"),
+            // Any other problem is reported by the statements that follow.
+            Err(error) => tracing::debug!(%error, table = self.table, "the recorded migrations cannot be read"),
         }
         match DB::KIND {
             Kind::MySql => self.run_step_by_step::<DB>(connection).await,
@@ -91,63 +91,65 @@ impl Plan<'_> {
         }
     }
 
-    /// The first migration that was not completed, and where it stopped.
+    /// The first migration that is not complete, and where it stopped.
     async fn missing<DB: Database>(
         &self,
         connection: &mut DB::Connection,
     ) -> Result<Option<(&Migration<'_>, Option<Stopped>)>, SqlError> {
-        let noted = self.noted::<DB>(connection).await.map_err(SqlError::of::<DB>)?;
+        let recorded = self.recorded::<DB>(connection).await.map_err(SqlError::of::<DB>)?;
         let known = self.migrations.last().map_or(0, |last| last.version);
-        for noted in &noted {
-            let Some(migration) = self.migrations.iter().find(|migration| migration.version == noted.version) else {
-                if noted.version > known {
-                    return Err(SqlError::NewerSchema { found: noted.version, known });
+        for recorded in &recorded {
+            let Some(migration) = self.migrations.iter().find(|migration| migration.version == recorded.version) else {
+                if recorded.version > known {
+                    return Err(SqlError::NewerSchema { found: recorded.version, known });
                 }
-                let text = format!("{} has a migration {} that this program lacks", self.table, noted.version);
+                let text = format!("{} has a migration {} that this program lacks", self.table, recorded.version);
                 return Err(SqlError::Migration(text));
             };
-            if noted.stopped.is_none() && self.format == Format::Sqlx && noted.checksum != migration.checksum {
-                let text = format!("migration {} was changed after it was run ({})", noted.version, self.table);
+            if recorded.stopped.is_none() && self.format == Format::Sqlx && recorded.checksum != migration.checksum {
+                let text = format!("migration {} was changed after it was run ({})", recorded.version, self.table);
                 return Err(SqlError::Migration(text));
             }
         }
-        let find = |version| noted.iter().find(|noted| noted.version == version);
+        let find = |version| recorded.iter().find(|recorded| recorded.version == version);
         Ok(self.migrations.iter().find_map(|migration| match find(migration.version) {
             None => Some((migration, None)),
-            Some(Noted { stopped: None, .. }) => None,
-            // The text is another one, so the number of the statement says nothing.
-            Some(noted) if noted.checksum != migration.checksum => Some((migration, Some(Stopped::Somewhere))),
-            Some(noted) => Some((migration, noted.stopped)),
+            Some(Recorded { stopped: None, .. }) => None,
+            // The text has changed, so the recorded statement number is meaningless.
+            Some(recorded) if recorded.checksum != migration.checksum => Some((migration, Some(Stopped::Somewhere))),
+            Some(recorded) => Some((migration, recorded.stopped)),
         }))
     }
 
-    async fn noted<DB: Database>(&self, connection: &mut DB::Connection) -> Result<Vec<Noted>, sqlx::Error> {
+    async fn recorded<DB: Database>(&self, connection: &mut DB::Connection) -> Result<Vec<Recorded>, sqlx::Error> {
         let table = self.table;
         if self.format == Format::Own {
             let rows = DB::rows_of_text(connection, format!("SELECT version FROM {table}")).await?;
             let rows = rows.into_iter().map(Row::<DB>::wrap);
-            return rows.map(|row| Ok(Noted { version: row.int(0)?, checksum: Vec::new(), stopped: None })).collect();
+            return rows
+                .map(|row| Ok(Recorded { version: row.int(0)?, checksum: Vec::new(), stopped: None }))
+                .collect();
         }
         let done = format!("SELECT version, checksum FROM {table} WHERE success");
         let begun = format!("SELECT version, checksum, execution_time FROM {table} WHERE NOT success");
-        let mut noted = Vec::new();
+        let mut recorded = Vec::new();
         for row in DB::rows_of_text(connection, done).await?.into_iter().map(Row::<DB>::wrap) {
-            noted.push(Noted { version: row.int(0)?, checksum: row.bytes(1)?, stopped: None });
+            recorded.push(Recorded { version: row.int(0)?, checksum: row.bytes(1)?, stopped: None });
         }
         for row in DB::rows_of_text(connection, begun).await?.into_iter().map(Row::<DB>::wrap) {
             let stopped = Some(Stopped::of(row.int(2)?));
-            noted.push(Noted { version: row.int(0)?, checksum: row.bytes(1)?, stopped });
+            recorded.push(Recorded { version: row.int(0)?, checksum: row.bytes(1)?, stopped });
         }
-        Ok(noted)
+        Ok(recorded)
     }
 
-    /// Runs the next migration in a transaction, alone; whether there was one.
+    /// Runs the next migration in a transaction under the lock; returns whether there was one.
     async fn run_next<DB: Database>(&self, connection: &mut DB::Connection) -> Result<bool, SqlError> {
-        // A stricter level would read what was noted before the lock was given.
+        // A stricter level would read the records as they were before the lock was granted.
         let begin = if DB::KIND == Kind::Postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { DB::BEGIN };
         let mut transaction = connection.begin_with(begin).await?;
         if DB::KIND == Kind::Postgres && guard("migrations_take_turns") {
-            // The library's number is from before there were others.
+            // The library's lock number is older than those of other tables and may not change.
             let number = match self.format {
                 Format::Own => "7309453286123".to_owned(),
                 Format::Sqlx => format!("hashtextextended('evenkeel/{}', 0)", self.table),
@@ -159,20 +161,20 @@ impl Plan<'_> {
         crash_point("migration_step");
         DB::send_text(&mut transaction, migration.script.to_owned(), &[]).await?;
         crash_point("migration_step");
-        self.note::<DB>(&mut transaction, migration, None).await?;
+        self.record::<DB>(&mut transaction, migration, None).await?;
         crash_point("migration_step");
         transaction.commit().await?;
         tracing::info!(version = migration.version, name = migration.name, table = self.table, "schema upgraded");
         Ok(true)
     }
 
-    /// MySQL and MariaDB commit before and after each change of the schema, so each statement is noted before it is sent.
+    /// MySQL and MariaDB commit before and after each schema change, so each statement is recorded before it is sent.
     async fn run_step_by_step<DB: Database>(&self, mut connection: PoolConnection<DB>) -> Result<(), SqlError> {
-        // The lock ends with the connection, whatever becomes of this future.
+        // The lock ends with the connection, also if this future is dropped.
         connection.close_on_drop();
         let named = DB::rows_of_text(&mut connection, "SELECT DATABASE()".to_owned()).await?.into_iter().next();
         if named.map(Row::<DB>::wrap).map(|row| row.maybe_text(0)).transpose()?.flatten().is_none() {
-            let text = "the address of the database server names no database: write mysql://USER:PASSWORD@HOST/NAME";
+            let text = "the database URL has no database name: use mysql://USER:PASSWORD@HOST/NAME";
             return Err(SqlError::Migration(text.to_owned()));
         }
         self.lock_by_name::<DB>(&mut connection).await?;
@@ -182,11 +184,11 @@ impl Plan<'_> {
                 for statement in statements(migration.script) {
                     crash_point("migration_step");
                     let sent = DB::send_text(&mut connection, statement.to_owned(), &[]).await;
-                    // A process that was killed may have executed it: each adds something of the library's own.
+                    // A killed process may have executed the statement: each creates an object of the library only.
                     accept::<DB>(sent, guard("own_migration_repeats"))?;
                 }
                 crash_point("migration_step");
-                self.note::<DB>(&mut connection, migration, None).await?;
+                self.record::<DB>(&mut connection, migration, None).await?;
             } else {
                 self.run_statements::<DB>(&mut connection, migration, stopped).await?;
             }
@@ -206,7 +208,7 @@ impl Plan<'_> {
             Some(Stopped::Somewhere) | None => (0, false),
         };
         if stopped.is_none() {
-            self.note::<DB>(connection, migration, Some(Stopped::noted(0, false))).await?;
+            self.record::<DB>(connection, migration, Some(Stopped::recorded(0, false))).await?;
         }
         for (step, statement) in statements(migration.script).into_iter().enumerate().skip(from) {
             crash_point("migration_step");
@@ -215,13 +217,13 @@ impl Plan<'_> {
                 let mut transaction = connection.begin_with(DB::BEGIN).await?;
                 let sent = DB::send_text(&mut transaction, statement.to_owned(), &[]).await;
                 accept::<DB>(sent, may_be_done)?;
-                self.stand_at::<DB>(&mut transaction, migration, step + 1, false).await?;
+                self.record_position::<DB>(&mut transaction, migration, step + 1, false).await?;
                 crash_point("migration_step");
                 transaction.commit().await?;
                 continue;
             }
             if stopped != Some(Stopped::Somewhere) && guard("migration_step_noted") {
-                self.stand_at::<DB>(connection, migration, step, true).await?;
+                self.record_position::<DB>(connection, migration, step, true).await?;
             }
             crash_point("migration_step");
             let sent = DB::send_text(connection, statement.to_owned(), &[]).await;
@@ -229,8 +231,8 @@ impl Plan<'_> {
             let is_refused = matches!(sent, Err(sqlx::Error::Database(_)));
             if let Err(error) = accept::<DB>(sent, may_be_done) {
                 if is_refused && stopped != Some(Stopped::Somewhere) {
-                    // Known not to be done: the next run must not take somebody else's table for this one's.
-                    self.stand_at::<DB>(connection, migration, step, false).await?;
+                    // The statement was not executed: the next run must not mistake an object of another program for its own.
+                    self.record_position::<DB>(connection, migration, step, false).await?;
                 }
                 return Err(error);
             }
@@ -240,7 +242,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    async fn stand_at<DB: Database>(
+    async fn record_position<DB: Database>(
         &self,
         connection: &mut DB::Connection,
         migration: &Migration<'_>,
@@ -248,17 +250,17 @@ impl Plan<'_> {
         begun: bool,
     ) -> Result<(), sqlx::Error> {
         let text = format!("UPDATE {} SET checksum = ?, execution_time = ? WHERE version = ?", self.table);
-        let at = Value::Int(Stopped::noted(step, begun));
+        let at = Value::Int(Stopped::recorded(step, begun));
         let values = [Value::Bytes(migration.checksum), at, Value::Int(migration.version)];
         DB::send_text(connection, text, &values).await.map(drop)
     }
 
-    /// Notes a migration as complete, or where it stands.
-    async fn note<DB: Database>(
+    /// Records a migration as complete, or the statement at which it stands.
+    async fn record<DB: Database>(
         &self,
         connection: &mut DB::Connection,
         migration: &Migration<'_>,
-        stands_at: Option<i64>,
+        position: Option<i64>,
     ) -> Result<(), sqlx::Error> {
         let (version, name) = (Value::Int(migration.version), Value::Text(migration.name));
         let table = self.table;
@@ -273,9 +275,9 @@ impl Plan<'_> {
             "INSERT INTO {table} (version, description, success, checksum, execution_time) VALUES ({}, {}, {}, {}, {})",
             marks[0],
             marks[1],
-            if stands_at.is_some() { "FALSE" } else { "TRUE" },
+            if position.is_some() { "FALSE" } else { "TRUE" },
             marks[2],
-            stands_at.unwrap_or(0),
+            position.unwrap_or(0),
         );
         DB::send_text(connection, text, &[version, name, Value::Bytes(migration.checksum)]).await.map(drop)
     }
@@ -302,7 +304,7 @@ impl Plan<'_> {
         DB::send_text(connection, text, &[]).await.map(drop)
     }
 
-    /// The lock is by name, and counts on the whole server. `GET_LOCK(.., -1)`, which waits for ever on MySQL, locks nothing on
+    /// Takes the named lock, which is global to the server. `GET_LOCK(.., -1)`, which waits forever on MySQL, takes no lock on
     /// MariaDB.
     async fn lock_by_name<DB: Database>(&self, connection: &mut DB::Connection) -> Result<(), SqlError> {
         if !guard("migrations_take_turns") {
@@ -319,16 +321,16 @@ impl Plan<'_> {
             if answer.map(|row| row.int(0)).transpose()? == Some(1) {
                 return Ok(());
             }
-            if seconds == self.patience_seconds {
+            if seconds == self.wait_max_seconds {
                 return Err(SqlError::Busy("another process has been running migrations for too long; try again"));
             }
             tracing::info!(table = self.table, "waiting for another process that upgrades the schema");
-            seconds = self.patience_seconds;
+            seconds = self.wait_max_seconds;
         }
     }
 }
 
-/// Takes the answer that something is there already (or gone already) for a success, where an earlier run may have done it.
+/// Treats the reply that an object exists already (or no longer exists) as success if an earlier run may have executed the statement.
 fn accept<DB: Database>(sent: Result<u64, sqlx::Error>, may_be_done: bool) -> Result<(), SqlError> {
     match sent {
         Err(sqlx::Error::Database(error)) if may_be_done && DB::is_done_already(&*error) => Ok(()),
@@ -341,10 +343,10 @@ mod tests {
     use super::Stopped;
 
     #[test]
-    fn position_is_read_as_it_was_noted() {
+    fn migration_position_round_trips() {
         assert_eq!(Stopped::of(-1), Stopped::Somewhere);
         for (step, begun) in [(0, false), (0, true), (7, true), (8, false)] {
-            assert_eq!(Stopped::of(Stopped::noted(step, begun)), Stopped::At { step, begun });
+            assert_eq!(Stopped::of(Stopped::recorded(step, begun)), Stopped::At { step, begun });
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Splits a migration for MySQL and MariaDB into its statements.
 
-/// The statements of a script, without those that consist of comments only.
+/// The statements of a script, without those that consist only of comments.
 ///
-/// A routine or a trigger has semicolons of its own, so a script that creates one is taken as a single statement.
+/// A routine or a trigger contains semicolons, so a script that creates one is treated as a single statement.
 pub(super) fn statements(script: &str) -> Vec<&str> {
     if has_body(script) {
         return vec![script];
@@ -26,7 +26,7 @@ pub(super) fn statements(script: &str) -> Vec<&str> {
     found
 }
 
-/// Whether the statement changes rows only, so that a transaction can take it back.
+/// Whether the statement changes only rows, so that a transaction can roll it back.
 pub(super) fn changes_rows(statement: &str) -> bool {
     let word = first_word(statement);
     ["INSERT", "UPDATE", "DELETE", "REPLACE", "SELECT", "WITH", "SET"]
@@ -59,7 +59,7 @@ fn first_word(statement: &str) -> &str {
     rest.split(|letter: char| !letter.is_ascii_alphanumeric()).next().unwrap_or(rest)
 }
 
-/// Where what begins at `at` ends: a quoted text, a comment, or one byte.
+/// The end of the token at `at`: a quoted string, a comment, or one byte.
 fn after_token(bytes: &[u8], at: usize) -> usize {
     let quote = bytes[at];
     if !matches!(quote, b'\'' | b'"' | b'`') {
@@ -68,13 +68,13 @@ fn after_token(bytes: &[u8], at: usize) -> usize {
     }
     let mut next = at + 1;
     while next < bytes.len() && bytes[next] != quote {
-        // A doubled quote ends one text and begins the next one, which is as good here.
+        // A doubled quote is treated as the end of one string and the start of another, which gives the same result here.
         next += if bytes[next] == b'\\' && quote != b'`' { 2 } else { 1 };
     }
     (next + 1).min(bytes.len())
 }
 
-/// Where a comment that begins at `at` ends; `at` if there is none.
+/// The end of the comment at `at`; `at` itself if there is none.
 fn after_comment(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     let ends_with_line = rest[0] == b'#' || rest == b"--" || rest.starts_with(b"--") && rest[2].is_ascii_whitespace();
@@ -93,7 +93,7 @@ mod tests {
     use super::{changes_rows, statements};
 
     #[test]
-    fn script_is_split_at_semicolons_outside_of_texts_and_comments() {
+    fn script_is_split_at_semicolons_outside_strings() {
         let script = "-- one; two\nCREATE TABLE a (t TEXT DEFAULT ';\\';'); # three;\n/* four; */ INSERT INTO a VALUES (';'';');\n-- end";
         let found = statements(script);
         assert_eq!(found.len(), 2, "{found:?}");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn statement_that_never_ends_its_text_is_taken_to_the_end() {
+    fn unterminated_string_extends_to_the_end() {
         for script in ["SELECT 'x", "SELECT 'x\\", "/* x", "/*", "-- x", "--", "#", "'"] {
             assert!(statements(script).len() <= 1, "{script}");
         }

@@ -1,4 +1,4 @@
-//! Does what a committed work asked for: the fast path calls it right after the commit, the relay for what was left.
+//! Carries out the effects of a committed unit of work: on the fast path right after the commit, and in the relay for what was left.
 
 use super::WorkId;
 use super::effect::{Effect, Invalidate, Message};
@@ -12,10 +12,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Where messages go. What implements it is a sink.
+/// A destination of messages; sinks implement it.
 pub(crate) trait Publisher: Send + Sync {
-    /// Sends one message and waits until the other side has it. `number` is the place of the message among its work's effects:
-    /// together with the work it names the message for good, so that a repeat can be told from a new one.
+    /// Sends one message and waits for the acknowledgement. `number` is the index of the message among the effects of its unit of
+    /// work: together they identify the message permanently, so that a sink can detect duplicates.
     fn publish<'a>(
         &'a self,
         work: WorkId,
@@ -24,33 +24,33 @@ pub(crate) trait Publisher: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<(), CarryError>> + Send + 'a>>;
 }
 
-/// Why an effect could not be carried out. It is tried again.
+/// Why an effect could not be carried out. It is retried.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(dead_code, reason = "sinks make it")]
+#[allow(dead_code, reason = "constructed by sinks")]
 pub(crate) enum CarryError {
-    /// An invalidation.
+    /// Invalidating a cache entry failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// A job.
+    /// Enqueuing a job failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// A message.
-    #[error("the sink did not take a message: {reason}")]
+    /// Publishing a message failed.
+    #[error("the sink did not accept a message: {reason}")]
     Sink {
-        /// Its words.
+        /// The error message of the sink.
         reason: String,
-        /// Whether the sink is away, so that nothing is wrong with this message.
+        /// Whether the sink is unavailable, so that the message is not the cause.
         is_away: bool,
     },
-    /// There is no sink in this process.
+    /// This process has no sink.
     #[error("this process has no sink for messages")]
     NoSink,
 }
 
-#[allow(dead_code, reason = "asked by the relay")]
+#[allow(dead_code, reason = "called by the relay")]
 impl CarryError {
-    /// Whether the other side is away, so that the effect itself is not to blame: such a failure uses no attempt.
+    /// Whether the destination is unavailable, so that the effect is not the cause: such a failure uses no attempt.
     pub(crate) fn is_away(&self) -> bool {
         match self {
             Self::Cache(error) => error.is_retryable(),
@@ -61,7 +61,7 @@ impl CarryError {
     }
 }
 
-/// Carries effects out. Cheap to clone.
+/// Carries out effects. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Carrier {
     keel: Keel,
@@ -73,10 +73,11 @@ impl Carrier {
         Self { keel, publisher }
     }
 
-    /// Carries out all effects of a committed work: invalidations first (a job that runs at once must not find the value from
-    /// before), then jobs, then messages. The first error ends it; what was done before stays done, and repeating it is harmless.
+    /// Carries out all effects of a committed unit of work: invalidations first (a job that runs at once must not read the earlier
+    /// value), then jobs, then messages. It stops at the first error; the effects carried out before remain, and repeating them is
+    /// safe.
     pub(crate) async fn carry_out(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
-        // Boxed, so that whoever commits does not carry the room of all that may follow.
+        // Boxed, to keep the future of the commit small.
         Box::pin(self.each(work, effects)).await
     }
 
@@ -89,7 +90,7 @@ impl Carrier {
         Ok(())
     }
 
-    /// Only what is for Redis: the invalidations, then the jobs.
+    /// Carries out the effects in Redis only: the invalidations, then the jobs.
     pub(crate) async fn carry_out_in_store(&self, work: WorkId, effects: &[Effect]) -> Result<(), CarryError> {
         Box::pin(self.in_store(work, effects)).await
     }

@@ -1,18 +1,18 @@
-//! What a unit of work can ask for.
+//! The effects of a unit of work.
 
 use crate::cache::Demand;
 use crate::queue::JobPut;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
-/// Something that must happen once the transaction is committed. Every effect is safe to repeat, however late.
+/// An action that must follow the commit of the transaction. Every effect is safe to repeat, however late.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Ends every load of a cache entry that began before.
+    /// Invalidates a cache entry: loads that began before cannot fill it.
     Invalidate(Invalidate),
-    /// Puts a job, or takes it back, by version.
+    /// Puts or withdraws a job, by version.
     Put(JobPut),
-    /// Publishes a message that has no place in an order. (Those that have one are rows of their own.)
+    /// Publishes an unordered message. (Ordered messages have rows of their own.)
     Publish(Message),
 }
 
@@ -20,10 +20,10 @@ pub(crate) enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Invalidate {
     pub(crate) cache: String,
-    /// The user's key, as the cache writes it.
+    /// The user's key as the cache encodes it.
     pub(crate) key: Bytes,
     pub(crate) demand: Demand,
-    /// The work opened an update window on this entry before its commit, under its own id: end that window, and no other one.
+    /// The unit of work opened an update window on this entry before its commit, with its id as the token: end that window only.
     pub(crate) window: bool,
 }
 
@@ -37,9 +37,9 @@ pub(crate) struct Invalidate {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Which subject, stream or queue it is for.
+    /// The subject, stream or queue of the sink.
     pub(crate) topic: String,
-    /// Messages of one topic and key are sent in the order of their commits; `None`: this one has no place in an order.
+    /// Messages of one topic and key are sent in the order of their commits; `None`: the message is unordered.
     pub(crate) key: Option<String>,
     pub(crate) payload: Bytes,
     pub(crate) headers: BTreeMap<String, String>,
@@ -52,15 +52,15 @@ impl Message {
         Self { topic: topic.into(), key: None, payload: payload.into(), headers: BTreeMap::new() }
     }
 
-    /// Orders it: messages of one topic and key are sent one after the other, in the order of their commits. One that cannot be
-    /// sent holds up those of its own key only.
+    /// Sets the key: messages of one topic and key are sent one after the other, in the order of their commits. A message that cannot
+    /// be sent delays only those of its own key.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// Text that travels beside the payload.
+    /// Adds a header, which is sent with the payload.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.insert(name.into(), value.into());

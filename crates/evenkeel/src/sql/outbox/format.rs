@@ -1,5 +1,5 @@
-//! How effects are written down: one byte of version, then each effect with its kind and its fields. Numbers are big-endian;
-//! bytes and text come after their length (4 bytes). docs/spec/unit-of-work.md has the table.
+//! The encoding of effects: one byte of version, then each effect with its kind and its fields. Numbers are big-endian; bytes and
+//! text are preceded by their length (4 bytes). docs/spec/unit-of-work.md has the table.
 
 use super::effect::{Effect, Invalidate, Message};
 use crate::cache::Demand;
@@ -24,7 +24,7 @@ const HAS_FLOOR: u8 = 0b100;
 
 type Read<T> = Result<T, SqlError>;
 
-/// The bytes of all unordered effects of a work.
+/// Encodes all unordered effects of a unit of work.
 pub(crate) fn encode(effects: &[Effect]) -> Vec<u8> {
     let mut out = vec![VERSION];
     for effect in effects {
@@ -42,7 +42,7 @@ pub(crate) fn encode(effects: &[Effect]) -> Vec<u8> {
     out
 }
 
-/// The effects in these bytes.
+/// Decodes effects.
 pub(crate) fn decode(bytes: impl Into<Bytes>) -> Read<Vec<Effect>> {
     let mut from = bytes.into();
     if from.try_get_u8() != Ok(VERSION) {
@@ -66,7 +66,7 @@ pub(crate) fn decode(bytes: impl Into<Bytes>) -> Read<Vec<Effect>> {
     Ok(effects)
 }
 
-/// Headers of a message, names and values in turn.
+/// Encodes the headers of a message, names and values alternating.
 pub(crate) fn encode_headers(headers: &BTreeMap<String, String>) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in headers {
@@ -76,7 +76,7 @@ pub(crate) fn encode_headers(headers: &BTreeMap<String, String>) -> Vec<u8> {
     out
 }
 
-/// The way back of [`encode_headers`].
+/// Decodes headers that [`encode_headers`] encoded.
 pub(crate) fn decode_headers(bytes: impl Into<Bytes>) -> Read<BTreeMap<String, String>> {
     let mut from = bytes.into();
     let mut headers = BTreeMap::new();
@@ -169,7 +169,7 @@ fn get_job_name(from: &mut Bytes) -> Read<(String, u16, JobId, u64)> {
     Ok((topic, shards, JobId(id), get_u64(from)?))
 }
 
-const CUT_OFF: SqlError = SqlError::Unreadable("it is cut off");
+const CUT_OFF: SqlError = SqlError::Unreadable("it is truncated");
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.put_u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
@@ -217,17 +217,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn encoded_effect_round_trips() {
         assert_eq!(decode(encode(&one_of_each())).unwrap(), one_of_each());
         assert_eq!(decode(encode(&[])).unwrap(), []);
     }
 
     #[test]
-    fn what_is_cut_off_or_unknown_is_an_error() {
+    fn truncated_or_unknown_effect_is_an_error() {
         let bytes = encode(&one_of_each());
         let whole = |length: usize| decode(bytes[..length].to_vec()).is_ok();
         let ends: Vec<usize> = (1..=bytes.len()).filter(|length| whole(*length)).collect();
-        assert_eq!(ends.len(), one_of_each().len() + 1, "only what ends between two effects can be read");
+        assert_eq!(ends.len(), one_of_each().len() + 1, "only prefixes that end between two effects are valid");
         assert!(decode(vec![2]).is_err(), "a newer version");
         assert!(decode(vec![1, 99]).is_err(), "an unknown kind");
         assert!(decode(Vec::new()).is_err());

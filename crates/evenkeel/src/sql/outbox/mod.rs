@@ -1,7 +1,8 @@
-//! The outbox: the rows in which effects wait beside the data they follow. docs/spec/unit-of-work.md has tables and states.
+//! The outbox: effects are stored in rows, in the same transaction as the data they follow. docs/spec/unit-of-work.md has tables and
+//! states.
 //!
-//! `effect` is what a row can ask for and how that is written down; `rows` are the statements; `carry` does what is asked, for
-//! the fast path and for the relay alike.
+//! `effect` has the effects, `format` their encoding, `rows` the statements, and `carry` carries the effects out, for the fast path
+//! and for the relay.
 
 pub(crate) mod carry;
 pub(crate) mod effect;
@@ -15,7 +16,7 @@ pub(crate) use rows::State;
 
 use std::fmt;
 
-/// Reads what a row of the outbox holds and answers how it is written again: for tests that feed damaged rows.
+/// Decodes the effects of an outbox row and encodes them again: for tests with damaged rows.
 ///
 /// # Errors
 /// [`SqlError::Unreadable`](super::SqlError::Unreadable).
@@ -24,7 +25,7 @@ pub fn effects_again(bytes: &[u8]) -> Result<Vec<u8>, super::SqlError> {
     format::decode(bytes.to_vec()).map(|effects| format::encode(&effects))
 }
 
-/// The name of one unit of work: a UUID of version 7, so that rows lie in the table about in the order of their making.
+/// The id of a unit of work: a UUID of version 7, so that rows are stored roughly in the order of their creation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WorkId(pub [u8; 16]);
 

@@ -6,18 +6,18 @@ use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
 /// How long the relay leaves a committed row to the process that committed it, in ms.
 const FAST_PATH_MS: i64 = 2_000;
 
-/// Where a work is. Its row is the one that knows.
+/// The state of a unit of work, which its row decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Its transaction is under way (nobody else sees the row).
+    /// Its transaction has not ended (no other transaction sees the row).
     Open = 0,
-    /// Committed; its effects are to be carried out.
+    /// Committed; its effects are still to be carried out.
     Pending = 1,
     /// Committed; its effects have been carried out.
     Done = 2,
-    /// Decided to be rolled back: the row is a tombstone, and a late commit meets it.
+    /// Decided to be rolled back: the row is a tombstone, and a late commit fails on its id.
     Aborted = 3,
-    /// Committed; its effects failed too often and wait for a person.
+    /// Committed; its effects failed too often and wait for an operator.
     Parked = 4,
 }
 
@@ -33,7 +33,7 @@ impl State {
         })
     }
 
-    /// Whether the transaction behind the row was committed with its effects.
+    /// Whether the transaction of the row was committed with its effects.
     pub(crate) fn is_committed(self) -> bool {
         matches!(self, Self::Pending | Self::Done | Self::Parked)
     }
@@ -41,20 +41,20 @@ impl State {
 
 static OPEN: Statement =
     Statement::new("INSERT INTO evenkeel_outbox (id, state, attempts, created_at) VALUES (?, 0, 0, {now})");
-// A time that is not to be noted is `NULL`, and so is now plus that.
+// A NULL delay yields a NULL timestamp.
 static SEAL: Statement = Statement::new(
     "UPDATE evenkeel_outbox SET state = ?, effects = ?, trace = ?, due_at = {now} + ?, settled_at = {now} + ? \
      WHERE id = ? AND state = 0",
 );
-// What a database parses anew with every work is kept short.
+// Kept short, because the database parses it for every unit of work.
 static PENDING: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox (id, trace, effects, state, created_at, due_at) \
      {values} ?, ?, ?, 1, {now}, {now} + ? {if marked}",
 );
-static VERDICT: Statement = Statement::new(
+static NO_EFFECTS: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox (id, trace, state, created_at, settled_at) {values} ?, ?, 2, {now}, {now} {if marked}",
 );
-static LOOK: Statement = Statement::new("SELECT state FROM evenkeel_outbox WHERE 1 = 0");
+static CHECK_TABLE: Statement = Statement::new("SELECT state FROM evenkeel_outbox WHERE 1 = 0");
 static TOMBSTONE: Statement = Statement::new(
     "INSERT INTO evenkeel_outbox (id, state, attempts, created_at, settled_at) VALUES (?, 3, 0, {now}, {now})",
 );
@@ -64,34 +64,34 @@ static DONE: Lists = Lists::new(
     "UPDATE evenkeel_outbox SET state = 2, due_at = NULL, claim = NULL, settled_at = {now} WHERE state = 1 AND id IN (..)",
 );
 
-/// What a row says.
-#[allow(dead_code, reason = "the relay hands the trace on")]
+/// The content of a row.
+#[allow(dead_code, reason = "the relay passes the trace on")]
 pub(crate) struct Sealed {
     pub(crate) state: State,
     pub(crate) effects: Vec<u8>,
     pub(crate) trace: Option<String>,
 }
 
-/// Fails if the table is not there.
-pub(crate) async fn look<DB: Database>(connection: &mut DB::Connection) -> Result<(), sqlx::Error> {
-    DB::rows(connection, LOOK.text::<DB>(), &[]).await.map(drop)
+/// Fails if the table does not exist.
+pub(crate) async fn check_table<DB: Database>(connection: &mut DB::Connection) -> Result<(), sqlx::Error> {
+    DB::rows(connection, CHECK_TABLE.text::<DB>(), &[]).await.map(drop)
 }
 
-/// What a work's row says when the work is committed.
+/// The content of the row of a unit of work at its commit.
 pub(crate) struct Sealing<'a> {
     pub(crate) work: WorkId,
-    /// Without any there is nothing to do after the commit: the row only keeps the verdict.
+    /// `None` if there is nothing to do after the commit: the row then only records the outcome.
     pub(crate) effects: Option<&'a [u8]>,
     pub(crate) trace: Option<&'a str>,
 }
 
 impl Sealing<'_> {
-    /// The last statement before the commit of a work that owns its transaction: its row. `false` says that the transaction is not
-    /// the one that began, and that nothing was written; `has_looked` that this is known already.
+    /// Inserts the row as the last statement before the commit of a unit of work that owns its transaction. Returns `false` if the
+    /// transaction is not the one that began; nothing was written then. `is_checked` says that the transaction was checked before.
     pub(crate) async fn insert<DB: Database>(
         &self,
         connection: &mut DB::Connection,
-        has_looked: bool,
+        is_checked: bool,
     ) -> Result<bool, sqlx::Error> {
         let values = [
             Value::Bytes(&self.work.0),
@@ -100,15 +100,16 @@ impl Sealing<'_> {
             Value::Int(FAST_PATH_MS),
         ];
         let (statement, values) =
-            if self.effects.is_some() { (&PENDING, &values[..]) } else { (&VERDICT, &values[..2]) };
+            if self.effects.is_some() { (&PENDING, &values[..]) } else { (&NO_EFFECTS, &values[..2]) };
         let statement = statement.text::<DB>();
-        if has_looked {
+        if is_checked {
             return Ok(DB::execute(connection, statement, values).await? == 1);
         }
         DB::insert_marked(connection, &self.work.0, statement, values).await
     }
 
-    /// The same for the row of [`open`]. `false` says that it is not there any more: the transaction is not the one that was joined.
+    /// Updates the row that [`open`] inserted. Returns `false` if the row does not exist: the transaction is not the one that was
+    /// joined.
     pub(crate) async fn update<DB: Database>(&self, connection: &mut DB::Connection) -> Result<bool, sqlx::Error> {
         let (state, due_in, settled_in) = match self.effects {
             Some(_) => (State::Pending, Some(FAST_PATH_MS), None),
@@ -126,34 +127,38 @@ impl Sealing<'_> {
     }
 }
 
-/// A row without effects in a transaction that somebody else owns: while it is there, that transaction is the one that was joined.
+/// Inserts a row without effects into a transaction that the caller owns: as long as the row exists, that transaction is the one that
+/// was joined.
 pub(crate) async fn open<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<(), sqlx::Error> {
     DB::execute(connection, OPEN.text::<DB>(), &[Value::Bytes(&work.0)]).await.map(drop)
 }
 
-/// Whether the row is there as `open` left it: the connection is still in the work's transaction.
+/// Whether the row exists as [`open`] inserted it: the connection is still in the transaction of the unit of work.
 pub(crate) async fn is_open<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<bool, sqlx::Error> {
     Ok(Row::<DB>::first(connection, &IS_OPEN, &[Value::Bytes(&work.0)]).await?.is_some())
 }
 
-/// Takes the id for good, so that a commit that is still on its way fails. An error of the kind `Duplicate` says that there is
-/// a row, which [`read`] then tells.
-pub(crate) async fn bury<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<(), sqlx::Error> {
+/// Inserts a tombstone with the id, so that a commit that is still under way fails. An error of the kind `Duplicate` says that a row
+/// exists, which [`read`] returns.
+pub(crate) async fn insert_tombstone<DB: Database>(
+    connection: &mut DB::Connection,
+    work: WorkId,
+) -> Result<(), sqlx::Error> {
     DB::execute(connection, TOMBSTONE.text::<DB>(), &[Value::Bytes(&work.0)]).await.map(drop)
 }
 
-/// The row of a work, if it is committed.
+/// The row of a unit of work, if it is committed.
 pub(crate) async fn read<DB: Database>(
     connection: &mut DB::Connection,
     work: WorkId,
 ) -> Result<Option<Sealed>, sqlx::Error> {
     let Some(row) = Row::<DB>::first(connection, &READ, &[Value::Bytes(&work.0)]).await? else { return Ok(None) };
-    let unknown = || sqlx::Error::Decode("the row of a work has an unknown state".into());
+    let unknown = || sqlx::Error::Decode("the row of a unit of work has an unknown state".into());
     let state = State::from_number(row.int(0)?).ok_or_else(unknown)?;
     Ok(Some(Sealed { state, effects: row.bytes(1)?, trace: row.maybe_text(2)? }))
 }
 
-/// The effects of these works have been carried out.
+/// Marks units of work as done, after their effects have been carried out.
 pub(crate) async fn mark_done<DB: Database>(
     connection: &mut DB::Connection,
     works: &[WorkId],

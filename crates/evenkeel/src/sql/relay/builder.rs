@@ -1,4 +1,4 @@
-//! Names what is not the default before a [`Relay`] is run.
+//! The settings of a [`Relay`].
 
 use super::core::Core;
 use super::metrics::RelayMetrics;
@@ -13,7 +13,7 @@ use sqlx::Pool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Names what is not the default before a [`Relay`] is run. [`Keel::relay`] begins one. Every span counts as at most ten years.
+/// The settings of a [`Relay`]; [`Keel::relay`] creates it. Every duration is limited to ten years.
 #[must_use = "nothing is carried out until `build` and `run`"]
 pub struct RelayBuilder<DB: Database> {
     keel: Keel,
@@ -23,85 +23,87 @@ pub struct RelayBuilder<DB: Database> {
 }
 
 impl Keel {
-    /// Begins a relay for the outbox in this database. Without [sinks](RelayBuilder::sinks) it carries out invalidations and jobs only:
-    /// messages wait for a relay that has a sink for them, and are logged, counted and after a day parked
-    /// ([`unrouted_max`](RelayBuilder::unrouted_max)), except that messages with a key wait for ever. The caches and queues of the effects are those of this keel, so the relay
-    /// must run over the same Redis, with the same prefix, as the programs that commit.
+    /// Configures a relay for the outbox in this database. Without [sinks](RelayBuilder::sinks) it carries out invalidations and jobs
+    /// only: messages wait for a relay that has a sink for them, and are logged, counted and parked after a day
+    /// ([`unrouted_max`](RelayBuilder::unrouted_max)), except that messages with a key wait forever. Effects are carried out on the
+    /// caches and queues of this keel, so the relay must use the same Redis and the same prefix as the programs that commit.
     pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> RelayBuilder<DB> {
         let (keel, pool) = (self.clone(), pool.clone());
         RelayBuilder { keel, pool, sinks: Sinks::none(), settings: Settings::default() }
     }
 
-    /// Gives the fast path of this keel its sinks: unordered messages are sent right after their commit. [`RelayBuilder::sinks`]
-    /// does the same; this is for a program that leaves the relay to another one. Without sinks messages wait for a relay.
+    /// Sets the sinks of this keel's fast path: unordered messages are sent right after their commit. [`RelayBuilder::sinks`] sets
+    /// them too; this method is for a program that runs no relay. Without sinks, messages wait for a relay.
     pub fn publish_to(&self, sinks: &Sinks) {
         self.sql().set_publisher(Arc::new(sinks.clone()));
     }
 }
 
 impl<DB: Database> RelayBuilder<DB> {
-    /// Where messages go. Default: nowhere; they wait for a relay that has sinks, and so do the works that hold unordered ones.
+    /// The destinations of messages. Default: none; messages wait for a relay that has sinks, and so do the units of work that
+    /// contain unordered messages.
     pub fn sinks(mut self, sinks: Sinks) -> Self {
         self.sinks = sinks;
         self
     }
 
-    /// Rows that are taken in one claim: works, or messages of all keys together. Default: 200; at most 256.
+    /// The maximum number of rows in one claim: units of work, or messages of all keys together. Default: 200; at most 256.
     pub fn batch(mut self, rows: usize) -> Self {
         self.settings.batch = rows.clamp(1, crate::sql::database::LIST_MAX);
         self
     }
 
-    /// How long a claim holds: what a relay had claimed that died is taken over after it. Default: 60 s; at least a second. Half
-    /// of it must be more than [`deadline`](Self::deadline), or effects are carried out twice for no reason.
+    /// How long a claim is valid: after it, another relay takes over the rows of a relay that died. Default: 60 s; at least a second.
+    /// Half of it must exceed [`deadline`](Self::deadline), or effects are carried out twice needlessly.
     pub fn lease(mut self, span: Duration) -> Self {
         self.settings.lease = shortened(span).max(Duration::from_secs(1));
         self
     }
 
-    /// The longest that one call to a sink, to Redis or to the database may take. Default: 10 s.
+    /// The time limit of one call to a sink, to Redis or to the database. Default: 10 s.
     pub fn deadline(mut self, span: Duration) -> Self {
         self.settings.deadline = shortened(span).max(Duration::from_millis(10));
         self
     }
 
-    /// Failures after which a work or a key is parked for a person to decide. A sink or a Redis that is away is no failure.
-    /// Default: 20, which the default delays spread over about an hour.
+    /// The number of failed attempts after which a unit of work or a key is parked for an operator. An unavailable sink or Redis uses
+    /// no attempt. Default: 20, which takes about an hour with the default delays.
     pub fn attempts_max(mut self, attempts: u32) -> Self {
         self.settings.attempts_max = attempts.max(1);
         self
     }
 
-    /// Between two attempts of one work or key: doubles from `min` to `max`. Default: 200 ms to 5 minutes.
+    /// The exponential backoff between two attempts of one unit of work or key: doubles from `min` to `max`. Default: 200 ms to
+    /// 5 minutes.
     pub fn backoff(mut self, min: Duration, max: Duration) -> Self {
         self.settings.backoff = delays(min, max);
         self
     }
 
-    /// Between two looks while there is nothing to do: doubles from `min` to `max`. Default: 20 ms to 1 s. A commit of this
-    /// process that left something ends the pause at once; on PostgreSQL one of another process does, too
-    /// ([`WakeUp`](crate::sql::WakeUp)), for which [`Relay::run`] takes a connection of its own besides those of the pool.
+    /// The delay between two polls while there is nothing to do: doubles from `min` to `max`. Default: 20 ms to 1 s. A commit of this
+    /// process that left effects ends the delay at once; on PostgreSQL a commit of another process does so as well
+    /// ([`WakeUp`](crate::sql::WakeUp)), for which [`Relay::run`] opens a connection in addition to those of the pool.
     pub fn poll(mut self, min: Duration, max: Duration) -> Self {
         self.settings.poll = delays(min, max);
         self
     }
 
-    /// How long the rows of works that are done are kept. Default: a day; at least ten minutes, because a commit that nobody
-    /// answered is decided by its row. (Ordered messages are deleted as soon as they are confirmed.)
+    /// How long the rows of completed units of work are kept. Default: a day; at least ten minutes, because the row decides a commit
+    /// whose reply was lost. (Ordered messages are deleted as soon as they are confirmed.)
     pub fn retention(mut self, span: Duration) -> Self {
         self.settings.retention = shortened(span).max(RETENTION_MIN);
         self
     }
 
-    /// How long a message may wait for a program that has a sink for its topic; then its work, or its key, is parked. Counts from
-    /// the commit, or from the last [`release`](super::operate::Outbox::release). Default: a day, so that the program that has the
-    /// sink may be away for a night; at least a second. A relay without any sink leaves the messages of keys alone.
+    /// How long a message may wait for a program that has a sink for its topic; after that its unit of work, or its key, is parked.
+    /// The time counts from the commit, or from the last [`release`](super::operate::Outbox::release). Default: a day, so that the
+    /// program with the sink may be down for a night; at least a second. A relay without any sink never parks messages with a key.
     pub fn unrouted_max(mut self, span: Duration) -> Self {
         self.settings.unrouted_max = span.max(Duration::from_secs(1));
         self
     }
 
-    /// The relay. Nothing happens until [`Relay::run`].
+    /// Builds the relay. It does nothing until [`Relay::run`] is called.
     pub fn build(self) -> Relay<DB> {
         if self.sinks.prefixes().next().is_some() {
             self.keel.publish_to(&self.sinks);

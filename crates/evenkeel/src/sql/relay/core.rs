@@ -1,4 +1,4 @@
-//! What the loops of one relay share.
+//! The state shared by the tasks of one relay.
 
 use super::metrics::RelayMetrics;
 use super::settings::Settings;
@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What the loops of one relay share.
+/// The state shared by the tasks of one relay.
 pub(super) struct Core<DB: Database> {
     pub(super) keel: Keel,
     pub(super) pool: Pool<DB>,
@@ -23,33 +23,33 @@ pub(super) struct Core<DB: Database> {
     pub(super) settings: Settings,
     pub(super) metrics: RelayMetrics,
     pub(super) source: OnceLock<Arc<str>>,
-    /// Topics without a sink that were logged.
+    /// The topics without a sink that were logged.
     pub(super) unrouted: Mutex<HashSet<String>>,
 }
 
-/// What one look at the outbox came to.
+/// The result of one pass over the outbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// Works whose effects were carried out.
+    /// Units of work whose effects were carried out.
     pub carried: usize,
     /// Ordered messages that a sink has confirmed.
     pub sent: usize,
-    /// Works and keys that failed, and are tried again.
+    /// Units of work and keys that failed and will be retried.
     pub failed: usize,
-    /// Works and keys that nobody was there to take: no attempt was counted.
+    /// Units of work and keys whose destination was unavailable: no attempt was counted.
     pub waiting: usize,
-    /// Of those that wait, the works and keys whose topic no sink of this program takes.
+    /// Of those that wait, the units of work and keys whose topic has no sink in this program.
     pub unrouted: usize,
-    /// Works and keys that were parked.
+    /// Units of work and keys that were parked.
     pub parked: usize,
-    /// Deliveries that somebody else had claimed meanwhile: what was done is done twice.
+    /// Deliveries whose claim another relay had taken over: their effects are carried out twice.
     pub fenced: usize,
-    /// When the next look is worth while, at the latest.
+    /// How long to wait, at most, before the next pass.
     pub next: Duration,
 }
 
 impl Looked {
-    /// Nothing to do for so long.
+    /// The result of a pass without any rows.
     pub(super) fn idle(next: Duration) -> Self {
         Self { next, ..Self::default() }
     }
@@ -60,7 +60,7 @@ impl Looked {
         self.carried + self.sent + self.failed + self.waiting + self.parked + self.fenced == 0
     }
 
-    /// Both together.
+    /// The sum of both results.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             carried: self.carried + other.carried,
@@ -80,9 +80,9 @@ impl<DB: Database> Core<DB> {
         self.keel.clock()
     }
 
-    /// A topic has no sink here: said once, for it is met again and again.
-    pub(super) fn note_unrouted(&self, topic: &str) {
-        /// More than a program has; what comes after is counted and listed, and not logged.
+    /// Logs a topic without a sink, once, because every pass meets it again.
+    pub(super) fn log_unrouted(&self, topic: &str) {
+        /// More topics than a program has; further ones are counted and listed, but not logged.
         const TOPICS_MAX: usize = 1_000;
         let mut logged = self.unrouted.lock();
         if logged.len() < TOPICS_MAX && logged.insert(topic.to_owned()) {
@@ -90,24 +90,24 @@ impl<DB: Database> Core<DB> {
             tracing::warn!(
                 topic,
                 ?parked_after,
-                "no sink of this program takes the topic; its messages wait for a program that has one"
+                "no sink of this program accepts the topic; its messages wait for a program that has one"
             );
         }
     }
 
-    /// A connection, for a moment.
+    /// Takes a connection for a short time.
     pub(super) async fn connection(&self) -> Result<PoolConnection<DB>, SqlError> {
         self.within(async { self.pool.acquire().await }).await
     }
 
-    /// Runs one step on the database within the deadline.
+    /// Runs one database step within the deadline.
     pub(super) async fn within<T>(
         &self,
         step: impl Future<Output = Result<T, sqlx::Error>> + Send,
     ) -> Result<T, SqlError> {
         match self.clock().timeout(self.settings.deadline, step).await {
             Ok(answer) => answer.map_err(SqlError::of::<DB>),
-            Err(_) => Err(SqlError::Busy("the database did not answer in time; the relay tries again")),
+            Err(_) => Err(SqlError::Busy("the database did not reply in time; the relay retries")),
         }
     }
 
@@ -117,7 +117,7 @@ impl<DB: Database> Core<DB> {
             return Ok(Arc::clone(source));
         }
         let source: Arc<str> = self.within(source::of::<DB>(connection)).await?.into();
-        // Somebody may have set it meanwhile: to the same name.
+        // Another task may have set it meanwhile, to the same name.
         let _ = self.source.set(Arc::clone(&source));
         Ok(source)
     }

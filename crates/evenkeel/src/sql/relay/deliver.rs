@@ -1,5 +1,5 @@
-//! Carries out the works of one claim. Each destination (Redis, each sink, each topic that is full) has a gate and places of its own,
-//! so that one that is away or hangs holds up nothing but what is for it.
+//! Carries out the units of work of one claim. Each destination (Redis, each sink, each topic that is full) has its own gate and its
+//! own permits, so that one that is unavailable or hangs delays only what is sent to it.
 
 use super::core::Core;
 use super::gate::Gate;
@@ -19,39 +19,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Calls to one destination that are under way at the same time.
+/// The maximum number of concurrent calls to one destination.
 const CONCURRENCY: usize = 64;
 
-/// Works whose progress is remembered at most.
+/// The maximum number of units of work whose progress is remembered.
 const PROGRESS_MAX: usize = 10_000;
 
-/// What an effect is carried out by.
+/// Where an effect is carried out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Destination {
     /// Redis: invalidations and jobs.
     Store,
-    /// A sink, by the number of its route.
+    /// A sink, by the index of its route.
     Sink(usize),
-    /// A topic whose sink says that it takes no more now.
+    /// A topic whose sink reports that it accepts no more for now.
     Topic(String),
 }
 
-/// What became of one work.
+/// The result of delivering one unit of work.
 #[derive(Debug)]
-pub(super) enum Fate {
+pub(super) enum UnitOutcome {
     Done,
-    /// These destinations take nothing now: no attempt is counted.
+    /// These destinations are unavailable: no attempt is counted.
     Away(BTreeSet<Destination>, String),
-    /// No sink of this program takes this topic.
+    /// No sink of this program accepts this topic.
     Unrouted(String),
     Failed(String),
 }
 
-/// What is remembered between claims.
+/// The state kept between claims.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     pub(super) gates: HashMap<Destination, Gate>,
-    /// What has been carried out of works that are not done: it is not repeated with every look.
+    /// The effects already carried out of units of work that are not done: later passes skip them.
     progress: HashMap<WorkId, Progress>,
 }
 
@@ -61,8 +61,8 @@ struct Progress {
     messages: HashSet<usize>,
 }
 
-/// The way to one destination during one claim.
-struct Door {
+/// Admission to one destination during one claim.
+struct Admission {
     is_closed: bool,
     in_doubt: bool,
     places: Semaphore,
@@ -70,16 +70,16 @@ struct Door {
     away: AtomicBool,
 }
 
-/// Why nothing is tried.
+/// The destination is not tried.
 struct Closed;
 
-impl Door {
+impl Admission {
     fn of(gate: Option<&Gate>, now: Moment) -> Self {
         let in_doubt = gate.is_some_and(Gate::is_in_doubt);
         Self {
             is_closed: gate.is_some_and(|gate| gate.closed_for(now).is_some()),
             in_doubt,
-            // Whether somebody is there again, one finds out.
+            // One call finds out whether a destination is available again.
             places: Semaphore::new(if in_doubt { 1 } else { CONCURRENCY }),
             taken: AtomicBool::new(false),
             away: AtomicBool::new(false),
@@ -90,7 +90,7 @@ impl Door {
         if self.is_closed {
             return Err(Closed);
         }
-        // Never closed.
+        // The semaphore is never closed.
         let permit = self.places.acquire().await.map_err(|_| Closed)?;
         let is_away = self.away.load(Ordering::Relaxed) && !self.taken.load(Ordering::Relaxed);
         if is_away { Err(Closed) } else { Ok(permit) }
@@ -105,108 +105,108 @@ impl Door {
     }
 }
 
-/// The doors that one claim has come to.
-struct Doors<'a> {
+/// The admissions to all destinations of one claim.
+struct Admissions<'a> {
     gates: &'a HashMap<Destination, Gate>,
     now: Moment,
-    found: Mutex<HashMap<Destination, Arc<Door>>>,
+    found: Mutex<HashMap<Destination, Arc<Admission>>>,
 }
 
-impl Doors<'_> {
-    /// What was wrong with one gate for all: the mutant of it.
+impl Admissions<'_> {
+    /// Used by the mutant in which one closed gate stops all destinations.
     fn any_closed(&self) -> Option<&Gate> {
         let closed = |gate: &&Gate| gate.closed_for(self.now).is_some();
         if guard("relay_gates_are_separate") { None } else { self.gates.values().find(closed) }
     }
 
-    fn to(&self, destination: &Destination) -> Arc<Door> {
+    fn to(&self, destination: &Destination) -> Arc<Admission> {
         let mut found = self.found.lock();
-        if let Some(door) = found.get(destination) {
-            return Arc::clone(door);
+        if let Some(admission) = found.get(destination) {
+            return Arc::clone(admission);
         }
         let gate = self.gates.get(destination).or_else(|| self.any_closed());
-        let door = Arc::new(Door::of(gate, self.now));
-        found.insert(destination.clone(), Arc::clone(&door));
-        door
+        let admission = Arc::new(Admission::of(gate, self.now));
+        found.insert(destination.clone(), Arc::clone(&admission));
+        admission
     }
 }
 
 impl Delivery {
-    /// Carries out what was claimed, all of it at once; nothing is begun after `until`. Also the destinations that take something
-    /// again after they had not.
+    /// Carries out everything that was claimed, concurrently; nothing is started after `until`. Also returns whether a destination
+    /// became available again.
     pub(super) async fn carry_out<DB: Database>(
         &mut self,
         core: &Core<DB>,
         mut claimed: Vec<Claimed>,
         until: Moment,
-    ) -> (Vec<(Claimed, Fate)>, bool) {
-        // Whether a sink is there again is not asked by the one that may have been the trouble.
+    ) -> (Vec<(Claimed, UnitOutcome)>, bool) {
+        // The call that tests a destination should not be the one that may have made it fail.
         claimed.sort_by_key(|row| row.attempts);
         let carrier = Carrier::new(core.keel.clone(), None);
-        let doors = Doors { gates: &self.gates, now: core.clock().now(), found: Mutex::default() };
+        let admissions = Admissions { gates: &self.gates, now: core.clock().now(), found: Mutex::default() };
         let progress = &self.progress;
         let carried = claimed.into_iter().map(|row| {
             let mut so_far = progress.get(&row.work).cloned().unwrap_or_default();
-            let (carrier, doors) = (&carrier, &doors);
+            let (carrier, admissions) = (&carrier, &admissions);
             async move {
-                let trip = Trip { core, carrier, doors, until, work: row.work };
-                let fate = trip.carry(&row, &mut so_far).await;
-                (row, fate, so_far)
+                let delivery = UnitDelivery { core, carrier, admissions, until, work: row.work };
+                let outcome = delivery.carry(&row, &mut so_far).await;
+                (row, outcome, so_far)
             }
         });
         let carried = join_all(carried).await;
-        let found = doors.found.into_inner();
-        let has_opened = self.judge_gates(core, found);
-        let fates = carried.into_iter().map(|(row, fate, so_far)| {
-            let is_over = matches!(fate, Fate::Done);
+        let found = admissions.found.into_inner();
+        let has_opened = self.update_gates(core, found);
+        let outcomes = carried.into_iter().map(|(row, outcome, so_far)| {
+            let is_over = matches!(outcome, UnitOutcome::Done);
             if is_over || self.progress.len() >= PROGRESS_MAX {
                 self.progress.remove(&row.work);
             } else if so_far.store || !so_far.messages.is_empty() {
                 self.progress.insert(row.work, so_far);
             }
-            (row, fate)
+            (row, outcome)
         });
-        (fates.collect(), has_opened)
+        (outcomes.collect(), has_opened)
     }
 
-    fn judge_gates<DB: Database>(&mut self, core: &Core<DB>, found: HashMap<Destination, Arc<Door>>) -> bool {
+    fn update_gates<DB: Database>(&mut self, core: &Core<DB>, found: HashMap<Destination, Arc<Admission>>) -> bool {
         let mut has_opened = false;
-        for (destination, door) in found {
-            if door.taken.load(Ordering::Relaxed) {
+        for (destination, admission) in found {
+            if admission.taken.load(Ordering::Relaxed) {
                 has_opened |= self.gates.remove(&destination).is_some();
-            } else if door.away.load(Ordering::Relaxed) {
+            } else if admission.away.load(Ordering::Relaxed) {
                 let gate = self.gates.entry(destination.clone()).or_default();
                 if !gate.is_in_doubt() {
-                    tracing::warn!(to = ?destination, "a destination of the outbox takes nothing now; what is for it waits");
+                    tracing::warn!(to = ?destination, "destination unavailable; its effects wait in the outbox");
                 }
-                gate.closed(core.clock().now());
+                gate.close(core.clock().now());
             }
         }
         has_opened
     }
 
-    /// How long these destinations are left alone.
+    /// The longest time for which one of these destinations is not tried.
     pub(super) fn closed_for(&self, destinations: &BTreeSet<Destination>, now: Moment) -> Duration {
         let left = destinations.iter().filter_map(|destination| self.gates.get(destination)?.closed_for(now));
         left.max().unwrap_or_default()
     }
 
-    /// The work begins anew: a person has to decide about it.
+    /// Discards the progress of a unit of work that was parked: it starts again if an operator releases it.
     pub(super) fn forget(&mut self, work: WorkId) {
         self.progress.remove(&work);
     }
 }
 
-/// One work on its way.
-struct Trip<'a, DB: Database> {
+/// The delivery of one unit of work.
+struct UnitDelivery<'a, DB: Database> {
     core: &'a Core<DB>,
     carrier: &'a Carrier,
-    doors: &'a Doors<'a>,
+    admissions: &'a Admissions<'a>,
     until: Moment,
     work: WorkId,
 }
 
-/// What became of the parts of a work.
+/// The failures of the effects of a unit of work.
 #[derive(Default)]
 struct Parts {
     away: BTreeMap<Destination, String>,
@@ -214,17 +214,17 @@ struct Parts {
     unrouted: Option<String>,
 }
 
-impl<DB: Database> Trip<'_, DB> {
-    async fn carry(&self, row: &Claimed, so_far: &mut Progress) -> Fate {
+impl<DB: Database> UnitDelivery<'_, DB> {
+    async fn carry(&self, row: &Claimed, so_far: &mut Progress) -> UnitOutcome {
         let effects = match format::decode(row.effects.clone()) {
             Ok(effects) => effects,
-            Err(error) => return Fate::Failed(error.to_string()),
+            Err(error) => return UnitOutcome::Failed(error.to_string()),
         };
         let mut parts = Parts::default();
         if !so_far.store {
             so_far.store = self.to_store(&effects, &mut parts).await;
         }
-        // A message may say what readers then look up: it does not go before the invalidations.
+        // Readers of a message may read the data that it refers to, so it is not sent before the invalidations.
         if so_far.store {
             let messages = effects.iter().enumerate().filter_map(|(number, effect)| match effect {
                 Effect::Publish(message) if !so_far.messages.contains(&number) => Some((number, message)),
@@ -234,134 +234,135 @@ impl<DB: Database> Trip<'_, DB> {
             for (number, answer) in sent.await {
                 match answer {
                     Ok(()) => drop(so_far.messages.insert(number)),
-                    Err(trouble) => parts.note(trouble),
+                    Err(failure) => parts.record(failure),
                 }
             }
         }
-        parts.fate()
+        parts.outcome()
     }
 
-    /// Invalidations and jobs; whether they are done.
+    /// Carries out invalidations and jobs; returns whether all succeeded.
     async fn to_store(&self, effects: &[Effect], parts: &mut Parts) -> bool {
         if effects.iter().all(|effect| matches!(effect, Effect::Publish(_))) {
             return true;
         }
-        let door = self.doors.to(&Destination::Store);
-        let Ok(_place) = door.enter().await else {
-            parts.note(Trouble::Away(Destination::Store, "Redis is away".to_owned()));
+        let admission = self.admissions.to(&Destination::Store);
+        let Ok(_place) = admission.enter().await else {
+            parts.record(PartFailure::Away(Destination::Store, "Redis is unavailable".to_owned()));
             return false;
         };
         if self.is_late() {
-            parts.note(Trouble::late(Destination::Store));
+            parts.record(PartFailure::late(Destination::Store));
             return false;
         }
         let step = self.carrier.carry_out_in_store(self.work, effects);
         let answer = self.core.clock().timeout(self.core.settings.deadline, step).await;
-        door.answered(match &answer {
+        admission.answered(match &answer {
             Ok(answer) => answer.as_ref().is_err_and(|error| error.is_away()),
             Err(_) => true,
         });
-        parts.note(match answer {
+        parts.record(match answer {
             Ok(Ok(())) => return true,
             Ok(Err(error)) if error.is_away() && guard("relay_away_is_no_attempt") => {
-                Trouble::Away(Destination::Store, error.to_string())
+                PartFailure::Away(Destination::Store, error.to_string())
             }
-            Ok(Err(error)) => Trouble::Failed(error.to_string()),
-            Err(_) => Trouble::Away(Destination::Store, "Redis did not answer in time".to_owned()),
+            Ok(Err(error)) => PartFailure::Failed(error.to_string()),
+            Err(_) => PartFailure::Away(Destination::Store, "Redis did not reply in time".to_owned()),
         });
         false
     }
 
-    async fn to_sink(&self, number: usize, message: &Message) -> Result<(), Trouble> {
+    async fn to_sink(&self, number: usize, message: &Message) -> Result<(), PartFailure> {
         let Some(route) = self.core.sinks.route_of(&message.topic) else {
-            return Err(Trouble::Unrouted(message.topic.clone()));
+            return Err(PartFailure::Unrouted(message.topic.clone()));
         };
         let of_topic = Destination::Topic(message.topic.clone());
-        let topic = self.doors.gates.contains_key(&of_topic).then(|| self.doors.to(&of_topic));
+        let topic = self.admissions.gates.contains_key(&of_topic).then(|| self.admissions.to(&of_topic));
         let _turn = match &topic {
-            Some(door) => {
-                let closed = |_| Trouble::Away(of_topic.clone(), "the topic takes no more now".to_owned());
-                Some(door.enter().await.map_err(closed)?)
+            Some(admission) => {
+                let closed =
+                    |_| PartFailure::Away(of_topic.clone(), "the topic accepts no more messages for now".to_owned());
+                Some(admission.enter().await.map_err(closed)?)
             }
             None => None,
         };
         let of_sink = Destination::Sink(route);
-        let sink = self.doors.to(&of_sink);
-        let closed = |_| Trouble::Away(of_sink.clone(), "the sink is away".to_owned());
+        let sink = self.admissions.to(&of_sink);
+        let closed = |_| PartFailure::Away(of_sink.clone(), "the sink is unavailable".to_owned());
         let _place = sink.enter().await.map_err(closed)?;
         if self.is_late() {
-            return Err(Trouble::late(of_sink));
+            return Err(PartFailure::late(of_sink));
         }
         let envelope = envelope(self.work, number, message);
         let deadline = self.core.settings.deadline;
         let sent = self.core.sinks.publish_all(std::slice::from_ref(&envelope));
         let Ok(mut answers) = self.core.clock().timeout(deadline, sent).await else {
             sink.answered(true);
-            let error = format!("the sink gave no answer within {deadline:?}; the call was dropped");
+            let error = format!("the sink did not reply within {deadline:?}; the call was dropped");
             let hangs = guard("relay_counts_hangs");
-            return Err(if hangs { Trouble::Failed(error) } else { Trouble::Away(of_sink, error) });
+            return Err(if hangs { PartFailure::Failed(error) } else { PartFailure::Away(of_sink, error) });
         };
         let error = match answers.pop() {
             Some(Ok(_)) => {
                 sink.answered(false);
-                if let Some(door) = &topic {
-                    door.answered(false);
+                if let Some(admission) = &topic {
+                    admission.answered(false);
                 }
                 return Ok(());
             }
             Some(Err(error)) => error,
-            None => SinkError::Retry("the sink gave no answer".to_owned()),
+            None => SinkError::Retry("the sink returned no result".to_owned()),
         };
         sink.answered(error.is_away());
         let is_busy = matches!(error, SinkError::Busy(_));
         if is_busy {
-            self.doors.to(&of_topic).answered(true);
+            self.admissions.to(&of_topic).answered(true);
         }
-        let is_trouble_of_message = error.counts_as_attempt() || !guard("relay_away_is_no_attempt");
+        let counts_as_attempt = error.counts_as_attempt() || !guard("relay_away_is_no_attempt");
         let words = error.to_string();
-        Err(match is_trouble_of_message {
-            true => Trouble::Failed(words),
-            false if is_busy => Trouble::Away(of_topic, words),
-            false => Trouble::Away(of_sink, words),
+        Err(match counts_as_attempt {
+            true => PartFailure::Failed(words),
+            false if is_busy => PartFailure::Away(of_topic, words),
+            false => PartFailure::Away(of_sink, words),
         })
     }
 
-    /// What is begun now could outlive the claim.
+    /// Whether a call started now could outlive the claim.
     fn is_late(&self) -> bool {
         self.core.clock().now() >= self.until
     }
 }
 
-/// What happened to a part of a work.
-enum Trouble {
+/// Why an effect was not carried out.
+enum PartFailure {
     Away(Destination, String),
     Unrouted(String),
     Failed(String),
 }
 
-impl Trouble {
+impl PartFailure {
     fn late(destination: Destination) -> Self {
-        Self::Away(destination, "its turn did not come within the claim".to_owned())
+        Self::Away(destination, "the claim expired before it was sent".to_owned())
     }
 }
 
 impl Parts {
-    fn note(&mut self, trouble: Trouble) {
-        match trouble {
-            Trouble::Away(destination, error) => drop(self.away.insert(destination, error)),
-            Trouble::Unrouted(topic) => self.unrouted = Some(topic),
-            Trouble::Failed(error) => self.failed = Some(error),
+    fn record(&mut self, failure: PartFailure) {
+        match failure {
+            PartFailure::Away(destination, error) => drop(self.away.insert(destination, error)),
+            PartFailure::Unrouted(topic) => self.unrouted = Some(topic),
+            PartFailure::Failed(error) => self.failed = Some(error),
         }
     }
 
-    /// A failure counts, whatever else happened; what nobody here knows is told last.
-    fn fate(self) -> Fate {
+    /// A failure takes precedence over an unavailable destination, which takes precedence over a missing route.
+    fn outcome(self) -> UnitOutcome {
         if let Some(error) = self.failed {
-            return Fate::Failed(error);
+            return UnitOutcome::Failed(error);
         }
         if let Some(error) = self.away.values().next().cloned() {
-            return Fate::Away(self.away.into_keys().collect(), error);
+            return UnitOutcome::Away(self.away.into_keys().collect(), error);
         }
-        self.unrouted.map_or(Fate::Done, Fate::Unrouted)
+        self.unrouted.map_or(UnitOutcome::Done, UnitOutcome::Unrouted)
     }
 }

@@ -1,12 +1,12 @@
-//! Back-pressure: while the other side is away nothing is claimed for it. No attempt is burnt, and when it comes back one batch
-//! finds out.
+//! A circuit breaker for each destination: while it is unavailable nothing is sent to it, which uses no attempts. After a delay a
+//! single call tests whether it is available again.
 
 use super::settings::AWAY;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
 use std::time::Duration;
 
-/// The gate towards one destination.
+/// The circuit breaker of one destination.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     closed_until: Option<Moment>,
@@ -20,13 +20,13 @@ impl Gate {
         (!left.is_zero() && guard("relay_gate")).then_some(left)
     }
 
-    /// Whether the last answer was that nobody is there: then one row is enough to ask with.
+    /// Whether the destination was unavailable at the last call: then a single row is sent to test it.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.failures > 0
     }
 
-    /// The other side took nothing at all. Answers for how long it is left alone.
-    pub(super) fn closed(&mut self, now: Moment) -> Duration {
+    /// Closes the gate after a call found the destination unavailable. Returns for how long.
+    pub(super) fn close(&mut self, now: Moment) -> Duration {
         let pause = AWAY.delay(self.failures);
         self.failures = self.failures.saturating_add(1);
         self.closed_until = Some(now + pause);

@@ -1,5 +1,5 @@
-//! The relay's statements on `evenkeel_outbox_keys` and `evenkeel_outbox_ordered`: the row of a key says how far its messages
-//! have been sent, and is claimed as a whole.
+//! The relay's statements on `evenkeel_outbox_keys` and `evenkeel_outbox_ordered`: the row of a key records how far its messages have
+//! been sent, and is claimed as a whole.
 
 use super::rows::{CLAIM_BYTES_MAX, LARGE, NEVER, begin, next_of};
 use crate::sql::database::{Database, Row, Statement, Value};
@@ -9,7 +9,7 @@ use sqlx::Transaction;
 use sqlx::pool::PoolConnection;
 use std::time::Duration;
 
-/// Keys that are taken in one claim.
+/// The maximum number of keys in one claim.
 pub(super) const KEYS_MAX: usize = 64;
 
 /// The name of a key within its topic.
@@ -29,9 +29,9 @@ impl KeyName {
 #[derive(Clone, Debug)]
 pub(super) struct ClaimedKey {
     pub(super) name: KeyName,
-    /// The last sequence that was confirmed.
+    /// The last sequence that a sink confirmed.
     pub(super) sent: u64,
-    /// The last one there is.
+    /// The last sequence that was committed.
     pub(super) last: u64,
     pub(super) attempts: u64,
 }
@@ -43,11 +43,11 @@ pub(super) struct OrderedRow {
     pub(super) sequence: u64,
     pub(super) payload: Vec<u8>,
     pub(super) headers: Vec<u8>,
-    /// There was no room for it beside the others: it is for the next look.
+    /// The message did not fit into the size limit of the claim: the next pass sends it.
     pub(super) is_left: bool,
 }
 
-/// Sequences of a key: those after `after`, up to `until`.
+/// Sequences of a key: those above `after`, up to and including `until`.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
     pub(super) name: KeyName,
@@ -62,8 +62,8 @@ impl Span {
     }
 }
 
-// Lists of keys come in three sizes, written out: MariaDB does not search an index with a list of pairs. A shorter one is filled
-// up with its last member.
+// Lists of keys have one of three sizes, written out: MariaDB does not use an index for a list of pairs. A shorter list is padded
+// with its last member.
 macro_rules! times {
     (1, $one:expr, $between:expr) => {
         $one
@@ -108,7 +108,7 @@ static MESSAGES: [Statement; 3] = sizes!(
     " OR ",
     " ORDER BY topic, message_key, sequence"
 );
-// Not the large column first, as in `rows.rs`.
+// The large column is not the first, for the reason given in `rows.rs`.
 static PAYLOAD: Statement = Statement::new(
     "SELECT sequence, payload FROM evenkeel_outbox_ordered WHERE topic = ? AND message_key = ? AND sequence = ?",
 );
@@ -124,7 +124,7 @@ static LOCK_UNFENCED: [Statement; 3] = sizes!(
     " OR ",
     ") {skip locked}"
 );
-// First the sequence of each key, then the same keys again: an `UPDATE` by itself would wait for keys that are locked.
+// The parameters are the sequence of each key, then the same keys again: an `UPDATE` by itself would wait for locked keys.
 macro_rules! advance {
     ($size:tt) => {
         Statement::new(concat!(
@@ -143,7 +143,7 @@ static SETTLE: [Statement; 3] = sizes!(
     " OR ",
     ""
 );
-static FORGET: [Statement; 3] = sizes!(
+static DELETE_SENT: [Statement; 3] = sizes!(
     "DELETE FROM evenkeel_outbox_ordered WHERE ",
     "(topic = ? AND message_key = ? AND sequence > ? AND sequence <= ?)",
     " OR ",
@@ -165,30 +165,30 @@ static LATER: Statement = Statement::new(
     "SELECT topic, message_key FROM evenkeel_outbox_keys WHERE due_at > (SELECT {now}) AND due_at < ? AND claim IS NULL \
      AND error LIKE 'waits: %' ORDER BY due_at LIMIT ? {skip locked}",
 );
-static HASTEN: [Statement; 3] =
+static EXPEDITE: [Statement; 3] =
     sizes!("UPDATE evenkeel_outbox_keys SET due_at = {now} WHERE ", "(topic = ? AND message_key = ?)", " OR ", "");
-// A person who releases a key notes the time on its next message.
+// The release of a key sets the time on its next message.
 static AGE: Statement = Statement::new(
     "SELECT {now} - COALESCE(settled_at, created_at) FROM evenkeel_outbox_ordered \
      WHERE topic = ? AND message_key = ? AND sequence = ?",
 );
 
-/// A sink is there again: some keys that wait for one are due now. Answers how many.
-pub(super) async fn hasten<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<usize, sqlx::Error> {
+/// After a sink became available again, makes some keys that wait for one due now. Returns how many.
+pub(super) async fn expedite<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<usize, sqlx::Error> {
     let mut transaction = begin(connection).await?;
     let limits = [Value::count(NEVER), Value::count(KEYS_MAX as u64)];
     let rows = Row::<DB>::all(&mut transaction, &LATER, &limits).await?;
     let name = |row: &Row<DB>| Ok(KeyName { topic: row.text(0)?, key: row.text(1)? });
     let names = rows.iter().map(name).collect::<Result<Vec<_>, sqlx::Error>>()?;
-    if let Some((size, names)) = filled(names.iter()) {
+    if let Some((size, names)) = padded(names.iter()) {
         let values: Vec<Value<'_>> = names.iter().flat_map(|name| name.values()).collect();
-        DB::execute(&mut transaction, HASTEN[size].text::<DB>(), &values).await?;
+        DB::execute(&mut transaction, EXPEDITE[size].text::<DB>(), &values).await?;
     }
     transaction.commit().await?;
     Ok(names.len())
 }
 
-/// How long the next message of a key has waited: since its commit, or since a person has released it.
+/// How long the next message of a key has waited: since its commit, or since an operator released it.
 pub(super) async fn age<DB: Database>(
     connection: &mut DB::Connection,
     key: &ClaimedKey,
@@ -198,12 +198,12 @@ pub(super) async fn age<DB: Database>(
     Ok(Duration::from_millis(row.map_or(Ok(0), |row| row.count(0))?))
 }
 
-/// In how many ms the next key is due; `None` if none is.
+/// The time until the next key is due, in ms; `None` if none waits.
 pub(super) async fn next_ms<DB: Database>(connection: &mut DB::Connection) -> Result<Option<u64>, sqlx::Error> {
     next_of::<DB>(connection, &NEXT).await
 }
 
-/// Claims up to `limit` keys that are due, oldest first, for `lease_ms`. After an error those in `claimed` may be claimed.
+/// Claims up to `limit` due keys, oldest first, for `lease_ms`. If it fails, the keys in `claimed` may have been claimed.
 pub(super) async fn claim<DB: Database>(
     connection: &mut PoolConnection<DB>,
     token: Token,
@@ -217,7 +217,7 @@ pub(super) async fn claim<DB: Database>(
         let name = KeyName { topic: row.text(0)?, key: row.text(1)? };
         claimed.push(ClaimedKey { name, sent: row.count(2)?, last: row.count(3)?, attempts: row.count(4)? });
     }
-    if let Some((size, names)) = filled(claimed.iter().map(|key| &key.name)) {
+    if let Some((size, names)) = padded(claimed.iter().map(|key| &key.name)) {
         let mut values = vec![Value::Bytes(token.as_bytes()), Value::count(lease_ms)];
         values.extend(names.iter().flat_map(|name| name.values()));
         DB::execute(&mut transaction, CLAIM[size].text::<DB>(), &values).await?;
@@ -225,12 +225,12 @@ pub(super) async fn claim<DB: Database>(
     transaction.commit().await
 }
 
-/// The messages of these spans, by topic, key and sequence.
+/// The messages of these spans, ordered by topic, key and sequence.
 pub(super) async fn messages<DB: Database>(
     connection: &mut DB::Connection,
     spans: &[Span],
 ) -> Result<Vec<OrderedRow>, sqlx::Error> {
-    let Some((size, spans)) = filled(spans.iter()) else { return Ok(Vec::new()) };
+    let Some((size, spans)) = padded(spans.iter()) else { return Ok(Vec::new()) };
     let values: Vec<Value<'_>> = spans.iter().flat_map(|span| span.values()).collect();
     let rows = Row::<DB>::all(connection, &MESSAGES[size], &values).await?;
     let (mut messages, mut bytes) = (Vec::with_capacity(rows.len()), 0);
@@ -252,29 +252,29 @@ pub(super) async fn messages<DB: Database>(
     Ok(messages)
 }
 
-/// What became of a key.
+/// The result for one key.
 #[derive(Clone, Debug)]
 pub(super) struct Settled {
-    /// What was confirmed; `after == until` if nothing was.
+    /// The confirmed messages; `after == until` if there are none.
     pub(super) sent: Span,
     pub(super) then: Then,
 }
 
-/// How a key goes on.
+/// How a key continues.
 #[derive(Clone, Debug)]
 pub(super) enum Then {
-    /// Everything that was tried was confirmed.
+    /// All messages that were sent were confirmed.
     Go,
-    /// Nobody was there, or the topic takes nothing now: no attempt is counted.
+    /// The sink is unavailable or the topic accepts nothing now: no attempt is counted.
     Wait { pause_ms: u64, error: String },
-    /// The next message has failed; it is tried again.
+    /// The next message failed and will be retried.
     Fail { pause_ms: u64, error: String },
-    /// The next message has failed for the last time: its key waits for a person.
+    /// The next message failed for the last time: its key waits for an operator.
     Park { error: String },
 }
 
-/// Writes down what became of keys, in one transaction: only keys that are still claimed under this token, and only those that
-/// nobody has locked. Answers the others, to be tried again.
+/// Stores the results of keys in one transaction: only of keys that are still claimed under this token, and that no other transaction
+/// has locked. Returns the others, to be stored later.
 pub(super) async fn settle<DB: Database>(
     connection: &mut PoolConnection<DB>,
     token: Token,
@@ -284,7 +284,7 @@ pub(super) async fn settle<DB: Database>(
     let held = lock::<DB>(&mut transaction, token, settled).await?;
     let (ours, others): (Vec<&Settled>, Vec<&Settled>) = settled.iter().partition(|key| held.contains(&key.sent.name));
     let sent: Vec<&Span> = ours.iter().map(|key| &key.sent).filter(|span| span.until > span.after).collect();
-    if let Some((size, spans)) = filled(sent.into_iter()) {
+    if let Some((size, spans)) = padded(sent.into_iter()) {
         let advance = spans.iter().flat_map(|span| {
             let [topic, key] = span.name.values();
             [topic, key, Value::count(span.until)]
@@ -292,10 +292,10 @@ pub(super) async fn settle<DB: Database>(
         let values: Vec<Value<'_>> = advance.chain(spans.iter().flat_map(|span| span.name.values())).collect();
         DB::execute(&mut transaction, ADVANCE[size].text::<DB>(), &values).await?;
         let values: Vec<Value<'_>> = spans.iter().flat_map(|span| span.values()).collect();
-        DB::execute(&mut transaction, FORGET[size].text::<DB>(), &values).await?;
+        DB::execute(&mut transaction, DELETE_SENT[size].text::<DB>(), &values).await?;
     }
     let gone = ours.iter().filter(|key| matches!(key.then, Then::Go)).map(|key| &key.sent.name);
-    if let Some((size, names)) = filled(gone) {
+    if let Some((size, names)) = padded(gone) {
         let values: Vec<Value<'_>> = names.iter().flat_map(|name| name.values()).collect();
         DB::execute(&mut transaction, SETTLE[size].text::<DB>(), &values).await?;
     }
@@ -311,7 +311,7 @@ async fn lock<DB: Database>(
     token: Token,
     settled: &[Settled],
 ) -> Result<Vec<KeyName>, sqlx::Error> {
-    let Some((size, names)) = filled(settled.iter().map(|key| &key.sent.name)) else { return Ok(Vec::new()) };
+    let Some((size, names)) = padded(settled.iter().map(|key| &key.sent.name)) else { return Ok(Vec::new()) };
     let mut values = vec![Value::Bytes(token.as_bytes())];
     values.extend(names.iter().flat_map(|name| name.values()));
     let statement = if guard("relay_ordered_fence") { &LOCK[size] } else { &LOCK_UNFENCED[size] };
@@ -330,8 +330,8 @@ async fn trouble<DB: Database>(transaction: &mut Transaction<'_, DB>, key: &Sett
     DB::execute(transaction, statement.text::<DB>(), &values).await.map(drop)
 }
 
-/// A list filled to one of the sizes by repeating its last member, and the place of that size; `None` for an empty one.
-fn filled<T: Clone>(list: impl Iterator<Item = T>) -> Option<(usize, Vec<T>)> {
+/// The list padded to one of the sizes by repeating its last member, and the index of that size; `None` for an empty one.
+fn padded<T: Clone>(list: impl Iterator<Item = T>) -> Option<(usize, Vec<T>)> {
     let mut list: Vec<T> = list.collect();
     let last = list.last()?.clone();
     let size = SIZES.iter().position(|size| *size >= list.len())?;
@@ -341,12 +341,12 @@ fn filled<T: Clone>(list: impl Iterator<Item = T>) -> Option<(usize, Vec<T>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::filled;
+    use super::padded;
 
     #[test]
-    fn a_list_of_keys_is_filled_to_one_of_three_sizes() {
-        assert_eq!(filled(std::iter::empty::<u8>()), None);
-        assert_eq!(filled([7].into_iter()), Some((0, vec![7])));
-        assert_eq!(filled(0..9).map(|(size, list)| (size, list.len(), list[63])), Some((2, 64, 8)));
+    fn key_list_is_padded_to_one_of_three_sizes() {
+        assert_eq!(padded(std::iter::empty::<u8>()), None);
+        assert_eq!(padded([7].into_iter()), Some((0, vec![7])));
+        assert_eq!(padded(0..9).map(|(size, list)| (size, list.len(), list[63])), Some((2, 64, 8)));
     }
 }

@@ -1,27 +1,27 @@
-//! What a relay tells about itself; docs/metrics.md lists the names.
+//! The metrics of a relay; docs/metrics.md lists their names.
 
 use super::core::Looked;
 use metrics::{Counter, Gauge, counter, gauge};
 
-/// The handles of one relay.
+/// The metrics of one relay.
 pub(super) struct RelayMetrics {
     pub(super) carried: Counter,
     pub(super) sent: Counter,
     pub(super) duplicates: Counter,
     pub(super) fenced: Counter,
     pub(super) deleted: Counter,
-    pub(super) heard: Counter,
+    pub(super) notifications: Counter,
     success: Gauge,
 }
 
-/// The two kinds of rows.
+/// The two kinds of rows, each with its own worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum Worker {
     Works,
     Keys,
 }
 
-impl Lane {
+impl Worker {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Works => "works",
@@ -38,36 +38,36 @@ impl RelayMetrics {
             duplicates: counter!("evenkeel_outbox_duplicates_total"),
             fenced: counter!("evenkeel_outbox_fenced_total"),
             deleted: counter!("evenkeel_outbox_deleted_total"),
-            heard: counter!("evenkeel_outbox_heard_total"),
+            notifications: counter!("evenkeel_outbox_heard_total"),
             success: gauge!("evenkeel_outbox_relay_last_success_seconds"),
         }
     }
 
-    /// A look at the outbox has succeeded.
+    /// Records a successful pass.
     pub(super) fn success(&self, unix_ms: u64) {
         self.success.set(unix_ms as f64 / 1000.0);
     }
 
-    /// Rows that were not carried out, by reason.
-    pub(super) fn not_done(&self, lane: Lane, looked: &Looked) {
+    /// Counts rows that were not carried out, by reason.
+    pub(super) fn not_done(&self, worker: Worker, looked: &Looked) {
         let away = looked.waiting.saturating_sub(looked.unrouted);
         let reasons =
             [("away", away), ("no_route", looked.unrouted), ("failed", looked.failed), ("parked", looked.parked)];
         for (reason, rows) in reasons {
             if rows > 0 {
-                counter!("evenkeel_outbox_failures_total", "lane" => lane.name(), "reason" => reason)
+                counter!("evenkeel_outbox_failures_total", "lane" => worker.name(), "reason" => reason)
                     .increment(rows as u64);
             }
         }
     }
 
-    /// A call to the database has failed; it is repeated.
+    /// Counts a database call that failed and will be repeated.
     pub(super) fn call_failed(&self, step: &'static str) {
         counter!("evenkeel_outbox_call_failures_total", "step" => step).increment(1);
     }
 
-    /// Whether the gate of a lane is closed.
-    pub(super) fn gate(&self, lane: Lane, is_closed: bool) {
-        gauge!("evenkeel_outbox_gate_closed", "lane" => lane.name()).set(if is_closed { 1.0 } else { 0.0 });
+    /// Records whether a gate of this worker is closed.
+    pub(super) fn gate(&self, worker: Worker, is_closed: bool) {
+        gauge!("evenkeel_outbox_gate_closed", "lane" => worker.name()).set(if is_closed { 1.0 } else { 0.0 });
     }
 }

@@ -1,4 +1,4 @@
-//! The relay: carries out what the outbox still holds. Any number of processes may run one.
+//! The relay carries out the effects that remain in the outbox. Any number of processes may run one.
 //!
 //! ```
 //! # #[cfg(feature = "sqlite")]
@@ -28,10 +28,10 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::run()).unwrap();
 //! ```
 //!
-//! In this folder: `builder` and `relay` are the surface; `works` is the unordered lane with its statements in `rows` and
-//! `deliver` for what it has claimed, `ordered`
-//! the ordered one with `keys`; `gate` is the back-pressure, `retention` what is deleted and measured; `publisher` and `source`
-//! join them to the outbox and the sinks. [`operate`] is for those who look after an outbox.
+//! The modules: `builder` and `relay` are the public interface; `works` processes units of work, with its statements in `rows` and
+//! the delivery in `deliver`; `ordered` processes the keys of ordered messages, with its statements in `keys`; `gate` is the
+//! back-pressure, `retention` deletes old rows and measures the outbox; `publisher` and `source` connect the outbox to the sinks.
+//! [`operate`] is for operators.
 
 mod builder;
 mod core;

@@ -1,12 +1,12 @@
-//! The ordered lane: claims keys, sends what comes next of each in one go, and moves the key's row on as far as the sink has
-//! confirmed. The trouble of one key stops that key only.
+//! The worker for ordered messages: claims keys, sends the next messages of each in one call, and advances the key's row to the last
+//! message that the sink confirmed. A failure stops its own key only.
 
 use super::core::{Core, Looked};
 use super::gate::Gate;
 use super::keys::{self, ClaimedKey, KEYS_MAX, KeyName, OrderedRow, Settled, Span, Then};
-use super::metrics::Lane;
+use super::metrics::Worker;
 use super::rows::{WAITS, short};
-use super::settings::{AGAIN, AWAY, BACKLOG_MAX, BACKLOG_STEP, ms, unrouted_pause};
+use super::settings::{AWAY, BACKLOG_MAX, BACKLOG_STEP, LOCKED_RETRY, ms, unrouted_pause};
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::format;
@@ -18,45 +18,46 @@ use futures_util::future::join_all;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-/// The lane of one relay.
+/// The worker of one relay.
 #[derive(Debug, Default)]
 pub(super) struct Ordered {
-    /// By the number of the route.
+    /// By the index of the route.
     gates: HashMap<usize, Gate>,
-    /// Routes whose sink gave no answer to several keys together: each key is sent alone, once, so that the one it hangs at is found.
-    singly: HashSet<usize>,
-    /// When the last of those comes back that wait for something that is away.
+    /// Routes whose sink did not reply to a call with several keys: each key is sent alone, once, to find the one at which the sink
+    /// hangs.
+    one_by_one: HashSet<usize>,
+    /// When the last of the keys that wait for an unavailable sink is due.
     backlog: Option<Moment>,
-    /// A sink is there again that keys wait for.
-    is_hastening: bool,
-    /// What could not be written down yet, because somebody had locked the keys or the database did not take it; for as long as
-    /// their claims hold.
+    /// A sink for which keys wait is available again.
+    is_expediting: bool,
+    /// Results that could not be stored yet, because another transaction had locked the keys or the database was unavailable; kept
+    /// until their claims expire.
     unsettled: Vec<Unsettled>,
 }
 
-/// What became of keys under one claim, and until when that holds.
+/// The results of keys under one claim, and when that claim expires.
 type Unsettled = (Moment, Token, Vec<Settled>);
 
 type Answer = Result<Confirmed, SinkError>;
 
 impl Ordered {
-    /// Claims some keys and sends what comes next of each.
+    /// Claims some keys and sends their next messages.
     pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Result<Looked, SqlError> {
         let settings = &core.settings;
         if core.sinks.prefixes().next().is_none() {
-            // This process leaves messages to those that have a sink.
+            // This process leaves messages to relays that have a sink.
             return Ok(Looked::idle(core.settings.poll.delay_max));
         }
-        self.settle_again(core).await?;
+        self.settle_pending(core).await?;
         let mut connection = core.connection().await?;
-        if self.is_hastening {
-            self.is_hastening = core.within(keys::hasten(&mut connection)).await? > 0;
+        if self.is_expediting {
+            self.is_expediting = core.within(keys::expedite(&mut connection)).await? > 0;
         }
         match core.within(keys::next_ms::<DB>(&mut connection)).await? {
             Some(0) => {}
             next => {
                 let next = next.map_or(settings.poll.delay_max, Duration::from_millis);
-                return Ok(Looked::idle(if self.unsettled.is_empty() { next } else { next.min(AGAIN) }));
+                return Ok(Looked::idle(if self.unsettled.is_empty() { next } else { next.min(LOCKED_RETRY) }));
             }
         }
         let source = core.source(&mut connection).await?;
@@ -65,7 +66,7 @@ impl Ordered {
         let limit = KEYS_MAX.min(settings.batch);
         let claim = keys::claim(&mut connection, token, limit, ms(settings.lease), &mut claimed);
         if let Err(error) = core.within(claim).await {
-            // Its answer may have been lost.
+            // The reply to the claim may have been lost.
             self.give_back((until, token), &claimed);
             return Err(error);
         }
@@ -78,7 +79,7 @@ impl Ordered {
                 return Err(error);
             }
         };
-        // Nobody's connection is held while the sink is talked to.
+        // No connection is held during the call to the sink.
         drop(connection);
         let left: HashSet<KeyName> = rows.iter().filter(|row| row.is_left).map(|row| row.name.clone()).collect();
         let runs = runs(&open, rows);
@@ -88,15 +89,15 @@ impl Ordered {
         crash_point("relay_published");
         for (((key, run), readable), answers) in open.iter().zip(&runs).zip(&readable).zip(answers) {
             settled.push(match answers {
-                // Its next message did not fit beside those of others.
+                // The next message of the key did not fit into the size limit of the claim.
                 _ if run.is_empty() && left.contains(&key.name) => Settled { sent: nothing(key), then: Then::Go },
                 Some(mut answers) => {
                     if readable.len() < run.len() {
-                        answers.push(Err(SinkError::Poison("its headers cannot be read".to_owned())));
+                        answers.push(Err(SinkError::Poison("its headers cannot be decoded".to_owned())));
                     }
-                    self.judge(core, key, &answers, &mut looked)
+                    self.classify(core, key, &answers, &mut looked)
                 }
-                // The sink gave no answer to several keys together: none of them is to blame yet.
+                // The sink did not reply to a call with several keys: it is unknown which of them is the cause.
                 None => Settled { sent: nothing(key), then: Then::Go },
             });
         }
@@ -105,7 +106,7 @@ impl Ordered {
         written.map(|()| looked)
     }
 
-    /// What a look had claimed that failed is free again as soon as the database takes that.
+    /// Gives back the keys of a failed pass, as soon as the database is available.
     fn give_back(&mut self, (until, token): (Moment, Token), claimed: &[ClaimedKey]) {
         if !claimed.is_empty() && guard("relay_gives_back_claims") {
             let untouched = claimed.iter().map(|key| Settled { sent: nothing(key), then: Then::Go });
@@ -113,14 +114,14 @@ impl Ordered {
         }
     }
 
-    /// Those that can be sent now with their next messages, and what becomes of the others.
+    /// Reads the next messages of the keys that can be sent now, and decides about the others.
     async fn read<DB: Database>(
         &mut self,
         core: &Core<DB>,
         connection: &mut DB::Connection,
         claimed: &mut [ClaimedKey],
     ) -> Result<(Vec<ClaimedKey>, Vec<Settled>, Vec<OrderedRow>, Looked), SqlError> {
-        // Whether a sink is there again is not asked by the key that may have been the trouble.
+        // The call that tests a sink should not be for the key that may have made it fail.
         claimed.sort_by_key(|key| key.attempts);
         let mut ages = HashMap::new();
         for key in claimed.iter().filter(|key| core.sinks.route_of(&key.name.topic).is_none()) {
@@ -132,7 +133,7 @@ impl Ordered {
         Ok((open, settled, rows, looked))
     }
 
-    /// Those that can be sent now, and what becomes of the others.
+    /// Selects the keys that can be sent now, and decides about the others.
     fn sort<DB: Database>(
         &mut self,
         core: &Core<DB>,
@@ -152,7 +153,7 @@ impl Ordered {
             let gate = self.gates.get(&route);
             let wait = match gate.and_then(|gate| gate.closed_for(now)) {
                 Some(left) => Some(left),
-                // Whether somebody is there again, one key finds out.
+                // The call for one key tests whether the sink is available again.
                 None if gate.is_some_and(Gate::is_in_doubt) && !asked.insert(route) => Some(AWAY.delay(0)),
                 None => None,
             };
@@ -161,7 +162,7 @@ impl Ordered {
                 Some(pause) => {
                     looked.waiting += 1;
                     let pause_ms = ms(pause.max(next_of(&mut backlog)));
-                    let then = Then::Wait { pause_ms, error: format!("{WAITS}the sink is away") };
+                    let then = Then::Wait { pause_ms, error: format!("{WAITS}the sink is unavailable") };
                     settled.push(Settled { sent: nothing(key), then });
                 }
             }
@@ -170,8 +171,8 @@ impl Ordered {
         (open, settled)
     }
 
-    /// Sends the messages of each key: those of one sink together, but a key that has failed before alone. `None` for keys to which
-    /// their sink gave no answer together.
+    /// Sends the messages of each key: the keys of one sink in one call, but a key that has failed before in a call of its own.
+    /// Returns `None` for keys whose common call got no reply.
     async fn publish<DB: Database>(
         &mut self,
         core: &Core<DB>,
@@ -185,13 +186,13 @@ impl Ordered {
             let Some(route) = core.sinks.route_of(&key.name.topic).filter(|_| !messages[place].is_empty()) else {
                 continue;
             };
-            if key.attempts > 0 || self.singly.contains(&route) {
+            if key.attempts > 0 || self.one_by_one.contains(&route) {
                 calls.push((route, vec![place]));
             } else {
                 together.entry(route).or_default().push(place);
             }
         }
-        self.singly.clear();
+        self.one_by_one.clear();
         calls.extend(together);
         let deadline = core.settings.deadline;
         let sent = calls.into_iter().map(async |(route, places)| {
@@ -203,12 +204,16 @@ impl Ordered {
         for (route, places, answer) in join_all(sent).await {
             let is_alone = places.len() == 1;
             let Some(answer) = answer else {
-                let words = format!("the sink gave no answer within {deadline:?}; the call was dropped");
+                let words = format!("the sink did not reply within {deadline:?}; the call was dropped");
                 if is_alone {
                     taken.entry(route).or_default();
                 } else {
-                    tracing::warn!(error = words, keys = places.len(), "a sink hangs; each key is sent alone now");
-                    self.singly.insert(route);
+                    tracing::warn!(
+                        error = words,
+                        keys = places.len(),
+                        "a sink hangs; each key is sent in a call of its own now"
+                    );
+                    self.one_by_one.insert(route);
                 }
                 let hangs = guard("relay_counts_hangs");
                 let error = if hangs { SinkError::Retry(words) } else { SinkError::Away(words) };
@@ -227,27 +232,27 @@ impl Ordered {
                 answers[place] = Some(answer.by_ref().take(messages[place].len()).collect());
             }
         }
-        self.judge_gates(core, taken);
+        self.update_gates(core, taken);
         answers
     }
 
-    fn judge_gates<DB: Database>(&mut self, core: &Core<DB>, taken: HashMap<usize, bool>) {
+    fn update_gates<DB: Database>(&mut self, core: &Core<DB>, taken: HashMap<usize, bool>) {
         for (route, taken) in taken {
             if taken {
-                self.is_hastening |= self.gates.remove(&route).is_some();
+                self.is_expediting |= self.gates.remove(&route).is_some();
                 continue;
             }
             let gate = self.gates.entry(route).or_default();
             if !gate.is_in_doubt() {
                 let route = core.sinks.prefixes().nth(route);
-                tracing::warn!(route, "a sink takes nothing now; the keys that are for it wait");
+                tracing::warn!(route, "sink unavailable; its keys wait in the outbox");
             }
-            gate.closed(core.clock().now());
+            gate.close(core.clock().now());
         }
     }
 
-    /// What follows for a key from the answers to its messages.
-    fn judge<DB: Database>(
+    /// The result for a key, from the replies to its messages.
+    fn classify<DB: Database>(
         &self,
         core: &Core<DB>,
         key: &ClaimedKey,
@@ -264,7 +269,7 @@ impl Ordered {
         let attempts_before = if confirmed > 0 { 0 } else { key.attempts };
         let error = match answers.get(confirmed) {
             Some(Err(error)) => error.clone(),
-            // A message that its key has counted is not there: somebody has deleted it.
+            // The sequence was committed, but its message does not exist: it was deleted from the table.
             None if answers.is_empty() && key.last > key.sent => {
                 SinkError::Retry(format!("message {} of the key is missing in evenkeel_outbox_ordered", key.sent + 1))
             }
@@ -300,7 +305,7 @@ impl Ordered {
         Settled { sent, then }
     }
 
-    /// Writes down what became of keys. What somebody has locked, or the database did not take, is kept for the next look.
+    /// Stores the results of keys. Those of locked keys, or all if the database is unavailable, are kept for the next pass.
     async fn settle<DB: Database>(&mut self, core: &Core<DB>, unsettled: Unsettled) -> Result<(), SqlError> {
         let (until, token, settled) = &unsettled;
         let count = |keys: &[Settled]| keys.iter().map(|key| key.sent.until - key.sent.after).sum::<u64>();
@@ -325,12 +330,12 @@ impl Ordered {
         }
     }
 
-    async fn settle_again<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
+    async fn settle_pending<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
         let now = core.clock().now();
         let mut outcome = Ok(());
         for unsettled in std::mem::take(&mut self.unsettled) {
             if now >= unsettled.0 {
-                // Somebody else has claimed these keys; what was sent is sent again, and told apart by its sequence.
+                // Another relay has claimed these keys; their messages are sent again, and the sink detects them by their sequence.
                 core.metrics.fenced.increment(unsettled.2.len() as u64);
             } else if outcome.is_ok() {
                 outcome = self.settle(core, unsettled).await;
@@ -342,8 +347,8 @@ impl Ordered {
     }
 
     fn report<DB: Database>(&self, core: &Core<DB>, looked: &Looked) {
-        core.metrics.gate(Lane::Keys, self.gates.values().any(Gate::is_in_doubt));
-        core.metrics.not_done(Lane::Keys, looked);
+        core.metrics.gate(Worker::Keys, self.gates.values().any(Gate::is_in_doubt));
+        core.metrics.not_done(Worker::Keys, looked);
     }
 }
 
@@ -351,14 +356,14 @@ fn nothing(key: &ClaimedKey) -> Span {
     Span { name: key.name.clone(), after: key.sent, until: key.sent }
 }
 
-/// The pause of the next one that waits: they come back one after the other, so that others get their turn.
+/// The delay of the next waiting key: keys become due one after the other, so that others are processed in between.
 fn next_of(backlog: &mut Duration) -> Duration {
     let pause = *backlog;
     *backlog = (pause + BACKLOG_STEP).min(BACKLOG_MAX);
     if guard("relay_gate") { pause } else { Duration::ZERO }
 }
 
-/// What becomes of a key whose topic has no sink here.
+/// The result for a key whose topic has no sink in this program.
 fn unrouted<DB: Database>(
     core: &Core<DB>,
     key: &ClaimedKey,
@@ -367,8 +372,8 @@ fn unrouted<DB: Database>(
     looked: &mut Looked,
 ) -> Settled {
     let KeyName { topic, key: name } = &key.name;
-    core.note_unrouted(topic);
-    let error = short(&format!("no sink of this program takes the topic `{topic}`"));
+    core.log_unrouted(topic);
+    let error = short(&format!("no sink of this program accepts the topic `{topic}`"));
     let then = if age >= core.settings.unrouted_max && guard("relay_parks_unrouted") {
         looked.parked += 1;
         tracing::error!(topic, key = name, error, "a key is parked: see `evenkeel outbox park ls`");
@@ -381,7 +386,7 @@ fn unrouted<DB: Database>(
     Settled { sent: nothing(key), then }
 }
 
-/// How many messages of each key are sent in one go; of one that has failed before, only the one that may be the reason.
+/// The messages of each key to send in one call; of a key that has failed before, only the one that may be the cause.
 fn spans(keys: &[ClaimedKey], batch: usize) -> Vec<Span> {
     let run = (batch / keys.len().max(1)).max(1) as u64;
     let span = |key: &ClaimedKey| {
@@ -391,7 +396,7 @@ fn spans(keys: &[ClaimedKey], batch: usize) -> Vec<Span> {
     keys.iter().map(span).collect()
 }
 
-/// The messages of each key that follow each other without a hole, beginning with the one after the last that was sent.
+/// The messages of each key that follow the last one sent, up to the first gap in their sequences.
 fn runs(keys: &[ClaimedKey], rows: Vec<OrderedRow>) -> Vec<Vec<OrderedRow>> {
     let mut by_key: HashMap<KeyName, Vec<OrderedRow>> = HashMap::new();
     for row in rows {
@@ -433,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_hole_waits() {
+    fn messages_after_a_gap_wait() {
         let sequences = |rows: Vec<OrderedRow>| {
             let runs = runs(&[key(3, 9)], rows);
             runs[0].iter().map(|row| row.sequence).collect::<Vec<_>>()
@@ -444,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_shared_by_its_keys() {
+    fn batch_size_is_shared_by_its_keys() {
         let span =
             |keys: &[ClaimedKey]| spans(keys, 10).iter().map(|span| (span.after, span.until)).collect::<Vec<_>>();
         assert_eq!(span(&[key(3, 90)]), [(3, 13)]);

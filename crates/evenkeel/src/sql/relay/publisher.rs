@@ -1,4 +1,4 @@
-//! How the sinks take the unordered messages of a work: on the fast path and in the relay.
+//! Publishes the unordered messages of a unit of work to the sinks, on the fast path and in the relay.
 
 use crate::sql::outbox::carry::{CarryError, Publisher};
 use crate::sql::outbox::{Message, WorkId};
@@ -20,13 +20,13 @@ impl Publisher for Sinks {
                 Some(Err(error)) => {
                     Err(CarryError::Sink { reason: error.to_string(), is_away: !error.counts_as_attempt() })
                 }
-                None => Err(CarryError::Sink { reason: "the sink gave no answer".to_owned(), is_away: false }),
+                None => Err(CarryError::Sink { reason: "the sink returned no result".to_owned(), is_away: false }),
             }
         })
     }
 }
 
-/// An unordered message as a sink is given it.
+/// The envelope of an unordered message.
 pub(super) fn envelope(work: WorkId, number: usize, message: &Message) -> Envelope {
     Envelope {
         source: String::new(),

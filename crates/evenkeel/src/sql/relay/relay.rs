@@ -1,7 +1,7 @@
-//! [`Relay`]: the loops that carry out what the outbox holds.
+//! [`Relay`]: the tasks that carry out the effects in the outbox.
 
 use super::core::{Core, Looked};
-use super::metrics::Lane;
+use super::metrics::Worker;
 use super::ordered::Ordered;
 use super::retention;
 use super::settings::AWAY;
@@ -14,27 +14,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc, watch};
 
-/// Between two looks of the housekeeping.
+/// The interval of the housekeeping.
 const HOUSEKEEPING: Duration = Duration::from_secs(10);
 
-/// Carries out what the outbox of one database holds. Cheap to clone; clones share their state.
+/// Carries out the effects in the outbox of one database. Cheap to clone; clones share their state.
 ///
-/// Guarantee (U3): no committed row is passed over, in whatever order transactions commit and ids were drawn. Works are claimed
-/// one by one; messages of a key are sent in the order of their sequences, each after the one before it was confirmed. (U4) What
-/// cannot be carried out is parked after [`attempts_max`](super::RelayBuilder::attempts_max) failures, and holds up its own key
-/// only.
+/// Guarantee (U3): no committed row is skipped, in whatever order transactions commit and ids were generated. Units of work are
+/// claimed one by one; the messages of a key are sent in the order of their sequences, each after the previous one was confirmed.
+/// (U4) An effect that cannot be carried out is parked after [`attempts_max`](super::RelayBuilder::attempts_max) failures, and delays
+/// only its own key.
 ///
-/// Not guaranteed: that an effect happens once. A relay that dies, or sleeps longer than its claim, is repeated by another one;
-/// every effect is made to be repeated, and sinks are told how to know a copy.
+/// Not guaranteed: that an effect happens once. If a relay dies, or pauses for longer than its claim, another one repeats its work;
+/// every effect is safe to repeat, and messages carry ids by which sinks detect duplicates.
 pub struct Relay<DB: Database>(Arc<Inner<DB>>);
 
 struct Inner<DB: Database> {
     core: Core<DB>,
     works: Mutex<Works>,
     ordered: Mutex<Ordered>,
-    /// How often this relay was told that something may wait.
-    told: watch::Sender<u64>,
-    /// Of each lane, how often it had been told before the look that found nothing, if it pauses.
+    /// How often this relay was notified of new effects.
+    wakeups: watch::Sender<u64>,
+    /// For each worker that pauses, the number of notifications before the pass that found nothing.
     paused: watch::Sender<[Option<u64>; 2]>,
 }
 
@@ -47,29 +47,29 @@ impl<DB: Database> Clone for Relay<DB> {
 impl<DB: Database> Relay<DB> {
     pub(super) fn new(core: Core<DB>) -> Self {
         let (works, ordered) = (Mutex::default(), Mutex::default());
-        let (told, paused) = (watch::Sender::new(0), watch::Sender::new([None; 2]));
-        Self(Arc::new(Inner { core, works, ordered, told, paused }))
+        let (wakeups, paused) = (watch::Sender::new(0), watch::Sender::new([None; 2]));
+        Self(Arc::new(Inner { core, works, ordered, wakeups, paused }))
     }
 
-    /// Carries out what there is until `shutdown` is ready; then what is under way is finished, for at most
-    /// [`deadline`](super::RelayBuilder::deadline) a step, and nothing stays claimed. A loop that panics (in a sink of the
-    /// program's own, say) is started again.
+    /// Carries out effects until `shutdown` completes; then it finishes the current pass, each step within
+    /// [`deadline`](super::RelayBuilder::deadline), and releases its claims. A task that panics (for example in a sink of the
+    /// program) is restarted.
     ///
-    /// Outages of the database, of Redis and of sinks are sat out.
+    /// While the database, Redis or a sink is unavailable, the relay retries.
     pub fn run(&self, shutdown: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send {
         self.clone().run_until(shutdown)
     }
 
     async fn run_until(self, shutdown: impl Future<Output = ()> + Send) {
         let (stop, stopped) = watch::channel(false);
-        // Closed when the last loop has ended.
+        // Closed when the last worker has ended.
         let (alive, mut ended) = mpsc::channel::<()>(1);
-        let lanes = [Lane::Works, Lane::Keys].map(|lane| {
+        let workers = [Worker::Works, Worker::Keys].map(|worker| {
             let (relay, stopped, alive) = (self.clone(), stopped.clone(), alive.clone());
             Background::spawn("outbox relay", self.0.core.clock().clone(), move || {
-                // Held by the loop, so that its end can be seen.
+                // Held by the worker, so that its end can be detected.
                 let alive = alive.clone();
-                let run = relay.clone().keep_looking(lane, stopped.clone());
+                let run = relay.clone().poll_until_stopped(worker, stopped.clone());
                 async move {
                     run.await;
                     drop(alive);
@@ -77,72 +77,75 @@ impl<DB: Database> Relay<DB> {
             })
         });
         let relay = self.clone();
-        let house =
-            Background::spawn("outbox housekeeping", self.0.core.clock().clone(), move || relay.clone().keep_house());
+        let housekeeping = Background::spawn("outbox housekeeping", self.0.core.clock().clone(), move || {
+            relay.clone().run_housekeeping()
+        });
         let relay = self.clone();
-        let ear = Background::spawn("outbox ear", self.0.core.clock().clone(), move || relay.clone().keep_listening());
+        let local_listener = Background::spawn("outbox local listener", self.0.core.clock().clone(), move || {
+            relay.clone().forward_local_commits()
+        });
         let relay = self.clone();
-        let far_ear = Background::spawn("outbox far ear", self.0.core.clock().clone(), move || {
-            relay.clone().keep_listening_far()
+        let remote_listener = Background::spawn("outbox remote listener", self.0.core.clock().clone(), move || {
+            relay.clone().forward_remote_commits()
         });
         drop(alive);
         shutdown.await;
-        drop((house, ear, far_ear));
+        drop((housekeeping, local_listener, remote_listener));
         stop.send_replace(true);
         let _ = ended.recv().await;
-        drop(lanes);
+        drop(workers);
     }
 
-    /// Looks once: claims a batch of works and some keys, carries them out, and says what came of it. For tests, and for programs
-    /// that have a loop of their own, which pauses for [`Looked::next`] when a look [was idle](Looked::is_idle).
+    /// Runs one pass: claims a batch of units of work and some keys, carries them out, and returns the result. For tests, and for
+    /// programs with their own loop, which pauses for [`Looked::next`] when a pass [was idle](Looked::is_idle).
     ///
     /// # Errors
-    /// [`SqlError`] of the database. What was done, and what was claimed in vain, is written down by the next look; if none comes,
-    /// it is claimed again after its lease.
-    // Said to be `Send` here, where it can be shown for every database; a caller's compiler could not.
+    /// [`SqlError`] of the database. The next pass stores the results of this one and gives back the rows that it had claimed;
+    /// without a next pass they are claimed again after the lease.
+    // `Send` is declared here, where it can be shown for every database; the compiler cannot infer it at the caller.
     pub fn run_once(&self) -> impl Future<Output = Result<Looked, SqlError>> + Send {
-        self.clone().look_at_both()
+        self.clone().pass_both()
     }
 
-    async fn look_at_both(self) -> Result<Looked, SqlError> {
-        let works = self.look(Lane::Works).await?;
-        Ok(works.and(self.look(Lane::Keys).await?))
+    async fn pass_both(self) -> Result<Looked, SqlError> {
+        let works = self.pass(Worker::Works).await?;
+        Ok(works.and(self.pass(Worker::Keys).await?))
     }
 
     /// Deletes up to some thousand rows that have been done for longer than the retention, as [`run`](Self::run) does every ten
-    /// seconds. Answers how many.
+    /// seconds. Returns how many.
     ///
     /// # Errors
-    /// [`SqlError`] of the database; what was deleted stays deleted.
+    /// [`SqlError`] of the database; rows deleted before the error stay deleted.
     pub fn tidy_once(&self) -> impl Future<Output = Result<u64, SqlError>> + Send {
         retention::run_once(&self.0.core)
     }
 
-    async fn look(&self, lane: Lane) -> Result<Looked, SqlError> {
+    async fn pass(&self, worker: Worker) -> Result<Looked, SqlError> {
         let core = &self.0.core;
-        // Boxed, so that whoever awaits a look does not carry the room that its statements need.
-        let looked = match lane {
-            Lane::Works => Box::pin(self.0.works.lock().await.run_once(core)).await,
-            Lane::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
+        // Boxed, to keep the future of the caller small.
+        let looked = match worker {
+            Worker::Works => Box::pin(self.0.works.lock().await.run_once(core)).await,
+            Worker::Keys => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
         };
         match &looked {
             Ok(_) => core.metrics.success(core.clock().unix_ms()),
             Err(error) => {
-                core.metrics.call_failed(lane.name());
-                tracing::warn!(lane = lane.name(), %error, "the relay could not look at the outbox");
+                core.metrics.call_failed(worker.name());
+                tracing::warn!(worker = worker.name(), %error, "the relay could not process the outbox");
             }
         }
         looked
     }
 
-    async fn keep_looking(self, lane: Lane, mut stopped: watch::Receiver<bool>) {
+    async fn poll_until_stopped(self, worker: Worker, mut stopped: watch::Receiver<bool>) {
         let core = &self.0.core;
-        let mut told = self.0.told.subscribe();
+        let mut wakeups = self.0.wakeups.subscribe();
         let (mut idle, mut failures) = (0_u32, 0_u32);
         while !*stopped.borrow_and_update() {
-            // Whoever tells from now on is not heard too early: what is told of is committed already.
-            let heard = *told.borrow_and_update();
-            let looked = self.look(lane).await;
+            // Notifications received after this point concern committed rows.
+            let seen = *wakeups.borrow_and_update();
+            let looked = self.pass(worker).await;
             let pause = match &looked {
                 Ok(looked) if looked.is_idle() => {
                     (idle, failures) = (idle.saturating_add(1), 0);
@@ -153,65 +156,65 @@ impl<DB: Database> Relay<DB> {
                     continue;
                 }
                 Err(_) => {
-                    // What it was told of may still be there: it looks again soon, and not when the poll would be due.
+                    // The rows of the notification may still be waiting: the next pass follows soon, not after the poll interval.
                     (idle, failures) = (0, failures.saturating_add(1));
                     AWAY.delay(failures - 1)
                 }
             };
-            self.0.paused.send_modify(|paused| paused[lane as usize] = looked.is_ok().then_some(heard));
+            self.0.paused.send_modify(|paused| paused[worker as usize] = looked.is_ok().then_some(seen));
             tokio::select! {
                 _ = stopped.changed() => {}
-                _ = told.changed() => idle = 0,
+                _ = wakeups.changed() => idle = 0,
                 () = core.clock().sleep(pause.max(Duration::from_millis(1))) => {}
             }
-            self.0.paused.send_modify(|paused| paused[lane as usize] = None);
+            self.0.paused.send_modify(|paused| paused[worker as usize] = None);
         }
     }
 
-    /// Waits until both lanes pause that have been told so often, with nothing to do and nothing that failed.
+    /// Waits until both workers are idle, without a failure, after `wakeups` notifications.
     #[cfg(feature = "testing")]
-    pub async fn until_paused(&self, told: u64) {
-        let is_paused = |paused: &[Option<u64>; 2]| paused.iter().all(|heard| *heard >= Some(told));
-        // The sender lives in `self`, so waiting cannot fail.
+    pub async fn until_paused(&self, wakeups: u64) {
+        let is_paused = |paused: &[Option<u64>; 2]| paused.iter().all(|seen| *seen >= Some(wakeups));
+        // The sender is a field of `self`, so waiting cannot fail.
         let _ = self.0.paused.subscribe().wait_for(is_paused).await;
     }
 
-    /// Commits of this process that have left something.
-    async fn keep_listening(self) {
+    /// Forwards notifications of commits of this process that left effects.
+    async fn forward_local_commits(self) {
         let committed = Arc::clone(self.0.core.keel.sql().committed());
         loop {
             committed.notified().await;
-            self.0.told.send_modify(|times| *times += 1);
+            self.0.wakeups.send_modify(|times| *times += 1);
         }
     }
 
-    /// Commits of other processes, where the database tells.
-    async fn keep_listening_far(self) {
+    /// Forwards notifications of commits of other processes, if the database has them.
+    async fn forward_remote_commits(self) {
         let core = &self.0.core;
         let mut failures = 0_u32;
-        let heard = || {
-            core.metrics.heard.increment(1);
-            self.0.told.send_modify(|times| *times += 1);
+        let on_notification = || {
+            core.metrics.notifications.increment(1);
+            self.0.wakeups.send_modify(|times| *times += 1);
         };
-        // It only ends by itself where there is nothing to listen to.
-        while let Err(error) = DB::listen(&core.pool, &heard).await {
+        // It returns without an error only if the database has no notifications.
+        while let Err(error) = DB::listen(&core.pool, &on_notification).await {
             core.metrics.call_failed("listen");
-            tracing::debug!(%error, "the relay does not hear commits of other processes now; it looks by itself");
+            tracing::debug!(%error, "the relay receives no notifications of other processes now; it polls");
             failures = failures.saturating_add(1);
             core.clock().sleep(AWAY.delay(failures)).await;
         }
     }
 
-    async fn keep_house(self) {
+    async fn run_housekeeping(self) {
         let core = &self.0.core;
         loop {
             if let Err(error) = retention::run_once(core).await {
                 core.metrics.call_failed("retention");
-                tracing::warn!(%error, "rows of the outbox that are done could not be deleted");
+                tracing::warn!(%error, "could not delete old rows of the outbox");
             }
             if let Err(error) = retention::measure(core).await {
                 core.metrics.call_failed("measure");
-                tracing::debug!(%error, "the outbox could not be measured");
+                tracing::debug!(%error, "could not measure the outbox");
             }
             core.clock().sleep(HOUSEKEEPING).await;
         }

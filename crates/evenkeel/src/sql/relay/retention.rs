@@ -1,4 +1,4 @@
-//! What is deleted, a little at a time, and what is measured.
+//! Deletes old rows in small batches, and measures the outbox.
 
 use super::core::Core;
 use super::rows::NEVER;
@@ -8,14 +8,14 @@ use crate::sql::error::SqlError;
 use evenkeel_link::support::guard;
 use metrics::gauge;
 
-/// Rounds of one look; the rest is for the next.
+/// The maximum number of batches in one run; the rest is left to the next.
 const ROUNDS_MAX: usize = 40;
 
-/// Rows that are counted at most for a gauge.
+/// The maximum number of rows that are counted for a gauge.
 const COUNTED_MAX: u64 = 100_000;
 
-// Ids begin with the time they were drawn at, so the oldest rows are found without an index on the time. Only done works and
-// tombstones go.
+// Ids begin with the time of their generation, so the oldest rows are found without an index on the time. Only rows of done units of
+// work and tombstones are deleted.
 static OLD: Statement = Statement::new(
     "SELECT id FROM evenkeel_outbox WHERE id < ? AND state IN (2, 3) AND settled_at < (SELECT {now}) - ? \
      ORDER BY id LIMIT ?",
@@ -35,7 +35,7 @@ static KEYS: Statement = Statement::new(
 );
 static KEYS_PARKED: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE due_at >= ?");
 
-/// Deletes a bounded number of rows that nobody needs any more. Answers how many.
+/// Deletes a bounded number of rows that are no longer needed. Returns how many.
 pub(super) async fn run_once<DB: Database>(core: &Core<DB>) -> Result<u64, SqlError> {
     let retention_ms = ms(core.settings.retention);
     let newest = core.clock().unix_ms().saturating_sub(retention_ms);
@@ -59,7 +59,7 @@ pub(super) async fn run_once<DB: Database>(core: &Core<DB>) -> Result<u64, SqlEr
     Ok(deleted)
 }
 
-/// Renews the gauges.
+/// Updates the gauges.
 pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlError> {
     let mut connection = core.connection().await?;
     let of = SqlError::of::<DB>;
@@ -73,10 +73,10 @@ pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlErro
     if let Some(row) = core.within(Row::<DB>::first(&mut connection, &KEYS, &limits)).await? {
         gauge!("evenkeel_outbox_waiting", "lane" => "keys").set(row.count(0).map_err(of)? as f64);
     }
-    for (lane, statement) in [("works", &WORKS_PARKED), ("keys", &KEYS_PARKED)] {
+    for (worker, statement) in [("works", &WORKS_PARKED), ("keys", &KEYS_PARKED)] {
         let row = core.within(Row::<DB>::first(&mut connection, statement, &limits[..1])).await?;
         let parked = row.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
-        gauge!("evenkeel_outbox_parked", "lane" => lane).set(parked as f64);
+        gauge!("evenkeel_outbox_parked", "lane" => worker).set(parked as f64);
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The relay's statements on `evenkeel_outbox`: the unordered effects of a work are one row.
+//! The relay's statements on `evenkeel_outbox`: one row has all unordered effects of a unit of work.
 
 use crate::sql::database::{Database, Kind, LIST_MAX, Lists, Row, Statement, Value};
 use crate::sql::outbox::WorkId;
@@ -8,13 +8,14 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Connection, Transaction};
 use std::time::Duration;
 
-/// When a parked row is due, in ms: never. It stays in the index of what is not done, where operators find it.
+/// The due time of a parked row, in ms, which is never reached. It keeps the row in the index of rows that are not done, where
+/// operators find it.
 pub(super) const NEVER: u64 = 9_000_000_000_000_000;
 
-/// What one claim carries at most, if it is more than one row; the rest is for the next claim.
+/// The maximum size of a claim of more than one row; further rows are left to the next claim.
 pub(super) const CLAIM_BYTES_MAX: u64 = 16 << 20;
 
-/// What is larger is not read with the others, but by itself once it is known to fit. The statements know this number, too.
+/// Larger effects are read one by one, once they are known to fit into the claim. The statements contain this number, too.
 pub(super) const LARGE: u64 = 65_536;
 
 /// A row that this relay has claimed.
@@ -23,23 +24,23 @@ pub(super) struct Claimed {
     pub(super) work: WorkId,
     pub(super) effects: Vec<u8>,
     pub(super) attempts: u64,
-    /// Since its commit, or since a person has released it.
+    /// The time since its commit, or since an operator released it.
     pub(super) age: Duration,
 }
 
-// Not `MIN`: beside another column MySQL and MariaDB read all that wait to find it.
+// Not `MIN`: with another column, MySQL and MariaDB read all waiting rows to compute it.
 static NEXT: Statement =
     Statement::new("SELECT due_at, {now} FROM evenkeel_outbox WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1");
-// A sub-select, so that the time is read once and the index can be searched with it.
+// A subquery, so that the time is read once and the index can be searched with it.
 static DUE: Statement = Statement::new(
     "SELECT id, CASE WHEN LENGTH(effects) > 65536 THEN NULL ELSE effects END, attempts, \
      {now} - COALESCE(settled_at, created_at), LENGTH(effects) + 0 * attempts FROM evenkeel_outbox WHERE due_at <= (SELECT {now}) AND state = 1 \
      ORDER BY due_at LIMIT ? {skip locked}",
 );
-// Not the large column first: sqlx 0.9.0 takes a row of MySQL that begins with a value of 16 MiB for the end of the rows.
+// The large column is not the first: sqlx 0.9.0 takes a row of MySQL that begins with a value of 16 MiB for the end of the rows.
 static EFFECTS: Statement = Statement::new("SELECT id, effects FROM evenkeel_outbox WHERE id = ?");
 static CLAIM: Lists = Lists::new("UPDATE evenkeel_outbox SET claim = ?, due_at = {now} + ? WHERE id IN (..)");
-// Somebody else's row: it must not stand before all others for ever.
+// A row that the library did not write is parked, or it would be claimed first forever.
 static FOREIGN: Lists = Lists::new(
     "UPDATE evenkeel_outbox SET state = 4, claim = NULL, due_at = ?, error = 'its id is no id of a work' WHERE id IN (..)",
 );
@@ -64,26 +65,26 @@ static PARK: Statement = Statement::new(
      error = ? WHERE state = 1 AND claim = ? AND id = ?",
 );
 
-// What was given back begins its error with this, so that it is found when its destination is there again.
+// The prefix of the error of a row that was given back, by which it is found when its destination is available again.
 pub(super) const WAITS: &str = "waits: ";
 static LATER: Statement = Statement::new(
     "SELECT id FROM evenkeel_outbox WHERE due_at > (SELECT {now}) AND due_at < ? AND state = 1 AND claim IS NULL \
      AND error LIKE 'waits: %' ORDER BY due_at LIMIT ? {skip locked}",
 );
-static HASTEN: Lists = Lists::new("UPDATE evenkeel_outbox SET due_at = {now} WHERE id IN (..)");
+static EXPEDITE: Lists = Lists::new("UPDATE evenkeel_outbox SET due_at = {now} WHERE id IN (..)");
 
-/// A destination is there again: some rows that wait for one are due now. Answers how many.
-pub(super) async fn hasten<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<u64, sqlx::Error> {
+/// After a destination became available again, makes some rows that wait for one due now. Returns how many.
+pub(super) async fn expedite<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<u64, sqlx::Error> {
     let mut transaction = begin(connection).await?;
     let rows = Row::<DB>::all(&mut transaction, &LATER, &[Value::count(NEVER), Value::count(LIST_MAX as u64)]).await?;
     let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
     let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
-    let hastened = HASTEN.execute::<DB>(&mut transaction, &[], &list).await?;
+    let expedited = EXPEDITE.execute::<DB>(&mut transaction, &[], &list).await?;
     transaction.commit().await?;
-    Ok(hastened)
+    Ok(expedited)
 }
 
-/// In how many ms the next row is due; `None` if nothing waits.
+/// The time until the next row is due, in ms; `None` if none waits.
 pub(super) async fn next_ms<DB: Database>(connection: &mut DB::Connection) -> Result<Option<u64>, sqlx::Error> {
     next_of::<DB>(connection, &NEXT).await
 }
@@ -97,11 +98,11 @@ pub(super) async fn next_of<DB: Database>(
     Ok(Some(u64::try_from(due_at.saturating_sub(row.int(1)?)).unwrap_or(0)))
 }
 
-/// Begins a short transaction that waits for nobody and locks nothing but the rows it finds.
+/// Begins a short transaction that locks only the rows it finds and does not wait for locked ones.
 pub(super) async fn begin<DB: Database>(
     connection: &mut PoolConnection<DB>,
 ) -> Result<Transaction<'_, DB>, sqlx::Error> {
-    // Otherwise a locking read keeps writers out of the gaps beside the rows, too.
+    // At a higher isolation level a locking read also blocks inserts into the gaps next to the rows.
     if DB::KIND == Kind::MySql && guard("claim_locks_no_gaps") {
         DB::script(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
     }
@@ -109,7 +110,7 @@ pub(super) async fn begin<DB: Database>(
     connection.begin_with(begin).await
 }
 
-/// Claims up to `limit` rows that are due, oldest first, for `lease_ms`. After an error those in `claimed` may be claimed.
+/// Claims up to `limit` due rows, oldest first, for `lease_ms`. If it fails, the rows in `claimed` may have been claimed.
 pub(super) async fn claim<DB: Database>(
     connection: &mut PoolConnection<DB>,
     token: Token,
@@ -141,7 +142,7 @@ pub(super) async fn claim<DB: Database>(
         claimed[place].effects = row.map_or(Ok(Vec::new()), |row| row.bytes(1))?;
     }
     if !foreign.is_empty() {
-        tracing::error!(rows = foreign.len(), "rows of the outbox whose ids are no ids of works are parked");
+        tracing::error!(rows = foreign.len(), "rows of the outbox with invalid ids are parked");
         let ids: Vec<Value<'_>> = foreign.iter().map(|id| Value::Bytes(id)).collect();
         FOREIGN.execute::<DB>(&mut transaction, &[Value::count(NEVER)], &ids).await?;
     }
@@ -150,7 +151,7 @@ pub(super) async fn claim<DB: Database>(
     transaction.commit().await
 }
 
-/// The effects of these works have been carried out. Answers how many rows were still claimed under this token.
+/// Marks units of work as done. Returns how many rows were still claimed under this token.
 pub(super) async fn done<DB: Database>(
     connection: &mut DB::Connection,
     token: Token,
@@ -165,7 +166,7 @@ pub(super) async fn done<DB: Database>(
     Ok(marked)
 }
 
-/// Nobody was there to take these: they are due again after `pause_ms`, and no attempt is counted.
+/// Gives rows back whose destination was unavailable: they are due again after `pause_ms`, and no attempt is counted.
 pub(super) async fn give_back<DB: Database>(
     connection: &mut DB::Connection,
     token: Token,
@@ -181,7 +182,7 @@ pub(super) async fn give_back<DB: Database>(
     Ok(())
 }
 
-/// One attempt of this row has failed; the next comes after `pause_ms`.
+/// Records a failed attempt of a row; the next one follows after `pause_ms`.
 pub(super) async fn failed<DB: Database>(
     connection: &mut DB::Connection,
     token: Token,
@@ -193,7 +194,7 @@ pub(super) async fn failed<DB: Database>(
     DB::execute(connection, FAILED.text::<DB>(), &values).await.map(drop)
 }
 
-/// The last attempt of this row has failed: it waits for a person.
+/// Parks a row after its last attempt failed: it waits for an operator.
 pub(super) async fn park<DB: Database>(
     connection: &mut DB::Connection,
     token: Token,
@@ -204,7 +205,7 @@ pub(super) async fn park<DB: Database>(
     DB::execute(connection, PARK.text::<DB>(), &values).await.map(drop)
 }
 
-/// An error as it fits into its column.
+/// The error, shortened to fit its column.
 pub(super) fn short(error: &str) -> String {
     const BYTES_MAX: usize = 900;
     let end = (0..=BYTES_MAX.min(error.len())).rev().find(|end| error.is_char_boundary(*end)).unwrap_or(0);

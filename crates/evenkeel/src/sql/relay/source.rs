@@ -1,4 +1,4 @@
-//! The name of an outbox: sequences of two outboxes have nothing to do with each other.
+//! The name of an outbox, which distinguishes its sequences from those of other outboxes.
 
 use crate::sql::database::{Database, Row, Statement, Value};
 use evenkeel_link::Token;
@@ -7,13 +7,13 @@ use uuid::Uuid;
 static READ: Statement = Statement::new("SELECT id FROM evenkeel_outbox_source WHERE one = 1");
 static NAME: Statement = Statement::new("INSERT INTO evenkeel_outbox_source (one, id) VALUES (1, ?)");
 
-/// Reads the name; the first one to ask gives it.
+/// Reads the name; the first call generates it.
 pub(super) async fn of<DB: Database>(connection: &mut DB::Connection) -> Result<String, sqlx::Error> {
     if let Some(name) = read::<DB>(connection).await? {
         return Ok(name);
     }
     let drawn = Token::random();
-    // Somebody else may have been faster: then theirs is read.
+    // If another process has inserted a name meanwhile, that one is read.
     let named = DB::execute(connection, NAME.text::<DB>(), &[Value::Bytes(drawn.as_bytes())]).await;
     match (read::<DB>(connection).await?, named) {
         (Some(name), _) => Ok(name),

@@ -1,36 +1,36 @@
-//! What a sink is given.
+//! The message as a sink receives it.
 
 use bytes::Bytes;
 
-/// The place of a message among those of its key.
+/// The position of a message among those of its key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Order {
-    /// What the messages belong to that must stay in order: an account, a link, a customer.
+    /// The entity whose messages must stay in order: an account, a link, a customer.
     pub key: String,
-    /// Counts the messages of the key without a hole, from 1.
+    /// The sequence number of the message within its key, without gaps, from 1.
     pub sequence: u64,
 }
 
-/// One message as a sink is given it.
+/// One message as a sink receives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// Which outbox counted [`Order::sequence`]: sequences of two outboxes have nothing to do with each other.
+    /// The outbox that assigned [`Order::sequence`]: the sequences of two outboxes are independent.
     pub source: String,
-    /// Names the message: a copy has the same id.
+    /// The id of the message, which is the same in all its copies.
     pub id: String,
-    /// Where it goes: a stream, a subject, a routing key.
+    /// The topic: a stream, a subject, a routing key.
     pub topic: String,
-    /// `None` for a message that may overtake others.
+    /// `None` for an unordered message.
     pub order: Option<Order>,
-    /// The bytes as they were given.
+    /// The payload as it was published.
     pub payload: Bytes,
-    /// Names and values that travel beside the payload: the trace context, and what the sender added.
+    /// Names and values that are sent with the payload: the trace context, and the headers of the sender.
     pub headers: Vec<(String, String)>,
 }
 
 impl Envelope {
-    /// What must stay in order with this message, if anything.
-    pub(crate) fn lane(&self) -> Option<(&str, &str, &str)> {
+    /// The source, topic and key within which this message is ordered, if any.
+    pub(crate) fn ordering_key(&self) -> Option<(&str, &str, &str)> {
         self.order.as_ref().map(|order| (self.source.as_str(), self.topic.as_str(), order.key.as_str()))
     }
 }

@@ -1,6 +1,6 @@
-//! Where effects go that are neither an invalidation nor a job: to a sink, by topic and key.
+//! Sinks: the destinations of messages, chosen by topic.
 //!
-//! A sink is a small trait, so a broker that Evenkeel does not know is a few lines away:
+//! A sink implements a small trait, so support for another message broker takes a few lines:
 //!
 //! ```
 //! use evenkeel::sql::sink::{Confirmed, Envelope, Sink, SinkError};
@@ -10,7 +10,7 @@
 //! impl Sink for Printer {
 //!     async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
 //!         if message.topic.is_empty() {
-//!             return Err(SinkError::Poison("a message needs a topic".to_owned())); // no later attempt can help
+//!             return Err(SinkError::Poison("a message needs a topic".to_owned())); // no later attempt can succeed
 //!         }
 //!         println!("{} {:?}: {} bytes", message.topic, message.order, message.payload.len());
 //!         Ok(Confirmed::Accepted)
@@ -18,9 +18,9 @@
 //! }
 //! ```
 //!
-//! * [`Sink`] — the trait: a message in, a confirmation or an error out.
-//! * [`Sinks`] — which sink takes which topics, for the fast path and the relay.
-//! * [`StreamSink`] — Redis streams that take each sequence of a key once; [`stream`] has its steps, model and scripts.
+//! * [`Sink`] — the trait: it receives a message and returns a confirmation or an error.
+//! * [`Sinks`] — which sink receives which topics, on the fast path and in the relay.
+//! * [`StreamSink`] — Redis streams that accept each sequence of a key once; [`stream`] has its steps, model and scripts.
 //! * `NatsSink` — NATS JetStream (feature `nats`).
 
 mod envelope;
@@ -41,43 +41,43 @@ pub use stream::StreamSink;
 use std::collections::HashSet;
 use std::future::Future;
 
-/// What a sink says when it has a message.
+/// The confirmation of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirmed {
-    /// It took the message.
+    /// The sink stored the message.
     Accepted,
-    /// It had the message before, and dropped this copy. As good as [`Accepted`](Self::Accepted).
+    /// The sink had stored the message before and dropped this copy. Equivalent to [`Accepted`](Self::Accepted).
     Duplicate,
 }
 
-/// Something that takes messages and says when it has them for good.
+/// A destination that confirms messages once they are stored durably.
 ///
-/// What callers rely on: `Ok` means that the message outlives this process. A message may come more than once, also long after
-/// others of its key; a sink that can tell drops the copy ([`Envelope::order`], [`Envelope::id`]) and answers
-/// [`Confirmed::Duplicate`]. Dropping the future may leave the message sent or not.
+/// Callers rely on the following: `Ok` means that the message survives the end of this process. A message may be sent more than once,
+/// also long after later messages of its key; a sink that detects the copy ([`Envelope::order`], [`Envelope::id`]) drops it and
+/// returns [`Confirmed::Duplicate`]. If the future is dropped, the message may or may not have been sent.
 pub trait Sink: Send + Sync + 'static {
-    /// Hands over one message.
+    /// Sends one message.
     ///
     /// # Errors
-    /// See [`SinkError`]: whether the sink is away, whether trying again helps.
+    /// See [`SinkError`]: whether the sink is unavailable, and whether a retry can succeed.
     fn publish(&self, message: &Envelope) -> impl Future<Output = Result<Confirmed, SinkError>> + Send;
 
-    /// Hands over several; one answer each, in order.
+    /// Sends several messages; returns one result for each, in order.
     ///
-    /// Messages of one key come in their order, and **after one of them failed no later one of that key may be sent**: its
-    /// answer is [`SinkError::Held`]. By default one after the other.
+    /// The messages of one key are given in their order, and **after one of them has failed no later one of that key may be sent**:
+    /// its result is [`SinkError::Held`]. The default implementation sends one after the other.
     fn publish_all(&self, messages: &[Envelope]) -> impl Future<Output = Vec<Result<Confirmed, SinkError>>> + Send {
         async move {
             let mut failed = HashSet::new();
             let mut answers = Vec::with_capacity(messages.len());
             for message in messages {
-                let lane = message.lane();
-                let answer = match lane.is_some_and(|lane| failed.contains(&lane)) {
+                let ordering_key = message.ordering_key();
+                let answer = match ordering_key.is_some_and(|ordering_key| failed.contains(&ordering_key)) {
                     true => Err(SinkError::Held),
                     false => self.publish(message).await,
                 };
-                if let (Err(_), Some(lane)) = (&answer, lane) {
-                    failed.insert(lane);
+                if let (Err(_), Some(ordering_key)) = (&answer, ordering_key) {
+                    failed.insert(ordering_key);
                 }
                 answers.push(answer);
             }

@@ -1,4 +1,4 @@
-//! NATS JetStream as a sink: a message counts as taken when the stream has acknowledged it.
+//! NATS JetStream as a sink: a message is confirmed when the stream has acknowledged it.
 
 use super::{Confirmed, Envelope, Sink, SinkError};
 use async_nats::header::{HeaderMap, HeaderName, HeaderValue};
@@ -9,17 +9,17 @@ use futures_util::future::join_all;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How long an acknowledgement is waited for.
+/// The time limit of an acknowledgement.
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A sink whose topics are subjects of NATS JetStream. Cheap to clone. A stream that takes the subjects must exist: make it with
-/// as much room, as many copies and as long a `duplicate_window` as you need; this sink creates none.
+/// A sink whose topics are subjects of NATS JetStream. Cheap to clone. A stream for the subjects must exist: create it with the size,
+/// replicas and `duplicate_window` that you need; this sink creates none.
 ///
 /// Each message carries `Nats-Msg-Id` (source, key and sequence; or its id) and the headers `Evenkeel-Id`, `Evenkeel-Source`,
 /// `Evenkeel-Key` and `Evenkeel-Sequence`.
 ///
-/// Guarantee: messages of one key are acknowledged in order; a copy within the stream's `duplicate_window` is dropped by the
-/// server. Not guaranteed: that a later copy is. A consumer that must know compares `Evenkeel-Sequence` with the last of its
+/// Guarantee: messages of one key are acknowledged in order; the server drops a copy within the stream's `duplicate_window`. Not
+/// guaranteed: that a later copy is dropped. A consumer that must detect it compares `Evenkeel-Sequence` with the last one of its
 /// `Evenkeel-Key`.
 #[derive(Clone)]
 pub struct NatsSink {
@@ -28,7 +28,7 @@ pub struct NatsSink {
 }
 
 impl NatsSink {
-    /// Over a client that the program has connected. An acknowledgement is waited for up to 5 s.
+    /// Uses a client that the program has connected. The sink waits for an acknowledgement for up to 5 s.
     #[must_use]
     pub fn new(client: async_nats::Client) -> Self {
         let mut context = jetstream::new(client);
@@ -36,28 +36,28 @@ impl NatsSink {
         Self { context, prefix: String::new() }
     }
 
-    /// Connects to `address` (`nats://[user:password@]host:port`), or goes on trying in the background.
+    /// Connects to `address` (`nats://[user:password@]host:port`), and keeps trying in the background if that fails.
     ///
     /// # Errors
-    /// [`SinkError::Away`] if the address cannot be read.
+    /// [`SinkError::Away`] if the address cannot be parsed.
     pub async fn connect(address: &str) -> Result<Self, SinkError> {
         let options = async_nats::ConnectOptions::new().retry_on_initial_connect();
         let client = options.connect(address).await.map_err(|error| SinkError::Away(error.to_string()))?;
         Ok(Self::new(client))
     }
 
-    /// What stands before the topic in the subject, such as `shop.`.
+    /// The prefix of the topic in the subject, such as `shop.`.
     #[must_use]
     pub fn subject_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Messages that must stay in order, by their places in the call: each is acknowledged before the next is sent.
-    async fn publish_lane(&self, lane: Vec<(usize, &Envelope)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
-        let mut answers = Vec::with_capacity(lane.len());
+    /// Sends messages that must stay in order, with their indices in the call: each is acknowledged before the next is sent.
+    async fn publish_in_order(&self, messages: Vec<(usize, &Envelope)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
+        let mut answers = Vec::with_capacity(messages.len());
         let mut failed = false;
-        for (place, message) in lane {
+        for (place, message) in messages {
             let answer = if failed { Err(SinkError::Held) } else { self.publish(message).await };
             failed |= answer.is_err();
             answers.push((place, answer));
@@ -70,7 +70,7 @@ impl Sink for NatsSink {
     async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
         let subject = format!("{}{}", self.prefix, message.topic);
         if subject.is_empty() || subject.contains(char::is_whitespace) {
-            return Err(SinkError::Poison(format!("{subject:?} is no subject of NATS")));
+            return Err(SinkError::Poison(format!("{subject:?} is not a valid NATS subject")));
         }
         let publish = PublishMessage::build().payload(message.payload.clone()).headers(headers(message)?);
         let sent = self.context.send_publish(subject, publish).await.map_err(|error| refused(&error))?;
@@ -79,18 +79,18 @@ impl Sink for NatsSink {
     }
 
     async fn publish_all(&self, messages: &[Envelope]) -> Vec<Result<Confirmed, SinkError>> {
-        let mut lanes: Vec<Vec<(usize, &Envelope)>> = Vec::new();
+        let mut groups: Vec<Vec<(usize, &Envelope)>> = Vec::new();
         for (place, message) in messages.iter().enumerate() {
-            let lane = message.lane();
-            let same = lane.and_then(|_| lanes.iter_mut().find(|members| members[0].1.lane() == lane));
+            let key = message.ordering_key();
+            let same = key.and_then(|_| groups.iter_mut().find(|members| members[0].1.ordering_key() == key));
             match same {
                 Some(members) => members.push((place, message)),
-                None => lanes.push(vec![(place, message)]),
+                None => groups.push(vec![(place, message)]),
             }
         }
         let mut answers = vec![Err(SinkError::Held); messages.len()];
         for (place, answer) in
-            join_all(lanes.into_iter().map(|lane| self.publish_lane(lane))).await.into_iter().flatten()
+            join_all(groups.into_iter().map(|group| self.publish_in_order(group))).await.into_iter().flatten()
         {
             answers[place] = answer;
         }
@@ -98,7 +98,7 @@ impl Sink for NatsSink {
     }
 }
 
-/// The name under which the server drops copies, and what consumers need to do the same.
+/// The id by which the server drops copies, and the headers that consumers need to do the same.
 fn headers(message: &Envelope) -> Result<HeaderMap, SinkError> {
     let mut headers = HeaderMap::new();
     let mut add = |name: &str, value: &str| {
@@ -118,7 +118,7 @@ fn headers(message: &Envelope) -> Result<HeaderMap, SinkError> {
             let sequence = order.sequence.to_string();
             add("Evenkeel-Key", &order.key)?;
             add("Evenkeel-Sequence", &sequence)?;
-            // One stream may take several topics; with its length before it no topic can run into a key.
+            // One stream may store several topics; the length of the topic keeps topic and key apart.
             let topic = &message.topic;
             add("Nats-Msg-Id", &format!("{}/{}/{topic}/{}/{sequence}", message.source, topic.len(), order.key))?;
         }
@@ -131,7 +131,7 @@ fn refused(error: &PublishError) -> SinkError {
     let words = error.to_string();
     match error.kind() {
         PublishErrorKind::MaxPayloadExceeded => SinkError::Poison(words),
-        PublishErrorKind::StreamNotFound => SinkError::Busy(format!("{words}; create a stream that takes the subject")),
+        PublishErrorKind::StreamNotFound => SinkError::Busy(format!("{words}; create a stream for the subject")),
         PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe | PublishErrorKind::MaxAckPending => {
             SinkError::Away(words)
         }

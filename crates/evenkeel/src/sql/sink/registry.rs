@@ -1,4 +1,4 @@
-//! The sinks of a program, and which of them takes which topics.
+//! The sinks of a program and their topics.
 
 use super::{Confirmed, Envelope, Sink, SinkError};
 use evenkeel_link::support::guard;
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Which sink takes which topics. Cheap to clone.
+/// Which sink receives which topics. Cheap to clone.
 ///
 /// ```
 /// use evenkeel::Keel;
@@ -31,20 +31,20 @@ struct Route {
 }
 
 impl Sinks {
-    /// No sink: enough for a program whose effects are invalidations and jobs. Messages wait for a program that has one.
+    /// No sink: for programs whose effects are invalidations and jobs. Messages wait for a program that has a sink.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// One sink for all topics that have no route of their own.
+    /// One sink for all topics without a route of their own.
     #[must_use]
     pub fn to(sink: impl Sink) -> Self {
         Self::default().route("", sink)
     }
 
-    /// Topics that begin with `prefix` go to this sink; of several routes the longest counts. Change a route only while nothing
-    /// waits for it: the outbox stores the topic, not the sink.
+    /// Sends topics that begin with `prefix` to this sink; of several matching routes the longest applies. Change a route only while
+    /// no message waits for it: the outbox stores the topic, not the sink.
     #[must_use]
     pub fn route(self, prefix: impl Into<String>, sink: impl Sink) -> Self {
         let mut routes = Vec::clone(&self.0);
@@ -54,19 +54,19 @@ impl Sinks {
         Self(Arc::new(routes))
     }
 
-    /// What the topics of each route begin with.
+    /// The prefix of each route.
     pub fn prefixes(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|route| route.prefix.as_str())
     }
 
-    /// The number of the route of a topic, if there is one.
+    /// The index of the route of a topic, if there is one.
     pub(crate) fn route_of(&self, topic: &str) -> Option<usize> {
         let routes = self.0.iter().enumerate().filter(|(_, route)| topic.starts_with(&route.prefix));
         routes.max_by_key(|(_, route)| route.prefix.len()).map(|(number, _)| number)
     }
 
-    /// Hands messages to their sinks; see [`Sink::publish_all`]. A topic without a route is [`SinkError::Busy`]: another program
-    /// may know it. A sink that panics has failed ([`SinkError::Retry`]).
+    /// Sends messages to their sinks; see [`Sink::publish_all`]. A topic without a route is [`SinkError::Busy`]: another program may
+    /// have a sink for it. If a sink panics, its messages have failed ([`SinkError::Retry`]).
     pub async fn publish_all(&self, messages: &[Envelope]) -> Vec<Result<Confirmed, SinkError>> {
         let mut answers: Vec<Result<Confirmed, SinkError>> = vec![Err(no_route()); messages.len()];
         let places = |route: usize| {
@@ -76,7 +76,7 @@ impl Sinks {
         let parts = self.0.iter().enumerate().map(|(number, route)| (route, places(number)));
         let sent = parts.filter(|(_, places)| !places.is_empty()).map(|(route, places)| async move {
             let part: Vec<Envelope> = places.iter().map(|place| messages[*place].clone()).collect();
-            // A sink is the program's own code. The future is dropped with its panic, so nothing of it is seen again.
+            // The sink is code of the program. Its future is dropped after a panic, so no broken state is observed.
             let called = AssertUnwindSafe(async { route.sink.publish_all_boxed(&part).await });
             let mut answers = match called.catch_unwind().await {
                 Ok(answers) => answers,
@@ -86,8 +86,8 @@ impl Sinks {
                 }
                 Err(panic) => resume_unwind(panic),
             };
-            // A sink of a user's own that answers too little has confirmed nothing by it.
-            answers.resize_with(part.len(), || Err(SinkError::Retry("the sink gave no answer".to_owned())));
+            // A sink that returns too few results has not confirmed the remaining messages.
+            answers.resize_with(part.len(), || Err(SinkError::Retry("the sink returned no result".to_owned())));
             places.into_iter().zip(answers)
         });
         for (place, answer) in join_all(sent).await.into_iter().flatten() {
@@ -99,7 +99,7 @@ impl Sinks {
 
 fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("non-string panic payload")
 }
 
 fn no_route() -> SinkError {
@@ -114,7 +114,7 @@ impl fmt::Debug for Sinks {
 
 type Answers<'a> = Pin<Box<dyn Future<Output = Vec<Result<Confirmed, SinkError>>> + Send + 'a>>;
 
-/// A sink whose type is forgotten.
+/// A type-erased sink.
 trait AnySink: Send + Sync {
     fn publish_all_boxed<'a>(&'a self, messages: &'a [Envelope]) -> Answers<'a>;
 }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_a_failure_its_key_is_held_and_no_other() {
+    async fn failure_holds_only_its_key() {
         let messages = [
             message("a1", Some(("a", 1))),
             message("a2", Some(("a", 2))),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_longest_route_counts_and_none_burns_no_attempt() {
+    async fn longest_route_wins_and_a_missing_one_uses_no_attempt() {
         let sinks = Sinks::none().route("li", Fails("a")).route("links", Fails("b"));
         let other = Envelope { topic: "orders".to_owned(), ..message("a", None) };
         let answers = sinks.publish_all(&[message("a", None), message("b", None), other]).await;

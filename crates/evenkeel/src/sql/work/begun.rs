@@ -12,11 +12,11 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A SQL transaction and the effects that must follow it; made by [`Keel::begin`].
+/// A SQL transaction and the effects that must follow it; created by [`Keel::begin`].
 ///
-/// Send your statements to [`tx`](Self::tx), note effects (it is used as [`Effects`]), then [`commit`](Self::commit). Dropped, it
-/// is rolled back and nothing happens.
-#[must_use = "a work that is dropped is rolled back"]
+/// Execute your statements on [`tx`](Self::tx), record effects (this type dereferences to [`Effects`]), then call
+/// [`commit`](Self::commit). If it is dropped, the transaction is rolled back and no effect happens.
+#[must_use = "a unit of work that is dropped is rolled back"]
 pub struct Work<DB: Database> {
     transaction: Transaction<'static, DB>,
     pool: Pool<DB>,
@@ -25,24 +25,24 @@ pub struct Work<DB: Database> {
 }
 
 impl Keel {
-    /// Begins a unit of work: a transaction on a connection of `pool`, marked as this work's in the same round trip.
+    /// Begins a unit of work: a transaction on a connection of `pool`, which gets a marker of this unit of work in the same round
+    /// trip.
     ///
     /// [`migrate`](crate::sql::migrate) must have run.
     ///
     /// # Errors
-    /// [`SqlError::Database`], [`SqlError::NotMigrated`]: nothing was begun.
+    /// [`SqlError::Database`], [`SqlError::NotMigrated`]: no transaction was begun.
     pub async fn begin<DB: Database>(&self, pool: &Pool<DB>) -> Result<Work<DB>, SqlError> {
         self.begin_with(pool, DB::BEGIN).await
     }
 
-    /// When relays in other processes are told of what the units of work of this keel leave for them. Default:
+    /// Sets when relays in other processes are notified of effects that the units of work of this keel leave to them. Default:
     /// [`WakeUp::AfterCommit`].
     pub fn wake_relays(&self, when: WakeUp) {
         self.sql().set_wake_up(when);
     }
 
-    /// Like [`begin`](Self::begin), with a statement of yours that begins the transaction, such as
-    /// `BEGIN ISOLATION LEVEL SERIALIZABLE`.
+    /// Like [`begin`](Self::begin), with your own statement to begin the transaction, such as `BEGIN ISOLATION LEVEL SERIALIZABLE`.
     ///
     /// # Errors
     /// As [`begin`](Self::begin).
@@ -52,11 +52,11 @@ impl Keel {
         statement: impl SqlSafeStr,
     ) -> Result<Work<DB>, SqlError> {
         let work = WorkId::new(self.clock().unix_ms());
-        // Found out once for each pool: a commit would find it out too, but late.
+        // Checked once per pool: the commit would detect missing tables too, but late.
         let finisher = self.sql().finisher(pool, self.clock());
         if !finisher.has_tables() {
             let mut connection = pool.acquire().await.map_err(SqlError::of::<DB>)?;
-            rows::look::<DB>(&mut connection).await.map_err(SqlError::of::<DB>)?;
+            rows::check_table::<DB>(&mut connection).await.map_err(SqlError::of::<DB>)?;
             finisher.found_tables();
         }
         let transaction = pool.begin_with(marked::<DB>(statement, work)).await.map_err(SqlError::of::<DB>)?;
@@ -64,31 +64,31 @@ impl Keel {
     }
 }
 
-/// What begins the transaction, and the mark by which its end is noticed, in one message.
+/// The statement that begins the transaction and the one that sets its marker, in one message.
 fn marked<DB: Database>(statement: impl SqlSafeStr, work: WorkId) -> AssertSqlSafe<String> {
     let statement = statement.into_sql_str();
     let begin = statement.as_str().trim_end_matches(|end: char| end == ';' || end.is_whitespace());
     let mark = DB::MARK.replace("{work}", &uuid::Uuid::from_bytes(work.0).simple().to_string());
-    // On a line of its own: what begins the transaction may end with a comment.
+    // On a line of its own, because the first statement may end with a comment.
     AssertSqlSafe(format!("{begin}\n; {mark}"))
 }
 
 impl<DB: Database> Work<DB> {
-    /// The connection in its transaction: what a statement is executed on.
+    /// The connection in its transaction, on which statements are executed.
     ///
-    /// Savepoints are made as ever (`work.tx().begin()`); the name `evenkeel_work` is taken. Do not end the transaction through it
-    /// (`COMMIT`, `ROLLBACK`, on MySQL and MariaDB also what commits by itself, such as `CREATE TABLE`): the commit finds that out
-    /// and fails ([`SqlError::Lost`]), and there is nothing that could take back what you committed. (On SQLite a work that is
-    /// dropped after that, or was committed so, leaves the pool a connection that begins no more transactions.)
+    /// Savepoints work as usual (`work.tx().begin()`); the name `evenkeel_work` is reserved. Do not end the transaction through this
+    /// connection (`COMMIT`, `ROLLBACK`, on MySQL and MariaDB also statements with an implicit commit, such as `CREATE TABLE`): the
+    /// commit detects it and fails ([`SqlError::Lost`]), but cannot roll back what you committed. (On SQLite, a unit of work that is
+    /// dropped after that, or was committed so, returns a connection to the pool that cannot begin transactions.)
     pub fn tx(&mut self) -> &mut DB::Connection {
         &mut self.transaction
     }
 
-    /// Looks at the answer of a statement that you mean to survive, and hands it on. A deadlock or a lock that was not given in time
-    /// poisons the work: it can only be rolled back. (Databases differ in how much of the transaction such an error takes back.)
+    /// Checks the result of a statement whose failure you handle, and returns it. A deadlock or a lock timeout poisons the unit of
+    /// work: it can only be rolled back. (Databases differ in how much of the transaction such an error rolls back.)
     ///
     /// # Errors
-    /// The statement's own.
+    /// The error of the statement.
     pub fn watch<T>(&mut self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         if let Err(error) = &answer
             && DB::trouble(error) == crate::sql::database::Trouble::Contention
@@ -98,22 +98,22 @@ impl<DB: Database> Work<DB> {
         answer
     }
 
-    /// Commits, and carries the effects out at once.
+    /// Commits, and then carries out the effects.
     ///
-    /// It runs in a task of its own: dropping the returned future does not stop it. Update windows of strong caches are opened
-    /// first; then the work's row is inserted with the effects, in the same transaction, which must still be the one that began; then
-    /// comes the commit.
+    /// The commit runs in its own task: dropping the returned future does not stop it. It first opens the update windows of strong
+    /// caches, then inserts the row with the effects in the same transaction, which must still be the one that began, and then
+    /// commits.
     ///
-    /// **Guarantee (U1).** `Ok`: it was committed, and all effects happen, at least once. An error without
-    /// [`outcome_unknown`](SqlError::outcome_unknown): it was not, and none ever does. An answer that was lost on the way is not
-    /// an error: the row is asked. Once the database has acknowledged the commit, no error is returned whatever happens then.
-    /// **Guarantee (U2).** The effects are carried out before this answers, if the other side takes them within a second;
-    /// [`Committed::carried_out`] says so. A relay does the rest.
+    /// **Guarantee (U1).** `Ok`: the transaction was committed, and all effects happen, at least once. An error without
+    /// [`outcome_unknown`](SqlError::outcome_unknown): it was not committed, and no effect ever happens. A lost reply is not an
+    /// error: the row decides. Once the database has acknowledged the commit, no error is returned, whatever happens afterwards.
+    /// **Guarantee (U2).** The effects are carried out before this returns, if their destinations accept them within a second;
+    /// [`Committed::carried_out`] tells. A relay carries out the rest.
     ///
     /// # Errors
     /// [`SqlError::Lost`], [`SqlError::Database`], [`SqlError::Poisoned`], [`SqlError::Window`]: rolled back; see
-    /// [`is_retryable`](SqlError::is_retryable). [`SqlError::OutcomeUnknown`]: nobody could say within a minute;
-    /// [`SqlError::Interrupted`]: the runtime ended during the commit.
+    /// [`is_retryable`](SqlError::is_retryable). [`SqlError::OutcomeUnknown`]: the outcome could not be determined within a minute;
+    /// [`SqlError::Interrupted`]: the runtime shut down during the commit.
     pub async fn commit(self) -> Result<Committed, SqlError> {
         if let Some(poison) = self.poison {
             let _ = self.transaction.rollback().await;
@@ -124,10 +124,10 @@ impl<DB: Database> Work<DB> {
         commit::commit(self.transaction, self.pool, self.effects).await
     }
 
-    /// Rolls back. Nothing of the work happens. (Dropping it does the same, later.)
+    /// Rolls the transaction back. No effect happens. (Dropping the unit of work does the same, later.)
     ///
     /// # Errors
-    /// [`SqlError::Database`] if the database did not answer; it rolls back all the same when it notices that nobody is there.
+    /// [`SqlError::Database`] if the database did not reply; it rolls the transaction back when it detects the closed connection.
     pub async fn rollback(self) -> Result<(), SqlError> {
         self.transaction.rollback().await.map_err(SqlError::of::<DB>)
     }

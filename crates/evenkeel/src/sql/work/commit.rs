@@ -1,9 +1,9 @@
-//! The commit: the last look, the commit itself, the verdict if nobody answers, and the fast path after it.
+//! The commit: the last checks, the commit itself, the decision of an unknown outcome, and the fast path.
 
 use super::effects::Effects;
 use super::outcome::{self, DECISION_MAX, Outcome};
 use super::windows::Windows;
-use super::write::{self, Place};
+use super::write::{self, RowState};
 use crate::cache::WindowEnd;
 use crate::keel::Keel;
 use crate::sql::database::{Database, Kind};
@@ -15,49 +15,50 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A commit that is not answered for so long is decided by its row.
+/// The time limit of a commit, after which its row decides the outcome.
 const COMMIT_MAX: Duration = Duration::from_secs(30);
-/// How long the fast path may keep the caller; what it has not done then is done a moment later, or by a relay.
+/// How long the fast path may delay the caller; the remaining effects are left to a relay.
 const FAST_PATH_MAX: Duration = Duration::from_secs(1);
 
-/// What is known of a work that was committed. Its effects happen in every case.
+/// A committed unit of work. Its effects happen in any case.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Committed {
-    /// The work.
+    /// The id of the unit of work.
     pub id: WorkId,
-    /// Whether all effects have been carried out already. `false` is no failure: [`left`](Self::left) says what a relay does.
+    /// Whether all effects have been carried out already. `false` is not a failure: [`left`](Self::left) tells what a relay carries
+    /// out.
     pub carried_out: bool,
-    /// What is left to a relay.
+    /// The effects that are left to a relay.
     pub left: Left,
-    /// How the update windows of strong caches ended, where there were any: `Closed` says that no fresh reader was given an older
+    /// How the update windows of strong caches ended, if there were any: `Closed` means that no fresh read returned an older
     /// value after the commit.
     pub window: Option<WindowEnd>,
-    /// How long after the acknowledged commit the fast path was over.
+    /// The time from the acknowledged commit to the end of the fast path.
     pub took: Duration,
 }
 
-/// What a commit leaves to a relay. It happens in every case.
+/// The effects that a commit leaves to a relay, which carries them out in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Left {
-    /// Everything has been carried out.
+    /// All effects have been carried out.
     Nothing,
-    /// Messages with a key, which only a relay sends, because their order counts. Everything else has been carried out: this is how a
-    /// healthy commit of such a message ends.
+    /// Messages with a key, which only a relay sends, because they are ordered. All other effects have been carried out: this is the
+    /// normal result of a commit with such a message.
     KeyedMessages,
-    /// Effects that could not be carried out at once: Redis, a queue or a sink was away, or took longer than a second.
+    /// Effects that could not be carried out at once: Redis, a queue or a sink was unavailable, or took longer than a second.
     Effects,
 }
 
-/// Commits in a task of its own: whoever waits for it may go away.
+/// Commits in a separate task, which continues if the caller is dropped.
 pub(super) async fn commit<DB: Database>(
     transaction: Transaction<'static, DB>,
     pool: Pool<DB>,
     effects: Effects,
 ) -> Result<Committed, SqlError> {
     let (reply, answer) = oneshot::channel();
-    // Boxed, so that its caller does not carry the room of a whole commit.
+    // Boxed, to keep the future of the caller small.
     let run = Box::pin(async move {
         let work = effects.work;
         let keel = effects.keel.clone();
@@ -66,7 +67,7 @@ pub(super) async fn commit<DB: Database>(
                 crash_point("after_commit");
                 let (committed, is_all) = after.carry_out(work, windows, &pool).await;
                 crash_point("carried_out");
-                // Nobody may listen any more; what follows concerns the row alone.
+                // The caller may be gone; the rest concerns only the row.
                 let _ = reply.send(Ok(committed));
                 if is_all && after.has_row {
                     keel.sql().finisher(&pool, keel.clock()).done(work);
@@ -86,18 +87,18 @@ pub(super) async fn commit<DB: Database>(
     answer.await.unwrap_or(Err(SqlError::Interrupted))
 }
 
-/// Everything up to the moment when it is known that the transaction was committed.
+/// All steps until the transaction is known to be committed.
 async fn decided<DB: Database>(
     mut transaction: Transaction<'static, DB>,
     pool: &Pool<DB>,
     mut effects: Effects,
-) -> Result<(After, Windows), SqlError> {
+) -> Result<(PostCommit, Windows), SqlError> {
     let wanted = std::mem::take(&mut effects.windows);
     let windows = match Windows::open(effects.work, wanted).await {
         Ok(windows) => windows,
         Err(error) => return Err(roll_back(transaction, None, error).await),
     };
-    if let Err(error) = write::write::<DB>(&mut transaction, &mut effects, Place::New).await {
+    if let Err(error) = write::write::<DB>(&mut transaction, &mut effects, RowState::New).await {
         return Err(roll_back(transaction, Some(windows), error).await);
     }
     if let Err(error) = windows.check().await {
@@ -105,23 +106,22 @@ async fn decided<DB: Database>(
     }
     crash_point("before_commit");
     let clock = effects.keel.clock().clone();
-    let unanswered =
-        || sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the commit was not answered"));
+    let unanswered = || sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the commit got no reply"));
     let answer = tokio::select! {
         biased;
         answer = transaction.commit() => answer,
         () = clock.sleep(COMMIT_MAX) => Err(unanswered()),
         never = windows.keep_open() => match never {},
     };
-    let Err(error) = answer else { return Ok((After::of(effects), windows)) };
+    let Err(error) = answer else { return Ok((PostCommit::of(effects), windows)) };
     match outcome::decide(&clock, pool, effects.work, DECISION_MAX).await {
-        Outcome::Committed => Ok((After::of(effects), windows)),
+        Outcome::Committed => Ok((PostCommit::of(effects), windows)),
         Outcome::RolledBack => {
             windows.end().await;
             Err(SqlError::Database { error: Arc::new(error), is_retryable: true })
         }
         Outcome::Unknown(last) => {
-            tracing::warn!(work = %effects.work, %error, "nobody can say whether a work was committed");
+            tracing::warn!(work = %effects.work, %error, "the outcome of a commit is unknown");
             windows.abandon();
             Err(SqlError::OutcomeUnknown { work: effects.work.to_string(), error: Arc::new(last) })
         }
@@ -133,14 +133,14 @@ async fn roll_back<DB: Database>(
     windows: Option<Windows>,
     error: SqlError,
 ) -> SqlError {
-    // SQLite refuses to end a transaction that is gone, and sqlx would take this connection for one inside a transaction for
-    // ever: it is given one to end.
+    // SQLite rejects the end of a transaction that no longer exists, and sqlx would then treat the connection as inside a transaction
+    // forever: this begins one that can be ended.
     if matches!(error, SqlError::Lost) && DB::KIND == Kind::Sqlite && guard("lost_connection_is_mended") {
         let _ = DB::script(&mut transaction, "BEGIN").await;
     }
-    // A rollback that fails is one all the same: nothing was sent that could commit.
+    // A failed rollback has the same effect: no commit was sent on this connection.
     if let Err(error) = transaction.rollback().await {
-        tracing::debug!(%error, "the database did not answer a rollback");
+        tracing::debug!(%error, "the database did not reply to a rollback");
     }
     if let Some(windows) = windows {
         windows.end().await;
@@ -148,15 +148,15 @@ async fn roll_back<DB: Database>(
     error
 }
 
-/// What is left to do after a commit.
-pub(super) struct After {
+/// The steps that remain after a commit.
+pub(super) struct PostCommit {
     keel: Keel,
     effects: Vec<Effect>,
     has_ordered: bool,
     has_row: bool,
 }
 
-impl After {
+impl PostCommit {
     fn of(effects: Effects) -> Self {
         Self {
             has_ordered: !effects.ordered.is_empty(),
@@ -166,12 +166,13 @@ impl After {
         }
     }
 
-    /// After a row that was read back.
+    /// The steps for a row that was read back.
     pub(super) fn read_back(keel: Keel, effects: Vec<Effect>, has_ordered: bool) -> Self {
         Self { keel, has_row: !effects.is_empty(), effects, has_ordered }
     }
 
-    /// The fast path: what a relay would do, at once. Also whether the row has nothing left to ask for.
+    /// The fast path: carries out at once what a relay would carry out later. Also returns whether all effects of the row were
+    /// carried out.
     pub(super) async fn carry_out<DB: Database>(
         &self,
         work: WorkId,
@@ -182,7 +183,7 @@ impl After {
         let began = clock.now();
         let window = windows.end().await;
         let is_closed = window.as_ref().is_none_or(|end| !matches!(end, WindowEnd::Unconfirmed(_)));
-        // What a window stood for has happened with its end.
+        // The end of a window includes its invalidation.
         let left: Vec<Effect> =
             self.effects.iter().filter(|effect| !(is_closed && has_window(effect))).cloned().collect();
         let carrier = Carrier::new(self.keel.clone(), self.keel.sql().publisher());
@@ -190,13 +191,13 @@ impl After {
         let is_all = match carried {
             Ok(Ok(())) => true,
             Ok(Err(error)) => {
-                tracing::debug!(%work, %error, "effects were not carried out at once; the relay will");
+                tracing::debug!(%work, %error, "effects were not carried out at once and are left to a relay");
                 false
             }
             Err(_) => false,
         };
         if self.has_ordered || !is_all {
-            self.keel.sql().left_something(pool, clock);
+            self.keel.sql().notify_relays(pool, clock);
         }
         let took = clock.now().since(began);
         let left = match (is_all, self.has_ordered) {

@@ -1,6 +1,6 @@
-//! [`Effects`]: what a work wants to happen after its commit.
+//! [`Effects`]: the effects that a unit of work records for after its commit.
 
-use super::windows::Wanted;
+use super::windows::RequestedWindow;
 use crate::cache::{Cache, CacheKey};
 use crate::keel::Keel;
 use crate::queue::{JobPut, JobWish, Order, Queue};
@@ -12,21 +12,22 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::job::{JobId, Note};
 use std::borrow::Borrow;
 
-/// The longest name of a topic or key, in bytes: as long as the column it is kept in.
+/// The maximum length of the name of a topic or key in bytes: the size of its column.
 const NAME_BYTES_MAX: usize = 255;
 
-/// The effects of one work, until it commits. [`Work`](super::Work) and [`Joined`](super::Joined) are used as this.
+/// The effects of one unit of work, until it commits. [`Work`](super::Work) and [`Joined`](super::Joined) dereference to this type.
 ///
-/// **Guarantee (U1).** What is noted here happens, at least once and safely, if the transaction commits; and never if it does not.
-/// **Not guaranteed.** That it has happened when the commit has answered: it usually has; after a crash or while Redis is away,
-/// a relay does it later.
+/// **Guarantee (U1).** Effects recorded here happen if the transaction commits, at least once, and repetitions are harmless; they
+/// never happen if it does not commit.
+/// **Not guaranteed.** That they have happened when the commit returns: usually they have; after a crash, or while Redis is
+/// unavailable, a relay carries them out later.
 pub struct Effects {
     pub(super) keel: Keel,
     pub(super) work: WorkId,
     invalidations: Vec<Invalidate>,
-    pub(super) windows: Vec<Wanted>,
+    pub(super) windows: Vec<RequestedWindow>,
     pub(super) puts: Vec<JobPut>,
-    /// Those with a place in an order are rows of their own.
+    /// Ordered messages, which have rows of their own.
     pub(super) ordered: Vec<Message>,
     unordered: Vec<Message>,
     pub(super) trace: Option<String>,
@@ -46,7 +47,7 @@ impl Effects {
         }
     }
 
-    /// The work's name: its row in `evenkeel_outbox`, and what its effects are traced by.
+    /// The id of the unit of work, which names its row in `evenkeel_outbox` and correlates its effects.
     #[must_use]
     pub fn id(&self) -> WorkId {
         self.work
@@ -55,10 +56,10 @@ impl Effects {
     /// Invalidates the row under `key` after the commit, as [`Cache::invalidate`] does.
     ///
     /// If the cache's reads are [`Fresh`](crate::cache::Freshness::Fresh), its update window is opened before the commit and closed
-    /// after it (U6): no such read is given the older value once the commit has happened, whoever dies in between.
+    /// after it (U6): after the commit no such read returns the older value, also if this process dies in between.
     ///
     /// # Errors
-    /// [`SqlError::Effect`] for a cache under a published protocol, or of a keel over another Redis; nothing was noted.
+    /// [`SqlError::Effect`] for a cache with a published protocol, or of a keel over another Redis; the effect was not recorded.
     pub fn invalidate<K, V, Q>(&mut self, cache: &Cache<K, V>, key: &Q) -> Result<(), SqlError>
     where
         K: Borrow<Q> + ?Sized,
@@ -68,7 +69,7 @@ impl Effects {
         self.end(cache, key, false, None)
     }
 
-    /// Like [`invalidate`](Self::invalidate), by a work that knows the row's new version: as [`Cache::invalidate_at`].
+    /// Like [`invalidate`](Self::invalidate), with the row's new version: as [`Cache::invalidate_at`].
     ///
     /// # Errors
     /// As [`invalidate`](Self::invalidate).
@@ -81,7 +82,7 @@ impl Effects {
         self.end(cache, key, false, Some(version))
     }
 
-    /// Like [`invalidate`](Self::invalidate), and the old value is never served again: as [`Cache::purge`].
+    /// Like [`invalidate`](Self::invalidate), and the old value is never served again, not even as a stale one: as [`Cache::purge`].
     ///
     /// # Errors
     /// As [`invalidate`](Self::invalidate).
@@ -94,14 +95,16 @@ impl Effects {
         self.end(cache, key, true, None)
     }
 
-    /// Sends a job after the commit. `queue.job(..)` begins one; the body is encoded at once. A delay counts from here.
+    /// Enqueues a job after the commit. `queue.job(..)` creates the order; its body is encoded at once. A delay counts from this
+    /// call.
     ///
-    /// A job that is given an id ([`Order::id`]) is an upsert: of several works that send a job of that id, the one that commits
-    /// last wins, whatever state the job is in then. It does not count against the queue's limits, for it is an obligation.
+    /// A job with an id ([`Order::id`]) is an upsert: of several units of work that enqueue a job with that id, the last to commit
+    /// wins, whatever the state of the job is then. It does not count against the queue's limits, because the committed effect must
+    /// be carried out.
     ///
     /// # Errors
-    /// [`SqlError::Queue`]: it cannot be encoded, is too large, or has a unique key, which an upsert cannot keep.
-    /// [`SqlError::Effect`]: the queue is of a keel over another Redis. Nothing was noted.
+    /// [`SqlError::Queue`]: the job cannot be encoded, is too large, or has a unique key, which an upsert does not support.
+    /// [`SqlError::Effect`]: the queue is of a keel over another Redis. The effect was not recorded.
     pub fn enqueue<T: Send + Sync + 'static>(&mut self, order: Order<'_, T>) -> Result<JobId, SqlError> {
         self.check_queue(order.stranger_to(&self.keel.queue_store()))?;
         let mut put = order.into_put()?;
@@ -113,9 +116,9 @@ impl Effects {
         Ok(self.put(put))
     }
 
-    /// Gives a job that an earlier work has sent another due time, or another body: the order names it
-    /// ([`Order::id`] or [`Order::raw_id`]) and says all of it anew. It is the same effect as [`enqueue`](Self::enqueue), and
-    /// runs the job even if it has run before.
+    /// Changes the due time or the body of a job that an earlier unit of work enqueued: the order names it ([`Order::id`] or
+    /// [`Order::raw_id`]) and replaces it as a whole. It is the same effect as [`enqueue`](Self::enqueue), and runs the job even if
+    /// it has run before.
     ///
     /// # Errors
     /// As [`enqueue`](Self::enqueue); [`SqlError::Effect`] if the order has no id.
@@ -123,16 +126,16 @@ impl Effects {
         self.check_queue(order.stranger_to(&self.keel.queue_store()))?;
         let put = order.into_put()?;
         if put.version != 0 {
-            let sentence = "a job is rescheduled by its id: give the order the id it was sent with (id or raw_id)";
+            let sentence = "a job is rescheduled by its id: set the id it was enqueued with (id or raw_id)";
             return Err(SqlError::Effect(sentence.to_owned()));
         }
         Ok(self.put(put))
     }
 
-    /// Takes a job back after the commit, wherever it is: waiting, running (its acknowledgement is refused then) or dead.
+    /// Withdraws a job after the commit, in any state: waiting, running (its acknowledgement is then rejected) or dead.
     ///
     /// # Errors
-    /// [`SqlError::Effect`] for a queue of another keel. Nothing was noted.
+    /// [`SqlError::Effect`] for a queue of another keel. The effect was not recorded.
     pub fn revoke<T: Send + Sync + 'static>(&mut self, queue: &Queue<T>, id: JobId) -> Result<(), SqlError> {
         self.check_queue(queue.stranger_to(&self.keel.queue_store()))?;
         self.put(queue.withdrawal(id));
@@ -142,7 +145,8 @@ impl Effects {
     /// Publishes a message after the commit.
     ///
     /// # Errors
-    /// [`SqlError::Effect`] for a topic or key that is empty, longer than 255 bytes, or has a zero byte. Nothing was noted.
+    /// [`SqlError::Effect`] for a topic or key that is empty, longer than 255 bytes, or contains a zero byte. The effect was not
+    /// recorded.
     pub fn publish(&mut self, mut message: Message) -> Result<(), SqlError> {
         check_name("topic", &message.topic)?;
         if let Some(trace) = &self.trace {
@@ -158,8 +162,8 @@ impl Effects {
         Ok(())
     }
 
-    /// Lets the trace of the caller go on in every effect that is noted from now on: a W3C `traceparent`. Jobs carry it to their
-    /// handlers, messages as the header `traceparent`, and the work's row keeps it.
+    /// Sets the trace context (a W3C `traceparent`) of all effects recorded from now on. Jobs pass it to their handlers, messages
+    /// carry it in the header `traceparent`, and the outbox row stores it.
     pub fn trace(&mut self, traceparent: &str) {
         self.trace = Some(traceparent.chars().filter(char::is_ascii_graphic).take(NAME_BYTES_MAX).collect());
     }
@@ -176,7 +180,7 @@ impl Effects {
         }
         if !cache_of_work.is_fenced {
             return Err(SqlError::Effect(format!(
-                "cache `{}` keeps a published protocol, whose invalidations cannot be repeated safely; open it with \
+                "cache `{}` uses a published protocol, whose invalidations cannot be repeated safely; open it with \
                  Protocol::Fenced to use it in a unit of work",
                 cache_of_work.name
             )));
@@ -188,21 +192,21 @@ impl Effects {
             window: cache_of_work.is_strong,
         };
         if cache_of_work.is_strong {
-            Wanted::add(&mut self.windows, cache_of_work, &effect);
+            RequestedWindow::add(&mut self.windows, cache_of_work, &effect);
         }
         self.invalidations.push(effect);
         Ok(())
     }
 
-    /// The effects are carried out by this keel, and by relays over its Redis: a job of a queue elsewhere would never run.
-    fn check_queue(&self, stranger: Option<&str>) -> Result<(), SqlError> {
-        match stranger {
+    /// The effects are carried out by this keel and by relays over its Redis: a job of a queue on another Redis would never run.
+    fn check_queue(&self, foreign: Option<&str>) -> Result<(), SqlError> {
+        match foreign {
             Some(queue) if guard("effects_of_one_keel") => Err(of_another_keel("queue", queue)),
             _ => Ok(()),
         }
     }
 
-    /// What was wanted of the same job before does not count any more.
+    /// Replaces an earlier effect on the same job.
     fn put(&mut self, put: JobPut) -> JobId {
         let id = put.id;
         self.puts.retain(|earlier| earlier.id != id || earlier.topic != put.topic);
@@ -210,12 +214,12 @@ impl Effects {
         id
     }
 
-    /// Whether nothing is to be written into the work's own row.
+    /// Whether the outbox row of the unit of work has no effects.
     pub(super) fn is_row_empty(&self) -> bool {
         self.invalidations.is_empty() && self.puts.is_empty() && self.unordered.is_empty()
     }
 
-    /// What goes into the row of the work.
+    /// The effects of the outbox row.
     pub(super) fn in_row(&self) -> Vec<Effect> {
         let invalidations = self.invalidations.iter().cloned().map(Effect::Invalidate);
         let puts = self.puts.iter().cloned().map(Effect::Put);
@@ -223,7 +227,7 @@ impl Effects {
         invalidations.chain(puts).chain(messages).collect()
     }
 
-    /// The same as bytes.
+    /// The encoded effects of the outbox row.
     pub(super) fn encoded(&self) -> Vec<u8> {
         format::encode(&self.in_row())
     }
@@ -231,8 +235,8 @@ impl Effects {
 
 fn of_another_keel(what: &str, name: &str) -> SqlError {
     SqlError::Effect(format!(
-        "{what} `{name}` belongs to a Keel over another Redis (or prefix) than the one this work was begun with, so its effect would go \
-         to the wrong place; begin the work with the Keel that opened the {what}"
+        "{what} `{name}` belongs to a Keel over another Redis (or prefix) than the one that began this unit of work, so its effect \
+         would go to the wrong server; begin the unit of work with the Keel that opened the {what}"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Marks the rows of carried-out works as done, many at a time, so that no caller waits for it.
+//! Marks the rows of carried-out units of work as done, in batches, so that no caller waits for it.
 
 use super::notifier::Notifier;
 use crate::sql::database::{Database, Trouble};
@@ -11,49 +11,49 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, watch};
 
-/// Rows that are marked in one statement.
+/// The maximum number of rows that are marked in one statement.
 const BATCH_MAX: usize = 256;
-/// How long a row waits for others: a statement for each would cost the database as much as the commit did. A relay looks at rows
-/// that are not marked two seconds after their commit.
+/// How long a row waits for others: a statement for each would cost the database as much as the commit did. A relay claims rows that
+/// are not marked two seconds after their commit.
 const GATHER_MAX: Duration = Duration::from_millis(50);
-/// Times that it is tried, if others are in the way.
+/// The maximum number of attempts in case of lock conflicts.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// Marks rows of one database. What it does not get to mark is carried out again by a relay, which is harmless.
+/// Marks rows of one database. If it fails to mark a row, a relay carries its effects out again, which is harmless.
 pub(crate) struct Finisher<DB: Database> {
     done: mpsc::UnboundedSender<WorkId>,
     waiting: watch::Sender<usize>,
-    /// Somebody waits for the marks.
-    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests wait for the marks"))]
-    hurry: Arc<Notify>,
+    /// Ends the wait for further rows, for tests that wait for the marks.
+    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests wait for it"))]
+    flush: Arc<Notify>,
     notifier: Notifier,
-    /// The library's tables have been seen.
+    /// Whether the library's tables are known to exist.
     has_tables: AtomicBool,
     database: PhantomData<fn() -> DB>,
 }
 
 impl<DB: Database> Finisher<DB> {
-    /// Starts its task on the current runtime; it ends with this handle.
+    /// Starts its task on the current runtime; the task ends when this handle is dropped.
     pub(crate) fn start(pool: Pool<DB>, clock: Clock) -> Self {
         let (done, works) = mpsc::unbounded_channel();
-        let (waiting, hurry) = (watch::Sender::new(0), Arc::new(Notify::new()));
+        let (waiting, flush) = (watch::Sender::new(0), Arc::new(Notify::new()));
         let notifier = Notifier::start(pool.clone());
-        let gatherer = Gatherer { works, clock, hurry: Arc::clone(&hurry) };
+        let gatherer = Gatherer { works, clock, flush: Arc::clone(&flush) };
         tokio::spawn(mark(pool, gatherer, waiting.clone()));
-        Self { done, waiting, hurry, notifier, has_tables: AtomicBool::new(false), database: PhantomData }
+        Self { done, waiting, flush, notifier, has_tables: AtomicBool::new(false), database: PhantomData }
     }
 
-    /// Whether somebody has seen the tables.
+    /// Whether the tables are known to exist.
     pub(crate) fn has_tables(&self) -> bool {
         self.has_tables.load(Ordering::Relaxed)
     }
 
-    /// The tables are there.
+    /// Records that the tables exist.
     pub(crate) fn found_tables(&self) {
         self.has_tables.store(true, Ordering::Relaxed);
     }
 
-    /// The effects of this work have been carried out.
+    /// Marks a unit of work as done after its effects have been carried out.
     pub(crate) fn done(&self, work: WorkId) {
         self.waiting.send_modify(|waiting| *waiting += 1);
         if self.done.send(work).is_err() {
@@ -61,39 +61,39 @@ impl<DB: Database> Finisher<DB> {
         }
     }
 
-    /// A commit has left something: relays of other processes are told, where the database can.
+    /// Notifies relays of other processes, if the database supports it, after a commit that left effects.
     pub(crate) fn notify(&self) {
         self.notifier.notify();
     }
 
-    /// Waits until nothing waits to be marked.
+    /// Waits until all rows are marked.
     #[cfg(feature = "testing")]
     pub(crate) async fn until_idle(&self) {
         let mut waiting = self.waiting.subscribe();
         while *waiting.borrow_and_update() > 0 {
-            self.hurry.notify_one();
-            // The sender lives in `self`, so waiting cannot fail.
+            self.flush.notify_one();
+            // The sender is a field of `self`, so waiting cannot fail.
             let _ = waiting.changed().await;
         }
     }
 }
 
-/// Collects the works that are marked together.
+/// Collects the units of work that are marked together.
 struct Gatherer {
     works: mpsc::UnboundedReceiver<WorkId>,
     clock: Clock,
-    hurry: Arc<Notify>,
+    flush: Arc<Notify>,
 }
 
 impl Gatherer {
-    /// The next works, some time after the first of them; without any: there are no more.
+    /// Waits for the next units of work, and for a short time after the first for further ones; empty if there are no more.
     async fn gather(&mut self, batch: &mut Vec<WorkId>) {
         let Some(first) = self.works.recv().await else { return };
         batch.push(first);
         let is_over = async {
             tokio::select! {
                 () = self.clock.sleep(GATHER_MAX) => {}
-                () = self.hurry.notified() => {}
+                () = self.flush.notified() => {}
             }
         };
         tokio::pin!(is_over);
@@ -118,11 +118,11 @@ async fn mark<DB: Database>(pool: Pool<DB>, mut gatherer: Gatherer, waiting: wat
         for attempt in 1..=ATTEMPTS_MAX {
             let marked = async { rows::mark_done::<DB>(&mut *pool.acquire().await?, &batch).await };
             let Err(error) = marked.await else { break };
-            // A relay that claims some of these rows can be the other side of a deadlock.
+            // A relay that claims some of these rows may be the other side of a deadlock.
             let is_over = attempt == ATTEMPTS_MAX || DB::trouble(&error) != Trouble::Contention;
             tracing::debug!(%error, works = batch.len(), is_over, "rows were not marked as done");
             if is_over {
-                // A relay will look at them again.
+                // A relay will claim them again.
                 break;
             }
         }

@@ -1,10 +1,10 @@
-//! [`Joined`]: a unit of work on a transaction that somebody else owns.
+//! [`Joined`]: a unit of work on a transaction that the caller owns.
 
-use super::commit::{After, Committed};
+use super::commit::{Committed, PostCommit};
 use super::effects::Effects;
 use super::outcome::{self, Outcome};
 use super::windows::Windows;
-use super::write::{self, Place};
+use super::write::{self, RowState};
 use crate::keel::Keel;
 use crate::sql::database::Database;
 use crate::sql::error::SqlError;
@@ -15,17 +15,17 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-/// How long it is tried to learn what became of a transaction that somebody else has ended.
+/// How long to try to determine the outcome of a transaction that the caller has ended.
 const DECISION_MAX: Duration = Duration::from_secs(5);
 
-/// The effects of a transaction of yours; made by [`Keel::join`]. It is used as [`Effects`]; call [`seal`](Self::seal) last.
+/// The effects of a transaction of yours; created by [`Keel::join`]. It dereferences to [`Effects`]; call [`seal`](Self::seal) last.
 #[must_use = "effects that are not sealed do not happen"]
 pub struct Joined<DB: Database> {
     effects: Effects,
     database: PhantomData<fn() -> DB>,
 }
 
-/// A work whose effects are written into your transaction: commit it, then call [`carry_out`](Self::carry_out).
+/// A unit of work whose effects are stored in your transaction: commit it, then call [`carry_out`](Self::carry_out).
 #[must_use = "without `carry_out` the effects wait for a relay"]
 pub struct Sealed<DB: Database> {
     keel: Keel,
@@ -36,11 +36,11 @@ pub struct Sealed<DB: Database> {
 }
 
 impl Keel {
-    /// Joins a transaction of yours: inserts the work's row into it. Begin as early as you can; what is joined inside a savepoint
-    /// shares the savepoint's fate.
+    /// Joins a transaction of yours: inserts the row of the unit of work into it. Join as early as possible; a unit of work that is
+    /// joined inside a savepoint is rolled back with it.
     ///
     /// # Errors
-    /// As [`begin`](Self::begin). On PostgreSQL your transaction is lost then, as after any error.
+    /// As [`begin`](Self::begin). On PostgreSQL your transaction is then aborted, as after any error.
     pub async fn join<DB: Database>(&self, transaction: &mut Transaction<'_, DB>) -> Result<Joined<DB>, SqlError> {
         let work = WorkId::new(self.clock().unix_ms());
         rows::open::<DB>(transaction, work).await.map_err(SqlError::of::<DB>)?;
@@ -49,15 +49,15 @@ impl Keel {
 }
 
 impl<DB: Database> Joined<DB> {
-    /// Writes the effects into the transaction, and opens the update windows of strong caches. Call it right before your commit.
+    /// Stores the effects in the transaction and opens the update windows of strong caches. Call it right before your commit.
     ///
     /// # Errors
-    /// [`SqlError::Lost`] if the row is not there any more, [`SqlError::Window`], [`SqlError::Database`]: roll back.
+    /// [`SqlError::Lost`] if the row no longer exists, [`SqlError::Window`], [`SqlError::Database`]: roll back.
     pub async fn seal(mut self, transaction: &mut Transaction<'_, DB>) -> Result<Sealed<DB>, SqlError> {
         let wanted = std::mem::take(&mut self.effects.windows);
         let windows = Windows::open(self.effects.work, wanted).await?;
-        if let Err(error) = write::write::<DB>(transaction, &mut self.effects, Place::Open).await {
-            // Nothing can be committed that its own owner does not commit; until then the windows protect the readers.
+        if let Err(error) = write::write::<DB>(transaction, &mut self.effects, RowState::Open).await {
+            // Only the caller can commit the transaction; until then the windows protect its readers.
             windows.abandon();
             return Err(error);
         }
@@ -74,12 +74,12 @@ impl<DB: Database> Joined<DB> {
 }
 
 impl<DB: Database> Sealed<DB> {
-    /// Carries the effects out if, and only if, the transaction was committed: the row is read back first. Call it when your
-    /// commit has answered, also with an error that leaves its outcome open. `None`: it was not committed, and never will be.
+    /// Carries the effects out if, and only if, the transaction was committed: it reads the row first. Call it after your commit has
+    /// returned, also if it returned an error that leaves its outcome unknown. `None`: it was not committed, and never will be.
     ///
     /// # Errors
-    /// [`SqlError::OutcomeUnknown`] if the database could not be asked, or the transaction is still under way. If it is committed
-    /// after all, a relay carries the effects out.
+    /// [`SqlError::OutcomeUnknown`] if the database could not be queried, or the transaction has not ended. If it is committed later,
+    /// a relay carries the effects out.
     pub async fn carry_out(self, pool: &Pool<DB>) -> Result<Option<Committed>, SqlError> {
         let Self { keel, work, windows, has_ordered, .. } = self;
         crash_point("after_commit");
@@ -107,7 +107,7 @@ impl<DB: Database> Sealed<DB> {
             },
         };
         let effects = if row.effects.is_empty() { Vec::new() } else { format::decode(row.effects)? };
-        let after = After::read_back(keel.clone(), effects, has_ordered);
+        let after = PostCommit::read_back(keel.clone(), effects, has_ordered);
         let (committed, is_all) = after.carry_out(work, windows, pool).await;
         crash_point("carried_out");
         if is_all && after.has_row() {

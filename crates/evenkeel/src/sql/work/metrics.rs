@@ -1,10 +1,10 @@
-//! What units of work tell about themselves; docs/metrics.md lists the names.
+//! The metrics of units of work; docs/metrics.md lists their names.
 
 use super::commit::Committed;
 use crate::sql::error::SqlError;
 use metrics::{Counter, Histogram, counter, histogram};
 
-/// The handles of one keel.
+/// The metrics of one keel.
 pub(crate) struct WorkMetrics {
     committed: Counter,
     refused: Counter,
@@ -29,7 +29,7 @@ impl WorkMetrics {
         }
     }
 
-    /// The commit happened, and the fast path is over.
+    /// Records a commit after its fast path.
     pub(super) fn committed(&self, committed: &Committed) {
         self.committed.increment(1);
         self.fast_path.record(committed.took.as_secs_f64());
@@ -38,7 +38,7 @@ impl WorkMetrics {
         }
     }
 
-    /// It did not, or nobody knows.
+    /// Records a commit that failed or whose outcome is unknown.
     pub(super) fn failed(&self, error: &SqlError) {
         let counter = match error {
             SqlError::Window(_) => &self.refused,

@@ -1,9 +1,9 @@
 //! The unit of work: a SQL transaction and the effects that must follow it.
 //!
-//! `effects` collects what is wanted; `begun` is the form that owns its transaction, `joined` the one on a transaction of the
-//! caller's; `write` are the statements right before the commit, `commit` the commit itself and what comes after it,
-//! `outcome` decides about a commit that nobody answered, `windows` are the update windows of strong caches, `finisher`
-//! marks rows as done, and `notifier` tells relays of other processes.
+//! The modules: `effects` collects the effects; `begun` is the form that owns its transaction, `joined` the one on a transaction of
+//! the caller; `write` has the statements right before the commit, `commit` the commit and the fast path, `outcome` decides a commit
+//! whose reply was lost, `windows` are the update windows of strong caches, `finisher` marks rows as done, and `notifier` notifies
+//! relays of other processes.
 
 mod begun;
 mod commit;

@@ -1,5 +1,5 @@
-//! Decides about a commit that nobody answered. The work's row decides, and it is made to: whoever inserts the same id first,
-//! the commit or this tombstone, has the last word.
+//! Decides the outcome of a commit whose reply was lost. The row of the unit of work decides: either the commit inserted the id, or
+//! this module inserts it as a tombstone, after which the commit can only fail.
 
 use crate::sql::database::{Database, Dialect, Trouble};
 use crate::sql::outbox::{State, WorkId, rows};
@@ -8,22 +8,22 @@ use evenkeel_link::support::{Backoff, guard};
 use sqlx::Pool;
 use std::time::Duration;
 
-/// How long it is tried to learn the outcome. Rows are kept far longer than this.
+/// How long to try to determine the outcome. Rows are kept far longer.
 pub(super) const DECISION_MAX: Duration = Duration::from_secs(60);
 const BACKOFF: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It was committed, with its effects.
+    /// The transaction was committed, with its effects.
     Committed,
-    /// It was not, and never will be.
+    /// The transaction was not committed, and never will be.
     RolledBack,
-    /// The database could not be asked in time.
+    /// The database could not be queried in time.
     Unknown(sqlx::Error),
 }
 
-/// Asks until it is known, for at most `patience`.
+/// Queries the database until the outcome is known, for at most `patience`.
 pub(super) async fn decide<DB: Database>(clock: &Clock, pool: &Pool<DB>, work: WorkId, patience: Duration) -> Outcome {
     if !guard("unknown_outcome_is_decided") {
         return Outcome::RolledBack;
@@ -38,7 +38,7 @@ pub(super) async fn decide<DB: Database>(clock: &Clock, pool: &Pool<DB>, work: W
         if clock.now() >= until {
             return Outcome::Unknown(error);
         }
-        tracing::debug!(%work, %error, "the outcome of a commit is not known yet");
+        tracing::debug!(%work, %error, "the outcome of a commit is still unknown");
         clock.sleep(BACKOFF.delay(attempt)).await;
         attempt += 1;
     }
@@ -47,12 +47,12 @@ pub(super) async fn decide<DB: Database>(clock: &Clock, pool: &Pool<DB>, work: W
 async fn ask<DB: Database>(pool: &Pool<DB>, work: WorkId) -> Result<Outcome, sqlx::Error> {
     let mut connection = pool.acquire().await?;
     if DB::KIND != crate::sql::database::Kind::Sqlite {
-        // The transaction may still be under way on a connection that the server takes for alive: the wait for its row must
-        // end, and this connection must not come back with the short wait.
+        // The transaction may still be open on a connection that the server considers alive: the wait for its row must be limited,
+        // and the connection with that limit must not return to the pool.
         connection.close_on_drop();
         <DB as Dialect>::script(&mut connection, DB::LOCK_WAIT).await?;
     }
-    match rows::bury::<DB>(&mut connection, work).await {
+    match rows::insert_tombstone::<DB>(&mut connection, work).await {
         Ok(()) => Ok(Outcome::RolledBack),
         Err(error) if DB::trouble(&error) == Trouble::Duplicate => {
             match rows::read::<DB>(&mut connection, work).await?.map(|row| row.state) {

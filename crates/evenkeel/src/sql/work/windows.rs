@@ -1,4 +1,4 @@
-//! The update windows of strong caches: open before the commit is sent, closed once its outcome is known.
+//! The update windows of strong caches: opened before the commit is sent, and closed once its outcome is known.
 
 use crate::cache::{CacheOfWork, WindowEnd, WriteWindow};
 use crate::sql::error::SqlError;
@@ -11,47 +11,48 @@ use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::future::pending;
 
-/// The rows of one strong cache that a work changes.
-pub(super) struct Wanted {
+/// The rows of one strong cache that a unit of work changes.
+pub(super) struct RequestedWindow {
     cache: CacheOfWork,
     keys: Vec<Bytes>,
     version: Option<u64>,
 }
 
-impl Wanted {
-    /// Notes a row once.
-    pub(super) fn add(wanted: &mut Vec<Self>, cache: CacheOfWork, effect: &Invalidate) {
-        // A window has one version for all of its rows, so each version has a window.
-        let same = |wanted: &&mut Self| wanted.cache.name == cache.name && wanted.version == effect.demand.floor;
-        match wanted.iter_mut().find(same) {
-            Some(wanted) if wanted.keys.contains(&effect.key) => {}
-            Some(wanted) => wanted.keys.push(effect.key.clone()),
-            None => wanted.push(Self { cache, keys: vec![effect.key.clone()], version: effect.demand.floor }),
+impl RequestedWindow {
+    /// Adds a row, unless it was added before.
+    pub(super) fn add(requested: &mut Vec<Self>, cache: CacheOfWork, effect: &Invalidate) {
+        // A window has one version for all its rows, so there is one window per version.
+        let same =
+            |requested: &&mut Self| requested.cache.name == cache.name && requested.version == effect.demand.floor;
+        match requested.iter_mut().find(same) {
+            Some(requested) if requested.keys.contains(&effect.key) => {}
+            Some(requested) => requested.keys.push(effect.key.clone()),
+            None => requested.push(Self { cache, keys: vec![effect.key.clone()], version: effect.demand.floor }),
         }
     }
 }
 
-/// The windows of one work. Dropped, they are left to lapse: the transaction may still commit.
+/// The windows of one unit of work. If they are dropped they are left to expire, because the transaction may still commit.
 pub(super) struct Windows(Vec<(WriteWindow, Option<u64>)>);
 
 impl Windows {
-    /// Opens a window for each cache, under the name of the work, or none.
-    pub(super) async fn open(work: WorkId, wanted: Vec<Wanted>) -> Result<Self, SqlError> {
-        let mut opened = Self(Vec::with_capacity(wanted.len()));
-        for Wanted { cache, keys, version } in wanted {
+    /// Opens a window for each cache, with the id of the unit of work as its token; all or none.
+    pub(super) async fn open(work: WorkId, requested: Vec<RequestedWindow>) -> Result<Self, SqlError> {
+        let mut opened = Self(Vec::with_capacity(requested.len()));
+        for RequestedWindow { cache, keys, version } in requested {
             match cache.open.open_window(Token::from(work.0), keys).await {
                 Ok(window) => opened.0.push((window, version)),
                 Err(error) if guard("window_before_commit") => {
                     opened.end().await;
                     return Err(SqlError::Window(error));
                 }
-                Err(error) => tracing::warn!(%error, "a window that could not be opened is ignored"),
+                Err(error) => tracing::warn!(%error, "ignoring a window that could not be opened"),
             }
         }
         Ok(opened)
     }
 
-    /// Whether all of them are still open, right before the commit.
+    /// Checks that all windows are still open, right before the commit.
     pub(super) async fn check(&self) -> Result<(), SqlError> {
         for (window, _) in &self.0 {
             window.check().await.map_err(SqlError::Window)?;
@@ -59,28 +60,28 @@ impl Windows {
         Ok(())
     }
 
-    /// Keeps them open for as long as this is polled. It never ends.
+    /// Keeps the windows open while this future is polled. It never completes.
     pub(super) async fn keep_open(&self) -> Infallible {
         join_all(self.0.iter().map(|(window, _)| window.keep_open())).await;
         pending().await
     }
 
-    /// The outcome is known: closes them, and invalidates. The first end that is not `Closed` is told.
+    /// Closes the windows, which invalidates their rows, once the outcome is known. Returns the first end that is not `Closed`.
     pub(super) async fn end(self) -> Option<WindowEnd> {
-        let mut told: Option<WindowEnd> = None;
+        let mut first_failure: Option<WindowEnd> = None;
         for (window, version) in self.0 {
             let end = match version {
                 Some(version) => window.end_at(version).await,
                 None => window.end().await,
             };
-            if told.as_ref().is_none_or(WindowEnd::is_closed) {
-                told = Some(end);
+            if first_failure.as_ref().is_none_or(WindowEnd::is_closed) {
+                first_failure = Some(end);
             }
         }
-        told
+        first_failure
     }
 
-    /// Nobody knows the outcome: they are left to lapse.
+    /// Leaves the windows to expire, because the outcome is unknown.
     pub(super) fn abandon(self) {
         self.0.into_iter().for_each(|(window, _)| window.abandon());
     }

@@ -1,4 +1,4 @@
-//! The last statements before a commit: versions of jobs, sequences of ordered messages, and the work's own row.
+//! The last statements before a commit: versions of jobs, sequences of ordered messages, and the outbox row.
 
 use super::effects::Effects;
 use super::notifier::WakeUp;
@@ -11,8 +11,8 @@ use crate::sql::outbox::{WorkId, format};
 use evenkeel_link::support::guard;
 use std::collections::BTreeMap;
 
-// A version rises with every work that changes the same job, and across a deletion of its row: one that began again at 1 would
-// lose against what the queue remembers.
+// A version rises with every unit of work that changes the same job, also if its row was deleted in between: a version that started
+// again at 1 would be lower than the one that the queue remembers.
 static VERSION_RETURNING: Statement = Statement::new(
     "INSERT INTO evenkeel_job_versions AS held (topic, job, version) VALUES (?, ?, {now} * 1000) \
      ON CONFLICT (topic, job) DO UPDATE SET version = \
@@ -42,16 +42,16 @@ static ORDERED: Statement = Statement::new(
      VALUES (?, ?, ?, ?, 1, ?, ?, {now})",
 );
 
-/// Where the work's row is while its transaction is under way.
+/// The state of the outbox row while the transaction is open.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// It is inserted now: the work owns its transaction, which is marked.
+pub(super) enum RowState {
+    /// It is inserted at the commit: the unit of work owns its transaction, which has a marker.
     New,
-    /// It has been there since the transaction was joined.
+    /// It was inserted when the transaction was joined.
     Open,
 }
 
-impl Place {
+impl RowState {
     /// Whether the connection is still in the transaction that began.
     async fn is_there<DB: Database>(self, connection: &mut DB::Connection, work: WorkId) -> Result<bool, sqlx::Error> {
         match self {
@@ -60,36 +60,36 @@ impl Place {
         }
     }
 
-    /// The row, with the effects; whether that could be written.
+    /// Writes the row with the effects; returns whether it could be written.
     async fn seal<DB: Database>(
         self,
         connection: &mut DB::Connection,
         effects: &Effects,
-        has_looked: bool,
+        is_checked: bool,
     ) -> Result<bool, SqlError> {
         let encoded = (!effects.is_row_empty()).then(|| effects.encoded());
         fits::<DB>(connection, "effects", encoded.as_ref().map_or(0, Vec::len)).await?;
         let sealing = Sealing { work: effects.work, effects: encoded.as_deref(), trace: effects.trace.as_deref() };
         match self {
-            Self::New => sealing.insert::<DB>(connection, has_looked).await,
+            Self::New => sealing.insert::<DB>(connection, is_checked).await,
             Self::Open => sealing.update::<DB>(connection).await,
         }
         .map_err(SqlError::of::<DB>)
     }
 }
 
-/// Writes everything that the effects need into the transaction. After it there is nothing left but the commit.
+/// Writes everything that the effects need into the transaction, right before the commit.
 pub(super) async fn write<DB: Database>(
     connection: &mut DB::Connection,
     effects: &mut Effects,
-    place: Place,
+    row_state: RowState,
 ) -> Result<(), SqlError> {
     let of = SqlError::of::<DB>;
-    // Without its transaction, each of the statements below would be committed by itself: a message of a work that never happened
-    // would be sent, or a sequence be missing for ever.
+    // Outside its transaction, each of the statements below would be committed by itself: a message of a transaction that was never
+    // committed would be sent, or a sequence would have a gap forever.
     let writes_more = !effects.ordered.is_empty() || !effects.puts.is_empty();
-    let has_looked = writes_more && guard("row_before_sequences");
-    if has_looked && !place.is_there::<DB>(connection, effects.work).await.map_err(of)? {
+    let is_checked = writes_more && guard("row_before_sequences");
+    if is_checked && !row_state.is_there::<DB>(connection, effects.work).await.map_err(of)? {
         return Err(SqlError::Lost);
     }
     let largest = effects.ordered.iter().map(|message| {
@@ -102,33 +102,33 @@ pub(super) async fn write<DB: Database>(
         upsert_jobs::<DB>(connection, &effects.puts).await.map_err(of)?;
     }
     take_sequences::<DB>(connection, effects.work, &effects.ordered).await.map_err(of)?;
-    let is_there = place.seal::<DB>(connection, effects, has_looked).await?;
+    let is_there = row_state.seal::<DB>(connection, effects, is_checked).await?;
     if !is_there && guard("work_row_is_there") {
         return Err(SqlError::Lost);
     }
     notify::<DB>(connection, effects).await.map_err(of)
 }
 
-/// Nothing smaller is asked about: no server that keeps to its defaults takes less.
-const SMALL_MAX: usize = 512 * 1024;
+/// The limit is queried for larger messages only: no server with default settings has a lower one.
+const UNCHECKED_MAX: usize = 512 * 1024;
 
-/// What stands beside the bytes in a message: the statement, names, lengths.
-const BESIDE_MAX: u64 = 4 * 1024;
+/// The maximum size of the rest of the message: the statement, names, lengths.
+const OVERHEAD_MAX: u64 = 4 * 1024;
 
-/// A server that is sent more than it takes cuts the connection in the middle, which looks like any other lost connection: the work
-/// would be done again, and fail again. So it is asked before.
+/// Checks the size before the statement is sent: a server closes the connection when a message is too large, which looks like any
+/// other lost connection, so the unit of work would be repeated and fail again.
 async fn fits<DB: Database>(connection: &mut DB::Connection, what: &'static str, bytes: usize) -> Result<(), SqlError> {
-    if bytes <= SMALL_MAX || !guard("large_effects_are_refused") {
+    if bytes <= UNCHECKED_MAX || !guard("large_effects_are_refused") {
         return Ok(());
     }
     let bytes = bytes as u64;
     match DB::message_bytes_max(connection).await.map_err(SqlError::of::<DB>)? {
-        Some(limit) if bytes.saturating_add(BESIDE_MAX) > limit => Err(SqlError::TooLarge { what, bytes, limit }),
+        Some(limit) if bytes.saturating_add(OVERHEAD_MAX) > limit => Err(SqlError::TooLarge { what, bytes, limit }),
         _ => Ok(()),
     }
 }
 
-/// Whoever sends ordered messages is told by the commit itself, if the program wants that.
+/// Notifies relays in the transaction itself, if the program wants that and there are ordered messages.
 async fn notify<DB: Database>(connection: &mut DB::Connection, effects: &Effects) -> Result<(), sqlx::Error> {
     let wants = effects.keel.sql().wake_up() == WakeUp::WithCommit && !effects.ordered.is_empty();
     match DB::NOTIFY {
@@ -139,7 +139,7 @@ async fn notify<DB: Database>(connection: &mut DB::Connection, effects: &Effects
     }
 }
 
-/// The names are sorted, so that two works that change the same jobs meet on the first and do not lock each other out.
+/// The names are sorted, so that two units of work that change the same jobs cannot deadlock.
 pub(crate) async fn take_versions<DB: Database>(
     connection: &mut DB::Connection,
     puts: &mut [JobPut],
@@ -158,8 +158,8 @@ pub(crate) async fn take_versions<DB: Database>(
     Ok(())
 }
 
-/// Takes the next sequences of each key under the lock of the key's row, which is held until the commit: whoever has a higher one
-/// commits later. The keys are sorted, as above.
+/// Takes the next sequences of each key under the lock of the key's row, which is held until the commit: transactions commit in the
+/// order of their sequences. The keys are sorted, for the same reason.
 async fn take_sequences<DB: Database>(
     connection: &mut DB::Connection,
     work: WorkId,

@@ -1,4 +1,4 @@
--- Names and keys are VARBINARY: the binary collations of text still ignore spaces at the end.
+-- Names and keys are VARBINARY, because the binary collations of text ignore trailing spaces.
 CREATE TABLE IF NOT EXISTS evenkeel_outbox (
     id BINARY(16) NOT NULL PRIMARY KEY,
     state BIGINT NOT NULL,

@@ -1,5 +1,5 @@
--- What has gone wrong with a job so far: attempts that failed, and the last error as its record notes it. A dead letter has `dead` 1
--- and died at `due_at`; `redriven` 1: it was sent back since, and has not begun.
+-- The failed attempts of a job, and its last error as the job's record stores it. A dead letter has `dead` 1 and died at `due_at`;
+-- `redriven` 1: it was redriven since, and has not started.
 ALTER TABLE evenkeel_jobs
     ADD COLUMN errors BIGINT NOT NULL DEFAULT 0,
     ADD COLUMN failure LONGBLOB NULL,

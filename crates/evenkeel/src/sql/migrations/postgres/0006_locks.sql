@@ -1,4 +1,4 @@
--- One row per name of a row lock: who holds it (nobody: no owner), until when, and the last fence.
+-- One row per name of a row lock: its owner (NULL: not held), the end of its lease, and the last fencing token.
 CREATE TABLE IF NOT EXISTS evenkeel_locks (
     name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     fence BIGINT NOT NULL,

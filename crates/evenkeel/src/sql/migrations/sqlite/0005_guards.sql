@@ -1,4 +1,4 @@
--- One row per lock name: the highest fence that was stored, and whose it is. `writes` makes every store a change.
+-- One row per lock name: the highest fencing token that was stored, and its owner. `writes` makes every store a change.
 CREATE TABLE IF NOT EXISTS evenkeel_guards (
     name TEXT NOT NULL PRIMARY KEY,
     fence INTEGER NOT NULL,

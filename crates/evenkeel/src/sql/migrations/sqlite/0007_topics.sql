@@ -1,4 +1,4 @@
--- One row per paused topic whose jobs are rows here: until when (ms of the store's clock) none of them begins.
+-- One row per paused topic of a SQL queue: the time (ms of the store's clock) before which none of its jobs starts.
 CREATE TABLE IF NOT EXISTS evenkeel_topics (
     topic TEXT NOT NULL PRIMARY KEY,
     paused_until INTEGER NOT NULL,

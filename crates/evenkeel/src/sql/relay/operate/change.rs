@@ -1,4 +1,4 @@
-//! Releases what is parked, shortens waits, deletes what is done.
+//! Releases parked rows, makes waiting rows due, and deletes rows that are done.
 
 use super::Outbox;
 use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
@@ -9,16 +9,16 @@ use crate::sql::relay::settings::{RETENTION_MIN, ms};
 use std::future::Future;
 use std::time::Duration;
 
-/// What becomes of something that is parked.
+/// The operator's decision on a parked unit of work or key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
     /// It is tried again, with all its attempts.
     Resend,
-    /// It is given up: a work as a whole, of a key the one message that could not be sent. **What it said will not happen.**
+    /// It is given up: a unit of work as a whole; of a key, the message that could not be sent. **These effects never happen.**
     Skip,
 }
 
-// How long it waits for a sink counts from here.
+// The time for which it may wait for a sink starts again.
 static RESEND: Statement = Statement::new(
     "UPDATE evenkeel_outbox SET state = 1, attempts = 0, settled_at = {now}, due_at = {now} WHERE id = ? AND state = 4",
 );
@@ -29,7 +29,7 @@ static RESEND_KEY: Statement = Statement::new(
     "UPDATE evenkeel_outbox_keys SET parked_at = NULL, attempts = 0, claim = NULL, due_at = {now} \
      WHERE topic = ? AND message_key = ? AND parked_at IS NOT NULL",
 );
-// How long its next message waits for a sink counts from here.
+// The time for which its next message may wait for a sink starts again.
 static RESEND_MESSAGE: Statement = Statement::new(
     "UPDATE evenkeel_outbox_ordered SET settled_at = {now} WHERE topic = ? AND message_key = ? \
      AND sequence = (SELECT sent_sequence + 1 FROM evenkeel_outbox_keys WHERE topic = ? AND message_key = ?)",
@@ -41,7 +41,7 @@ static SKIP_KEY: Statement = Statement::new(
 );
 static SENT: Statement =
     Statement::new("SELECT sent_sequence FROM evenkeel_outbox_keys WHERE topic = ? AND message_key = ?");
-static FORGET: Statement =
+static DELETE_SENT: Statement =
     Statement::new("DELETE FROM evenkeel_outbox_ordered WHERE topic = ? AND message_key = ? AND sequence <= ?");
 static RETRY: Statement = Statement::new(
     "UPDATE evenkeel_outbox SET due_at = {now} WHERE state = 1 AND claim IS NULL AND due_at > (SELECT {now})",
@@ -56,7 +56,7 @@ static OLD: Statement = Statement::new(
 static DELETE: Lists = Lists::new("DELETE FROM evenkeel_outbox WHERE state IN (2, 3) AND id IN (..)");
 
 impl<DB: Database> Outbox<DB> {
-    /// Releases a parked work. `false`: it is not parked (any more).
+    /// Releases a parked unit of work. Returns `false` if it is not parked.
     ///
     /// # Errors
     /// [`SqlError`] of the database.
@@ -68,8 +68,8 @@ impl<DB: Database> Outbox<DB> {
         }
     }
 
-    /// Releases a parked key. `false`: it is not parked (any more). With [`Release::Skip`] the message that could not be sent is
-    /// deleted, and the key goes on with the next one; its sink sees that a sequence is missing.
+    /// Releases a parked key. Returns `false` if it is not parked. With [`Release::Skip`] the message that could not be sent is
+    /// deleted, and the key continues with the next one; its sink sees a gap in the sequence.
     ///
     /// # Errors
     /// [`SqlError`] of the database.
@@ -92,7 +92,8 @@ impl<DB: Database> Outbox<DB> {
         }
     }
 
-    /// What waits between two attempts is due now: its cause is mended. Answers how many works and keys.
+    /// Makes everything that waits between two attempts due now, after its cause was fixed. Returns the number of units of work and
+    /// keys.
     ///
     /// # Errors
     /// [`SqlError`] of the database.
@@ -101,11 +102,11 @@ impl<DB: Database> Outbox<DB> {
         async move { Ok(outbox.execute(&RETRY, &[]).await? + outbox.execute(&RETRY_KEYS, &[]).await?) }
     }
 
-    /// Deletes works that have been done for longer than `age` (at least ten minutes: rows decide about commits that nobody
-    /// answered), a few hundred at a time. Answers how many.
+    /// Deletes units of work that have been done for longer than `age` (at least ten minutes, because a row decides a commit whose
+    /// reply was lost), a few hundred at a time. Returns how many.
     ///
     /// # Errors
-    /// [`SqlError`] of the database; what was deleted stays deleted.
+    /// [`SqlError`] of the database; rows deleted before the error stay deleted.
     pub fn purge(&self, age: Duration) -> impl Future<Output = Result<u64, SqlError>> + Send {
         self.clone().delete(age.max(RETENTION_MIN))
     }
@@ -124,7 +125,7 @@ impl<DB: Database> Outbox<DB> {
         let sent = row.map_or(Ok(0), |row| row.count(0)).map_err(of)?;
         if skipped > 0 {
             let values = [name[0], name[1], Value::count(sent)];
-            DB::execute(&mut transaction, FORGET.text::<DB>(), &values).await.map_err(of)?;
+            DB::execute(&mut transaction, DELETE_SENT.text::<DB>(), &values).await.map_err(of)?;
         }
         transaction.commit().await.map_err(of)?;
         Ok(skipped > 0)

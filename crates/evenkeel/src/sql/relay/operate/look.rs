@@ -1,4 +1,4 @@
-//! Lists and figures.
+//! Lists of rows, and statistics.
 
 use super::Outbox;
 use crate::sql::database::{Database, Row, Statement, Value};
@@ -6,16 +6,16 @@ use crate::sql::error::SqlError;
 use crate::sql::outbox::{Effect, State, WorkId, format};
 use std::future::Future;
 
-/// Where a work is.
+/// The state of a unit of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Committed, and not all of its effects are carried out.
     Waiting,
     /// All of its effects are carried out.
     Done,
-    /// It was decided that its commit never happened.
+    /// It was not committed, which a tombstone records.
     Aborted,
-    /// Its effects failed too often: somebody has to decide.
+    /// Its effects failed too often: it waits for an operator.
     Parked,
 }
 
@@ -30,76 +30,76 @@ impl Place {
     }
 }
 
-/// One work.
+/// One unit of work.
 #[derive(Clone, Debug)]
 pub struct SeenWork {
-    /// Its name.
+    /// Its id.
     pub id: WorkId,
-    /// Failures so far.
+    /// Failed attempts so far.
     pub attempts: u64,
     /// When it began, in ms since 1970 by the database's clock.
     pub created_ms: u64,
-    /// When a relay may take it (again); `None` if none will.
+    /// When a relay may claim it (again); `None` if none will.
     pub due_ms: Option<u64>,
-    /// Whether a relay holds it now.
+    /// Whether a relay has claimed it.
     pub is_claimed: bool,
-    /// What its effects are, in words.
+    /// A description of each effect.
     pub effects: Vec<String>,
-    /// The last failure.
+    /// The last error.
     pub error: Option<String>,
 }
 
 /// One key of ordered messages.
 #[derive(Clone, Debug)]
 pub struct SeenKey {
-    /// Where its messages go.
+    /// The topic of its messages.
     pub topic: String,
-    /// Its name.
+    /// The name of the key.
     pub key: String,
-    /// The last message that was confirmed.
+    /// The sequence of the last confirmed message.
     pub sent: u64,
-    /// The last message there is.
+    /// The sequence of the last committed message.
     pub last: u64,
-    /// Failures of the next message so far.
+    /// Failed attempts of the next message so far.
     pub attempts: u64,
-    /// When a relay may look (again).
+    /// When a relay may claim it (again).
     pub due_ms: Option<u64>,
-    /// Since when it waits for a person.
+    /// When it was parked.
     pub parked_ms: Option<u64>,
-    /// Whether a relay holds it now.
+    /// Whether a relay has claimed it.
     pub is_claimed: bool,
-    /// The last failure.
+    /// The last error.
     pub error: Option<String>,
 }
 
-/// The figures of an outbox.
+/// Statistics of an outbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Works whose effects are not all carried out.
+    /// Units of work whose effects are not all carried out.
     pub waiting: u64,
-    /// Works that are done, and not deleted yet.
+    /// Units of work that are done and not yet deleted.
     pub done: u64,
-    /// Tombstones of commits that never happened.
+    /// Tombstones of transactions that were not committed.
     pub aborted: u64,
-    /// Works that wait for a person.
+    /// Parked units of work.
     pub parked: u64,
-    /// Works and keys that wait because the last relay that looked at them has no sink for a topic.
+    /// Units of work and keys that wait because the last relay that claimed them has no sink for a topic.
     pub unrouted: u64,
-    /// Rows of a state that this program does not know: a newer program, or a hand, wrote them. No relay touches them.
+    /// Rows in a state that this program does not know: a newer program wrote them, or an operator changed them. Relays ignore them.
     pub unknown: u64,
-    /// When the oldest work that waits began.
+    /// When the oldest waiting unit of work began.
     pub oldest_ms: Option<u64>,
-    /// Ordered messages that are not confirmed.
+    /// Ordered messages that are not yet confirmed.
     pub messages: u64,
-    /// When the oldest of them was committed.
+    /// When the oldest of these messages was committed.
     pub oldest_message_ms: Option<u64>,
-    /// Keys there are.
+    /// All keys.
     pub keys: u64,
-    /// Keys with something to send.
+    /// Keys with messages to send.
     pub keys_waiting: u64,
-    /// Keys that wait for a person.
+    /// Parked keys.
     pub keys_parked: u64,
-    /// Now, by the database's clock.
+    /// The current time of the database's clock.
     pub now_ms: u64,
 }
 
@@ -126,7 +126,7 @@ static LIST_KEYS: Statement = Statement::new(
 );
 
 impl<DB: Database> Outbox<DB> {
-    /// The figures. They are counted, so on a large outbox this takes a while.
+    /// Counts the rows of the outbox, which takes a while if it is large.
     ///
     /// # Errors
     /// [`SqlError`] of the database.
@@ -134,7 +134,7 @@ impl<DB: Database> Outbox<DB> {
         self.clone().count()
     }
 
-    /// Up to `limit` works after `after`, oldest first.
+    /// Up to `limit` units of work after `after`, oldest first.
     ///
     /// # Errors
     /// [`SqlError`] of the database.
@@ -147,7 +147,7 @@ impl<DB: Database> Outbox<DB> {
         self.clone().list(place, after, limit)
     }
 
-    /// Up to `limit` keys with something to send (only those that are parked) after the topic and key `after`, by name.
+    /// Up to `limit` keys with messages to send (or only the parked ones) after the topic and key `after`, ordered by name.
     ///
     /// # Errors
     /// [`SqlError`] of the database.
@@ -217,7 +217,7 @@ impl<DB: Database> Outbox<DB> {
 
 fn seen_work<DB: Database>(row: &Row<DB>) -> Result<SeenWork, sqlx::Error> {
     let effects = match format::decode(row.bytes(5)?) {
-        Ok(effects) => effects.iter().map(words).collect(),
+        Ok(effects) => effects.iter().map(describe).collect(),
         Err(error) => vec![error.to_string()],
     };
     Ok(SeenWork {
@@ -249,7 +249,7 @@ fn due(due_at: Option<i64>) -> Option<u64> {
     due_at.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms < crate::sql::relay::rows::NEVER)
 }
 
-fn words(effect: &Effect) -> String {
+fn describe(effect: &Effect) -> String {
     match effect {
         Effect::Invalidate(invalidate) => {
             format!("invalidate {} {}", invalidate.cache, String::from_utf8_lossy(&invalidate.key))

@@ -1,4 +1,4 @@
-//! [`Outbox`]: an outbox as those see it who operate it. `look` reads, `change` releases, retries and purges.
+//! [`Outbox`]: the operator's interface to an outbox. `look` reads it; `change` releases, retries and purges.
 
 mod change;
 mod look;
@@ -11,9 +11,9 @@ use crate::sql::error::SqlError;
 use sqlx::Pool;
 use sqlx::pool::PoolConnection;
 
-/// An outbox as those see it who operate it: lists, figures, and what to do with what is parked. It carries nothing out.
+/// The operator's interface to an outbox: lists, statistics, and the release of parked rows. It carries out no effects.
 ///
-/// Its calls go to the database only; a relay does what follows.
+/// Its methods access the database only; a relay carries out what they release.
 #[derive(Debug)]
 pub struct Outbox<DB: Database> {
     pool: Pool<DB>,

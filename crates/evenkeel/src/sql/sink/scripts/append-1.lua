@@ -1,8 +1,8 @@
--- Appends messages to a stream, each unless its key has had that sequence or a later one.
--- KEYS 1 stream    ARGV rule ("" unlimited, "refuse", "trim"), length, how long a last sequence is kept (ms), then for each
---   message: what it is ordered by ("" unordered), sequence, number of words that follow, field, value, ...
--- Replies for each: the entry's id · "seen" nothing written · "full" nothing written, nor anything behind it
--- Cost O(1) a message. A repeat finds what was ordered seen.
+-- Appends messages to a stream, unless their key has had that sequence or a later one.
+-- KEYS 1 stream    ARGV rule ("" unlimited, "refuse", "trim"), length, retention of a key's last sequence (ms), then for each
+--   message: ordering key ("" unordered), sequence, number of arguments that follow, field, value, ...
+-- Replies for each message: the entry's id · "seen" not written · "full" not written, nor any later message
+-- Cost O(1) per message. A repeated call replies "seen" for ordered messages.
 local rule, length, remember = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local now = now_ms()
 local answers = {}

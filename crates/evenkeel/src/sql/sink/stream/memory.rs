@@ -1,4 +1,4 @@
-//! The model: streams in this process, gone with it. The embedded backend, and what the script is compared with.
+//! Streams in this process: the embedded backend, and the model that the script is compared with.
 
 use super::steps::{Appended, Entry, Limit, Rule, StreamSteps};
 use crate::sql::sink::Envelope;
@@ -19,14 +19,14 @@ pub struct MemoryStreams {
 #[derive(Default)]
 struct Stream {
     entries: VecDeque<Entry>,
-    /// Milliseconds and number of the newest entry.
+    /// Time in milliseconds and number of the newest entry.
     newest: (u64, u64),
-    /// By source and key: the last sequence, and until when it counts.
+    /// By source and key: the last sequence, and when it expires.
     last: HashMap<(String, String), (u64, u64)>,
 }
 
 impl MemoryStreams {
-    /// Without any stream. Entry ids take their time from `clock`.
+    /// Creates an empty set of streams. Entry ids take their time from `clock`.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self { streams: Arc::default(), clock }
@@ -39,9 +39,10 @@ impl MemoryStreams {
 
 impl Stream {
     fn append(&mut self, rule: Rule, message: &Envelope, now: u64) -> Appended {
-        let lane = message.order.as_ref().map(|order| ((message.source.clone(), order.key.clone()), order.sequence));
-        if let Some((lane, sequence)) = &lane
-            && self.last.get(lane).is_some_and(|(last, until)| sequence <= last && *until > now)
+        let ordering_key =
+            message.order.as_ref().map(|order| ((message.source.clone(), order.key.clone()), order.sequence));
+        if let Some((ordering_key, sequence)) = &ordering_key
+            && self.last.get(ordering_key).is_some_and(|(last, until)| sequence <= last && *until > now)
             && guard("stream_sink_sequence")
         {
             return Appended::Seen;
@@ -58,8 +59,8 @@ impl Stream {
                 self.entries.pop_front();
             }
         }
-        if let Some((lane, sequence)) = lane {
-            self.last.insert(lane, (sequence, now.saturating_add(rule.remember_ms)));
+        if let Some((ordering_key, sequence)) = ordering_key {
+            self.last.insert(ordering_key, (sequence, now.saturating_add(rule.remember_ms)));
         }
         Appended::Entry(entry_id)
     }
@@ -90,7 +91,7 @@ impl StreamSteps for MemoryStreams {
     }
 }
 
-/// Entry ids are compared by their two numbers.
+/// The two numbers of an entry id, by which ids are compared.
 fn parts(entry_id: &str) -> (u64, u64) {
     let (ms, number) = entry_id.split_once('-').unwrap_or((entry_id, "0"));
     (ms.parse().unwrap_or(0), number.parse().unwrap_or(0))

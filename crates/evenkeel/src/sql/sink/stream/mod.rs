@@ -1,8 +1,8 @@
-//! Redis streams as a sink: one stream a topic, and each sequence of a key is taken once.
+//! Redis streams as a sink: one stream per topic, which accepts each sequence of a key once.
 //!
-//! The script compares a message's sequence with the last one its key had, in the step that appends it; so a copy that comes
-//! late (a lost answer, two relays, a relay that slept) is dropped. Nothing is ever trimmed unless [`Limit::TrimOldest`] says
-//! so.
+//! The script compares the sequence of a message with the last one of its key in the same step that appends it, so it drops late
+//! copies (after a lost reply, from two relays, or from a relay that was paused). A stream is trimmed only with
+//! [`Limit::TrimOldest`].
 
 mod memory;
 mod redis;
@@ -20,19 +20,19 @@ use futures_util::future::join_all;
 use std::time::Duration;
 use steps::{Appended, Entry, Limit, MESSAGES_MAX, Rule, SEQUENCE_MAX, StreamSteps};
 
-/// A week: longer than an outbox is expected to be behind.
+/// A week: longer than an outbox is expected to lag behind.
 const REMEMBER: Duration = Duration::from_secs(7 * 24 * 3600);
-/// No copy is later, and Redis takes no span without end.
+/// Copies do not arrive later than this, and Redis limits expiry times.
 const REMEMBER_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// Values that one message may have besides its payload: a script gives them to `XADD` in one call.
+/// The maximum number of headers of one message: the script passes them to `XADD` in one call.
 const HEADERS_MAX: usize = 500;
 
-/// A sink whose topics are Redis streams (or, for a keel in memory, queues in this process). Cheap to clone.
+/// A sink whose topics are Redis streams (or, for an in-memory keel, queues in this process). Cheap to clone.
 ///
-/// Guarantee: of the messages of one key no sequence is in the stream twice, and they are in order, as long as a copy is not
+/// Guarantee: no sequence of a key is in the stream twice, and the messages of a key are in order, as long as a copy does not arrive
 /// later than [`remember`](Self::remember) and Redis keeps what it has acknowledged.
-/// Not guaranteed: that an unordered message is there once only; that anything survives a Redis that loses its data.
+/// Not guaranteed: that an unordered message is in the stream only once; that anything survives the loss of Redis's data.
 #[derive(Clone)]
 pub struct StreamSink {
     streams: Streams,
@@ -46,7 +46,7 @@ enum Streams {
 }
 
 impl StreamSink {
-    /// Streams where this keel keeps its state. In memory they belong to this sink and its clones.
+    /// Streams in the Redis of this keel. In memory they belong to this sink and its clones.
     #[must_use]
     pub fn new(keel: &Keel) -> Self {
         let streams = match keel.backend() {
@@ -56,7 +56,7 @@ impl StreamSink {
         Self::over(streams)
     }
 
-    /// Streams over a link of one's own, which must know the scripts of a keel.
+    /// Streams over the given link, which must have loaded the scripts of a keel.
     #[must_use]
     pub fn on(link: Link) -> Self {
         Self::over(Streams::Redis(RedisStreams::new(link)))
@@ -66,15 +66,15 @@ impl StreamSink {
         Self { streams, rule: Rule { limit: Limit::default(), remember_ms: ms(REMEMBER) } }
     }
 
-    /// What happens to a stream that has reached a length. Default: there is no such length, and who reads trims.
+    /// Limits the length of a stream. Default: no limit; the consumers trim the stream.
     #[must_use]
     pub fn limit(mut self, limit: Limit) -> Self {
         self.rule.limit = limit;
         self
     }
 
-    /// How long the last sequence of a key is kept after its last message; it counts as at most ten years. Default: a week. It must be
-    /// longer than a copy can be late, and each key costs some 150 bytes for so long.
+    /// How long the last sequence of a key is kept after its last message; limited to ten years. Default: a week. It must exceed the
+    /// longest delay of a copy, and each key takes about 150 bytes for that time.
     #[must_use]
     pub fn remember(mut self, span: Duration) -> Self {
         let span = if guard("stream_sink_remember_bounded") { span.min(REMEMBER_MAX) } else { span };
@@ -93,7 +93,7 @@ impl StreamSink {
         }
     }
 
-    /// Messages of one topic, by their places in the call; stops at the first that was not taken.
+    /// Appends messages of one topic, given with their indices in the call; stops at the first that was not appended.
     async fn append(&self, messages: Vec<(usize, &Envelope)>) -> Vec<(usize, Result<Confirmed, SinkError>)> {
         let mut answers = Vec::with_capacity(messages.len());
         let mut trouble: Option<SinkError> = None;
@@ -122,7 +122,7 @@ impl StreamSink {
 impl Sink for StreamSink {
     async fn publish(&self, message: &Envelope) -> Result<Confirmed, SinkError> {
         let answer = self.publish_all(std::slice::from_ref(message)).await.pop();
-        answer.unwrap_or_else(|| Err(SinkError::Retry("the stream gave no answer".to_owned())))
+        answer.unwrap_or_else(|| Err(SinkError::Retry("the stream returned no result".to_owned())))
     }
 
     async fn publish_all(&self, messages: &[Envelope]) -> Vec<Result<Confirmed, SinkError>> {
@@ -130,12 +130,12 @@ impl Sink for StreamSink {
         let mut poisoned = Vec::new();
         let mut topics: Vec<Vec<(usize, &Envelope)>> = Vec::new();
         for (place, message) in messages.iter().enumerate() {
-            if message.lane().is_some_and(|lane| poisoned.contains(&lane)) {
+            if message.ordering_key().is_some_and(|ordering_key| poisoned.contains(&ordering_key)) {
                 continue;
             }
             if let Err(error) = writable(message) {
                 answers[place] = Err(error);
-                poisoned.extend(message.lane());
+                poisoned.extend(message.ordering_key());
                 continue;
             }
             match topics.iter_mut().find(|topic| topic[0].1.topic == message.topic) {
@@ -151,7 +151,7 @@ impl Sink for StreamSink {
     }
 }
 
-/// Refuses what no attempt could write.
+/// Rejects a message that no attempt could write.
 fn writable(message: &Envelope) -> Result<(), SinkError> {
     if message.order.as_ref().is_some_and(|order| order.sequence >= SEQUENCE_MAX) {
         return Err(SinkError::Poison(format!("its sequence is {SEQUENCE_MAX} or more")));
@@ -166,11 +166,13 @@ fn confirmed(appended: &Appended) -> Result<Confirmed, SinkError> {
     match appended {
         Appended::Entry(_) => Ok(Confirmed::Accepted),
         Appended::Seen => Ok(Confirmed::Duplicate),
-        Appended::Full => Err(SinkError::Busy("the stream has reached its length (`Limit::Refuse`)".to_owned())),
+        Appended::Full => {
+            Err(SinkError::Busy("the stream has reached its maximum length (`Limit::Refuse`)".to_owned()))
+        }
     }
 }
 
-/// What lasts is the topic's own trouble (another type under its key, no permission); everything else is the server's.
+/// A permanent error is specific to the topic (another type under its key, no permission); any other error concerns the server.
 fn refused(error: &LinkError) -> SinkError {
     if error.is_retryable() { SinkError::Away(error.to_string()) } else { SinkError::Retry(error.to_string()) }
 }

@@ -1,4 +1,4 @@
-//! The steps on Redis: one script, and `XRANGE` to look.
+//! The steps on Redis: a script, and `XRANGE` for reading.
 
 use super::steps::{Appended, Entry, Limit, Rule, StreamSteps};
 use crate::sql::sink::{Envelope, Order};
@@ -8,13 +8,13 @@ use redis::Value;
 
 static APPEND: Script = Script::with("append-1", "", &[], include_str!("../scripts/append-1.lua"));
 
-/// All of them, to be loaded on every epoch.
+/// All scripts, to be loaded in every epoch.
 pub(crate) const SCRIPTS: [&Script; 1] = [&APPEND];
 
-/// Redis's integers end here.
+/// The largest integer of Redis.
 const INTEGER_MAX: u64 = i64::MAX as u64;
 
-/// What a header's name has before it among the fields of an entry.
+/// The prefix of a header's name among the fields of an entry.
 const HEADER: &str = "h:";
 
 /// Streams on Redis. Cheap to clone.
@@ -24,16 +24,16 @@ pub struct RedisStreams {
 }
 
 impl RedisStreams {
-    /// The steps over this link.
+    /// Runs the steps over this link.
     #[must_use]
     pub fn new(link: Link) -> Self {
         Self { link }
     }
 
-    /// The stream of a topic: `{ns:e:topic}` (docs/keyspace.md).
+    /// The key of a topic's stream: `{ns:e:topic}` (docs/keyspace.md).
     #[must_use]
     pub fn key(&self, topic: &str) -> String {
-        // The first closing brace ends the tag.
+        // A closing brace would end the hash tag.
         format!("{{{}:e:{}}}", self.link.prefix(), topic.replace('%', "%25").replace('}', "%7D"))
     }
 }
@@ -79,14 +79,14 @@ fn number(number: u64) -> Bytes {
 }
 
 fn encode(message: &Envelope, args: &mut Vec<Bytes>) {
-    let (lane, sequence) = match &message.order {
-        // With its length before it no source can run into a key.
+    let (ordering_key, sequence) = match &message.order {
+        // The length of the source keeps source and key apart.
         Some(Order { key, sequence }) => {
             (Bytes::from(format!("{}:{}:{key}", message.source.len(), message.source)), number(*sequence))
         }
         None => (Bytes::new(), Bytes::new()),
     };
-    args.extend([lane, sequence.clone()]);
+    args.extend([ordering_key, sequence.clone()]);
     let text = |text: &str| Bytes::copy_from_slice(text.as_bytes());
     let mut words = vec![text("id"), text(&message.id), text("source"), text(&message.source)];
     if let Some(order) = &message.order {
@@ -100,7 +100,7 @@ fn encode(message: &Envelope, args: &mut Vec<Bytes>) {
     args.append(&mut words);
 }
 
-/// An entry's id and its fields, as Redis tells them.
+/// An entry's id and its fields, as Redis returns them.
 type Raw = (String, Vec<(String, Bytes)>);
 
 fn pairs(value: Value) -> Result<Vec<Raw>, LinkError> {

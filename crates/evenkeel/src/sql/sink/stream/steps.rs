@@ -1,62 +1,63 @@
-//! The atomic step of a stream sink, as a trait; the model and the script both implement it.
+//! The atomic step of a stream sink as a trait, which the model and the script implement.
 
 use crate::sql::sink::Envelope;
 use evenkeel_link::LinkError;
 use std::future::Future;
 
-/// At most so many messages go in one step.
+/// The maximum number of messages in one step.
 pub const MESSAGES_MAX: usize = 200;
 
-/// Sequences above this are not exact in a script.
+/// Sequences from here on are not exact in a script.
 pub const SEQUENCE_MAX: u64 = 1 << 53;
 
-/// What happens to a stream that has reached its length.
+/// What happens when a stream has reached its maximum length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
-    /// It has none. Who reads the stream trims it.
+    /// There is no maximum. The consumers trim the stream.
     #[default]
     Unlimited,
-    /// It takes nothing more until somebody has trimmed it: the outbox holds what waits, and senders feel nothing.
+    /// The stream accepts no more messages until it is trimmed: they stay in the outbox, and senders are not affected.
     Refuse(u64),
-    /// The oldest entries go, **whether anybody has read them or not**. A few more than this may stay (Redis trims whole nodes).
+    /// The oldest entries are deleted, **whether they were read or not**. Slightly more entries than this may remain (Redis trims
+    /// whole nodes).
     TrimOldest(u64),
 }
 
-/// How a step appends.
+/// The parameters of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The length of the stream.
+    /// The maximum length of the stream.
     pub limit: Limit,
-    /// How long the last sequence of a key is remembered after its last message: longer than any copy can be late.
+    /// How long the last sequence of a key is kept after its last message; it must exceed the longest delay of a copy.
     pub remember_ms: u64,
 }
 
-/// What became of a message.
+/// The result for one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Appended {
-    /// It is in the stream under this entry id.
+    /// The message is in the stream under this entry id.
     Entry(String),
-    /// Its key has had this sequence or a later one: nothing was written.
+    /// The key has had this sequence or a later one: nothing was written.
     Seen,
-    /// The stream has reached its length: nothing was written, nor anything after it in this step.
+    /// The stream has reached its maximum length: this message and all later ones of the step were not written.
     Full,
 }
 
-/// One entry as it is read back.
+/// An entry read from a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Redis's id of it: a time and a number.
+    /// The entry's id in Redis: a time and a number.
     pub entry_id: String,
-    /// What was sent.
+    /// The message.
     pub message: Envelope,
 }
 
-/// Appends to streams and looks into them.
+/// Appends to streams and reads from them.
 pub trait StreamSteps: Send + Sync {
-    /// Appends messages (all of topics that are the same), each unless its key has had its sequence. In order; atomically.
+    /// Appends messages, all of the same topic, unless their key has had their sequence. In order, and atomically.
     ///
     /// # Errors
-    /// [`LinkError`]; if the outcome is unknown the same call may be repeated: ordered messages are not doubled.
+    /// [`LinkError`]; after an unknown outcome the same call may be repeated: ordered messages are not duplicated.
     fn append(
         &self,
         rule: Rule,

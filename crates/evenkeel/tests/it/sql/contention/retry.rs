@@ -147,8 +147,8 @@ async fn retries_are_bounded_and_reported() {
     });
     let error = given_up.await.unwrap_err();
     assert!(error.is_retryable());
-    let said = "gave up after 3 attempts, each of which met a conflict; the last one was a row that somebody else has changed: \
-        somebody else has changed the row since it was read";
+    let said = "gave up after 3 attempts, each of which met a conflict; the last one was a row changed by another transaction: \
+        another transaction has changed the row since it was read";
     assert_eq!(error.to_string(), said);
     assert!(matches!(error, ConflictError::GaveUp { attempts: 3, conflict: Conflict::Stale, .. }), "{error:?}");
 }
