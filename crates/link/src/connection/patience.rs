@@ -1,4 +1,4 @@
-//! A time-out shorter than the link's own, for callers who would rather do without an answer than wait for it.
+//! Response time-outs shorter than the link's own.
 
 use super::wheel::{Wheel, keep_turning};
 use crate::clock::Clock;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// How long a caller waits for an answer. It costs a command what the link's own time-out costs, and takes its place.
+/// A response time-out for some callers. It replaces the link's own time-out for a command and costs the same.
 pub struct Patience {
     wheel: Arc<Wheel>,
     _turner: Background,
 }
 
 impl Patience {
-    /// A patience that lasts between `timeout` and 9/8 of it. Its wheel turns on `runtime`, where the link lives.
+    /// A time-out between `timeout` and 9/8 of it. The task of its wheel runs on `runtime`, like the link's tasks.
     pub(crate) fn new(timeout: Duration, clock: Clock, runtime: &Handle) -> Self {
         let wheel = Arc::new(Wheel::default());
         let turning = Arc::clone(&wheel);

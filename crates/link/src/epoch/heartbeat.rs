@@ -1,4 +1,4 @@
-//! Asks every connection for the time: keeps liveness without traffic, teaches Redis's clock, and judges the epoch.
+//! Sends `TIME` on every connection: detects dead connections without traffic, samples Redis's clock and checks the server's identity.
 
 use super::Epoch;
 use super::health::EndReason;
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Between beats while something is wrong.
+/// The interval of heartbeats while the epoch is suspect.
 const DELAY_SUSPICIOUS: Duration = Duration::from_millis(50);
 
-/// What one beat found.
+/// The result of one heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beat {
     Well,
-    /// A connection was silent, or the server is loading; checked again soon.
+    /// A connection did not reply, or the server is loading; the next heartbeat follows soon.
     Doubtful {
         loading: bool,
     },
@@ -34,7 +34,7 @@ pub(crate) async fn keep_beating(shared: Arc<Shared>) {
         }
         let Some(epoch) = shared.current.load_full() else { continue };
         watch(&shared, &epoch).await;
-        // Until the supervisor has taken note there is nothing to beat for.
+        // Wait until the supervisor has processed the end of this epoch.
         let number = epoch.number();
         if state.wait_for(|state| *state != LinkState::Up { epoch: number }).await.is_err() {
             return;
@@ -42,7 +42,7 @@ pub(crate) async fn keep_beating(shared: Arc<Shared>) {
     }
 }
 
-/// Beats until the epoch is over.
+/// Sends heartbeats until the epoch is over.
 async fn watch(shared: &Shared, epoch: &Arc<Epoch>) {
     let mut delay = shared.options.heartbeat;
     let mut loading_since = None;
@@ -74,7 +74,7 @@ fn give_up_loading(shared: &Shared, epoch: &Epoch, since: Option<Moment>) {
     }
 }
 
-/// One beat over all connections at once. Ends the epoch if it finds it dead, or another server behind it.
+/// One heartbeat on all connections at once. Ends the epoch if the server does not reply or is another server.
 async fn run_once(shared: &Shared, epoch: &Arc<Epoch>) -> Beat {
     let silent_max = shared.options.silent_timeouts_max;
     let asked = shared.server_clock.asked();

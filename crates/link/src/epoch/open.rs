@@ -1,4 +1,4 @@
-//! Opens an epoch: the steps between "Redis may be back" and "commands may be sent", in their order.
+//! Opens an epoch: the ordered steps from the first connection attempt until commands may be sent.
 
 use super::Epoch;
 use super::health::Health;
@@ -19,14 +19,14 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// How long all hooks together may take. Each command in them has its own time-out; this ends what waits for something else.
+/// The time limit for all hooks together. Each of their commands has its own time-out; this one covers everything else.
 const HOOKS_MAX: Duration = Duration::from_secs(30);
 
-/// Why an epoch, or one connection of it, could not be opened.
+/// Why an epoch or one of its connections could not be opened.
 #[derive(Debug)]
 pub(crate) struct OpenError {
     pub(crate) reason: String,
-    /// Set if trying again cannot help: wrong options, wrong password.
+    /// Set if a retry cannot succeed: invalid options, wrong password.
     pub(crate) lasting: Option<LinkError>,
 }
 
@@ -35,7 +35,7 @@ impl OpenError {
         Self { reason, lasting: None }
     }
 
-    /// For a caller who asked for a connection.
+    /// The error for a caller that requested a connection.
     pub(crate) fn into_link_error(self, shared: &Shared) -> LinkError {
         let down = |reason| LinkError::Down { address: shared.topology.address(), reason };
         self.lasting.unwrap_or_else(|| down(self.reason))
@@ -55,7 +55,7 @@ impl From<LinkError> for OpenError {
     }
 }
 
-/// Connects, checks, loads the scripts, learns the time, runs the hooks. The epoch is whole or not there.
+/// Connects, checks the server, loads the scripts, samples the server's clock and runs the hooks. Returns a complete epoch or an error.
 pub(crate) async fn open(shared: &Shared) -> Result<Arc<Epoch>, OpenError> {
     let connector = shared.topology.primary();
     let number = shared.next_epoch();
@@ -136,13 +136,13 @@ pub(crate) async fn listening<'a>(shared: &Shared, epoch: &'a Epoch) -> Result<&
     epoch.listening.get_or_try_init(open).await
 }
 
-/// Asks the server who it is.
+/// Asks the server for its identity.
 pub(crate) async fn ask_identity(lane: &Lane) -> Result<Identity, LinkError> {
     let answer = lane.probe(&Identity::question()).await?;
-    Identity::parse(&answer).ok_or_else(|| LinkError::Unexpected("INFO told neither role nor run id".to_owned()))
+    Identity::parse(&answer).ok_or_else(|| LinkError::Unexpected("INFO has no role or no run id".to_owned()))
 }
 
-/// What the refusal of the question who it is means: before Redis 7.0 a server refused it as bad syntax, and tells its version alone.
+/// Explains an error reply to the identity question: a server before Redis 7.0 rejects its syntax and reports only its version.
 async fn too_old(lane: &Lane, address: String, refusal: LinkError) -> LinkError {
     let is_syntax = matches!(&refusal, LinkError::Refused { code, .. } if code == "ERR");
     if !is_syntax || !guard("link_old_version") {
@@ -188,7 +188,7 @@ async fn run_hooks(shared: &Shared, epoch: &Epoch) -> Result<(), OpenError> {
         reason = epoch.health.ended() => Err(OpenError::says(format!("the new connection ended at once ({})", reason.as_str()))),
         done = shared.clock.timeout(HOOKS_MAX, all) => match done {
             Ok(Ok(())) => Ok(()),
-            // Whatever a hook says, another attempt may do better; only the server's own refusals are lasting.
+            // A retry may succeed after any error of a hook; only the server's own error replies are permanent.
             Ok(Err(error)) => Err(OpenError::says(format!("a step before opening failed: {}", error.reason()))),
             Err(_) => Err(OpenError::says(format!("a step before opening took longer than {HOOKS_MAX:?}"))),
         },

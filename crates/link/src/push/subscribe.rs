@@ -1,7 +1,7 @@
-//! Subscriptions to channels: they outlive connections, and say when messages may have been lost.
+//! Subscriptions to channels: they persist across connections and report when messages may have been lost.
 //!
-//! Channels are sharded (`SSUBSCRIBE`), so that a cluster delivers them from one node. They have a connection of their own: the
-//! server closes a subscriber that reads too slowly, and that must not take the commands of everybody with it.
+//! Channels are sharded (`SSUBSCRIBE`), so that a cluster delivers them from one node. They use a separate connection: the
+//! server closes the connection of a subscriber that reads too slowly, which must not interrupt commands.
 
 use crate::connection::lane::Lane;
 use crate::epoch::open;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-/// Messages a subscriber may be behind; more are dropped, and it receives a reset.
+/// The capacity of a subscriber's queue; messages above it are dropped and the subscriber receives a reset.
 const BEHIND_MAX: usize = 1024;
 
 /// What a subscriber receives.
@@ -22,12 +22,12 @@ const BEHIND_MAX: usize = 1024;
 pub enum Heard {
     /// A published message.
     Message(Bytes),
-    /// Messages may have been lost: the connection was replaced, or the subscriber was too slow. Check for yourself what
-    /// they would have announced.
+    /// Messages may have been lost: the connection was replaced, or the subscriber was too slow. The subscriber must check
+    /// the state that the messages announce.
     Reset,
 }
 
-/// Messages of one channel, for as long as this lives. Messages are hints (they may be lost): a timer must always check, too.
+/// The messages of one channel. They are hints, which may be lost: poll with a timer as well.
 #[derive(Debug)]
 pub struct Subscription {
     messages: Receiver<Bytes>,
@@ -36,7 +36,7 @@ pub struct Subscription {
     untidy: Arc<AtomicBool>,
 }
 
-/// Wakes and counts resets apart from the messages, so that a full queue cannot hold one back.
+/// Counts and signals resets separately from the messages, so that a full queue cannot delay one.
 #[derive(Debug, Default)]
 struct Resets {
     count: AtomicU64,
@@ -47,9 +47,9 @@ struct Resets {
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     channels: Mutex<HashMap<Bytes, Vec<Subscriber>>>,
-    /// Held while the server is asked, so that a subscription and the end of an earlier one cannot overtake each other.
+    /// Held during requests to the server, so that a subscription and the end of an earlier one are not reordered.
     telling: tokio::sync::Mutex<()>,
-    /// Set when a subscriber may have left.
+    /// Set when a subscriber may have been dropped.
     untidy: Arc<AtomicBool>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) async fn subscribe(shared: &Shared, channel: &[u8]) -> Result<Subscri
     let untidy = Arc::clone(&shared.subscriptions.untidy);
     let subscription = Subscription { messages, resets: Arc::clone(&resets), seen: 0, untidy };
     let _telling = shared.subscriptions.telling.lock().await;
-    // Registered before the epoch is looked up: whichever comes first, this call or a new epoch's, subscribes.
+    // Registered before the epoch is looked up, so that either this call or the opening of a new epoch subscribes.
     shared.subscriptions.add(channel, Subscriber { messages: sender, resets });
     let epoch = shared.epoch()?;
     let lane = open::listening(shared, &epoch).await.map_err(|error| error.into_link_error(shared))?;
@@ -100,7 +100,7 @@ pub(crate) async fn subscribe(shared: &Shared, channel: &[u8]) -> Result<Subscri
     Ok(subscription)
 }
 
-/// Subscribes to everything anew on the connection of a new epoch.
+/// Subscribes to all channels on the connection of a new epoch.
 pub(crate) async fn renew(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
     let _telling = shared.subscriptions.telling.lock().await;
     let mut pipeline = Pipeline::new();
@@ -118,7 +118,7 @@ pub(crate) async fn renew(shared: &Shared, lane: &Lane) -> Result<(), LinkError>
     Ok(())
 }
 
-/// Unsubscribes from channels that have no subscriber any more.
+/// Unsubscribes from channels without a subscriber.
 pub(crate) async fn tidy(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
     if !shared.subscriptions.untidy.swap(false, SeqCst) {
         return Ok(());
@@ -131,12 +131,12 @@ pub(crate) async fn tidy(shared: &Shared, lane: &Lane) -> Result<(), LinkError> 
 }
 
 impl Subscriptions {
-    /// Whether a new epoch has anything to subscribe to.
+    /// Whether there is no channel to subscribe to.
     pub(crate) fn is_empty(&self) -> bool {
         self.channels().is_empty()
     }
 
-    /// Hands a message to its subscribers. Called in the task that reads the socket.
+    /// Passes a message to its subscribers. Called by the task that reads the socket.
     pub(crate) fn heard(&self, push: &PushInfo) {
         if push.kind != PushKind::SMessage {
             return;
@@ -159,7 +159,7 @@ impl Subscriptions {
         self.untidy.store(true, SeqCst);
     }
 
-    /// Ends all subscriptions: the link is closed.
+    /// Ends all subscriptions because the link is closed.
     pub(crate) fn close(&self) {
         self.channels().clear();
     }

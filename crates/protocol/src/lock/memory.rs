@@ -1,5 +1,5 @@
-//! The model: the steps of docs/spec/lock.md as a plain state machine behind a mutex. It is the embedded backend, the
-//! specification in code, and the oracle the scripts are compared with.
+//! The model: the steps of docs/spec/lock.md as a state machine behind a mutex. It is the embedded backend, an executable
+//! specification, and the oracle with which the scripts are compared.
 
 use super::error::LockError;
 use super::name::LockName;
@@ -14,51 +14,51 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
-/// How long a process that was turned away counts as waiting.
+/// How long a process whose acquisition failed counts as waiting.
 const WAITING_MS: u64 = 2_000;
-/// How long a process that gave a lock back lets others go first.
+/// How long a process that released a lock lets other processes acquire it first.
 const TURN_MS: u64 = 20;
-/// What has run out is kept for a while, as Redis may: a clock that is set back finds it again.
+/// Expired records are kept for this long, as Redis may keep them: they become valid again if the clock is set back.
 const TIDY_MS: u64 = 3_600_000;
-/// How long a fence is remembered.
+/// How long a fencing token is stored.
 const DAY_MS: u64 = 86_400_000;
-/// So many names are remembered as Redis remembers them; above it, those that nobody holds are forgotten.
+/// The number of names that are stored as in Redis; above it, names without a holder are removed.
 const NAMES_MAX: usize = 1_024;
 
-/// The embedded backend: every lock in this process, gone with it. Cheap to clone; clones share the locks.
+/// The embedded backend: locks within this process only. Cheap to clone; clones share the locks.
 ///
-/// Guarantee: the same answers as Redis gives. Not guaranteed: anything after the process ends.
+/// Guarantee: the same replies as Redis. Not guaranteed: anything after the process ends.
 #[derive(Clone)]
 pub struct MemoryLock(Arc<Inner>);
 
 struct Inner {
     locks: Mutex<Names>,
     clock: Clock,
-    /// Counts the times a lock was given back while it had waiters.
+    /// Counts releases of locks that had waiters.
     news: watch::Sender<u64>,
     pools: MemoryPool,
-    /// How many stripes each striped lock has.
+    /// The number of stripes of each striped lock.
     stripes: Mutex<HashMap<LockName, u32>>,
 }
 
-/// What is known of all names.
+/// The state of all names.
 #[derive(Default)]
 struct Names {
     all: HashMap<LockName, State>,
-    /// The highest fence of those that were forgotten: those to come are above it.
+    /// The highest fencing token of the removed names: new tokens are above it.
     fence_floor: u64,
-    /// Steps since names were last forgotten.
+    /// Steps since names were last removed.
     steps: usize,
 }
 
-/// All there is about one name.
+/// The state of one name.
 #[derive(Default)]
 struct State {
     held: Option<Record>,
     ledger: Option<Ledger>,
-    /// Until when a process counts as waiting.
+    /// The waiting processes and when each stops counting as waiting.
     waiters: HashMap<Token, u64>,
-    /// The fences of forgotten names, this one's earlier ones perhaps among them.
+    /// The highest fencing token of removed names, which may include earlier ones of this name.
     fence_floor: u64,
 }
 
@@ -74,23 +74,23 @@ struct Record {
     words: Bytes,
 }
 
-/// What is remembered of a name beyond a lease.
+/// The state of a name that outlives a lease.
 struct Ledger {
     fence: u64,
-    /// Who gave the lock back last, and until when it lets others go first.
+    /// The process that released the lock last, and until when it lets other processes acquire it first.
     turn: Option<(Token, u64)>,
     forgotten_at: u64,
 }
 
 impl MemoryLock {
-    /// No locks. Its server time is the clock's wall clock.
+    /// An empty backend. Its server time is the clock's wall clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         let (news, pools) = (watch::Sender::new(0), MemoryPool::new(clock.clone()));
         Self(Arc::new(Inner { locks: Mutex::default(), clock, news, pools, stripes: Mutex::default() }))
     }
 
-    /// How many stripes the striped lock of this name has: `stripes`, if nobody has said so before.
+    /// The number of stripes of the striped lock of this name; set to `stripes` if it has none yet.
     pub fn stripes(&self, name: &LockName, stripes: u32) -> u32 {
         let mut all = self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= NAMES_MAX && all.len().is_power_of_two() && !all.contains_key(name) {
@@ -99,7 +99,7 @@ impl MemoryLock {
         *all.entry(name.clone()).or_insert(stripes)
     }
 
-    /// Forgets the numbers of striped locks of which nobody holds any: there is nobody whom another number could let pass.
+    /// Removes the numbers of striped locks without a holder: no holder could be affected by a different number.
     fn forget_stripes(&self, all: &mut HashMap<LockName, u32>) {
         let held = self.held();
         let striped = |name: &LockName| name.as_str().rsplit_once(':').map(|(striped, _)| striped.to_owned());
@@ -107,17 +107,17 @@ impl MemoryLock {
         all.retain(|name, _| used.contains(name.as_str()));
     }
 
-    /// From now on the striped lock of this name has so many.
+    /// Sets the number of stripes of the striped lock of this name.
     pub fn restripe(&self, name: &LockName, stripes: u32) {
         self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), stripes);
     }
 
-    /// Is notified when a lock is given back that has waiters.
+    /// Notifies of releases of locks that have waiters.
     pub fn listen(&self) -> watch::Receiver<u64> {
         self.0.news.subscribe()
     }
 
-    /// [`LockSteps::release`], for those who cannot wait.
+    /// [`LockSteps::release`] without `async`.
     pub(crate) fn release_now(&self, name: &LockName, call: Release) -> Released {
         let released = self.step(name, |state, now| state.release(now, call));
         if matches!(released, Released::Released { others_waiting: 1.. }) && guard("model_lock_release_tells") {
@@ -126,7 +126,7 @@ impl MemoryLock {
         released
     }
 
-    /// The names that are not free, sorted.
+    /// The names of held locks, sorted.
     pub fn held(&self) -> Vec<LockName> {
         let now = self.0.clock.unix_ms();
         let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,14 +136,14 @@ impl MemoryLock {
         names
     }
 
-    /// The highest fence that is remembered, of all names.
+    /// The highest stored fencing token of all names.
     pub(crate) fn fence_max(&self) -> u64 {
         let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
         let remembered = locks.all.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max();
         remembered.unwrap_or(0).max(locks.fence_floor)
     }
 
-    /// Runs one step on one lock. No step calls out, so the mutex is held for the step only.
+    /// Runs one step on one lock. A step calls no foreign code, so the mutex is held for the step only.
     fn step<T>(&self, name: &LockName, step: impl FnOnce(&mut State, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
         let mut locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,8 +161,8 @@ impl MemoryLock {
 }
 
 impl Names {
-    /// Forgets the names that are free, if there are many: names are the users' words, and there may be millions of them. Walks all
-    /// of them once in as many steps.
+    /// Removes free names if there are many, because the number of names that users choose is not bounded. Visits all of
+    /// them once in as many steps.
     fn forget(&mut self, now: u64) {
         self.steps += 1;
         if self.all.len() <= NAMES_MAX || self.steps < self.all.len() {
@@ -190,14 +190,14 @@ impl Record {
 }
 
 impl State {
-    /// Drops what ran out long ago.
+    /// Removes records that expired long ago.
     fn sweep(&mut self, now: u64) {
         self.held.take_if(|held| now >= held.free_at() + TIDY_MS);
         self.ledger.take_if(|ledger| now >= ledger.forgotten_at);
         self.waiters.retain(|_, until| *until + TIDY_MS > now);
     }
 
-    /// The record of a lease that is not over. One from the future was written before the clock was set back.
+    /// The record of a lease that is not over. A lease from the future was written before the clock was set back.
     fn open(&self, now: u64) -> Option<Record> {
         let mut held = self.held.clone()?;
         if held.ends > now + held.lease && guard("model_lock_lease_from_future") {
@@ -206,7 +206,7 @@ impl State {
         (now < held.free_at()).then_some(held)
     }
 
-    /// Whether somebody holds it, waits for it, or lets others go first.
+    /// Whether it is held, has waiters, or is reserved for other processes.
     fn is_used(&self, now: u64) -> bool {
         let has_turn = |ledger: &Ledger| ledger.turn.is_some_and(|(_, until)| until > now);
         let is_waited_for = self.waiters.values().any(|until| *until > now);
@@ -354,7 +354,7 @@ impl State {
         Some(holder)
     }
 
-    /// The last fence of this name that is known of, or one above it.
+    /// The last known fencing token of this name, or one above it.
     fn previous(&self) -> u64 {
         self.ledger.as_ref().map_or(self.fence_floor, |ledger| ledger.fence)
     }
@@ -363,12 +363,13 @@ impl State {
         self.ledger = Some(Ledger { fence, turn, forgotten_at: now + DAY_MS });
     }
 
-    /// How many processes wait besides this one.
+    /// The number of other waiting processes.
     fn others(&self, now: u64, process: Token) -> u64 {
         self.waiting(now, process).count() as u64
     }
 
-    /// Whoever asked longest ago is called, once: who does not come has died or waits no more. (In one process all are told.)
+    /// Wakes the process that has waited longest, once: one that does not respond has died or no longer waits. (Within one process all
+    /// waiters are notified.)
     fn call_one(&mut self, now: u64, process: Token) {
         let called = self.waiting(now, process).min_by_key(|(waiter, until)| (*until, *waiter.as_bytes()));
         if let Some((called, _)) = called
@@ -378,7 +379,7 @@ impl State {
         }
     }
 
-    /// The processes that wait besides this one, and until when each counts.
+    /// The other waiting processes, and when each stops counting as waiting.
     fn waiting(&self, now: u64, process: Token) -> impl Iterator<Item = (Token, u64)> {
         let all = self.waiters.iter().map(|(waiter, until)| (*waiter, *until));
         all.filter(move |(waiter, until)| *waiter != process && *until > now)

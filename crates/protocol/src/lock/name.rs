@@ -1,4 +1,4 @@
-//! The name of a lock, and the keys it stands for (docs/keyspace.md).
+//! The name of a lock, and its keys (docs/keyspace.md).
 
 use super::error::LockError;
 use std::fmt;
@@ -20,9 +20,9 @@ impl LockName {
         match name.len() {
             0 => Err(LockError::Invalid("a lock needs a name; say what it protects, such as `stock/42`".to_owned())),
             length if length > BYTES_MAX => Err(LockError::Invalid(format!(
-                "the name of a lock has {length} bytes, at most {BYTES_MAX} are taken; hash what is longer"
+                "the name of a lock has {length} bytes; the limit is {BYTES_MAX}; hash longer names"
             ))),
-            // PostgreSQL has no text with it, and the row of a fence is text.
+            // PostgreSQL's text type does not support NUL, and the row of a fence is text.
             _ if name.contains('\0') => Err(LockError::Invalid("the name of a lock has a NUL character".to_owned())),
             _ => Ok(Self(name.into())),
         }
@@ -56,9 +56,9 @@ pub(crate) struct Keys {
     pub(crate) news: Vec<u8>,
 }
 
-/// What the keys of held locks end in.
+/// The suffix of the keys of held locks.
 pub(crate) const LOCK: &str = ":lock";
-/// What the keys of their ledgers end in.
+/// The suffix of the keys of ledgers.
 pub(crate) const FENCE: &str = ":fence";
 
 impl Keys {
@@ -68,12 +68,12 @@ impl Keys {
     }
 }
 
-/// The key of this name that ends in `ending`.
+/// The key of this name with the suffix `ending`.
 pub(crate) fn key(prefix: &str, name: &LockName, ending: &str) -> Vec<u8> {
     format!("{}{ending}", tag(prefix, name.as_str())).into_bytes()
 }
 
-/// What all keys of locks begin with.
+/// The prefix of all keys of locks.
 pub(crate) fn front(prefix: &str) -> String {
     format!("{prefix}:l:{{")
 }
@@ -81,13 +81,13 @@ pub(crate) fn front(prefix: &str) -> String {
 fn tag(prefix: &str, name: &str) -> String {
     let front = front(prefix);
     if name.contains(['%', '}']) {
-        // Redis Cluster takes the first closing brace for the tag's end.
+        // Redis Cluster uses the first closing brace as the end of the hash tag.
         return format!("{front}{}}}", name.replace('%', "%25").replace('}', "%7D"));
     }
     format!("{front}{name}}}")
 }
 
-/// The name that has this key with this ending; `None` if it is none of ours.
+/// The name of the lock with this key and this suffix; `None` if it is not a key of a lock.
 pub(crate) fn name_of(prefix: &str, ending: &str, key: &[u8]) -> Option<LockName> {
     let key = std::str::from_utf8(key).ok()?;
     let name = key.strip_prefix(&front(prefix))?.strip_suffix(ending)?.strip_suffix('}')?;
