@@ -1,41 +1,41 @@
-//! How long to wait between the attempts of a job.
+//! The delay between the attempts of a job.
 
 pub use evenkeel_link::support::ms;
 use std::time::Duration;
 
-/// How long to wait after a failed attempt before the next one.
+/// The delay between a failed attempt and the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryDelay {
-    /// Always the same.
+    /// A constant delay.
     Fixed {
         /// In ms.
         ms: u64,
     },
-    /// A random time below a bound that doubles with every failure ("full jitter": jobs that failed together do not come back
-    /// together).
+    /// A random delay below a bound that doubles with every failure (exponential backoff with full jitter, so that jobs that failed
+    /// together are not retried together).
     Exponential {
         /// The bound after the first failure, in ms.
         first_ms: u64,
-        /// What the bound never exceeds, in ms.
+        /// The maximum of the bound, in ms.
         max_ms: u64,
     },
 }
 
 impl Default for RetryDelay {
-    /// Below 2 s after the first failure, below an hour at most.
+    /// Below 2 s after the first failure, below one hour at most.
     fn default() -> Self {
         Self::Exponential { first_ms: 2_000, max_ms: 3_600_000 }
     }
 }
 
 impl RetryDelay {
-    /// Always the same.
+    /// A constant delay.
     #[must_use]
     pub fn fixed(delay: Duration) -> Self {
         Self::Fixed { ms: ms(delay) }
     }
 
-    /// A random time below `first`, doubled with every failure, but never above `max`.
+    /// A random delay below `first`, doubled with every failure, but never above `max`.
     #[must_use]
     pub fn exponential(first: Duration, max: Duration) -> Self {
         Self::Exponential { first_ms: ms(first), max_ms: ms(max) }
@@ -49,7 +49,7 @@ impl RetryDelay {
         }
     }
 
-    /// The longest delay it can make, in ms.
+    /// The longest possible delay, in ms.
     pub fn ms_max(&self) -> u64 {
         match *self {
             Self::Fixed { ms } => ms,

@@ -1,4 +1,4 @@
-//! The steps of a pool as scripts on one Redis; docs/spec/lock.md is their specification, `memory.rs` their model.
+//! The steps of a pool as scripts on one Redis server; docs/spec/lock.md specifies them, `memory.rs` is their model.
 
 use super::memory::sort;
 use super::steps::{Ask, Asked, Kind, Pool, PoolHolder, PoolState, PoolSteps, check, check_size};
@@ -21,9 +21,9 @@ macro_rules! script {
     };
 }
 
-// Refused as a whole by a Redis that is out of memory.
+// Rejected as a whole by a Redis server that is out of memory.
 static ACQUIRE: Script = script!("pool_acquire-1", "", "shared/queue.lua");
-// Permits must be kept and given back when Redis is full.
+// Renewals and releases must succeed when Redis is out of memory.
 static RENEW: Script = script!("pool_renew-1", "allow-oom");
 static RELEASE: Script = script!("pool_release-1", "allow-oom");
 static RAISE: Script = script!("pool_raise-1", "allow-oom");
@@ -31,10 +31,10 @@ static BREAK: Script = script!("pool_break-1", "allow-oom");
 static RESIZE: Script = script!("pool_resize-1", "allow-oom");
 static INSPECT: Script = script!("pool_inspect-1", "no-writes");
 
-/// All of them, to be loaded on every epoch.
+/// All scripts, to be loaded on every epoch.
 pub(crate) const SCRIPTS: [&Script; 7] = [&ACQUIRE, &RENEW, &RELEASE, &RAISE, &BREAK, &RESIZE, &INSPECT];
 
-/// The steps on one Redis. Cheap to clone.
+/// The steps on one Redis server. Cheap to clone.
 #[derive(Clone)]
 pub struct RedisPool {
     link: Link,
@@ -154,7 +154,7 @@ impl PoolSteps for RedisPool {
     }
 }
 
-/// Owner, permits, lease left, held for so many ms, words.
+/// Owner, permits, lease left (ms), held for (ms), metadata.
 type Holder = (Vec<u8>, u32, u64, u64, Vec<u8>);
 
 fn holders(found: Vec<Holder>) -> Result<Vec<PoolHolder>, LockError> {
@@ -179,5 +179,5 @@ fn ending(kind: Kind) -> &'static str {
 }
 
 fn unexpected(step: &str) -> LockError {
-    LockError::Link(LinkError::Unexpected(format!("the answer of the script of {step}")))
+    LockError::Link(LinkError::Unexpected(format!("the reply of the script of {step}")))
 }

@@ -1,4 +1,4 @@
-//! How jobs move when a topic is spread over more shards.
+//! The steps of a shard migration.
 
 use super::MemoryQueue;
 use super::state::{Expiring, Record, ShardState, size};
@@ -22,7 +22,7 @@ impl ShardState {
         Self { number, ..Self::default() }
     }
 
-    /// The shard that keeps this id, if it is known to be another one.
+    /// The shard to which this id belongs, if it is another one.
     pub(crate) fn elsewhere(&self, id: JobId) -> Option<u16> {
         self.shards.map(|shards| id.shard(shards)).filter(|keeper| *keeper != self.number)
     }
@@ -97,13 +97,13 @@ impl ShardState {
 
     fn adopt_one(&mut self, now: u64, parcel: &Parcel) -> Result<(), QueueError> {
         let Some((kind, id, place, score)) = read_label(&parcel.label) else {
-            return Err(QueueError::Invalid("the label of a parcel cannot be read".to_owned()));
+            return Err(QueueError::Invalid("the label of a migrating item cannot be decoded".to_owned()));
         };
         if kind == SCHEDULE {
             self.schedules.entry(id.0).or_insert(score);
             return Ok(());
         }
-        // What this shard was told itself comes first.
+        // A job or completion record that this shard already has takes precedence.
         if parcel.record.is_empty() || self.live(id).is_some() || self.stamp(id, now).is_some() {
             return Ok(());
         }
@@ -168,7 +168,7 @@ impl GrowSteps for MemoryQueue {
     }
 }
 
-/// As many as go in one answer: the first whatever its size, and nothing large beside others.
+/// The parcels that fit into one reply: the first regardless of its size, and a large one only alone.
 fn within_bytes(parcels: impl Iterator<Item = Parcel>) -> Vec<Parcel> {
     let (mut taken, mut bytes) = (Vec::new(), 0);
     for parcel in parcels {
@@ -186,7 +186,7 @@ fn is_large(parcel: &Parcel) -> bool {
     u64::try_from(parcel.record.len()).unwrap_or(u64::MAX) > PIECE_BYTES_MAX
 }
 
-/// A stamp that has run out on the way is not carried on.
+/// Drops the record of a completion record that has expired during the migration.
 fn still_worth(parcel: &Parcel, now: u64) -> Parcel {
     let run_out = matches!(record::Record::decode(&parcel.record), Ok(record::Record::Ended(stamp)) if stamp.until.is_some_and(|until| until <= now));
     Parcel { record: if run_out { Bytes::new() } else { parcel.record.clone() }, ..parcel.clone() }

@@ -1,4 +1,4 @@
-//! A worker's two steps: `settle_and_claim` and `beat`.
+//! A worker's steps: `settle_and_claim`, `beat` and `progress`.
 
 use super::state::{Answer, Record, ShardState, note_error, size};
 use crate::queue::job::{End, ErrorClass, Job, JobId, JobSpec, Note, Retries};
@@ -34,7 +34,7 @@ impl ShardState {
         Settled::Done(Claimed { verdicts, deliveries, next: self.next(now) })
     }
 
-    /// The same answer again: those deliveries of it that are still held under its token.
+    /// The reply to a repeated call: the same deliveries, except those no longer held under its token.
     fn repeat(&self, now: u64, lease_now: u64, call: &SettleAndClaim) -> Claimed {
         let Some(answer) = self.answers.get(&call.worker) else {
             return Claimed { verdicts: Vec::new(), deliveries: Vec::new(), next: self.next(now) };
@@ -82,7 +82,7 @@ impl ShardState {
 
     fn claim(&mut self, now: u64, lease_now: u64, call: &SettleAndClaim) -> Vec<Delivered> {
         let due = self.due.iter().flat_map(|index| index.iter().take_while(|(due, _)| *due <= now));
-        // Those that are put off take nothing of what is wanted.
+        // Suspects that are put off do not count toward the wanted number.
         let candidates: Vec<(u64, JobId)> = due.take(call.want + PUT_OFF_MAX + 1).copied().collect();
         let (mut deliveries, mut bytes) = (Vec::new(), 0);
         let (mut want, mut room, mut put_off) = (call.want, call.room, 0);
@@ -121,7 +121,7 @@ impl ShardState {
         deliveries
     }
 
-    /// A suspect without a place waits a little longer, so that what waits behind it is claimed.
+    /// Delays a suspect without a place, so that the jobs after it are claimed.
     fn put_off(&mut self, id: JobId, now: u64) {
         let Some((_, state, _)) = self.live(id) else { return };
         if let Some(job) = self.take(id) {
@@ -155,7 +155,7 @@ impl ShardState {
         beat.deliveries.iter().map(|(receipt, report)| self.extend(receipt, *report, deadline)).collect()
     }
 
-    /// Some bytes of a record; fewer at its end, none of what is no job.
+    /// Some bytes of a record; fewer at its end, none if there is no job.
     pub(crate) fn piece(&self, id: JobId, from: u64, bytes: u64) -> Bytes {
         let Some((job, _, _)) = self.live(id) else { return Bytes::new() };
         let record = encode_job(job);
@@ -192,7 +192,7 @@ impl ShardState {
     }
 }
 
-/// A job as it travels with a claim: a large one without its body, and how long its record is.
+/// A job as a claim returns it: a large one without its body, with the length of its record.
 fn travels(job: &Job) -> (Box<Job>, Option<u64>) {
     let size = size(job);
     if size <= INLINE_BYTES_MAX || !guard("model_large_body_left_behind") {

@@ -1,4 +1,4 @@
-//! The steps by which a topic grows, as scripts on Redis.
+//! The steps of a shard migration, as scripts on Redis.
 
 use super::call::Args;
 use super::reply::{self, FOREVER, array, bulk, job_id, unexpected, unsigned};
@@ -11,7 +11,7 @@ use crate::queue::steps::{ITEMS_MAX, Limits, Shard};
 use async_trait::async_trait;
 use redis::Value;
 
-/// How many keys of the server one look of `ids` walks over.
+/// The keys that one `SCAN` call of `ids` examines.
 const SCAN_COUNT: usize = 1_000;
 
 #[async_trait]
@@ -109,7 +109,7 @@ fn parcels(reply: Value) -> Result<Vec<Parcel>, QueueError> {
     Ok(parcels)
 }
 
-/// The pattern that means this text and nothing else.
+/// A `MATCH` pattern that matches only this text.
 fn literally(text: &str) -> String {
     let special = |letter: char| matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^');
     text.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
