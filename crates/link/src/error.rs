@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sent_command_without_an_answer_is_in_doubt() {
+    fn only_a_sent_command_without_a_reply_is_in_doubt() {
         let down = LinkError::Down { address: "localhost:6379".to_owned(), reason: "refused".to_owned() };
         assert!(LinkError::SILENT.outcome_unknown() && LinkError::BROKEN.outcome_unknown());
         for certain in [down, LinkError::EpochOver, LinkError::Busy { limit: 1 }, refused("OOM")] {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lasts_is_not_worth_repeating() {
+    fn permanent_errors_are_not_retryable() {
         let unexpected = LinkError::Unexpected(String::new());
         let old = LinkError::TooOld { address: String::new(), version: String::new() };
         for lasting in [refused("WRONGTYPE"), refused("NOPERM"), unexpected, old, LinkError::RuntimeEnded] {

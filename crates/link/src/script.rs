@@ -126,19 +126,19 @@ mod tests {
     use super::{Script, guard_of, without_removed_guard};
 
     #[test]
-    fn a_guard_is_named_at_the_end_of_its_line() {
+    fn guard_is_named_at_the_end_of_its_line() {
         assert_eq!(guard_of("if a then return 0 end -- guard: fill_generation"), Some("fill_generation"));
         assert_eq!(guard_of("local a = 1 -- guards nothing"), None);
     }
 
     #[test]
-    fn lines_of_standing_guards_stay() {
+    fn lines_of_other_guards_are_kept() {
         let text = ["a", "-- guard:", "x"].join(" ");
         assert_eq!(without_removed_guard(&format!("{text}\nb")), format!("{text}\nb\n"));
     }
 
     #[test]
-    fn the_hash_is_that_of_the_whole_text() {
+    fn script_hash_covers_the_whole_text() {
         let script = Script::with_shared("one-1", &["local a = 1\n"], "return a");
         assert!(script.text().starts_with("local function now_ms()"), "{}", script.text());
         assert!(script.text().ends_with("local a = 1\nreturn a\n"), "{}", script.text());

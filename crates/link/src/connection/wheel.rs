@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_expires_after_all_periods_that_follow_its_own() {
+    fn command_expires_after_its_full_timeout() {
         let wheel = Wheel::default();
         // Starts at every position, so that the wheel wraps around.
         for _ in 0..40 {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn each_command_has_its_own_time() {
+    fn each_command_has_its_own_timeout() {
         let wheel = Wheel::default();
         let mut early = pin!(wheel.expiry());
         wheel.turn();

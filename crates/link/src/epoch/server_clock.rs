@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_ahead_of_us_is_followed() {
+    fn server_clock_ahead_is_followed() {
         let hand = TestClock::default();
         let clock = ServerClock::new(hand.clock());
         ask(&clock, &hand, ROUND_TRIP, 5_000_000);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sharper_answer_wins_and_a_blurred_one_does_not() {
+    fn narrower_time_estimate_wins() {
         let hand = TestClock::default();
         let clock = ServerClock::new(hand.clock());
         ask(&clock, &hand, Duration::from_millis(400), 5_000_000);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_whose_clock_was_set_is_believed() {
+    fn server_with_a_changed_clock_is_followed() {
         let hand = TestClock::default();
         let clock = ServerClock::new(hand.clock());
         ask(&clock, &hand, Duration::from_millis(2), 5_000_000);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_no_time_changes_nothing() {
+    fn invalid_time_reply_changes_nothing() {
         let hand = TestClock::default();
         let clock = ServerClock::new(hand.clock());
         ask(&clock, &hand, ROUND_TRIP, 5_000_000);

@@ -104,7 +104,7 @@ mod tests {
     use super::meaning;
 
     #[test]
-    fn first_words_tell_what_the_other_side_is() {
+    fn first_bytes_identify_the_server() {
         for usual in ["", "+PONG\r\n", "-NOAUTH Authentication required.\r\n", "-NOPERM no\r\n"] {
             assert_eq!(meaning(usual.as_bytes()), None, "{usual}");
         }

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_url_is_read() -> Result<(), crate::error::LinkError> {
+    fn every_part_of_a_url_is_parsed() -> Result<(), crate::error::LinkError> {
         let options =
             parse("redis://app:p%40ss%2Fword@cache.example:7000/3?prefix=shop&connections=4&response_timeout_ms=250")?;
         assert_eq!(options.target.address, Address::Tcp { host: "cache.example".to_owned(), port: 7000 });
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_a_default() -> Result<(), crate::error::LinkError> {
+    fn missing_url_parts_have_defaults() -> Result<(), crate::error::LinkError> {
         let options = parse("redis://localhost")?;
         assert_eq!(options.target.to_string(), "localhost:6379");
         assert_eq!((options.target.database, options.prefix.as_str(), options.connections), (0, "evenkeel", 1));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_named() {
+    fn invalid_url_error_names_the_part() {
         assert!(refused("localhost:6379").contains("begins with `localhost://`"));
         assert!(refused("http://localhost").contains("begins with `http://`"));
         assert!(refused("redis://localhost/mine").contains("the database `mine`"));

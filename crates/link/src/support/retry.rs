@@ -28,7 +28,7 @@ mod tests {
     const BACKOFF: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
 
     #[test]
-    fn delays_double_until_the_bound() {
+    fn reconnect_delay_doubles_up_to_its_limit() {
         for (attempt, step_ms) in [(0, 20), (1, 40), (5, 640), (6, 1000), (40, 1000), (u32::MAX, 1000)] {
             let delay = BACKOFF.delay(attempt);
             let step = Duration::from_millis(step_ms);
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn two_processes_do_not_come_back_together() {
+    fn reconnect_delays_of_two_processes_differ() {
         let delays: std::collections::HashSet<Duration> = (0..32).map(|_| BACKOFF.delay(6)).collect();
         assert!(delays.len() > 16, "{delays:?}");
     }

@@ -41,7 +41,7 @@ pub enum CacheError {
         waited: Duration,
     },
 
-    /// Other readers' loads of this key failed for as long as this reader was prepared to wait. The database was not queried again.
+    /// Loads of this key failed for as long as this reader was prepared to wait. The database was not queried again.
     #[error("loads of this key keep failing; waited {waited:?} for a successful one")]
     Failing {
         /// How long this reader waited.
@@ -56,9 +56,9 @@ pub enum CacheError {
         limit: usize,
     },
 
-    /// Another process's load of this key did not complete within `wait_max`, and the cache is configured to fail then
+    /// Another reader's load of this key did not complete within `wait_max`, and the cache is configured to fail then
     /// (`AfterWait::Fail`). Retry later; find out why loads of this key take so long.
-    #[error("waited {waited:?} for another process's load of this key; retry later")]
+    #[error("waited {waited:?} for another reader's load of this key; retry later")]
     WaitedTooLong {
         /// How long this reader waited.
         waited: Duration,

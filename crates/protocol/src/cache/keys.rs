@@ -77,7 +77,7 @@ mod tests {
     use super::CacheKeys;
 
     #[test]
-    fn a_brace_in_a_key_does_not_end_the_hash_tag() {
+    fn brace_in_a_key_does_not_end_the_hash_tag() {
         let keys = CacheKeys::new("shop", "user");
         assert_eq!(keys.key(b"42"), b"shop:c:user:{42}");
         assert_eq!(keys.key(b"a}b"), b"shop:c:user:{a%7Db}");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_finds_its_way_back() {
+    fn key_is_parsed_from_its_redis_key() {
         let keys = CacheKeys::new("shop", "user");
         for key in [&b"42"[..], b"a}b", b"a%7Db", b"%", b"}}", b"%25", b"\xff\x00{"] {
             assert_eq!(keys.user_key(&keys.key(key)).as_deref(), Some(key));

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_codec_reads_what_it_wrote() {
+    fn every_codec_round_trips() {
         assert_eq!(round(&Json, &ada()).1.unwrap(), ada());
         assert_eq!(round(&Raw, &Bytes::from_static(b"\0\xff{}")).1.unwrap(), Bytes::from_static(b"\0\xff{}"));
         assert_eq!(round(&Raw, &vec![0_u8, 255]).1.unwrap(), vec![0_u8, 255]);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_no_codec_wrote_are_an_error() {
+    fn arbitrary_bytes_are_a_decoding_error() {
         let junk = Bytes::from_static(b"\xc1{\"name\":");
         assert!(Codec::<User>::decode(&Json, junk.clone()).is_err());
         assert!(Codec::<u64>::decode(&Integer, junk.clone()).is_err());
@@ -169,7 +169,7 @@ mod tests {
 
     /// `serde_json` would write each of these floats as `null`.
     #[test]
-    fn floats_that_are_no_numbers_are_refused_by_json() {
+    fn json_rejects_nan_and_infinity() {
         #[derive(Serialize, Deserialize)]
         enum Shape {
             Unit,
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_serde_json_writes_is_unchanged() {
+    fn json_output_equals_serde_json() {
         let value = serde_json::json!({"a": [1, -2.5, null, true, "x\n"], "b": {"c": 18_446_744_073_709_551_615_u64}});
         assert_eq!(round(&Json, &value).0, serde_json::to_vec(&value).unwrap());
         assert_eq!(round(&Json, &i128::MIN).1.unwrap(), i128::MIN);
@@ -202,7 +202,7 @@ mod tests {
 
     #[cfg(feature = "cache")]
     #[test]
-    fn bytes_behind_a_value_are_refused() {
+    fn trailing_bytes_are_rejected() {
         for trailing in [&b"\x05\x05"[..], b"\x05\xc1", b"\x05\xdb"] {
             assert!(Codec::<u64>::decode(&MessagePack, Bytes::copy_from_slice(trailing)).is_err(), "{trailing:?}");
         }
@@ -213,7 +213,7 @@ mod tests {
     /// The JSON text `5` is the number 53 in MessagePack.
     #[cfg(feature = "cache")]
     #[test]
-    fn what_another_codec_wrote_is_read_as_that_codec() {
+    fn value_is_decoded_by_its_own_codec() {
         let read = |codec: &dyn Codec<u64>, id: u8, bytes: &'static [u8]| {
             codec.decode_of(id, &Bytes::from_static(bytes)).map(Result::ok)
         };

@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_nobody_holds_is_forgotten_among_many() {
+    async fn unheld_name_is_forgotten_among_many() {
         let locks = MemoryLock::new(Clock::system());
         for number in 0..20_000 {
             let (owner, _) = take(&locks, number).await;
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_is_held_is_remembered_among_many() {
+    async fn held_name_is_remembered_among_many() {
         let locks = MemoryLock::new(Clock::system());
         let (owner, fence) = take(&locks, 0).await;
         for number in 1..20_000 {
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fence_is_above_those_of_a_forgotten_name() {
+    async fn fence_exceeds_those_of_a_forgotten_name() {
         let clock = TestClock::default();
         let locks = MemoryLock::new(clock.clock());
         clock.advance(Duration::from_secs(600));

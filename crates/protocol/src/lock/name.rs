@@ -99,14 +99,14 @@ mod tests {
     use super::{Keys, LOCK, LockName, name_of};
 
     #[test]
-    fn the_name_alone_decides_the_slot() {
+    fn lock_name_decides_the_slot() {
         let keys = |name: &str| Keys::new("ns", &LockName::new(name).unwrap_or_else(|error| unreachable!("{error}")));
         assert_eq!(keys("stock/42").lock, b"ns:l:{stock/42}:lock");
         assert_eq!(keys("a}b%{c").news, b"ns:l:{a%7Db%25{c}:news");
     }
 
     #[test]
-    fn a_key_tells_its_name() {
+    fn lock_name_is_parsed_from_its_key() {
         for name in ["stock/42", "a}b%{c", "%7D", "}:lock"] {
             let name = LockName::new(name).unwrap_or_else(|error| unreachable!("{error}"));
             assert_eq!(name_of("ns", LOCK, &Keys::new("ns", &name).lock), Some(name));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_must_fit() {
+    fn lock_name_is_bounded() {
         assert!(["", "a\0", &"x".repeat(513)].iter().all(|name| LockName::new(name).is_err()));
         assert!(LockName::new(&"x".repeat(512)).is_ok());
     }

@@ -74,7 +74,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_bound_doubles_until_its_own_bound() {
+    fn retry_delay_doubles_up_to_its_limit() {
         let delay = RetryDelay::exponential(Duration::from_secs(1), Duration::from_secs(60));
         for (failures, bound) in [(0, 1_000), (1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (u32::MAX, 60_000)] {
             assert_eq!(delay.bound(failures), bound, "after {failures} failures");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_failed_together_do_not_come_back_together() {
+    fn retry_delay_has_jitter() {
         let delay = RetryDelay::default();
         let delays: std::collections::HashSet<u64> = (0..64).map(|_| delay.after(3)).collect();
         assert!(delays.len() > 32, "{delays:?}");

@@ -74,7 +74,7 @@ mod tests {
     use super::Topology;
 
     #[test]
-    fn an_entry_of_the_register_is_read_as_it_was_written() {
+    fn register_entry_round_trips() {
         let grown = Topology::of(1).grown(2).settled().grown(8);
         assert_eq!(grown.to_string(), "1,2,8*");
         assert_eq!((grown.shards(), grown.before()), (8, Some(2)));

@@ -117,7 +117,7 @@ mod tests {
 
     /// Without the tombstone, a rejoin that was delayed in the network would hold the lock for a whole lease after its release.
     #[tokio::test]
-    async fn a_rejoin_after_the_release_is_refused() -> Result<(), LockError> {
+    async fn rejoin_after_the_release_is_rejected() -> Result<(), LockError> {
         let (name, owner) = (LockName::new("stock/42")?, Token::random());
         let node = Node::Memory(MemoryNode::member(Clock::system()));
         let came_in = node.acquire(&name, &call(owner), true).await?;

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pool_that_nobody_uses_is_forgotten_among_many() {
+    async fn unused_pool_is_forgotten_among_many() {
         let clock = TestClock::default();
         let pools = MemoryPool::new(clock.clock());
         clock.advance(Duration::from_secs(600));

@@ -235,7 +235,7 @@ mod tests {
 
     /// Regression: a topic for each tenant used memory without limit, even for topics that were unused for years.
     #[tokio::test]
-    async fn a_shard_that_holds_nothing_is_forgotten_among_many() {
+    async fn empty_shard_is_forgotten_among_many() {
         let clock = TestClock::default();
         let queue = MemoryQueue::new(clock.clock());
         let shard = |number: usize| Shard::new("t", &format!("tenant-{number}"), 0);
@@ -258,7 +258,7 @@ mod tests {
 
     /// Regression: a step removed only sixteen expired records and may add five hundred, so a bulk sender's unique keys were never removed.
     #[tokio::test]
-    async fn what_has_run_out_is_forgotten_as_fast_as_it_comes() {
+    async fn expired_records_are_removed_as_fast_as_added() {
         let clock = TestClock::default();
         let queue = MemoryQueue::new(clock.clock());
         let shard = Shard::new("t", "bulk", 0);
