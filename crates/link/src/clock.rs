@@ -93,7 +93,7 @@ pub struct Elapsed;
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     #[cfg(feature = "testing")]
-    manual: Option<Arc<manual::Hand>>,
+    manual: Option<Arc<manual::TestTime>>,
 }
 
 impl Clock {
@@ -113,8 +113,8 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Moment {
         #[cfg(feature = "testing")]
-        if let Some(hand) = &self.manual {
-            return Moment::from_clock(hand.now());
+        if let Some(manual_time) = &self.manual {
+            return Moment::from_clock(manual_time.now());
         }
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let (seconds, nanos) = (u64::try_from(time.tv_sec).unwrap_or(0), u64::try_from(time.tv_nsec).unwrap_or(0));
@@ -134,14 +134,14 @@ impl Clock {
         if self.is_manual() {
             return self.now();
         }
-        let note = kernels_note();
+        let coarse = coarse_wall_clock();
         LAST.with(|last| {
             let (seconds, nanos, soon) = last.get();
-            if (seconds, nanos) == (note.tv_sec, note.tv_nsec) {
+            if (seconds, nanos) == (coarse.tv_sec, coarse.tv_nsec) {
                 return soon;
             }
             let soon = self.now() + TICK_MAX;
-            last.set((note.tv_sec, note.tv_nsec, soon));
+            last.set((coarse.tv_sec, coarse.tv_nsec, soon));
             soon
         })
     }
@@ -153,8 +153,8 @@ impl Clock {
         if self.is_manual() {
             return self.unix_ms();
         }
-        let note = kernels_note();
-        let (seconds, nanos) = (u64::try_from(note.tv_sec).unwrap_or(0), u64::try_from(note.tv_nsec).unwrap_or(0));
+        let coarse = coarse_wall_clock();
+        let (seconds, nanos) = (u64::try_from(coarse.tv_sec).unwrap_or(0), u64::try_from(coarse.tv_nsec).unwrap_or(0));
         seconds.saturating_mul(1000) + nanos / 1_000_000 + TICK_MS_MAX
     }
 
@@ -162,8 +162,8 @@ impl Clock {
     #[must_use]
     pub fn unix_ms(&self) -> u64 {
         #[cfg(feature = "testing")]
-        if let Some(hand) = &self.manual {
-            return hand.unix_ms();
+        if let Some(manual_time) = &self.manual {
+            return manual_time.unix_ms();
         }
         UnixMs::from(SystemTime::now()).0
     }
@@ -171,8 +171,8 @@ impl Clock {
     /// Sleeps for `span`.
     pub async fn sleep(&self, span: Duration) {
         #[cfg(feature = "testing")]
-        if let Some(hand) = &self.manual {
-            return hand.sleep(span).await;
+        if let Some(manual_time) = &self.manual {
+            return manual_time.sleep(span).await;
         }
         tokio::time::sleep(span).await;
     }
@@ -197,7 +197,7 @@ impl Clock {
 
 /// The wall clock at the kernel's last tick.
 #[inline]
-fn kernels_note() -> rustix::time::Timespec {
+fn coarse_wall_clock() -> rustix::time::Timespec {
     rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse)
 }
 
@@ -218,7 +218,7 @@ mod manual {
     const START_UNIX_MS: u64 = 1_700_000_000_000;
 
     #[derive(Debug)]
-    pub(crate) struct Hand {
+    pub(crate) struct TestTime {
         passed: watch::Sender<Duration>,
         /// The total by which the wall clock was set back.
         set_back_ms: AtomicU64,
@@ -226,7 +226,7 @@ mod manual {
         simulated_since: Option<tokio::time::Instant>,
     }
 
-    impl Hand {
+    impl TestTime {
         fn new(simulated_since: Option<tokio::time::Instant>) -> Self {
             Self { passed: watch::Sender::new(Duration::ZERO), set_back_ms: AtomicU64::new(0), simulated_since }
         }
@@ -252,11 +252,11 @@ mod manual {
 
     /// Controls a manual clock: time passes only when a test advances it.
     #[derive(Clone, Debug)]
-    pub struct TestClock(Arc<Hand>);
+    pub struct TestClock(Arc<TestTime>);
 
     impl Default for TestClock {
         fn default() -> Self {
-            Self(Arc::new(Hand::new(None)))
+            Self(Arc::new(TestTime::new(None)))
         }
     }
 
@@ -265,7 +265,7 @@ mod manual {
         /// advances to the next timer, so hours of a test take seconds and repeat exactly.
         #[must_use]
         pub fn simulated() -> Self {
-            Self { manual: Some(Arc::new(Hand::new(Some(tokio::time::Instant::now())))) }
+            Self { manual: Some(Arc::new(TestTime::new(Some(tokio::time::Instant::now())))) }
         }
     }
 

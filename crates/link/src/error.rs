@@ -1,10 +1,10 @@
 //! Errors of calls to Redis, and whether a retry is possible and safe.
 
-use crate::server::identity::NEEDED;
+use crate::server::identity::REQUIREMENT;
 use redis::{ErrorKind, RedisError, ServerError};
 
 /// Error codes of transient states, after which a retry may succeed.
-const PASSING: [&str; 8] =
+const TRANSIENT: [&str; 8] =
     ["OOM", "READONLY", "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS"];
 
 /// Why a command failed. The predicates say whether a caller may retry.
@@ -50,7 +50,7 @@ pub enum LinkError {
         message: String,
     },
     /// The server is older than Evenkeel requires. Nothing was changed there.
-    #[error("Redis at {address} is version {version}; {NEEDED}")]
+    #[error("Redis at {address} is version {version}; {REQUIREMENT}")]
     TooOld {
         /// Host and port, never a password.
         address: String,
@@ -72,7 +72,7 @@ impl LinkError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Down { .. } | Self::NoAnswer { .. } | Self::EpochOver | Self::Busy { .. } => true,
-            Self::Refused { code, .. } => PASSING.contains(&code.as_str()),
+            Self::Refused { code, .. } => TRANSIENT.contains(&code.as_str()),
             Self::TooOld { .. } | Self::Unexpected(_) | Self::Options(_) | Self::RuntimeEnded => false,
         }
     }
@@ -95,7 +95,7 @@ impl LinkError {
             Self::NoAnswer { reason } => format!("no answer from Redis ({reason})"),
             Self::EpochOver => "the new connection ended at once".to_owned(),
             Self::Busy { limit } => format!("more than {limit} commands are waiting for Redis"),
-            Self::TooOld { version, .. } => format!("it is version {version}; {NEEDED}"),
+            Self::TooOld { version, .. } => format!("it is version {version}; {REQUIREMENT}"),
             other => other.to_string(),
         }
     }

@@ -78,21 +78,21 @@ impl Link {
     /// [`LinkError::Options`], [`LinkError::Refused`] and [`LinkError::TooOld`], as of [`connect`](Self::connect).
     pub async fn check(options: LinkOptions) -> Result<(), LinkError> {
         let shared = Shared::new(options, Clock::system())?;
-        match Box::pin(open::open(&shared)).await.err().and_then(|error| error.lasting) {
-            Some(lasting) => Err(lasting),
+        match Box::pin(open::open(&shared)).await.err().and_then(|error| error.permanent) {
+            Some(permanent) => Err(permanent),
             None => Ok(()),
         }
     }
 
-    async fn begin(options: LinkOptions, clock: Clock, may_be_away: bool) -> Result<Self, LinkError> {
+    async fn begin(options: LinkOptions, clock: Clock, may_be_down: bool) -> Result<Self, LinkError> {
         let shared = Arc::new(Shared::new(options, clock)?);
         match Box::pin(open::open(&shared)).await {
             Ok(epoch) => shared.publish(&epoch),
             Err(error) => {
                 shared.report(&error.reason);
-                match error.lasting {
-                    Some(lasting) => return Err(lasting),
-                    None if !may_be_away => return Err(shared.down()),
+                match error.permanent {
+                    Some(permanent) => return Err(permanent),
+                    None if !may_be_down => return Err(shared.down()),
                     None => {
                         let address = shared.topology.address();
                         tracing::warn!(%address, reason = error.reason, "Redis is not reachable; the link keeps trying to connect");
@@ -100,14 +100,13 @@ impl Link {
                 }
             }
         }
-        let (on_runtime, beaten) = (supervisor::OnRuntime(Arc::clone(&shared)), Arc::clone(&shared));
+        let (on_runtime, monitored) = (supervisor::OnRuntime(Arc::clone(&shared)), Arc::clone(&shared));
         let supervisor = Background::spawn("link supervisor", shared.clock.clone(), move || {
             let on_runtime = &on_runtime;
             supervisor::supervise(Arc::clone(&on_runtime.0))
         });
-        let heartbeat = Background::spawn("link heartbeat", shared.clock.clone(), move || {
-            heartbeat::keep_beating(Arc::clone(&beaten))
-        });
+        let heartbeat =
+            Background::spawn("link heartbeat", shared.clock.clone(), move || heartbeat::run(Arc::clone(&monitored)));
         let handle = Arc::new(Handle {
             shared,
             runtime: tokio::runtime::Handle::current(),
@@ -164,7 +163,7 @@ impl Link {
         let mut cmd = Cmd::with_capacity(2, 3 + key.len());
         cmd.arg("GET").arg(key);
         let answer = epoch.command_within(key, &cmd, self.patience()).await;
-        epoch.server_errors.watch_rights("GET", answer.as_ref().err());
+        epoch.server_errors.check_permissions("GET", answer.as_ref().err());
         match answer? {
             Value::BulkString(bytes) => Ok(Some(bytes.into())),
             Value::Nil => Ok(None),

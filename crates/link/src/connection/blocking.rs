@@ -20,7 +20,7 @@ pub struct Blocking {
     epoch: Arc<Epoch>,
     open: Option<Open>,
     clock: Clock,
-    slack: Duration,
+    response_timeout: Duration,
 }
 
 struct Open {
@@ -38,7 +38,12 @@ pub(crate) async fn open(shared: &Shared) -> Result<Blocking, LinkError> {
         .await
         .map_err(|error| error.into_link_error(shared))?;
     let open = Open { connection, health, driver };
-    Ok(Blocking { epoch, open: Some(open), clock: shared.clock.clone(), slack: shared.options.response_timeout })
+    Ok(Blocking {
+        epoch,
+        open: Some(open),
+        clock: shared.clock.clone(),
+        response_timeout: shared.options.response_timeout,
+    })
 }
 
 impl Blocking {
@@ -124,7 +129,7 @@ impl Blocking {
     async fn answer<T>(&self, request: impl Future<Output = RedisResult<T>>, block: Duration) -> Result<T, LinkError> {
         tokio::select! {
             biased;
-            answer = self.clock.timeout(block.saturating_add(self.slack), request) => {
+            answer = self.clock.timeout(block.saturating_add(self.response_timeout), request) => {
                 answer.map_err(|_| LinkError::SILENT)?.map_err(|error| LinkError::from_request(&error))
             }
             _ = self.epoch.over() => Err(LinkError::BROKEN),

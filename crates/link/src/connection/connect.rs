@@ -66,9 +66,9 @@ impl Connector {
         health: Arc<Health>,
         push: impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static,
     ) -> Result<Connected, OpenError> {
-        let (connection, driver) = match self.clock.timeout(self.timeout, self.shake_hands(push)).await {
+        let (connection, driver) = match self.clock.timeout(self.timeout, self.handshake(push)).await {
             Ok(made) => made?,
-            Err(_) => return Err(OpenError::says(format!("no answer within {:?}", self.timeout))),
+            Err(_) => return Err(OpenError::retryable(format!("no answer within {:?}", self.timeout))),
         };
         let task = tokio::spawn(async move {
             driver.await;
@@ -77,7 +77,7 @@ impl Connector {
         Ok(Connected { connection, driver: task.abort_handle() })
     }
 
-    async fn shake_hands(
+    async fn handshake(
         &self,
         push: impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static,
     ) -> Result<(MultiplexedConnection, Driver), OpenError> {

@@ -42,16 +42,16 @@ impl Lane {
 
     /// Like [`call`](Self::call), with the time-out of `patience`.
     pub(crate) async fn call_within(&self, cmd: &Cmd, patience: Option<&Patience>) -> Result<Value, LinkError> {
-        let _place = self.enter(1)?;
+        let _reservation = self.reserve(1)?;
         // A clone shares the socket; sending requires a mutable handle.
         let mut connection = self.connection.clone();
-        self.judge(self.answer(Box::pin(connection.send_packed_command(cmd)), patience).await?)
+        self.check_reply(self.answer(Box::pin(connection.send_packed_command(cmd)), patience).await?)
     }
 
     /// Like [`call`](Self::call), but exempt from the limit of commands in flight: for heartbeats and probes.
     pub(crate) async fn probe(&self, cmd: &Cmd) -> Result<Value, LinkError> {
         let mut connection = self.connection.clone();
-        self.judge(self.answer(Box::pin(connection.send_packed_command(cmd)), None).await?)
+        self.check_reply(self.answer(Box::pin(connection.send_packed_command(cmd)), None).await?)
     }
 
     /// Sends several commands in one write. Returns one reply each; error replies are returned as values.
@@ -66,12 +66,12 @@ impl Lane {
         patience: Option<&Patience>,
     ) -> Result<Vec<Value>, LinkError> {
         let count = pipeline.len();
-        let _places = self.enter(count)?;
+        let _reservation = self.reserve(count)?;
         let mut connection = self.connection.clone();
         let answers = self.answer(Box::pin(connection.send_packed_commands(pipeline, 0, count)), patience).await?;
         for answer in &answers {
             if let Value::ServerError(error) = answer {
-                self.heed(error.code());
+                self.on_error_code(error.code());
             }
         }
         Ok(answers)
@@ -92,19 +92,19 @@ impl Lane {
         self.tasks.iter().for_each(AbortHandle::abort);
     }
 
-    fn enter(&self, count: usize) -> Result<Place<'_>, LinkError> {
+    fn reserve(&self, count: usize) -> Result<Reservation<'_>, LinkError> {
         if self.health.is_over() && guard("link_over") {
             return Err(LinkError::EpochOver);
         }
         let before = self.in_flight.fetch_add(count, Relaxed);
-        let place = Place { in_flight: &self.in_flight, count };
+        let reservation = Reservation { in_flight: &self.in_flight, count };
         // A batch larger than the limit is admitted alone; otherwise it could never be sent.
         if before > 0 && before + count > self.in_flight_max {
             self.metrics.busy.increment(1);
             return Err(LinkError::Busy { limit: self.in_flight_max });
         }
         self.metrics.commands.increment(count as u64);
-        Ok(place)
+        Ok(reservation)
     }
 
     /// `request` is boxed, because the future would otherwise be part of, and be moved with, every caller's future.
@@ -118,7 +118,7 @@ impl Lane {
         tokio::select! {
             biased;
             answer = request => self.answered(answer),
-            () = expiry => Err(if patience.is_some() { self.given_up() } else { self.timed_out() }),
+            () = expiry => Err(if patience.is_some() { self.timed_out_early() } else { self.timed_out() }),
         }
     }
 
@@ -144,19 +144,19 @@ impl Lane {
     fn timed_out(&self) -> LinkError {
         self.metrics.timeouts.increment(1);
         if self.silent.fetch_add(1, Relaxed) + 1 >= self.silent_max {
-            self.look_closer();
+            self.request_probe();
         }
         LinkError::SILENT
     }
 
     /// A time-out shorter than the link's own is no evidence of a silent server; callers with the link's time-out detect that.
-    fn given_up(&self) -> LinkError {
+    fn timed_out_early(&self) -> LinkError {
         self.metrics.timeouts.increment(1);
         LinkError::SILENT
     }
 
     /// Consecutive time-outs may also have one slow command as their cause, so a probe decides.
-    fn look_closer(&self) {
+    fn request_probe(&self) {
         if guard("link_probe") {
             self.health.suspect();
         } else {
@@ -164,10 +164,10 @@ impl Lane {
         }
     }
 
-    fn judge(&self, answer: Value) -> Result<Value, LinkError> {
+    fn check_reply(&self, answer: Value) -> Result<Value, LinkError> {
         match answer {
             Value::ServerError(error) => {
-                self.heed(error.code());
+                self.on_error_code(error.code());
                 Err(error.into())
             }
             answer => Ok(answer),
@@ -175,7 +175,7 @@ impl Lane {
     }
 
     /// Handles error codes that concern the state of the server and not the command.
-    fn heed(&self, code: &str) {
+    fn on_error_code(&self, code: &str) {
         match code {
             "READONLY" if guard("link_readonly") => self.health.end(EndReason::ReadOnly),
             "LOADING" | "MASTERDOWN" => self.health.suspect(),
@@ -191,12 +191,12 @@ impl Drop for Lane {
 }
 
 /// A reservation of commands in flight, released on drop.
-struct Place<'a> {
+struct Reservation<'a> {
     in_flight: &'a AtomicUsize,
     count: usize,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         self.in_flight.fetch_sub(self.count, Relaxed);
     }

@@ -54,7 +54,7 @@ fn shard() -> usize {
 }
 
 /// Turns `wheel` until the task is aborted with its connection.
-pub(crate) async fn keep_turning(wheel: Arc<Wheel>, clock: Clock, timeout: Duration) {
+pub(crate) async fn turn_periodically(wheel: Arc<Wheel>, clock: Clock, timeout: Duration) {
     let period = (timeout / PERIODS).max(Duration::from_millis(1));
     loop {
         clock.sleep(period).await;

@@ -6,7 +6,7 @@ use super::server_errors::ServerErrors;
 use super::shared::Shared;
 use crate::connection::connect::{Connected, Connector};
 use crate::connection::lane::Lane;
-use crate::connection::wheel::{Wheel, keep_turning};
+use crate::connection::wheel::{Wheel, turn_periodically};
 use crate::error::LinkError;
 use crate::link::EpochHook;
 use crate::push::{subscribe, tracking};
@@ -27,31 +27,31 @@ const HOOKS_MAX: Duration = Duration::from_secs(30);
 pub(crate) struct OpenError {
     pub(crate) reason: String,
     /// Set if a retry cannot succeed: invalid options, wrong password.
-    pub(crate) lasting: Option<LinkError>,
+    pub(crate) permanent: Option<LinkError>,
 }
 
 impl OpenError {
-    pub(crate) fn says(reason: String) -> Self {
-        Self { reason, lasting: None }
+    pub(crate) fn retryable(reason: String) -> Self {
+        Self { reason, permanent: None }
     }
 
     /// The error for a caller that requested a connection.
     pub(crate) fn into_link_error(self, shared: &Shared) -> LinkError {
         let down = |reason| LinkError::Down { address: shared.topology.address(), reason };
-        self.lasting.unwrap_or_else(|| down(self.reason))
+        self.permanent.unwrap_or_else(|| down(self.reason))
     }
 }
 
 impl From<io::Error> for OpenError {
     fn from(error: io::Error) -> Self {
-        Self::says(error.to_string())
+        Self::retryable(error.to_string())
     }
 }
 
 impl From<LinkError> for OpenError {
     fn from(error: LinkError) -> Self {
         let reason = error.reason();
-        Self { reason, lasting: Some(error).filter(|error| !error.is_retryable()) }
+        Self { reason, permanent: Some(error).filter(|error| !error.is_retryable()) }
     }
 }
 
@@ -106,11 +106,11 @@ pub(crate) async fn lane(
 ) -> Result<Lane, OpenError> {
     let Connected { connection, driver } = connector.connect(Arc::clone(health), push).await?;
     let wheel = Arc::new(Wheel::default());
-    let turning = keep_turning(Arc::clone(&wheel), shared.clock.clone(), shared.options.response_timeout);
+    let wheel_task = turn_periodically(Arc::clone(&wheel), shared.clock.clone(), shared.options.response_timeout);
     Ok(Lane {
         number,
         connection,
-        tasks: [driver, tokio::spawn(turning).abort_handle()],
+        tasks: [driver, tokio::spawn(wheel_task).abort_handle()],
         wheel,
         health: Arc::clone(health),
         metrics: Arc::clone(&shared.metrics),
@@ -185,12 +185,12 @@ async fn run_hooks(shared: &Shared, epoch: &Epoch) -> Result<(), OpenError> {
     };
     tokio::select! {
         biased;
-        reason = epoch.health.ended() => Err(OpenError::says(format!("the new connection ended at once ({})", reason.as_str()))),
+        reason = epoch.health.ended() => Err(OpenError::retryable(format!("the new connection ended at once ({})", reason.as_str()))),
         done = shared.clock.timeout(HOOKS_MAX, all) => match done {
             Ok(Ok(())) => Ok(()),
             // A retry may succeed after any error of a hook; only the server's own error replies are permanent.
-            Ok(Err(error)) => Err(OpenError::says(format!("a step before opening failed: {}", error.reason()))),
-            Err(_) => Err(OpenError::says(format!("a step before opening took longer than {HOOKS_MAX:?}"))),
+            Ok(Err(error)) => Err(OpenError::retryable(format!("a step before opening failed: {}", error.reason()))),
+            Err(_) => Err(OpenError::retryable(format!("a step before opening took longer than {HOOKS_MAX:?}"))),
         },
     }
 }

@@ -24,13 +24,14 @@ struct Sample {
     at: Moment,
     server: Duration,
     /// Half the round trip: the server read its clock at most this long before or after `at`.
-    doubt: Duration,
+    uncertainty: Duration,
 }
 
 impl ServerClock {
     /// Until the first sample this machine's wall clock is used.
     pub(crate) fn new(clock: Clock) -> Self {
-        let sample = Sample { at: clock.now(), server: Duration::from_millis(clock.unix_ms()), doubt: Duration::MAX };
+        let sample =
+            Sample { at: clock.now(), server: Duration::from_millis(clock.unix_ms()), uncertainty: Duration::MAX };
         Self { clock, sample: Mutex::new(sample), ahead_us: AtomicI64::new(sample.ahead_us()) }
     }
 
@@ -52,14 +53,14 @@ impl ServerClock {
 
     /// Processes the reply to a `TIME` sent at `asked`. A more precise sample replaces the old one, and so does one that contradicts it.
     pub(crate) fn learn(&self, asked: Moment, answer: &Value) {
-        let Some(server) = told(answer) else { return };
-        let doubt = self.clock.now().since(asked) / 2;
-        let new = Sample { at: asked + doubt, server, doubt };
+        let Some(server) = parse_time(answer) else { return };
+        let uncertainty = self.clock.now().since(asked) / 2;
+        let new = Sample { at: asked + uncertainty, server, uncertainty };
         let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
         let age = new.at.since(sample.at);
-        let old_doubt = sample.doubt.saturating_add(age / DRIFT);
-        let contradicted = (sample.server + age).abs_diff(new.server) > old_doubt.saturating_add(new.doubt);
-        if contradicted || new.doubt <= old_doubt {
+        let old_uncertainty = sample.uncertainty.saturating_add(age / DRIFT);
+        let contradicted = (sample.server + age).abs_diff(new.server) > old_uncertainty.saturating_add(new.uncertainty);
+        if contradicted || new.uncertainty <= old_uncertainty {
             *sample = new;
             self.ahead_us.store(new.ahead_us(), Relaxed);
         }
@@ -73,7 +74,7 @@ impl Sample {
 }
 
 /// Parses the reply to `TIME`: seconds and microseconds.
-fn told(answer: &Value) -> Option<Duration> {
+fn parse_time(answer: &Value) -> Option<Duration> {
     let (seconds, micros): (u64, u32) = redis::from_redis_value_ref(answer).ok()?;
     Some(Duration::new(seconds, micros.checked_mul(1000)?))
 }
@@ -97,48 +98,48 @@ mod tests {
     }
 
     /// Sends a request, lets the round trip pass, and processes `ms`, the server's time at its midpoint.
-    fn ask(clock: &ServerClock, hand: &TestClock, round_trip: Duration, ms: u64) {
+    fn ask(clock: &ServerClock, test_clock: &TestClock, round_trip: Duration, ms: u64) {
         let asked = clock.asked();
-        hand.advance(round_trip);
+        test_clock.advance(round_trip);
         clock.learn(asked, &time(ms));
     }
 
     #[test]
     fn server_clock_ahead_is_followed() {
-        let hand = TestClock::default();
-        let clock = ServerClock::new(hand.clock());
-        ask(&clock, &hand, ROUND_TRIP, 5_000_000);
+        let test_clock = TestClock::default();
+        let clock = ServerClock::new(test_clock.clock());
+        ask(&clock, &test_clock, ROUND_TRIP, 5_000_000);
         assert_eq!(clock.now_ms(), 5_000_005, "half the round trip has passed since the server read its clock");
-        hand.advance(Duration::from_secs(100));
+        test_clock.advance(Duration::from_secs(100));
         assert_eq!(clock.now_ms(), 5_100_005);
     }
 
     #[test]
     fn narrower_time_estimate_wins() {
-        let hand = TestClock::default();
-        let clock = ServerClock::new(hand.clock());
-        ask(&clock, &hand, Duration::from_millis(400), 5_000_000);
+        let test_clock = TestClock::default();
+        let clock = ServerClock::new(test_clock.clock());
+        ask(&clock, &test_clock, Duration::from_millis(400), 5_000_000);
         assert_eq!(clock.now_ms(), 5_000_200);
-        ask(&clock, &hand, Duration::from_millis(2), 5_000_101);
+        ask(&clock, &test_clock, Duration::from_millis(2), 5_000_101);
         assert_eq!(clock.now_ms(), 5_000_102, "consistent with the first sample, and more precise");
-        ask(&clock, &hand, Duration::from_millis(300), 5_000_350);
+        ask(&clock, &test_clock, Duration::from_millis(300), 5_000_350);
         assert_eq!(clock.now_ms(), 5_000_402, "consistent with the precise sample, which is kept");
     }
 
     #[test]
     fn server_with_a_changed_clock_is_followed() {
-        let hand = TestClock::default();
-        let clock = ServerClock::new(hand.clock());
-        ask(&clock, &hand, Duration::from_millis(2), 5_000_000);
-        ask(&clock, &hand, Duration::from_millis(400), 4_000_000);
+        let test_clock = TestClock::default();
+        let clock = ServerClock::new(test_clock.clock());
+        ask(&clock, &test_clock, Duration::from_millis(2), 5_000_000);
+        ask(&clock, &test_clock, Duration::from_millis(400), 4_000_000);
         assert_eq!(clock.now_ms(), 4_000_200);
     }
 
     #[test]
     fn invalid_time_reply_changes_nothing() {
-        let hand = TestClock::default();
-        let clock = ServerClock::new(hand.clock());
-        ask(&clock, &hand, ROUND_TRIP, 5_000_000);
+        let test_clock = TestClock::default();
+        let clock = ServerClock::new(test_clock.clock());
+        ask(&clock, &test_clock, ROUND_TRIP, 5_000_000);
         clock.learn(clock.asked(), &Value::Okay);
         assert_eq!(clock.now_ms(), 5_000_005);
     }

@@ -15,9 +15,9 @@ use tokio::sync::Mutex;
 pub(crate) struct ServerErrors {
     is_full: AtomicBool,
     /// Whether the missing permission was logged.
-    is_barred: AtomicBool,
+    lacks_permission: AtomicBool,
     /// Held by the caller that loads the scripts again; other callers then find them loaded.
-    sending: Mutex<()>,
+    reloading: Mutex<()>,
 }
 
 impl ServerErrors {
@@ -32,7 +32,7 @@ impl ServerErrors {
     ) -> Result<Value, LinkError> {
         let mut answer = lane.call_within(call, patience).await;
         if is(&answer, "NOSCRIPT") && guard("link_noscript") {
-            let _turn = self.sending.lock().await;
+            let _turn = self.reloading.lock().await;
             answer = lane.call_within(call, patience).await;
             if is(&answer, "NOSCRIPT") {
                 send(lane, script, all, patience).await?;
@@ -45,16 +45,16 @@ impl ServerErrors {
                 }
             }
         }
-        self.watch_memory(script, &answer);
-        self.watch_rights(script.name(), answer.as_ref().err());
+        self.check_memory(script, &answer);
+        self.check_permissions(script.name(), answer.as_ref().err());
         answer
     }
 
     /// A user without the needed permissions can still connect; without this log line only a metric shows that caches load every value.
-    pub(crate) fn watch_rights(&self, call: &str, refused: Option<&LinkError>) {
+    pub(crate) fn check_permissions(&self, call: &str, refused: Option<&LinkError>) {
         let Some(LinkError::Refused { code, message }) = refused else { return };
-        let is_barred = code == "NOPERM" || message.contains("ACL failure");
-        if is_barred && !self.is_barred.swap(true, Relaxed) {
+        let lacks_permission = code == "NOPERM" || message.contains("ACL failure");
+        if lacks_permission && !self.lacks_permission.swap(true, Relaxed) {
             tracing::error!(
                 call,
                 code,
@@ -66,7 +66,7 @@ impl ServerErrors {
     }
 
     /// Only the success of a script that a full server rejects as a whole shows that memory is available again.
-    fn watch_memory(&self, script: &Script, answer: &Result<Value, LinkError>) {
+    fn check_memory(&self, script: &Script, answer: &Result<Value, LinkError>) {
         if !script.needs_room() {
             return;
         }

@@ -156,11 +156,11 @@ impl Shared {
         let mut is_open = true;
         self.state.send_if_modified(|state| {
             is_open = *state != LinkState::Closed;
-            let is_news = is_open && *state != next;
-            if is_news {
+            let is_change = is_open && *state != next;
+            if is_change {
                 *state = next;
             }
-            is_news
+            is_change
         });
         is_open
     }

@@ -48,20 +48,20 @@ impl Listeners {
 
     /// Notifies all listeners that the connections of `epoch` are about to be used.
     pub(crate) fn opened(&self, epoch: u64) {
-        self.everybody(|listener| listener.opened(epoch));
+        self.notify_all(|listener| listener.opened(epoch));
     }
 
     /// Notifies all listeners that the connections have ended.
     pub(crate) fn ended(&self) {
-        self.everybody(PushListener::ended);
+        self.notify_all(PushListener::ended);
     }
 
-    fn everybody(&self, tell: impl Fn(&dyn PushListener)) {
+    fn notify_all(&self, notify: impl Fn(&dyn PushListener)) {
         for listener in self.0.load().iter().filter_map(Weak::upgrade) {
             // A panic would end the task that reads the socket or opens an epoch.
             if !guard("link_listener_caught") {
-                tell(&*listener);
-            } else if catch_unwind(AssertUnwindSafe(|| tell(&*listener))).is_err() {
+                notify(&*listener);
+            } else if catch_unwind(AssertUnwindSafe(|| notify(&*listener))).is_err() {
                 tracing::error!("a listener of push messages panicked; the other listeners are still called");
             }
         }
@@ -72,7 +72,7 @@ impl Listeners {
         let listeners = Arc::clone(self);
         move |info| {
             let push = Push { epoch, kind: &info.kind, data: &info.data };
-            listeners.everybody(|listener| listener.heard(&push));
+            listeners.notify_all(|listener| listener.heard(&push));
             Ok(())
         }
     }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 /// The capacity of a subscriber's queue; messages above it are dropped and the subscriber receives a reset.
-const BEHIND_MAX: usize = 1024;
+const BACKLOG_MAX: usize = 1024;
 
 /// What a subscriber receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Subscription {
     messages: Receiver<Bytes>,
     resets: Arc<Resets>,
     seen: u64,
-    untidy: Arc<AtomicBool>,
+    needs_cleanup: Arc<AtomicBool>,
 }
 
 /// Counts and signals resets separately from the messages, so that a full queue cannot delay one.
@@ -48,9 +48,9 @@ struct Resets {
 pub(crate) struct Subscriptions {
     channels: Mutex<HashMap<Bytes, Vec<Subscriber>>>,
     /// Held during requests to the server, so that a subscription and the end of an earlier one are not reordered.
-    telling: tokio::sync::Mutex<()>,
+    requests: tokio::sync::Mutex<()>,
     /// Set when a subscriber may have been dropped.
-    untidy: Arc<AtomicBool>,
+    needs_cleanup: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
@@ -81,17 +81,17 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.messages.close();
-        self.untidy.store(true, SeqCst);
+        self.needs_cleanup.store(true, SeqCst);
     }
 }
 
 /// Subscribes and waits until the server has confirmed it.
 pub(crate) async fn subscribe(shared: &Shared, channel: &[u8]) -> Result<Subscription, LinkError> {
-    let (sender, messages) = mpsc::channel(BEHIND_MAX);
+    let (sender, messages) = mpsc::channel(BACKLOG_MAX);
     let resets = Arc::new(Resets::default());
-    let untidy = Arc::clone(&shared.subscriptions.untidy);
-    let subscription = Subscription { messages, resets: Arc::clone(&resets), seen: 0, untidy };
-    let _telling = shared.subscriptions.telling.lock().await;
+    let needs_cleanup = Arc::clone(&shared.subscriptions.needs_cleanup);
+    let subscription = Subscription { messages, resets: Arc::clone(&resets), seen: 0, needs_cleanup };
+    let _requests = shared.subscriptions.requests.lock().await;
     // Registered before the epoch is looked up, so that either this call or the opening of a new epoch subscribes.
     shared.subscriptions.add(channel, Subscriber { messages: sender, resets });
     let epoch = shared.epoch()?;
@@ -102,7 +102,7 @@ pub(crate) async fn subscribe(shared: &Shared, channel: &[u8]) -> Result<Subscri
 
 /// Subscribes to all channels on the connection of a new epoch.
 pub(crate) async fn renew(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
-    let _telling = shared.subscriptions.telling.lock().await;
+    let _requests = shared.subscriptions.requests.lock().await;
     let mut pipeline = Pipeline::new();
     for channel in shared.subscriptions.occupied() {
         pipeline.cmd("SSUBSCRIBE").arg(&channel[..]);
@@ -120,11 +120,11 @@ pub(crate) async fn renew(shared: &Shared, lane: &Lane) -> Result<(), LinkError>
 
 /// Unsubscribes from channels without a subscriber.
 pub(crate) async fn tidy(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
-    if !shared.subscriptions.untidy.swap(false, SeqCst) {
+    if !shared.subscriptions.needs_cleanup.swap(false, SeqCst) {
         return Ok(());
     }
-    let _telling = shared.subscriptions.telling.lock().await;
-    for channel in shared.subscriptions.remove_deserted() {
+    let _requests = shared.subscriptions.requests.lock().await;
+    for channel in shared.subscriptions.remove_unused() {
         lane.call(redis::cmd("SUNSUBSCRIBE").arg(&channel[..])).await?;
     }
     Ok(())
@@ -148,7 +148,7 @@ impl Subscriptions {
             match subscriber.messages.try_send(message.clone()) {
                 Ok(()) => {}
                 Err(mpsc::error::TrySendError::Full(_)) => subscriber.reset(),
-                Err(mpsc::error::TrySendError::Closed(_)) => self.untidy.store(true, SeqCst),
+                Err(mpsc::error::TrySendError::Closed(_)) => self.needs_cleanup.store(true, SeqCst),
             }
         }
     }
@@ -156,7 +156,7 @@ impl Subscriptions {
     /// Notifies all subscribers that messages may have been lost.
     pub(crate) fn reset(&self) {
         self.channels().values().flatten().for_each(Subscriber::reset);
-        self.untidy.store(true, SeqCst);
+        self.needs_cleanup.store(true, SeqCst);
     }
 
     /// Ends all subscriptions because the link is closed.
@@ -177,16 +177,16 @@ impl Subscriptions {
         channels.keys().cloned().collect()
     }
 
-    fn remove_deserted(&self) -> Vec<Bytes> {
-        let mut deserted = Vec::new();
+    fn remove_unused(&self) -> Vec<Bytes> {
+        let mut unused = Vec::new();
         self.channels().retain(|channel, subscribers| {
             subscribers.retain(Subscriber::listens);
             if subscribers.is_empty() {
-                deserted.push(channel.clone());
+                unused.push(channel.clone());
             }
             !subscribers.is_empty()
         });
-        deserted
+        unused
     }
 
     fn channels(&self) -> MutexGuard<'_, HashMap<Bytes, Vec<Subscriber>>> {

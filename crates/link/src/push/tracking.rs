@@ -39,8 +39,8 @@ pub struct Tracked {
 ///
 /// Without `NOLOOP`, because one connection's scripts change keys that another one has read, and a duplicate push is harmless.
 pub(crate) async fn begin(shared: &Shared, lane: &Lane) -> Result<bool, LinkError> {
-    let Some(ask) = question(shared) else { return Ok(false) };
-    match lane.probe(&ask).await {
+    let Some(command) = tracking_command(shared) else { return Ok(false) };
+    match lane.probe(&command).await {
         Ok(_) => Ok(true),
         Err(LinkError::Refused { code, message }) => {
             tracing::warn!(
@@ -54,21 +54,21 @@ pub(crate) async fn begin(shared: &Shared, lane: &Lane) -> Result<bool, LinkErro
     }
 }
 
-fn question(shared: &Shared) -> Option<Cmd> {
+fn tracking_command(shared: &Shared) -> Option<Cmd> {
     let options = &shared.options;
-    let mut ask = redis::cmd("CLIENT");
-    ask.arg("TRACKING").arg("ON");
+    let mut command = redis::cmd("CLIENT");
+    command.arg("TRACKING").arg("ON");
     match options.tracking {
         Tracking::Off => return None,
-        Tracking::Keys => _ = ask.arg("OPTIN"),
+        Tracking::Keys => _ = command.arg("OPTIN"),
         Tracking::Broadcast => {
-            ask.arg("BCAST");
+            command.arg("BCAST");
             for part in if options.tracked.is_empty() { &[""][..] } else { &options.tracked } {
-                ask.arg("PREFIX").arg(format!("{}:{part}", options.prefix));
+                command.arg("PREFIX").arg(format!("{}:{part}", options.prefix));
             }
         }
     }
-    Some(ask)
+    Some(command)
 }
 
 impl Epoch {
@@ -98,12 +98,12 @@ impl Epoch {
         let mut answers = lane.call_many_within(&pipeline, patience).await?.into_iter();
         lane.pulse.answered(lane.number, asked);
         let mut tracked = || {
-            let is_told = lane.tracks && (!opts_in || matches!(answers.next(), Some(Value::Okay)));
+            let is_tracked = lane.tracks && (!opts_in || matches!(answers.next(), Some(Value::Okay)));
             let value = value_of(answers.next())?;
-            Ok(Tracked { value, tracked_on: is_told.then_some(lane.number) })
+            Ok(Tracked { value, tracked_on: is_tracked.then_some(lane.number) })
         };
         let found: Vec<Result<Tracked, LinkError>> = keys.iter().map(|_| tracked()).collect();
-        self.server_errors.watch_rights("GET", found.iter().find_map(|found| found.as_ref().err()));
+        self.server_errors.check_permissions("GET", found.iter().find_map(|found| found.as_ref().err()));
         Ok(found)
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Identity {
 /// The oldest major version that the scripts support (several sections in one `INFO`, sharded pub/sub).
 const VERSION_MIN: u32 = 7;
 /// The requirement, as shown in error messages.
-pub(crate) const NEEDED: &str = "Evenkeel needs Redis 7.0 or Valkey 7.2";
+pub(crate) const REQUIREMENT: &str = "Evenkeel needs Redis 7.0 or Valkey 7.2";
 
 impl Identity {
     /// The command whose reply [`parse`](Self::parse) reads.
@@ -51,10 +51,10 @@ impl Identity {
             return Err(LinkError::TooOld { address, version: self.version.clone() }.into());
         }
         if let Some(primary) = self.follows.as_ref().filter(|_| !self.primary && guard("link_role")) {
-            return Err(OpenError::says(format!("it is a replica of {primary}; writes need the primary")));
+            return Err(OpenError::retryable(format!("it is a replica of {primary}; writes need the primary")));
         }
         if self.loading {
-            return Err(OpenError::says("it is loading its data".to_owned()));
+            return Err(OpenError::retryable("it is loading its data".to_owned()));
         }
         Ok(())
     }

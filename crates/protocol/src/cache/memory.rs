@@ -173,7 +173,7 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
     entry.header.lease =
         Some(LeaseBlock { token: Some(ask.token), at_ms: now_ms, until_ms: now_ms + span(ask.lease_ms) });
     if guard("model_lease_life") {
-        entry.lives_until(now_ms + span(ask.life_ms));
+        entry.extend_to(now_ms + span(ask.life_ms));
     }
     let granted = grant(&entry, now_ms, now_ms);
     write(entry, Leased::Granted(granted))
@@ -231,9 +231,9 @@ fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
         header.ends_at_ms = header.guard_until_ms.max(header.suspect_until_ms); // no later load needs the entry
     }
     entry.payload = with.payload.clone();
-    entry.lives_until(hard_until_ms);
+    entry.extend_to(hard_until_ms);
     if guard("model_spare_life") {
-        entry.lives_until(with.grant.at_ms.saturating_add(span(with.spare_ms)));
+        entry.extend_to(with.grant.at_ms.saturating_add(span(with.spare_ms)));
     }
     write(entry, Filled::Stored)
 }
@@ -279,7 +279,7 @@ fn begin_write(found: Found, now_ms: u64, begin: &BeginWrite) -> Outcome<Begun> 
     let until_ms = now_ms + span(begin.window_ms);
     let suspect_until_ms = until_ms + span(begin.suspect_ms);
     entry.header.windows.push(Window { token: begin.token, until_ms, suspect_until_ms });
-    entry.lives_until(suspect_until_ms);
+    entry.extend_to(suspect_until_ms);
     write(entry, Begun::Open { remaining_ms: until_ms - now_ms })
 }
 
@@ -292,7 +292,7 @@ fn renew_write(found: Found, now_ms: u64, token: Token, window_ms: u64) -> Outco
     own.suspect_until_ms += until_ms - own.until_ms;
     own.until_ms = until_ms;
     let suspect_until_ms = own.suspect_until_ms;
-    entry.lives_until(suspect_until_ms);
+    entry.extend_to(suspect_until_ms);
     write(entry, Renewed::Open { remaining_ms: until_ms - now_ms })
 }
 
@@ -365,7 +365,7 @@ impl Entry {
         self.payload = Bytes::new();
     }
 
-    fn lives_until(&mut self, time_ms: u64) {
+    fn extend_to(&mut self, time_ms: u64) {
         self.header.ends_at_ms = self.header.ends_at_ms.max(time_ms);
     }
 
@@ -378,7 +378,7 @@ impl Entry {
             None if invalidation.lag_ms_max > 0 => {
                 let until_ms = self.header.guard_until_ms.max(now_ms + span(invalidation.lag_ms_max));
                 self.header.guard_until_ms = until_ms;
-                self.lives_until(until_ms);
+                self.extend_to(until_ms);
             }
             None => {}
         }

@@ -13,13 +13,13 @@ use tokio::sync::Mutex;
 pub struct OnReplicas {
     count: u32,
     timeout: Duration,
-    lane: Mutex<Option<Blocking>>,
+    idle: Mutex<Option<Blocking>>,
 }
 
 impl OnReplicas {
     /// For windows that `count` replicas must confirm within `timeout`.
     pub fn new(count: u32, timeout: Duration) -> Self {
-        Self { count, timeout, lane: Mutex::default() }
+        Self { count, timeout, idle: Mutex::default() }
     }
 
     /// Opens a window and waits for the replicas, in one write. Concurrent calls of this process run one after the other.
@@ -32,13 +32,13 @@ impl OnReplicas {
     ) -> Result<Begun, CacheError> {
         let mut wait = redis::cmd("WAIT");
         wait.arg(self.count).arg(ms(self.timeout).max(1));
-        let mut lane = self.lane.lock().await;
-        let mut connection = match lane.take().filter(Blocking::is_open) {
+        let mut idle = self.idle.lock().await;
+        let mut connection = match idle.take().filter(Blocking::is_open) {
             Some(connection) => connection,
             None => link.blocking().await?,
         };
         let answered = steps.begin_write_and_wait(&mut connection, key, begin, &wait, self.timeout).await;
-        *lane = Some(connection);
+        *idle = Some(connection);
         let (begun, waited) = answered?;
         let confirmed = match waited {
             Value::Int(replicas) => u32::try_from(replicas).unwrap_or(0),

@@ -141,7 +141,7 @@ impl RedisCache {
     ) -> Result<(), CacheError> {
         let Encoded { generation, floor, keep, lag } = encode(invalidation);
         let args = [&generation[..], &floor, &keep, &lag];
-        let _was_there: i64 = self.run_via(&self.link, epoch, &INVALIDATE, key, &args).await?;
+        let _existed: i64 = self.run_via(&self.link, epoch, &INVALIDATE, key, &args).await?;
         Ok(())
     }
 }
@@ -181,7 +181,7 @@ impl CacheSteps for RedisCache {
 
     async fn abandon(&self, key: &[u8], token: Token, retry_after_ms: u64) -> Result<(), CacheError> {
         let args = [&token.as_bytes()[..], &span(retry_after_ms)];
-        let _given_back: i64 = self.run_via(&self.quick, None, &ABANDON, key, &args).await?;
+        let _returned: i64 = self.run_via(&self.quick, None, &ABANDON, key, &args).await?;
         Ok(())
     }
 

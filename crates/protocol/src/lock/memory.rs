@@ -35,7 +35,7 @@ struct Inner {
     locks: Mutex<Names>,
     clock: Clock,
     /// Counts releases of locks that had waiters.
-    news: watch::Sender<u64>,
+    releases: watch::Sender<u64>,
     pools: MemoryPool,
     /// The number of stripes of each striped lock.
     stripes: Mutex<HashMap<LockName, u32>>,
@@ -86,8 +86,8 @@ impl MemoryLock {
     /// An empty backend. Its server time is the clock's wall clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        let (news, pools) = (watch::Sender::new(0), MemoryPool::new(clock.clone()));
-        Self(Arc::new(Inner { locks: Mutex::default(), clock, news, pools, stripes: Mutex::default() }))
+        let (releases, pools) = (watch::Sender::new(0), MemoryPool::new(clock.clone()));
+        Self(Arc::new(Inner { locks: Mutex::default(), clock, releases, pools, stripes: Mutex::default() }))
     }
 
     /// The number of stripes of the striped lock of this name; set to `stripes` if it has none yet.
@@ -114,14 +114,14 @@ impl MemoryLock {
 
     /// Notifies of releases of locks that have waiters.
     pub fn listen(&self) -> watch::Receiver<u64> {
-        self.0.news.subscribe()
+        self.0.releases.subscribe()
     }
 
     /// [`LockSteps::release`] without `async`.
     pub(crate) fn release_now(&self, name: &LockName, call: Release) -> Released {
         let released = self.step(name, |state, now| state.release(now, call));
         if matches!(released, Released::Released { others_waiting: 1.. }) && guard("model_lock_release_tells") {
-            self.0.news.send_modify(|count| *count += 1);
+            self.0.releases.send_modify(|count| *count += 1);
         }
         released
     }
@@ -139,8 +139,8 @@ impl MemoryLock {
     /// The highest stored fencing token of all names.
     pub(crate) fn fence_max(&self) -> u64 {
         let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        let remembered = locks.all.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max();
-        remembered.unwrap_or(0).max(locks.fence_floor)
+        let highest = locks.all.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max();
+        highest.unwrap_or(0).max(locks.fence_floor)
     }
 
     /// Runs one step on one lock. A step calls no foreign code, so the mutex is held for the step only.
@@ -229,7 +229,7 @@ impl State {
         let free_at = match (&held, &self.ledger) {
             (Some(held), _) => held.free_at(),
             (None, Some(Ledger { turn: Some((process, until)), .. }))
-                if *process == call.process && self.others(now, call.process) > 0 =>
+                if *process == call.process && self.other_waiters(now, call.process) > 0 =>
             {
                 *until
             }
@@ -257,7 +257,7 @@ impl State {
             fence = fence.max(call.fence_floor + 1);
         }
         let lease = call.hold_ms_max.map_or(call.lease_ms, |hold| call.lease_ms.min(hold));
-        self.note(now, fence, None);
+        self.store_ledger(now, fence, None);
         self.held = Some(Record {
             owner: call.owner,
             fence,
@@ -301,15 +301,15 @@ impl State {
         if now >= held.ends && guard("model_lock_release_ended") {
             return Released::Lost;
         }
-        let others_waiting = self.others(now, call.process);
+        let others_waiting = self.other_waiters(now, call.process);
         self.held = None;
         if call.waits {
             self.waiters.insert(call.process, now + WAITING_MS);
         }
         if others_waiting > 0 && guard("model_lock_turn") {
-            self.note(now, held.fence, Some((call.process, now + TURN_MS)));
+            self.store_ledger(now, held.fence, Some((call.process, now + TURN_MS)));
         }
-        self.call_one(now, call.process);
+        self.wake_one(now, call.process);
         Released::Released { others_waiting }
     }
 
@@ -324,7 +324,7 @@ impl State {
         }
         if held.fence <= seen.0 {
             held.fence = previous.max(seen.0) + 1;
-            self.note(now, held.fence, None);
+            self.store_ledger(now, held.fence, None);
             self.held = Some(held.clone());
         }
         Some(Fence(held.fence))
@@ -350,7 +350,7 @@ impl State {
         }
         self.held = None;
         let previous = self.previous();
-        self.note(now, previous.max(holder.fence.0), None);
+        self.store_ledger(now, previous.max(holder.fence.0), None);
         Some(holder)
     }
 
@@ -359,18 +359,18 @@ impl State {
         self.ledger.as_ref().map_or(self.fence_floor, |ledger| ledger.fence)
     }
 
-    fn note(&mut self, now: u64, fence: u64, turn: Option<(Token, u64)>) {
+    fn store_ledger(&mut self, now: u64, fence: u64, turn: Option<(Token, u64)>) {
         self.ledger = Some(Ledger { fence, turn, forgotten_at: now + DAY_MS });
     }
 
     /// The number of other waiting processes.
-    fn others(&self, now: u64, process: Token) -> u64 {
+    fn other_waiters(&self, now: u64, process: Token) -> u64 {
         self.waiting(now, process).count() as u64
     }
 
     /// Wakes the process that has waited longest, once: one that does not respond has died or no longer waits. (Within one process all
     /// waiters are notified.)
-    fn call_one(&mut self, now: u64, process: Token) {
+    fn wake_one(&mut self, now: u64, process: Token) {
         let called = self.waiting(now, process).min_by_key(|(waiter, until)| (*until, *waiter.as_bytes()));
         if let Some((called, _)) = called
             && guard("model_lock_called_once")
@@ -412,7 +412,7 @@ impl LockSteps for MemoryLock {
     async fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
         let broken = self.step(name, |state, now| state.break_lock(now, seen));
         if broken.is_some() {
-            self.0.news.send_modify(|count| *count += 1);
+            self.0.releases.send_modify(|count| *count += 1);
         }
         Ok(broken)
     }
@@ -471,11 +471,11 @@ mod tests {
         }
     }
 
-    fn give_back(locks: &MemoryLock, number: usize, owner: Token) {
+    fn release(locks: &MemoryLock, number: usize, owner: Token) {
         locks.release_now(&name(number), Release { owner, process: owner, waits: false });
     }
 
-    fn remembered(locks: &MemoryLock) -> usize {
+    fn stored_names(locks: &MemoryLock) -> usize {
         locks.0.locks.lock().map_or(0, |locks| locks.all.len())
     }
 
@@ -484,9 +484,9 @@ mod tests {
         let locks = MemoryLock::new(Clock::system());
         for number in 0..20_000 {
             let (owner, _) = take(&locks, number).await;
-            give_back(&locks, number, owner);
+            release(&locks, number, owner);
         }
-        assert!(remembered(&locks) <= NAMES_MAX * 2 + 1, "{}", remembered(&locks));
+        assert!(stored_names(&locks) <= NAMES_MAX * 2 + 1, "{}", stored_names(&locks));
         for number in 0..500 {
             locks.stripes(&name(number), 8);
         }
@@ -503,7 +503,7 @@ mod tests {
         let (owner, fence) = take(&locks, 0).await;
         for number in 1..20_000 {
             let (owner, _) = take(&locks, number).await;
-            give_back(&locks, number, owner);
+            release(&locks, number, owner);
         }
         let held = locks.inspect(&name(0)).await.ok().flatten();
         assert_eq!(held.map(|held| (held.owner, held.fence)), Some((owner, fence)));
@@ -518,7 +518,7 @@ mod tests {
         for number in 0..NAMES_MAX * 3 {
             let (owner, fence) = take(&locks, number).await;
             first = first.or(Some(fence));
-            give_back(&locks, number, owner);
+            release(&locks, number, owner);
         }
         clock.set_back(Duration::from_secs(300));
         let (_, again) = take(&locks, 0).await;

@@ -53,7 +53,7 @@ pub(crate) struct Keys {
     pub(crate) lock: Vec<u8>,
     pub(crate) fence: Vec<u8>,
     pub(crate) waiters: Vec<u8>,
-    pub(crate) news: Vec<u8>,
+    pub(crate) channel: Vec<u8>,
 }
 
 /// The suffix of the keys of held locks.
@@ -64,7 +64,7 @@ pub(crate) const FENCE: &str = ":fence";
 impl Keys {
     pub(crate) fn new(prefix: &str, name: &LockName) -> Self {
         let key = |ending: &str| key(prefix, name, ending);
-        Self { lock: key(LOCK), fence: key(FENCE), waiters: key(":waiters"), news: key(":news") }
+        Self { lock: key(LOCK), fence: key(FENCE), waiters: key(":waiters"), channel: key(":news") }
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
     fn lock_name_decides_the_slot() {
         let keys = |name: &str| Keys::new("ns", &LockName::new(name).unwrap_or_else(|error| unreachable!("{error}")));
         assert_eq!(keys("stock/42").lock, b"ns:l:{stock/42}:lock");
-        assert_eq!(keys("a}b%{c").news, b"ns:l:{a%7Db%25{c}:news");
+        assert_eq!(keys("a}b%{c").channel, b"ns:l:{a%7Db%25{c}:news");
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl RedisLock {
 
     /// Subscribes to releases of a lock that has waiters.
     pub async fn subscribe(&self, name: &LockName) -> Result<Subscription, LockError> {
-        Ok(self.link.subscribe(&self.keys(name).news).await?)
+        Ok(self.link.subscribe(&self.keys(name).channel).await?)
     }
 
     fn keys(&self, name: &LockName) -> Keys {
@@ -76,7 +76,7 @@ impl LockSteps for RedisLock {
         let args = numbers.slices(call);
         let keys = [&keys.lock[..], &keys.fence, &keys.waiters];
         let (fence, ms, replaced): (u64, u64, u8) = self.link.run(&ACQUIRE, &keys, &args).await?;
-        tell_of_foreign(name, replaced);
+        log_foreign(name, replaced);
         Ok(acquired(fence, ms))
     }
 
@@ -94,7 +94,7 @@ impl LockSteps for RedisLock {
 
     async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
         let keys = self.keys(name);
-        let args: [&[u8]; 4] = [call.owner.as_bytes(), call.process.as_bytes(), flag(call.waits), &keys.news];
+        let args: [&[u8]; 4] = [call.owner.as_bytes(), call.process.as_bytes(), flag(call.waits), &keys.channel];
         let (verdict, others_waiting): (i8, u64) =
             self.link.run(&RELEASE, &[&keys.lock, &keys.fence, &keys.waiters], &args).await?;
         released(verdict, others_waiting)
@@ -120,7 +120,7 @@ impl LockSteps for RedisLock {
         }
         let keys = self.keys(name);
         let seen = seen.map_or(0, |seen| seen.0).to_string();
-        let args: [&[u8]; 2] = [seen.as_bytes(), &keys.news];
+        let args: [&[u8]; 2] = [seen.as_bytes(), &keys.channel];
         holder(self.link.run(&BREAK, &[&keys.lock, &keys.fence, &keys.waiters], &args).await?)
     }
 
@@ -180,7 +180,7 @@ impl Numbers {
 }
 
 /// Logs that an acquisition has replaced a foreign value.
-pub(crate) fn tell_of_foreign(name: &LockName, replaced: u8) {
+pub(crate) fn log_foreign(name: &LockName, replaced: u8) {
     if replaced != 0 {
         tracing::warn!(%name, "another program had written to the keys of this lock; its values were replaced");
     }

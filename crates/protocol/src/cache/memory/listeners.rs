@@ -26,8 +26,8 @@ impl Listeners {
         });
     }
 
-    pub(crate) fn tell(&self, what: impl Fn(&dyn EntryListener)) {
-        self.0.load().iter().filter_map(Weak::upgrade).for_each(|listener| what(&*listener));
+    pub(crate) fn notify(&self, call: impl Fn(&dyn EntryListener)) {
+        self.0.load().iter().filter_map(Weak::upgrade).for_each(|listener| call(&*listener));
     }
 }
 

@@ -47,7 +47,7 @@ struct Slot {
     key: Box<[u8]>,
     bytes: Bytes,
     ends_at_ms: u64,
-    is_spared: bool,
+    is_exempt: bool,
     was_read: AtomicBool,
 }
 
@@ -108,14 +108,14 @@ impl EntryStore {
     pub fn put_raw(&self, key: &[u8], bytes: Bytes) {
         let hash = self.hasher.hash_one(key);
         self.put(&mut write(self.shard(hash)), hash, key, (bytes, u64::MAX, false));
-        self.tell(key);
+        self.notify(key);
     }
 
     /// Removes `key`, as an eviction would.
     pub fn remove(&self, key: &[u8]) {
         let hash = self.hasher.hash_one(key);
         self.take(&mut write(self.shard(hash)), hash, key);
-        self.tell(key);
+        self.notify(key);
     }
 
     /// Removes everything.
@@ -124,7 +124,7 @@ impl EntryStore {
             let shard = std::mem::take(&mut *write(shard));
             self.used_bytes.fetch_sub(shard.used_bytes, Ordering::Relaxed);
         }
-        self.listeners.tell(|listener| listener.all_changed());
+        self.listeners.notify(|listener| listener.all_changed());
     }
 
     /// Applies `rules` to the entry under `key` while holding its shard's write lock.
@@ -133,25 +133,25 @@ impl EntryStore {
         let mut shard = write(self.shard(hash));
         let stored = shard.find(hash, key).and_then(|at| shard.slots.get(at)).map(|slot| slot.bytes.clone());
         let (next, answer) = rules(stored);
-        let mut ended = None;
+        let mut expired = None;
         match next {
             Next::Keep => return answer,
             Next::Delete => self.take(&mut shard, hash, key),
             Next::Write(entry) => {
-                ended = shard.look_for_ended(now_ms).and_then(|at| self.forget(&mut shard, at));
+                expired = shard.find_expired(now_ms).and_then(|at| self.forget(&mut shard, at));
                 self.put(&mut shard, hash, key, weigh(&entry));
             }
         }
         drop(shard);
-        self.tell(key);
-        ended.iter().for_each(|slot| self.tell(&slot.key));
+        self.notify(key);
+        expired.iter().for_each(|slot| self.notify(&slot.key));
         self.shrink();
         answer
     }
 
-    fn put(&self, shard: &mut Shard, hash: u64, key: &[u8], (bytes, ends_at_ms, is_spared): (Bytes, u64, bool)) {
+    fn put(&self, shard: &mut Shard, hash: u64, key: &[u8], (bytes, ends_at_ms, is_exempt): (Bytes, u64, bool)) {
         self.take(shard, hash, key);
-        let slot = Slot { hash, key: key.into(), bytes, ends_at_ms, is_spared, was_read: AtomicBool::new(false) };
+        let slot = Slot { hash, key: key.into(), bytes, ends_at_ms, is_exempt, was_read: AtomicBool::new(false) };
         if slot.cost() > self.max_bytes {
             return;
         }
@@ -171,30 +171,30 @@ impl EntryStore {
         Some(slot)
     }
 
-    fn tell(&self, key: &[u8]) {
+    fn notify(&self, key: &[u8]) {
         if guard("memory_tells") {
-            self.listeners.tell(|listener| listener.entry_changed(key));
+            self.listeners.notify(|listener| listener.entry_changed(key));
         }
     }
 
     /// Evicts until the bound holds, each time from the fuller of two shards, so that all shards stay about equally full. Stops
     /// when two rounds over all shards found nothing to evict.
     fn shrink(&self) {
-        let mut in_vain = 0;
-        while self.used_bytes() > self.max_bytes && in_vain < SHARDS * 2 {
+        let mut failed_tries = 0;
+        while self.used_bytes() > self.max_bytes && failed_tries < SHARDS * 2 {
             let turn = self.next_shard.fetch_add(1, Ordering::Relaxed);
             // The second shard differs in every round.
             let [one, other] = [turn, turn / SHARDS * 7 + turn + 1].map(|at| &self.shards[at % SHARDS]);
             let fuller = if read(one).used_bytes >= read(other).used_bytes { one } else { other };
             let mut shard = write(fuller);
-            match shard.look_for_victim() {
+            match shard.find_victim() {
                 Some(victim) => {
                     let evicted = self.forget(&mut shard, victim);
                     drop(shard);
-                    evicted.iter().for_each(|slot| self.tell(&slot.key));
-                    in_vain = 0;
+                    evicted.iter().for_each(|slot| self.notify(&slot.key));
+                    failed_tries = 0;
                 }
-                None => in_vain += 1,
+                None => failed_tries += 1,
             }
         }
     }
@@ -237,17 +237,17 @@ impl Shard {
 
     /// Advances the hand by one; returns the slot there if it has expired. Every write thus examines one old
     /// entry, so that expired entries are removed from a store that never becomes full.
-    fn look_for_ended(&mut self, now_ms: u64) -> Option<usize> {
+    fn find_expired(&mut self, now_ms: u64) -> Option<usize> {
         let at = self.step()?;
         self.slots.get(at).is_some_and(|slot| slot.ends_at_ms <= now_ms).then_some(at)
     }
 
     /// Advances the hand until it finds a slot to evict, at most once around; clears the read marks on its way.
-    fn look_for_victim(&mut self) -> Option<usize> {
+    fn find_victim(&mut self) -> Option<usize> {
         for _ in 0..self.slots.len() {
             let at = self.step()?;
             let slot = self.slots.get_mut(at)?;
-            if !slot.is_spared && !std::mem::take(slot.was_read.get_mut()) {
+            if !slot.is_exempt && !std::mem::take(slot.was_read.get_mut()) {
                 return Some(at);
             }
         }

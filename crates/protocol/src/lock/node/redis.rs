@@ -3,7 +3,7 @@
 use super::{Mark, Standing, Vote};
 use crate::lock::error::{LockError, Unreached};
 use crate::lock::name::{FENCE, Keys, LockName, front};
-use crate::lock::redis::{RedisLock, acquired, arguments, escaped, released, tell_of_foreign, typed};
+use crate::lock::redis::{RedisLock, acquired, arguments, escaped, log_foreign, released, typed};
 use crate::lock::steps::{Acquire, FENCE_MAX, Release, Released};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::{Link, LinkError, LinkOptions, Script, Token};
@@ -59,12 +59,12 @@ impl RedisNode {
     pub async fn connect(&self) {
         let open = || Link::connect(self.0.options.clone(), self.0.clock.clone());
         if let Err(error) = self.0.link.get_or_try_init(open).await {
-            self.note(error);
+            self.record_error(error);
         }
     }
 
     /// Stores why there is no link. A permanent error is logged once.
-    fn note(&self, error: LinkError) {
+    fn record_error(&self, error: LinkError) {
         let address = self.0.options.address();
         let mut refusal = self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = refusal.as_ref().is_some_and(|known| known.to_string() == error.to_string());
@@ -117,7 +117,7 @@ impl RedisNode {
         let all: [&[u8]; 5] = [&keys.lock, &keys.fence, &keys.waiters, &mark, &gone];
         let (script, keys) = if rejoins { (&REJOIN, &all[..]) } else { (&ACQUIRE, &all[..4]) };
         let (fence, ms, replaced): (i64, u64, u8) = epoch.run(script, keys, &args).await?;
-        tell_of_foreign(name, replaced);
+        log_foreign(name, replaced);
         Ok(u64::try_from(fence).map_or(Vote::Outsider, |fence| Vote::Counts(acquired(fence, ms))))
     }
 
@@ -132,7 +132,7 @@ impl RedisNode {
         let (gone, buried_ms) = (tombstone(&keys, call.owner), buried_ms.to_string());
         let waits: &[u8] = if call.waits { b"1" } else { b"0" };
         let (owner, process) = (call.owner.as_bytes(), call.process.as_bytes());
-        let args: [&[u8]; 5] = [owner, process, waits, &keys.news, buried_ms.as_bytes()];
+        let args: [&[u8]; 5] = [owner, process, waits, &keys.channel, buried_ms.as_bytes()];
         let all: [&[u8]; 4] = [&keys.lock, &keys.fence, &keys.waiters, &gone];
         let (verdict, waiting) = self.link()?.run(&RELEASE, &all, &args).await?;
         released(verdict, waiting)

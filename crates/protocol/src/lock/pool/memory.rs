@@ -31,7 +31,7 @@ struct Inner {
     pools: Mutex<Pools>,
     clock: Clock,
     /// Counts releases of permits that had waiters.
-    news: watch::Sender<u64>,
+    releases: watch::Sender<u64>,
 }
 
 /// The state of all pools.
@@ -82,19 +82,19 @@ impl MemoryPool {
     /// An empty backend. Its server time is the clock's wall clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self(Arc::new(Inner { pools: Mutex::default(), clock, news: watch::Sender::new(0) }))
+        Self(Arc::new(Inner { pools: Mutex::default(), clock, releases: watch::Sender::new(0) }))
     }
 
     /// Notifies of releases of permits that have waiters.
     pub fn listen(&self) -> watch::Receiver<u64> {
-        self.0.news.subscribe()
+        self.0.releases.subscribe()
     }
 
     /// [`PoolSteps::release`] without `async`.
     pub(crate) fn release_now(&self, pool: &Pool, owner: Token) -> Released {
         let (released, waiting) = self.step(pool, |state, now| state.release(now, owner));
         if waiting > 0 && guard("model_pool_release_tells") {
-            self.tell();
+            self.notify();
         }
         released
     }
@@ -126,8 +126,8 @@ impl MemoryPool {
         answer
     }
 
-    fn tell(&self) {
-        self.0.news.send_modify(|count| *count += 1);
+    fn notify(&self) {
+        self.0.releases.send_modify(|count| *count += 1);
     }
 }
 
@@ -223,14 +223,14 @@ impl State {
         self.holds = holds;
         if free_in_ms > 0 {
             if ask.waits {
-                self.stand(now, ask);
+                self.join_queue(now, ask);
             }
             return Asked::Taken { free_in_ms };
         }
         self.places.remove(&ask.owner);
         self.permits = ask.permits_in_all;
         if kind == Kind::ReadWrite {
-            self.mint(now, ask);
+            self.issue_fence(now, ask);
         }
         let lease = ask.hold_ms_max.map_or(ask.lease_ms, |hold| ask.lease_ms.min(hold));
         let limit = ask.hold_ms_max.map(|hold| now + hold);
@@ -265,7 +265,7 @@ impl State {
     }
 
     /// Assigns a place in the queue, or renews the caller's place.
-    fn stand(&mut self, now: u64, ask: &Ask) {
+    fn join_queue(&mut self, now: u64, ask: &Ask) {
         let (permits, until) = (ask.permits, now + WAITING_MS);
         if let Some(mine) = self.places.get_mut(&ask.owner) {
             let asked = mine.asked.min(now);
@@ -278,7 +278,7 @@ impl State {
     }
 
     /// Issues a fencing token above all earlier ones; concurrent readers share one.
-    fn mint(&mut self, now: u64, ask: &Ask) {
+    fn issue_fence(&mut self, now: u64, ask: &Ask) {
         if !self.holds.is_empty() && guard("model_pool_readers_share") {
             self.fence = self.fence.max(ask.fence_floor + 1);
             return;
@@ -409,7 +409,7 @@ impl PoolSteps for MemoryPool {
 
     async fn break_holds(&self, pool: &Pool, owner: Option<Token>) -> Result<Vec<PoolHolder>, LockError> {
         let broken = self.step(pool, |state, now| state.break_holds(now, owner));
-        self.tell();
+        self.notify();
         Ok(broken)
     }
 
@@ -419,7 +419,7 @@ impl PoolSteps for MemoryPool {
             state.permits = permits_in_all;
             state.used(now);
         });
-        self.tell();
+        self.notify();
         Ok(())
     }
 
@@ -444,7 +444,7 @@ mod tests {
     use evenkeel_link::clock::TestClock;
     use std::time::Duration;
 
-    async fn take_and_give_back(pools: &MemoryPool, number: usize) -> Fence {
+    async fn acquire_and_release(pools: &MemoryPool, number: usize) -> Fence {
         let name = LockName::new(&format!("prices/{number}")).unwrap_or_else(|error| unreachable!("{error}"));
         let (pool, owner) = (Pool { kind: Kind::ReadWrite, name }, Token::random());
         let (permits, permits_in_all, lease_ms, hold_ms_max) = (1, 500, 30_000, None);
@@ -460,12 +460,12 @@ mod tests {
         let clock = TestClock::default();
         let pools = MemoryPool::new(clock.clock());
         clock.advance(Duration::from_secs(600));
-        let first = take_and_give_back(&pools, 0).await;
+        let first = acquire_and_release(&pools, 0).await;
         for number in 1..POOLS_MAX * 5 {
-            take_and_give_back(&pools, number).await;
+            acquire_and_release(&pools, number).await;
         }
         assert!(pools.0.pools.lock().is_ok_and(|pools| pools.all.len() <= POOLS_MAX * 2 + 1));
         clock.set_back(Duration::from_secs(300));
-        assert!(take_and_give_back(&pools, 0).await > first);
+        assert!(acquire_and_release(&pools, 0).await > first);
     }
 }

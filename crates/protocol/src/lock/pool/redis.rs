@@ -51,7 +51,7 @@ impl RedisPool {
         key(self.link.prefix(), &pool.name, ending(pool.kind))
     }
 
-    fn news(&self, pool: &Pool) -> Vec<u8> {
+    fn channel(&self, pool: &Pool) -> Vec<u8> {
         let ending = match pool.kind {
             Kind::ReadWrite => ":rw-news",
             Kind::Semaphore => ":permits-news",
@@ -108,8 +108,8 @@ impl PoolSteps for RedisPool {
     }
 
     async fn release(&self, pool: &Pool, owner: Token) -> Result<Released, LockError> {
-        let news = self.news(pool);
-        let args: [&[u8]; 2] = [owner.as_bytes(), &news];
+        let channel = self.channel(pool);
+        let args: [&[u8]; 2] = [owner.as_bytes(), &channel];
         let (verdict, others_waiting): (i8, u64) = self.link.run(&RELEASE, &[&self.key(pool)], &args).await?;
         match verdict {
             1 => Ok(Released::Released { others_waiting }),
@@ -134,13 +134,13 @@ impl PoolSteps for RedisPool {
 
     async fn break_holds(&self, pool: &Pool, owner: Option<Token>) -> Result<Vec<PoolHolder>, LockError> {
         let owner = owner.map_or_else(Vec::new, |owner| owner.as_bytes().to_vec());
-        holders(self.link.run(&BREAK, &[&self.key(pool)], &[&owner, &self.news(pool)]).await?)
+        holders(self.link.run(&BREAK, &[&self.key(pool)], &[&owner, &self.channel(pool)]).await?)
     }
 
     async fn resize(&self, pool: &Pool, permits_in_all: u32) -> Result<(), LockError> {
         check_size(permits_in_all)?;
-        let (permits, news) = (permits_in_all.to_string(), self.news(pool));
-        let args: [&[u8]; 2] = [permits.as_bytes(), &news];
+        let (permits, channel) = (permits_in_all.to_string(), self.channel(pool));
+        let args: [&[u8]; 2] = [permits.as_bytes(), &channel];
         let _: u8 = self.link.run(&RESIZE, &[&self.key(pool)], &args).await?;
         Ok(())
     }
@@ -150,7 +150,7 @@ impl PoolSteps for RedisPool {
     }
 
     async fn listen(&self, pool: &Pool, owner: Token) -> Result<Box<dyn WakeListener>, LockError> {
-        Ok(Box::new(TurnMessages(self.link.subscribe(&self.news(pool)).await?, owner)))
+        Ok(Box::new(TurnMessages(self.link.subscribe(&self.channel(pool)).await?, owner)))
     }
 }
 

@@ -112,7 +112,7 @@ impl ShardState {
         let is_judged = rescue.is_judged && job.spec.version.is_some();
         if exhausted && !is_judged {
             let discard = job.spec.discard_exhausted;
-            return match self.bury(id, job, discard, now) {
+            return match self.dead_letter(id, job, discard, now) {
                 Verdict::Discarded => Fate::Discarded,
                 _ => Fate::Died,
             };

@@ -75,7 +75,7 @@ impl ShardState {
     }
 
     fn send(&mut self, keeper: u16, label: Bytes, record: Bytes) -> Given {
-        let sequence = self.gave.entry(keeper).or_default();
+        let sequence = self.last_given.entry(keeper).or_default();
         *sequence += 1;
         self.leaving.entry(keeper).or_default().insert(*sequence, Parcel { sequence: *sequence, label, record });
         Given::Given
@@ -83,14 +83,14 @@ impl ShardState {
 
     fn adopt(&mut self, now: u64, from: u16, parcels: &[Parcel]) -> Result<u64, QueueError> {
         let before = self.earliest();
-        let mut last = self.took.get(&from).copied().unwrap_or(0);
+        let mut last = self.last_adopted.get(&from).copied().unwrap_or(0);
         for parcel in parcels {
             if parcel.sequence == last + 1 {
                 self.adopt_one(now, parcel)?;
                 last += 1;
             }
         }
-        self.took.insert(from, last);
+        self.last_adopted.insert(from, last);
         self.leave_markers(now, before);
         Ok(last)
     }
@@ -146,7 +146,7 @@ impl GrowSteps for MemoryQueue {
         check::items(limit)?;
         Ok(self.step(shard, |state, now| {
             let waiting = state.leaving.get(&to).into_iter().flat_map(|leaving| leaving.values());
-            within_bytes(waiting.take(limit).map(|parcel| still_worth(parcel, now)))
+            within_bytes(waiting.take(limit).map(|parcel| without_expired_stamp(parcel, now)))
         }))
     }
 
@@ -187,9 +187,9 @@ fn is_large(parcel: &Parcel) -> bool {
 }
 
 /// Drops the record of a completion record that has expired during the migration.
-fn still_worth(parcel: &Parcel, now: u64) -> Parcel {
-    let run_out = matches!(record::Record::decode(&parcel.record), Ok(record::Record::Ended(stamp)) if stamp.until.is_some_and(|until| until <= now));
-    Parcel { record: if run_out { Bytes::new() } else { parcel.record.clone() }, ..parcel.clone() }
+fn without_expired_stamp(parcel: &Parcel, now: u64) -> Parcel {
+    let expired = matches!(record::Record::decode(&parcel.record), Ok(record::Record::Ended(stamp)) if stamp.until.is_some_and(|until| until <= now));
+    Parcel { record: if expired { Bytes::new() } else { parcel.record.clone() }, ..parcel.clone() }
 }
 
 fn label(kind: u8, id: JobId, place: u8, score: u64) -> Bytes {

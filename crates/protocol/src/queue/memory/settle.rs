@@ -1,6 +1,6 @@
 //! A worker's steps: `settle_and_claim`, `beat` and `progress`.
 
-use super::state::{Answer, Record, ShardState, note_error, size};
+use super::state::{Record, ShardState, StoredReply, note_error, size};
 use crate::queue::job::{End, ErrorClass, Job, JobId, JobSpec, Note, Retries};
 use crate::queue::record::encode_job;
 use crate::queue::room::Report;
@@ -18,7 +18,7 @@ impl ShardState {
             return Settled::Stale;
         }
         let lease_now = self.lease_clock(now);
-        self.hear(call.worker, lease_now);
+        self.record_call(call.worker, lease_now);
         if earlier == Some(call.sequence) {
             return Settled::Done(self.repeat(now, lease_now, call));
         }
@@ -29,7 +29,7 @@ impl ShardState {
         let deliveries = if self.paused(now).is_some() { Vec::new() } else { self.claim(now, lease_now, call) };
         self.leave_markers(now, before);
         let ids = deliveries.iter().map(|delivered| delivered.receipt.id).collect();
-        let answer = Answer { sequence: call.sequence, token: call.token, verdicts: verdicts.clone(), ids };
+        let answer = StoredReply { sequence: call.sequence, token: call.token, verdicts: verdicts.clone(), ids };
         self.answers.insert(call.worker, answer);
         Settled::Done(Claimed { verdicts, deliveries, next: self.next(now) })
     }
@@ -42,7 +42,7 @@ impl ShardState {
         let deliveries = answer.ids.iter().filter_map(|id| {
             let (job, _, deadline) = self.live(*id).filter(|(job, _, _)| job.token == Some(answer.token))?;
             let receipt = Receipt { id: *id, token: answer.token, fence: job.fence };
-            let (mut job, more) = travels(job);
+            let (mut job, more) = claimed_part(job);
             job.token = None;
             let lease_left_ms = deadline.saturating_sub(lease_now);
             Some(Delivered { receipt, due_at: 0, lease_left_ms, job: Ok(job), more })
@@ -64,7 +64,7 @@ impl ShardState {
                 note_error(&mut job, now, ErrorClass::Failed, error);
                 if matches!(job.spec.retries, Retries::Limited(retries) if job.errors > retries) {
                     let discard = job.spec.discard_exhausted;
-                    return self.bury(id, job, discard, now);
+                    return self.dead_letter(id, job, discard, now);
                 }
                 self.wait(id, job, now + retry_ms);
                 self.totals.retried += 1;
@@ -74,7 +74,7 @@ impl ShardState {
             Outcome::Dead { reason } => {
                 job.errors = job.errors.saturating_add(1);
                 note_error(&mut job, now, ErrorClass::Dead, reason);
-                return self.bury(id, job, false, now);
+                return self.dead_letter(id, job, false, now);
             }
         }
         Verdict::Settled
@@ -139,7 +139,7 @@ impl ShardState {
     ) -> Option<Delivered> {
         let mut job = self.take(id)?;
         job.started = false;
-        let (before, more) = travels(&job);
+        let (before, more) = claimed_part(&job);
         job.alone = false;
         job.fence = (job.fence + 1).max(now * 1000).max(self.fence_floor + 1);
         job.token = Some(call.token);
@@ -150,7 +150,7 @@ impl ShardState {
 
     pub(crate) fn beat(&mut self, now: u64, beat: &Beat) -> Vec<bool> {
         let lease_now = self.lease_clock(now);
-        self.hear(beat.worker, lease_now);
+        self.record_call(beat.worker, lease_now);
         let deadline = lease_now + beat.lease_ms;
         beat.deliveries.iter().map(|(receipt, report)| self.extend(receipt, *report, deadline)).collect()
     }
@@ -193,7 +193,7 @@ impl ShardState {
 }
 
 /// A job as a claim returns it: a large one without its body, with the length of its record.
-fn travels(job: &Job) -> (Box<Job>, Option<u64>) {
+fn claimed_part(job: &Job) -> (Box<Job>, Option<u64>) {
     let size = size(job);
     if size <= INLINE_BYTES_MAX || !guard("model_large_body_left_behind") {
         return (Box::new(job.clone()), None);

@@ -32,7 +32,7 @@ pub(crate) struct ShardState {
     pub(crate) dead: Index,
     /// The end and the owner of each unique key.
     pub(crate) unique: HashMap<UniqueKey, (u64, JobId)>,
-    pub(crate) answers: HashMap<Worker, Answer>,
+    pub(crate) answers: HashMap<Worker, StoredReply>,
     /// The time of each worker's last call, on the lease clock.
     pub(crate) workers: HashMap<Worker, u64>,
     /// The last tick of each schedule.
@@ -56,8 +56,8 @@ pub(crate) struct ShardState {
     /// Items that were given to other shards and are not known to have been adopted yet.
     pub(crate) leaving: BTreeMap<u16, BTreeMap<u64, Parcel>>,
     /// The last sequence number given to each other shard, and adopted from each.
-    pub(crate) gave: HashMap<u16, u64>,
-    pub(crate) took: HashMap<u16, u64>,
+    pub(crate) last_given: HashMap<u16, u64>,
+    pub(crate) last_adopted: HashMap<u16, u64>,
 }
 
 /// The content of the key `job:<id>`.
@@ -75,7 +75,7 @@ pub(crate) enum Expiring {
 }
 
 /// The last reply to a worker.
-pub(crate) struct Answer {
+pub(crate) struct StoredReply {
     pub(crate) sequence: u64,
     pub(crate) token: Token,
     pub(crate) verdicts: Vec<Verdict>,
@@ -179,7 +179,7 @@ impl ShardState {
     }
 
     /// Ends a job that failed permanently: dead-letters or discards it.
-    pub(crate) fn bury(&mut self, id: JobId, mut job: Box<Job>, discard: bool, now: u64) -> Verdict {
+    pub(crate) fn dead_letter(&mut self, id: JobId, mut job: Box<Job>, discard: bool, now: u64) -> Verdict {
         if discard {
             self.end(id, &job, End::Discarded, now);
             return Verdict::Discarded;
@@ -246,7 +246,7 @@ impl ShardState {
     }
 
     /// Records a worker's call.
-    pub(crate) fn hear(&mut self, worker: Worker, lease_now: u64) {
+    pub(crate) fn record_call(&mut self, worker: Worker, lease_now: u64) {
         self.workers.insert(worker, lease_now);
     }
 
@@ -281,9 +281,10 @@ impl ShardState {
     pub(crate) fn is_empty(&self, now: u64) -> bool {
         let is_silent = |heard: &u64| heard + WORKER_SILENT_MS <= now + self.back;
         let holds_nothing = self.records.is_empty() && self.expiries.is_empty() && self.unique.is_empty();
-        let is_untold = self.schedules.is_empty() && self.paused(now).is_none() && self.limits == Limits::default();
-        let is_whole = self.shards.is_none() && self.leaving.is_empty() && self.took.is_empty();
-        holds_nothing && is_untold && is_whole && self.fence_floor == 0 && self.workers.values().all(is_silent)
+        let has_no_settings =
+            self.schedules.is_empty() && self.paused(now).is_none() && self.limits == Limits::default();
+        let is_whole = self.shards.is_none() && self.leaving.is_empty() && self.last_adopted.is_empty();
+        holds_nothing && has_no_settings && is_whole && self.fence_floor == 0 && self.workers.values().all(is_silent)
     }
 
     /// Stores a completion record.

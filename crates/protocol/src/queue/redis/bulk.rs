@@ -1,7 +1,7 @@
 //! Large calls use a dedicated connection, so that small calls do not wait behind them, with a time-out that grows with their size.
 
 use super::call::{self, Args};
-use super::reply::{self, Answered};
+use super::reply::{self, JobReply};
 use super::{RedisQueue, scripts};
 use crate::queue::error::QueueError;
 use crate::queue::job::JobId;
@@ -116,15 +116,15 @@ pub(crate) async fn jobs(queue: &RedisQueue, shard: &Shard, ids: &[JobId]) -> Re
         let mut later = Vec::new();
         for (place, answer) in left.into_iter().zip(answers) {
             match answer {
-                Answered::Looked(looked) => found[place] = looked,
-                Answered::Left(size) if size > SHARED_BYTES_MAX as u64 => {
+                JobReply::Looked(looked) => found[place] = looked,
+                JobReply::Left(size) if size > SHARED_BYTES_MAX as u64 => {
                     let args = call::jobs(&[ids[place]], true);
                     let alone = queue.bulk.run(&queue.link, &scripts::JOB, shard, &args, size).await?;
-                    if let Some(Answered::Looked(looked)) = reply::jobs(alone)?.pop() {
+                    if let Some(JobReply::Looked(looked)) = reply::jobs(alone)?.pop() {
                         found[place] = looked;
                     }
                 }
-                Answered::Left(_) => later.push(place),
+                JobReply::Left(_) => later.push(place),
             }
         }
         left = later;

@@ -83,7 +83,7 @@ impl GrowSteps for RedisQueue {
     async fn ids(&self, shard: &Shard, cursor: u64) -> Result<(Vec<JobId>, u64), QueueError> {
         let keys = format!("{}:job:", shard.tag());
         let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(format!("{}*", literally(&keys))).arg("COUNT").arg(SCAN_COUNT);
+        scan.arg(cursor).arg("MATCH").arg(format!("{}*", escaped(&keys))).arg("COUNT").arg(SCAN_COUNT);
         let page = array(self.link.command(shard.tag().as_bytes(), &scan).await?)?;
         let [next, found] = <[Value; 2]>::try_from(page).map_err(|_| unexpected("SCAN"))?;
         let found = array(found)?.into_iter().filter_map(|key| {
@@ -110,7 +110,7 @@ fn parcels(reply: Value) -> Result<Vec<Parcel>, QueueError> {
 }
 
 /// A `MATCH` pattern that matches only this text.
-fn literally(text: &str) -> String {
+fn escaped(text: &str) -> String {
     let special = |letter: char| matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^');
     text.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
 }

@@ -184,15 +184,15 @@ pub(crate) fn count(reply: &Value) -> Parsed<u64> {
 }
 
 /// A reply of `jobs` for one id: the job, or the size of a record that did not fit into the reply.
-pub(crate) enum Answered {
+pub(crate) enum JobReply {
     Looked(Looked),
     Left(u64),
 }
 
-pub(crate) fn jobs(reply: Value) -> Parsed<Vec<Answered>> {
+pub(crate) fn jobs(reply: Value) -> Parsed<Vec<JobReply>> {
     let answered = |item| match item {
-        Value::Int(size) => Ok(Answered::Left(unsigned(&Value::Int(size))?)),
-        item => looked(item).map(Answered::Looked),
+        Value::Int(size) => Ok(JobReply::Left(unsigned(&Value::Int(size))?)),
+        item => looked(item).map(JobReply::Looked),
     };
     array(reply)?.into_iter().map(answered).collect()
 }

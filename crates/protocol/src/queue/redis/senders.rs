@@ -38,7 +38,7 @@ struct Waiting {
 type Answer = Result<Enqueued, QueueError>;
 
 /// The position of a sender.
-enum Place {
+enum Position {
     /// It may call at once.
     First(Turn),
     /// Its job is part of the next call.
@@ -56,29 +56,29 @@ struct Turn {
 /// If the future is dropped before its call has begun, nothing is sent; afterwards the outcome is unknown.
 pub(crate) async fn enqueue(queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Answer {
     match queue.senders.join(queue, shard, job)? {
-        Place::First(_turn) => {
+        Position::First(_turn) => {
             let answers = queue.enqueue_in_one_call(shard, std::slice::from_ref(job)).await?;
             answers.first().copied().ok_or(QueueError::Link(LinkError::BROKEN))
         }
         // The sender is dropped only if the runtime that ran the call was shut down.
-        Place::Behind(answer) => answer.await.unwrap_or(Err(QueueError::Link(LinkError::BROKEN))),
+        Position::Behind(answer) => answer.await.unwrap_or(Err(QueueError::Link(LinkError::BROKEN))),
     }
 }
 
 impl Senders {
-    fn join(&self, queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Result<Place, QueueError> {
+    fn join(&self, queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Result<Position, QueueError> {
         let mut shards = self.shards();
         let gathering = shards.entry(shard.clone()).or_default();
         if gathering.calls < CALLS_MAX && gathering.waiting.is_empty() {
             gathering.calls += 1;
-            return Ok(Place::First(Turn { queue: queue.clone(), shard: shard.clone() }));
+            return Ok(Position::First(Turn { queue: queue.clone(), shard: shard.clone() }));
         }
         if gathering.waiting.len() >= WAITING_MAX && guard("queue_senders_bound") {
             return Err(LinkError::Busy { limit: WAITING_MAX }.into());
         }
         let (answer, answered) = oneshot::channel();
         gathering.waiting.push_back(Waiting { job: job.clone(), answer });
-        Ok(Place::Behind(answered))
+        Ok(Position::Behind(answered))
     }
 
     /// The jobs of the next call; if there are none, the number of calls in flight is reduced.
@@ -117,7 +117,7 @@ impl Turn {
     async fn send(self, batch: Vec<Waiting>) {
         let (jobs, answers): (Vec<NewJob>, Vec<_>) = batch.into_iter().map(|next| (next.job, next.answer)).unzip();
         match self.queue.enqueue_in_one_call(&self.shard, &jobs).await {
-            Ok(told) => answers.into_iter().zip(told).for_each(|(answer, told)| _ = answer.send(Ok(told))),
+            Ok(results) => answers.into_iter().zip(results).for_each(|(answer, result)| _ = answer.send(Ok(result))),
             Err(error) => answers.into_iter().for_each(|answer| _ = answer.send(Err(error.clone()))),
         }
     }
