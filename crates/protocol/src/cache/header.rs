@@ -131,7 +131,7 @@ pub struct Header {
     pub lease: Option<LeaseBlock>,
     /// The minimum version that may be stored; 0 if none is known.
     pub floor: u64,
-    /// The floor was lost (the entry was created anew), so the version of a replica's answer cannot be checked.
+    /// The floor was lost (the entry was created again), so the version of a replica's answer cannot be checked.
     pub cold: bool,
     /// Loads before this time must read the primary; 0 for none.
     pub guard_until_ms: u64,

@@ -183,7 +183,7 @@ pub struct Invalidation {
 pub struct BeginWrite {
     /// Identifies the writer; a repeated call with the same token opens no second window.
     pub token: Token,
-    /// The invalidation that comes with it.
+    /// The invalidation that it includes.
     pub invalidation: Invalidation,
     /// How long the window stays open unless it is renewed or ended.
     pub window_ms: u64,

@@ -106,7 +106,7 @@ pub struct Release {
 pub enum Released {
     /// The caller held it; it is now free.
     Released {
-        /// The number of other waiting processes. One of them was notified.
+        /// The number of other waiting processes. They were notified.
         others_waiting: u64,
     },
     /// Another owner holds it, or it is in its cooling time after the caller's lease has expired.

@@ -210,9 +210,9 @@ pub struct Job {
     pub expires_at: Option<u64>,
     /// Attempts that failed or crashed since enqueueing or the last redrive.
     pub errors: u16,
-    /// Crashes in a row: lapses after it was reported as started.
+    /// Consecutive crashes: leases that expired after it was reported as started.
     pub crashes: u8,
-    /// Lapses in a row before it was reported as started.
+    /// Consecutive leases that expired before it was reported as started.
     pub lapses: u8,
     /// Whether the current delivery was reported as started.
     pub started: bool,

@@ -1,6 +1,6 @@
 -- Puts a job that was removed from its index back to the waiting ones, makes it a dead letter, or ends it.
 -- Cost O(log n) a job.
--- `alone`, whether it crashed alone, is kept until the next delivery, because decisions before that need it.
+-- `alone`, whether it crashed alone, is stored until the next delivery, whose start may depend on it.
 local function settle_head(id, j, alone)
   j.token = NOBODY
   j.fields = bit.band(j.fields, FIELDS) + (alone and ALONE or 0)
