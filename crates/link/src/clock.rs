@@ -1,8 +1,8 @@
-//! The only place that reads a clock. Everything else is handed a [`Clock`], so that tests can move time.
+//! The only module that reads a clock. All other code receives a [`Clock`], so that tests control time.
 //!
-//! Safety never depends on a clock; only liveness and stated bounds do. A process measures its own deadlines on a clock that
-//! counts the time a suspended machine sleeps (`CLOCK_BOOTTIME`); what several processes must agree on is measured on
-//! Redis's `TIME`.
+//! Safety never depends on a clock; only liveness and the documented bounds do. A process measures its own deadlines on
+//! `CLOCK_BOOTTIME`, which includes the time in which the machine was suspended. Times that several processes must agree on
+//! are measured on Redis's `TIME`.
 #![expect(clippy::disallowed_methods, reason = "the library's only file that reads clocks and waits for time")]
 
 use std::cell::Cell;
@@ -13,14 +13,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[cfg(feature = "testing")]
 use std::sync::Arc;
 
-/// The time from one tick of the kernel to the next, at 100 ticks a second, the fewest it can be told.
+/// The period of the kernel's tick at 100 Hz, the lowest rate that Linux can be configured with.
 const TICK_MAX: Duration = Duration::from_millis(TICK_MS_MAX);
 const TICK_MS_MAX: u64 = 10;
 
-/// A point on the process's own clock. Only differences mean anything.
+/// A point on the process's own clock. Only the difference between two moments has a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment {
-    /// Since the clock's own zero; a number, for it is compared at every hit of a near cache. It lasts for 584 years.
+    /// Nanoseconds since the clock's zero: an integer, because every near-cache hit compares it. The range is 584 years.
     nanos: u64,
 }
 
@@ -31,17 +31,17 @@ impl Moment {
         Duration::from_nanos(self.nanos.saturating_sub(earlier.nanos))
     }
 
-    /// Time since the clock's own zero, which nobody else knows.
+    /// Time since the clock's zero, which is arbitrary and differs between machines.
     pub fn on_clock(self) -> Duration {
         Duration::from_nanos(self.nanos)
     }
 
-    /// The way back of [`on_clock`](Self::on_clock).
+    /// The inverse of [`on_clock`](Self::on_clock).
     pub fn from_clock(time: Duration) -> Self {
         Self { nanos: nanos(time) }
     }
 
-    /// The same in microseconds.
+    /// Microseconds since the clock's zero.
     #[inline]
     pub(crate) fn micros(self) -> u64 {
         self.nanos / 1000
@@ -55,12 +55,12 @@ impl Add<Duration> for Moment {
     }
 }
 
-/// As many as fit.
+/// Whole nanoseconds; `u64::MAX` if there are more.
 fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A time on the wall clock, in ms since 1970: when something is due. A time before 1970 counts as 1970.
+/// A due time on the wall clock, in ms since 1970. A time before 1970 counts as 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMs(pub u64);
 
@@ -84,16 +84,16 @@ impl From<jiff::Timestamp> for UnixMs {
     }
 }
 
-/// The time ran out before the future was ready.
+/// The time limit passed before the future was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("timed out")]
 pub struct Elapsed;
 
-/// Where a program gets its time from: the machine, or (in tests) a hand that moves it.
+/// The source of time of a program: the machine's clocks or, in tests, a clock that the test advances.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     #[cfg(feature = "testing")]
-    manual: Option<Arc<manual::Hand>>,
+    manual: Option<Arc<manual::TestTime>>,
 }
 
 impl Clock {
@@ -103,30 +103,30 @@ impl Clock {
         Self::default()
     }
 
-    /// Whether a test moves this clock.
+    /// Whether a test controls this clock.
     #[cfg(feature = "testing")]
     pub(crate) fn is_manual(&self) -> bool {
         self.manual.is_some()
     }
 
-    /// Now, on the clock that deadlines of this process are measured with.
+    /// The current time on the clock that measures the deadlines of this process.
     #[must_use]
     pub fn now(&self) -> Moment {
         #[cfg(feature = "testing")]
-        if let Some(hand) = &self.manual {
-            return Moment::from_clock(hand.now());
+        if let Some(manual_time) = &self.manual {
+            return Moment::from_clock(manual_time.now());
         }
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let (seconds, nanos) = (u64::try_from(time.tv_sec).unwrap_or(0), u64::try_from(time.tv_nsec).unwrap_or(0));
         Moment { nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos) }
     }
 
-    /// A moment that is not past yet, at most 10 ms ahead of [`now`](Self::now), for a sixth of its price: what ends by now has
-    /// ended by then, so a bound that is checked against it is kept. A test's clock says it exactly.
+    /// An upper bound of the current time, at most 10 ms ahead of [`now`](Self::now), at a sixth of its cost. A deadline that has not
+    /// passed at this moment has not passed now. A test clock returns the exact time.
     ///
-    /// The kernel notes the wall clock at every tick, and that note is cheap to read. While it is the same, no tick has passed
-    /// since this thread last read its clock. After a suspend, or if somebody sets the wall clock, the note is another one, and
-    /// the clock is read again.
+    /// The kernel updates its coarse wall clock at every tick, and reading that clock is cheap. While its value is unchanged, no tick has
+    /// passed since this thread last read the precise clock. After a suspend, or when the wall clock is set, the value differs and the
+    /// precise clock is read again.
     #[inline(always)]
     pub fn soon(&self) -> Moment {
         thread_local!(static LAST: Cell<(i64, i64, Moment)> = const { Cell::new((0, 0, Moment { nanos: 0 })) });
@@ -134,50 +134,50 @@ impl Clock {
         if self.is_manual() {
             return self.now();
         }
-        let note = kernels_note();
+        let coarse = coarse_wall_clock();
         LAST.with(|last| {
             let (seconds, nanos, soon) = last.get();
-            if (seconds, nanos) == (note.tv_sec, note.tv_nsec) {
+            if (seconds, nanos) == (coarse.tv_sec, coarse.tv_nsec) {
                 return soon;
             }
             let soon = self.now() + TICK_MAX;
-            last.set((note.tv_sec, note.tv_nsec, soon));
+            last.set((coarse.tv_sec, coarse.tv_nsec, soon));
             soon
         })
     }
 
-    /// [`unix_ms`](Self::unix_ms) as [`soon`](Self::soon) is to `now`.
+    /// An upper bound of [`unix_ms`](Self::unix_ms), as [`soon`](Self::soon) is one of [`now`](Self::now).
     #[inline]
     pub fn soon_unix_ms(&self) -> u64 {
         #[cfg(feature = "testing")]
         if self.is_manual() {
             return self.unix_ms();
         }
-        let note = kernels_note();
-        let (seconds, nanos) = (u64::try_from(note.tv_sec).unwrap_or(0), u64::try_from(note.tv_nsec).unwrap_or(0));
+        let coarse = coarse_wall_clock();
+        let (seconds, nanos) = (u64::try_from(coarse.tv_sec).unwrap_or(0), u64::try_from(coarse.tv_nsec).unwrap_or(0));
         seconds.saturating_mul(1000) + nanos / 1_000_000 + TICK_MS_MAX
     }
 
-    /// Milliseconds since 1970 on this machine's wall clock. Nobody else's clock need agree.
+    /// Milliseconds since 1970 on this machine's wall clock, which may differ from the clocks of other machines.
     #[must_use]
     pub fn unix_ms(&self) -> u64 {
         #[cfg(feature = "testing")]
-        if let Some(hand) = &self.manual {
-            return hand.unix_ms();
+        if let Some(manual_time) = &self.manual {
+            return manual_time.unix_ms();
         }
         UnixMs::from(SystemTime::now()).0
     }
 
-    /// Waits for `span`.
+    /// Sleeps for `span`.
     pub async fn sleep(&self, span: Duration) {
         #[cfg(feature = "testing")]
-        if let Some(hand) = &self.manual {
-            return hand.sleep(span).await;
+        if let Some(manual_time) = &self.manual {
+            return manual_time.sleep(span).await;
         }
         tokio::time::sleep(span).await;
     }
 
-    /// Waits until `moment`; at once if it has passed.
+    /// Sleeps until `moment`; returns at once if it has passed.
     pub async fn sleep_until(&self, moment: Moment) {
         self.sleep(moment.since(self.now())).await;
     }
@@ -185,7 +185,7 @@ impl Clock {
     /// Runs `future` for at most `limit`.
     ///
     /// # Errors
-    /// [`Elapsed`] if the time ran out; the future is dropped then.
+    /// [`Elapsed`] if the limit passed first; the future is dropped.
     pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Result<F::Output, Elapsed> {
         tokio::select! {
             biased;
@@ -197,7 +197,7 @@ impl Clock {
 
 /// The wall clock at the kernel's last tick.
 #[inline]
-fn kernels_note() -> rustix::time::Timespec {
+fn coarse_wall_clock() -> rustix::time::Timespec {
     rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse)
 }
 
@@ -206,7 +206,7 @@ pub use manual::TestClock;
 
 #[cfg(feature = "testing")]
 mod manual {
-    //! A clock whose hand a test moves.
+    //! A clock that a test advances.
 
     use super::Clock;
     use std::sync::Arc;
@@ -214,19 +214,19 @@ mod manual {
     use std::time::Duration;
     use tokio::sync::watch;
 
-    /// The wall-clock time a manual clock starts at, in ms: a fixed date, so that failures read the same every time.
+    /// The wall-clock time at which a manual clock starts, in ms: a fixed date, so that failures are reproducible.
     const START_UNIX_MS: u64 = 1_700_000_000_000;
 
     #[derive(Debug)]
-    pub(crate) struct Hand {
+    pub(crate) struct TestTime {
         passed: watch::Sender<Duration>,
-        /// By how much the wall clock was set back so far.
+        /// The total by which the wall clock was set back.
         set_back_ms: AtomicU64,
-        /// Set for a clock that follows the runtime's own, paused time instead of a hand.
+        /// Set for a clock that follows the runtime's paused time and is not advanced by a test.
         simulated_since: Option<tokio::time::Instant>,
     }
 
-    impl Hand {
+    impl TestTime {
         fn new(simulated_since: Option<tokio::time::Instant>) -> Self {
             Self { passed: watch::Sender::new(Duration::ZERO), set_back_ms: AtomicU64::new(0), simulated_since }
         }
@@ -250,38 +250,38 @@ mod manual {
         }
     }
 
-    /// The hand of a manual clock: time stands still until a test moves it.
+    /// Controls a manual clock: time passes only when a test advances it.
     #[derive(Clone, Debug)]
-    pub struct TestClock(Arc<Hand>);
+    pub struct TestClock(Arc<TestTime>);
 
     impl Default for TestClock {
         fn default() -> Self {
-            Self(Arc::new(Hand::new(None)))
+            Self(Arc::new(TestTime::new(None)))
         }
     }
 
     impl Clock {
-        /// A clock that follows the runtime's own time. On a runtime whose time is paused, waiting costs nothing and time
-        /// moves by itself to the next thing that happens, so hours of a storm take seconds and repeat exactly.
+        /// A clock that follows the tokio runtime's time. On a runtime with paused time, sleeping takes no real time and the runtime
+        /// advances to the next timer, so hours of a test take seconds and repeat exactly.
         #[must_use]
         pub fn simulated() -> Self {
-            Self { manual: Some(Arc::new(Hand::new(Some(tokio::time::Instant::now())))) }
+            Self { manual: Some(Arc::new(TestTime::new(Some(tokio::time::Instant::now())))) }
         }
     }
 
     impl TestClock {
-        /// The clock to hand to the program under test.
+        /// The clock to pass to the program under test.
         #[must_use]
         pub fn clock(&self) -> Clock {
             Clock { manual: Some(Arc::clone(&self.0)) }
         }
 
-        /// Moves time forward and wakes what waited for it.
+        /// Advances time and wakes the sleepers whose time has come.
         pub fn advance(&self, span: Duration) {
             self.0.passed.send_modify(|passed| *passed += span);
         }
 
-        /// Sets the wall clock back, as an operator or a time server could; the clock of deadlines goes on.
+        /// Sets the wall clock back, as an operator or a time server may do; the monotonic clock is unaffected.
         pub fn set_back(&self, span: Duration) {
             let span_ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
             self.0.set_back_ms.fetch_add(span_ms, Ordering::SeqCst);

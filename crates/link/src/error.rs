@@ -1,125 +1,125 @@
-//! What can go wrong on the way to Redis, and what to do about it.
+//! Errors of calls to Redis, and whether a retry is possible and safe.
 
-use crate::server::identity::NEEDED;
+use crate::server::identity::REQUIREMENT;
 use redis::{ErrorKind, RedisError, ServerError};
 
-/// Codes with which a healthy server asks to be tried again later.
-const PASSING: [&str; 8] =
+/// Error codes of transient states, after which a retry may succeed.
+const TRANSIENT: [&str; 8] =
     ["OOM", "READONLY", "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS"];
 
-/// Why a command has no answer. The predicates say what a caller may do.
+/// Why a command failed. The predicates say whether a caller may retry.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// The link has no epoch: Redis is away. Nothing was sent.
+    /// The link has no epoch: Redis is not reachable. Nothing was sent.
     #[error("Redis at {address} is not reachable: {reason}; nothing was sent")]
     Down {
         /// Host and port, never a password.
         address: String,
-        /// The last failure, in words.
+        /// The reason of the last failure.
         reason: String,
     },
-    /// The command was sent and no answer came: it may have happened. Repeat it only if it is safe to repeat.
+    /// The command was sent and no reply arrived: it may have been executed. Retry it only if it is idempotent.
     #[error("no answer from Redis ({reason}); the command may have happened")]
     NoAnswer {
-        /// What was waited for in vain.
+        /// Why no reply arrived.
         reason: &'static str,
     },
-    /// The epoch the caller asked for is over. Nothing was sent.
+    /// The caller's epoch is over. Nothing was sent.
     #[error("the connection was replaced meanwhile; nothing was sent")]
     EpochOver,
-    /// The tokio runtime that the link was opened on has ended, and its connections with it. Nothing was sent, and nothing ever will
-    /// be: open a link (or a `Keel`) on the runtime that uses it.
+    /// The tokio runtime on which the link was opened has ended, and its connections with it. Nothing was sent, and every later call fails
+    /// as well: open a link (or a `Keel`) on the runtime that uses it.
     #[error(
         "the tokio runtime that this Keel was built on has ended, and its connections with it; nothing was sent. Build a Keel on the \
          runtime that uses it: a static one cannot be shared by several `#[tokio::test]` functions"
     )]
     RuntimeEnded,
-    /// More commands are waiting than the link allows. Nothing was sent.
+    /// The link's limit of commands in flight is reached. Nothing was sent.
     #[error("more than {limit} commands are waiting for Redis; nothing was sent")]
     Busy {
-        /// The bound that was reached.
+        /// The limit.
         limit: usize,
     },
-    /// The server refused the command.
+    /// The server replied with an error.
     #[error("Redis refused: {code} {message}")]
     Refused {
         /// Redis's error code (`WRONGTYPE`, `OOM`, `READONLY`, ...).
         code: String,
-        /// Redis's own words.
+        /// Redis's message.
         message: String,
     },
-    /// The server is older than Evenkeel needs. Nothing was done there.
-    #[error("Redis at {address} is version {version}; {NEEDED}")]
+    /// The server is older than Evenkeel requires. Nothing was changed there.
+    #[error("Redis at {address} is version {version}; {REQUIREMENT}")]
     TooOld {
         /// Host and port, never a password.
         address: String,
-        /// The version it says it is.
+        /// The version that the server reports.
         version: String,
     },
-    /// The answer had another shape than the caller expects.
+    /// The reply does not have the expected type.
     #[error("Redis answered something else than expected: {0}")]
     Unexpected(String),
-    /// The options cannot work.
+    /// The options are invalid.
     #[error("{0}")]
     Options(String),
 }
 
 impl LinkError {
-    /// Whether the same call may succeed later. (Whether it is *safe* to repeat is the caller's knowledge; see
-    /// [`outcome_unknown`](Self::outcome_unknown).)
+    /// Whether the same call may succeed later. Whether a retry is *safe* depends on the command; see
+    /// [`outcome_unknown`](Self::outcome_unknown).
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Down { .. } | Self::NoAnswer { .. } | Self::EpochOver | Self::Busy { .. } => true,
-            Self::Refused { code, .. } => PASSING.contains(&code.as_str()),
+            Self::Refused { code, .. } => TRANSIENT.contains(&code.as_str()),
             Self::TooOld { .. } | Self::Unexpected(_) | Self::Options(_) | Self::RuntimeEnded => false,
         }
     }
 
-    /// Whether the command may have happened although it failed here.
+    /// Whether the command may have been executed although the call failed.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
         matches!(self, Self::NoAnswer { .. })
     }
 
-    /// Whether the connection ended under the command: the epoch is over.
+    /// Whether the connection ended during the command: the epoch is over.
     pub fn is_broken(&self) -> bool {
         matches!((self, Self::BROKEN), (Self::NoAnswer { reason }, Self::NoAnswer { reason: broken }) if *reason == broken)
     }
 
-    /// What went wrong, without what it means for the call: for the reason of another error.
+    /// The cause alone, without its consequence for the call, for use within another error's message.
     pub fn reason(&self) -> String {
         match self {
             Self::Down { reason, .. } => reason.clone(),
             Self::NoAnswer { reason } => format!("no answer from Redis ({reason})"),
             Self::EpochOver => "the new connection ended at once".to_owned(),
             Self::Busy { limit } => format!("more than {limit} commands are waiting for Redis"),
-            Self::TooOld { version, .. } => format!("it is version {version}; {NEEDED}"),
+            Self::TooOld { version, .. } => format!("it is version {version}; {REQUIREMENT}"),
             other => other.to_string(),
         }
     }
 
-    /// No answer within the response time-out.
+    /// No reply within the response time-out.
     pub(crate) const SILENT: Self = Self::NoAnswer { reason: "the response time-out passed" };
 
-    /// The connection ended under the command.
+    /// The connection ended during the command.
     pub const BROKEN: Self = Self::NoAnswer { reason: "the connection broke" };
 
-    /// What a failed request to an open connection means.
+    /// Converts the error of a request on an open connection.
     pub(crate) fn from_request(error: &RedisError) -> Self {
         match error.kind() {
             ErrorKind::Server(_) | ErrorKind::Extension => Self::from_redis(error),
             ErrorKind::Client | ErrorKind::UnexpectedReturnType => Self::Unexpected(error.to_string()),
-            // Everything else ends the connection, and what was sent on it is in doubt.
+            // Every other error ends the connection, and the outcome of sent commands is unknown.
             _ => Self::BROKEN,
         }
     }
 
-    /// What the server said, if it said something; the client's own words otherwise.
+    /// The server's error reply, or the client's message if the server sent none.
     pub(crate) fn from_redis(error: &RedisError) -> Self {
         match error.code() {
-            // Redis's own words are about `HELLO`, which the user has never heard of.
+            // Redis's message mentions `HELLO`, a command that the user did not send.
             Some("NOAUTH") => Self::Refused {
                 code: "NOAUTH".to_owned(),
                 message: "a password is needed: write redis://:PASSWORD@HOST or redis://USER:PASSWORD@HOST".to_owned(),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sent_command_without_an_answer_is_in_doubt() {
+    fn only_a_sent_command_without_a_reply_is_in_doubt() {
         let down = LinkError::Down { address: "localhost:6379".to_owned(), reason: "refused".to_owned() };
         assert!(LinkError::SILENT.outcome_unknown() && LinkError::BROKEN.outcome_unknown());
         for certain in [down, LinkError::EpochOver, LinkError::Busy { limit: 1 }, refused("OOM")] {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lasts_is_not_worth_repeating() {
+    fn permanent_errors_are_not_retryable() {
         let unexpected = LinkError::Unexpected(String::new());
         let old = LinkError::TooOld { address: String::new(), version: String::new() };
         for lasting in [refused("WRONGTYPE"), refused("NOPERM"), unexpected, old, LinkError::RuntimeEnded] {

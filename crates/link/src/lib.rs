@@ -1,17 +1,16 @@
-//! The supervised connection to Redis or Valkey on which Evenkeel stands.
+//! Evenkeel's supervised connection to Redis or Valkey.
 //!
 //! **This crate is an implementation detail of `evenkeel`**: its interface changes whenever `evenkeel` needs it to. Programs use
 //! what `evenkeel::link` and `evenkeel::clock` re-export.
 //!
-//! Nothing outside this crate opens a connection to Redis, names a topology or knows what a cluster is; nothing outside [`clock`]
-//! reads a clock.
+//! No other crate opens a connection to Redis or depends on its topology, and no module but [`clock`] reads a clock.
 //!
-//! * [`Link`] is the handle; `link.rs` shows what it can do.
-//! * `epoch/` is one life of the connections: opened together, watched, replaced together.
-//! * `connection/` is one connection: its stream, its commands in flight, its time-outs.
-//! * `server/` says where the server is, who it is, and why it refuses.
-//! * `push/` delivers what the server sends unasked: invalidations and messages of channels.
-//! * [`support`] holds what every crate above shares: backoff, background loops, and the switches of the mutant table.
+//! * [`Link`] is the handle; `link.rs` has its interface.
+//! * `epoch/` opens, checks and replaces sets of connections.
+//! * `connection/` is one connection: its stream, its commands in flight and their time-outs.
+//! * `server/` parses addresses, identifies the server and explains its error replies.
+//! * `push/` delivers push messages: invalidations and messages of channels.
+//! * [`support`] has what the crates above share: backoff, background tasks and the switches of the mutant table.
 
 #![allow(clippy::disallowed_types, reason = "the only crate that opens connections to Redis")]
 

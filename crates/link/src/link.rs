@@ -1,12 +1,11 @@
-//! The one supervised way to reach Redis. Nothing outside this folder opens a connection, names a topology or knows a cluster.
+//! The handle to Redis. No other crate opens a connection or depends on the topology of the server.
 //!
-//! A [`Link`] is either up or down. Up, it has one [`Epoch`]: a few multiplexed connections made together, over which the
-//! commands of all tasks travel without waiting for each other. When Redis closes a connection, goes silent, turns into a replica
-//! or is found to be another server, the whole epoch is replaced. While there is none, calls fail at once: nothing is queued.
-//! docs/spec/link.md has the states and the promises.
+//! A [`Link`] is either up or down. While up, it has one [`Epoch`]: a few multiplexed connections opened together, which all tasks
+//! share. When Redis closes a connection, stops replying, becomes a replica or turns out to be another server, the whole epoch is
+//! replaced. While there is none, calls fail at once; nothing is queued. docs/spec/link.md has the states and the guarantees.
 //!
-//! **Cancellation and time-outs.** Dropping the future of a call, or its time-out, does not take the command back: it may
-//! still be executed. Every write must therefore be safe to repeat or carry a token.
+//! **Cancellation and time-outs.** Dropping the future of a call, or its time-out, does not cancel the command: the server may
+//! still execute it. Every write must therefore be idempotent or carry a token.
 
 use crate::connection::{Blocking, Patience, blocking};
 use crate::epoch::{EndReason, Epoch, LinkState, heartbeat, open, supervisor};
@@ -28,44 +27,44 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// What a capability does on a new epoch before anybody else may use it (for the cache: drive recent invalidations again).
+/// What a capability does on a new epoch before other callers may use it; the cache, for example, replays recent invalidations.
 pub trait EpochHook: Send + Sync + 'static {
-    /// Runs after the scripts are loaded and before the epoch is published. An error makes the link try a new epoch.
+    /// Runs after the scripts are loaded and before the epoch is published. After an error the link tries to open another epoch.
     fn open<'a>(&'a self, epoch: &'a Epoch) -> Pin<Box<dyn Future<Output = Result<(), LinkError>> + Send + 'a>>;
 }
 
-/// A cheap handle on the supervised connections to one Redis. Its tasks run on the tokio runtime it was opened on, and end with that
-/// runtime ([`LinkError::RuntimeEnded`]) or when the last handle is dropped.
+/// A cheap handle to the supervised connections to one Redis server. Its tasks run on the tokio runtime on which it was opened; they end
+/// with that runtime ([`LinkError::RuntimeEnded`]) or when the last handle is dropped.
 #[derive(Clone)]
 pub struct Link {
     handle: Arc<Handle>,
-    /// How long the commands of this handle wait for their answers, if less than the link's others.
+    /// The response time-out of this handle's commands, if shorter than the link's own.
     patience: Option<Arc<Patience>>,
 }
 
 struct Handle {
     shared: Arc<Shared>,
     runtime: tokio::runtime::Handle,
-    /// One for all handles of a time-out: each has a wheel and a task that turns it.
+    /// One entry per time-out, shared by its handles: each has a wheel and a task.
     patiences: Mutex<Vec<(Duration, Weak<Patience>)>>,
     _loops: [Background; 2],
 }
 
 impl Link {
-    /// Opens the first epoch, or says why it cannot. From then on the link repairs itself.
+    /// Opens the first epoch or returns an error. After a later failure the link reconnects by itself.
     ///
-    /// `clock` is the program's clock; response time-outs and reconnection always run on the machine's.
+    /// `clock` is the program's clock; response time-outs and reconnection always use the machine's.
     ///
     /// # Errors
-    /// [`LinkError::Options`] if the options cannot work, [`LinkError::Refused`] if the server will not have us (password,
-    /// database number, permissions), [`LinkError::TooOld`] if it is older than Redis 7.0, [`LinkError::Down`] if it cannot be
-    /// reached now.
+    /// [`LinkError::Options`] if the options are invalid, [`LinkError::Refused`] if the server rejects the login (password,
+    /// database number, permissions), [`LinkError::TooOld`] if it is older than Redis 7.0, [`LinkError::Down`] if it is not
+    /// reachable.
     pub async fn connect(options: LinkOptions, clock: Clock) -> Result<Self, LinkError> {
         Self::begin(options, clock, false).await
     }
 
-    /// As [`connect`](Self::connect), except that a server that cannot be reached now is no error: the link is down then, and
-    /// keeps trying as it does after every failure. [`state`](Self::state) says when it is up.
+    /// Like [`connect`](Self::connect), but a server that is not reachable is not an error: the link is then down and reconnects as
+    /// after every failure. [`state`](Self::state) reports when it is up.
     ///
     /// # Errors
     /// [`LinkError::Options`], [`LinkError::Refused`] and [`LinkError::TooOld`], as of [`connect`](Self::connect).
@@ -73,43 +72,42 @@ impl Link {
         Self::begin(options, clock, true).await
     }
 
-    /// Asks the server once whether a link could be opened, and closes the connection: for a program that wants to know before it
-    /// changes anything elsewhere. A server that is away is no error.
+    /// Checks once whether a link could be opened, and closes the connection, for a program that must know before it changes
+    /// anything elsewhere. A server that is not reachable is not an error.
     ///
     /// # Errors
     /// [`LinkError::Options`], [`LinkError::Refused`] and [`LinkError::TooOld`], as of [`connect`](Self::connect).
     pub async fn check(options: LinkOptions) -> Result<(), LinkError> {
         let shared = Shared::new(options, Clock::system())?;
-        match Box::pin(open::open(&shared)).await.err().and_then(|error| error.lasting) {
-            Some(lasting) => Err(lasting),
+        match Box::pin(open::open(&shared)).await.err().and_then(|error| error.permanent) {
+            Some(permanent) => Err(permanent),
             None => Ok(()),
         }
     }
 
-    async fn begin(options: LinkOptions, clock: Clock, may_be_away: bool) -> Result<Self, LinkError> {
+    async fn begin(options: LinkOptions, clock: Clock, may_be_down: bool) -> Result<Self, LinkError> {
         let shared = Arc::new(Shared::new(options, clock)?);
         match Box::pin(open::open(&shared)).await {
             Ok(epoch) => shared.publish(&epoch),
             Err(error) => {
                 shared.report(&error.reason);
-                match error.lasting {
-                    Some(lasting) => return Err(lasting),
-                    None if !may_be_away => return Err(shared.down()),
+                match error.permanent {
+                    Some(permanent) => return Err(permanent),
+                    None if !may_be_down => return Err(shared.down()),
                     None => {
                         let address = shared.topology.address();
-                        tracing::warn!(%address, reason = error.reason, "Redis is away; the link keeps trying");
+                        tracing::warn!(%address, reason = error.reason, "Redis is not reachable; the link keeps trying to connect");
                     }
                 }
             }
         }
-        let (on_runtime, beaten) = (supervisor::OnRuntime(Arc::clone(&shared)), Arc::clone(&shared));
+        let (on_runtime, monitored) = (supervisor::OnRuntime(Arc::clone(&shared)), Arc::clone(&shared));
         let supervisor = Background::spawn("link supervisor", shared.clock.clone(), move || {
             let on_runtime = &on_runtime;
             supervisor::supervise(Arc::clone(&on_runtime.0))
         });
-        let heartbeat = Background::spawn("link heartbeat", shared.clock.clone(), move || {
-            heartbeat::keep_beating(Arc::clone(&beaten))
-        });
+        let heartbeat =
+            Background::spawn("link heartbeat", shared.clock.clone(), move || heartbeat::run(Arc::clone(&monitored)));
         let handle = Arc::new(Handle {
             shared,
             runtime: tokio::runtime::Handle::current(),
@@ -119,8 +117,8 @@ impl Link {
         Ok(Self { handle, patience: None })
     }
 
-    /// A handle on the same link whose commands are given up after `timeout`, if that is less than the link's own time-out.
-    /// What is given up may still be executed, and does not count as silence of the server.
+    /// A handle to the same link whose commands time out after `timeout`, if that is shorter than the link's own time-out.
+    /// A command that timed out may still be executed; its time-out is not counted as silence of the server.
     pub fn impatient(&self, timeout: Duration) -> Self {
         let shared = self.shared();
         let is_shorter = timeout < shared.options.response_timeout && guard("store_timeout");
@@ -128,7 +126,7 @@ impl Link {
         Self { handle: Arc::clone(&self.handle), patience }
     }
 
-    /// How long the commands of this handle wait, if less than the link's others.
+    /// The response time-out of this handle's commands, if shorter than the link's own.
     pub fn patience(&self) -> Option<&Patience> {
         self.patience.as_deref()
     }
@@ -138,35 +136,35 @@ impl Link {
         self.shared().down()
     }
 
-    /// The epoch commands run on now; `None` while the link is down.
+    /// The current epoch; `None` while the link is down.
     #[must_use]
     pub fn epoch(&self) -> Option<Arc<Epoch>> {
         self.shared().current.load_full()
     }
 
-    /// Whether the link is up, and a way to wait until it is, or is not.
+    /// The state of the link, as a receiver that can wait for changes.
     #[must_use]
     pub fn state(&self) -> watch::Receiver<LinkState> {
         self.shared().state.subscribe()
     }
 
-    /// Redis's own time in ms, estimated from the last answer that had it. Good for deciding what is due, never for safety.
-    /// If the program's clock is a test's, that clock's time is what Redis is taken to have.
+    /// An estimate of Redis's time in ms since 1970. Suitable to decide what is due, never for safety.
+    /// If the program's clock is a test clock, this is the test clock's time.
     #[must_use]
     pub fn server_now_ms(&self) -> u64 {
         self.shared().server_now_ms()
     }
 
-    /// `GET key`, the hot path: one command, no script.
+    /// `GET key`: one command, without a script.
     ///
     /// # Errors
-    /// As [`command`](Self::command); `WRONGTYPE` if the key holds something else than a string.
+    /// As [`command`](Self::command); `WRONGTYPE` if the value is not a string.
     pub async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, LinkError> {
         let epoch = self.shared().epoch()?;
         let mut cmd = Cmd::with_capacity(2, 3 + key.len());
         cmd.arg("GET").arg(key);
         let answer = epoch.command_within(key, &cmd, self.patience()).await;
-        epoch.server_errors.watch_rights("GET", answer.as_ref().err());
+        epoch.server_errors.check_permissions("GET", answer.as_ref().err());
         match answer? {
             Value::BulkString(bytes) => Ok(Some(bytes.into())),
             Value::Nil => Ok(None),
@@ -174,10 +172,10 @@ impl Link {
         }
     }
 
-    /// `GET key`, and [listeners](Self::listen) are notified when the key changes after it, expires, or is evicted: once, then the
-    /// key must be read anew to be notified again. Costs one write of two commands (one, with [`Tracking::Broadcast`](crate::Tracking::Broadcast)).
+    /// `GET key`, and [listeners](Self::listen) are notified when the key is changed, expires or is evicted afterwards: once, until the
+    /// key is read again. Costs one write of two commands (of one, with [`Tracking::Broadcast`](crate::Tracking::Broadcast)).
     ///
-    /// Not guaranteed: a notification if the connection ends before; then [`PushListener::ended`] is called.
+    /// Not guaranteed: a notification if the connection ends first; in that case [`PushListener::ended`] is called.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -186,39 +184,39 @@ impl Link {
         found.pop().unwrap_or_else(|| Err(LinkError::Unexpected("GET: no answer".to_owned())))
     }
 
-    /// The same for several keys in one write, all on the connection of the first.
+    /// [`get_tracked`](Self::get_tracked) for several keys in one write, all on the connection of the first.
     ///
     /// # Errors
-    /// As [`pipeline`](Self::pipeline) for the whole; what Redis refuses for one key is that key's answer.
+    /// As [`pipeline`](Self::pipeline) for the whole; an error reply for one key is that key's result.
     pub async fn get_tracked_many(&self, keys: &[&[u8]]) -> Result<Vec<Result<Tracked, LinkError>>, LinkError> {
         self.shared().epoch()?.get_tracked_many(keys, self.patience()).await
     }
 
-    /// Any one command; `route` is the key that decides the connection, so commands on one key stay in order.
+    /// Sends one command; `route` is the key that selects the connection, so commands on one key stay in order.
     ///
-    /// Not for commands that block (use [`blocking`](Self::blocking)) nor for those that change the connection (`SELECT`,
-    /// `SUBSCRIBE`, `MULTI`, ...): it is shared.
+    /// Not for commands that block (use [`blocking`](Self::blocking)) or that change the state of the connection (`SELECT`,
+    /// `SUBSCRIBE`, `MULTI`, ...), because the connection is shared.
     ///
     /// # Errors
     /// [`LinkError::Down`], [`LinkError::EpochOver`], [`LinkError::RuntimeEnded`] and [`LinkError::Busy`]: nothing was sent.
-    /// [`LinkError::NoAnswer`]: it may have happened. [`LinkError::Refused`]: the server's own words.
+    /// [`LinkError::NoAnswer`]: the command may have been executed. [`LinkError::Refused`]: the server's error reply.
     pub async fn command(&self, route: &[u8], cmd: &Cmd) -> Result<Value, LinkError> {
         self.shared().epoch()?.command_within(route, cmd, self.patience()).await
     }
 
-    /// Several commands in one write, all on the connection of `route`. One answer each, in order; a refusal is an answer
-    /// (`Value::ServerError`) and does not stop the others. Not atomic.
+    /// Sends several commands in one write, all on the connection of `route`. Returns one reply each, in order; an error reply is a
+    /// value (`Value::ServerError`) and does not stop the other commands. Not atomic.
     ///
     /// # Errors
-    /// As [`command`](Self::command), for the whole; after [`LinkError::NoAnswer`] any part may have happened.
+    /// As [`command`](Self::command), for the whole; after [`LinkError::NoAnswer`] any part may have been executed.
     pub async fn pipeline(&self, route: &[u8], pipeline: &Pipeline) -> Result<Vec<Value>, LinkError> {
         self.shared().epoch()?.pipeline_within(route, pipeline, self.patience()).await
     }
 
-    /// Runs a script by its hash (loaded on every epoch; `NOSCRIPT` handled). The first key decides the connection.
+    /// Runs a script by its hash (loaded on every epoch; `NOSCRIPT` is handled). The first key selects the connection.
     ///
     /// # Errors
-    /// As [`command`](Self::command); [`LinkError::Unexpected`] if the answer is not a `T`.
+    /// As [`command`](Self::command); [`LinkError::Unexpected`] if the reply is not a `T`.
     pub async fn run<T: FromRedisValue>(
         &self,
         script: &'static Script,
@@ -228,18 +226,18 @@ impl Link {
         self.shared().epoch()?.run_within(script, keys, args, self.patience()).await
     }
 
-    /// Opens a connection of its own for commands that block, such as `BLPOP` or `XREAD BLOCK`.
+    /// Opens a dedicated connection for commands that block, such as `BLPOP` or `XREAD BLOCK`.
     ///
     /// # Errors
-    /// [`LinkError::Down`] if there is no epoch, or no connection can be made.
+    /// [`LinkError::Down`] if there is no epoch, or no connection can be opened.
     pub async fn blocking(&self) -> Result<Blocking, LinkError> {
         blocking::open(self.shared()).await
     }
 
-    /// Receives what is published on a channel (`SPUBLISH`), over all epochs to come.
+    /// Receives what is published on a channel (`SPUBLISH`), across all later epochs.
     ///
-    /// Guaranteed: after a message was lost that the link could know of, a [`Heard::Reset`](crate::Heard::Reset) follows.
-    /// Not guaranteed: that a message arrives at all; check by a timer, too.
+    /// Guaranteed: after the loss of a message that the link can detect, a [`Heard::Reset`](crate::Heard::Reset) follows.
+    /// Not guaranteed: that a message arrives at all; poll with a timer as well.
     ///
     /// # Errors
     /// As [`command`](Self::command); nothing is subscribed then.
@@ -247,16 +245,15 @@ impl Link {
         subscribe::subscribe(self.shared(), channel).await
     }
 
-    /// Registers what must happen on every new epoch before it is published. It does not run for the present one.
+    /// Registers a hook that runs on every later epoch before it is published. It does not run for the current one.
     ///
-    /// The link does not keep the hook alive (it would keep itself alive through it): **hold on to the `Arc`** for as long as
-    /// the hook shall run.
+    /// The link holds the hook weakly, because a hook usually holds the link: **keep the `Arc`** for as long as the hook must run.
     pub fn before_open<H: EpochHook>(&self, hook: &Arc<H>) {
         let hook: Weak<H> = Arc::downgrade(hook);
         self.shared().add_hook(hook);
     }
 
-    /// Registers a listener that receives every push message, in order. Held weakly, like a hook.
+    /// Registers a listener that receives every push message, in order. It is held weakly, like a hook.
     pub fn listen<L: PushListener>(&self, listener: &Arc<L>) {
         let listener: Weak<dyn PushListener> = Arc::downgrade(&(Arc::clone(listener) as Arc<dyn PushListener>));
         self.shared().listeners.add(&listener);
@@ -274,29 +271,29 @@ impl Link {
         self.shared().topology.address()
     }
 
-    /// Lets the commands in flight finish, for at most `deadline`, turns new ones away and closes the connections, for all
+    /// Rejects new commands, waits for those in flight for at most `deadline` and closes the connections, for all
     /// handles.
     pub async fn shutdown(&self, deadline: Duration) {
         supervisor::shut_down(self.shared(), deadline).await;
     }
 
-    /// [`server_now_ms`](Self::server_now_ms) at a moment that was read already.
+    /// [`server_now_ms`](Self::server_now_ms) at a moment that the caller has already read.
     #[inline]
     pub fn server_ms_at(&self, moment: Moment) -> u64 {
         self.shared().server_ms_at(moment)
     }
 
-    /// When each connection last showed that it receives its pushes.
+    /// When each connection last proved that it receives its pushes.
     pub fn pulse(&self) -> Arc<Pulse> {
         Arc::clone(&self.shared().pulse)
     }
 
-    /// How often connections are asked for a sign of life.
+    /// The interval of the heartbeat on each connection.
     pub fn heartbeat(&self) -> Duration {
         self.shared().options.heartbeat
     }
 
-    /// Whether both write the same keys of the same server, as far as their addresses say.
+    /// Whether both links write the same keys of the same server, judged by their addresses.
     pub fn has_store_of(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.shared().options, &other.shared().options);
         let (here, there) = (&ours.target, &theirs.target);

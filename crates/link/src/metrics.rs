@@ -32,7 +32,7 @@ impl Metrics {
         }
     }
 
-    /// Rare, so the handle is looked up.
+    /// Rare, so the counter is looked up at each call.
     pub(crate) fn ended(reason: EndReason) {
         counter!("evenkeel_link_epochs_ended_total", "reason" => reason.as_str()).increment(1);
     }

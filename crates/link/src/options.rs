@@ -1,4 +1,4 @@
-//! How the link is opened: where Redis is, and the few numbers behind it.
+//! The options of a link: the address of Redis, limits and time-outs.
 
 use super::error::LinkError;
 use super::script::Script;
@@ -6,7 +6,7 @@ use crate::push::tracking::Tracking;
 use crate::server::target::Target;
 use std::time::Duration;
 
-/// Where Redis is and how patient the link is with it. Made from a URL; the fields are the defaults that may be changed.
+/// The address of Redis and the link's limits and time-outs. Parsed from a URL; the public fields may be changed afterwards.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LinkOptions {
@@ -14,52 +14,52 @@ pub struct LinkOptions {
     pub(crate) target: Target,
     /// Scripts loaded on every epoch.
     pub(crate) scripts: Vec<&'static Script>,
-    /// What follows the prefix and its colon in keys whose changes are broadcast.
+    /// Key prefixes, after the link's prefix and a colon, whose changes are broadcast.
     pub(crate) tracked: Vec<&'static str>,
     /// Every key begins with this and a colon. Default `evenkeel`.
     pub prefix: String,
-    /// Multiplexed connections; a key always takes the same one. Default 1.
+    /// The number of multiplexed connections; a key always uses the same one. Default 1.
     pub connections: usize,
-    /// How long one connection attempt may take. Default 2 s.
+    /// The time-out of one connection attempt. Default 2 s.
     pub connect_timeout: Duration,
-    /// How long a command may go without an answer. Default 1 s, more than a busy machine keeps a process waiting; a time-out
+    /// The response time-out of a command. Default 1 s, longer than a busy machine delays a process; a time-out
     /// fires between this and 9/8 of it.
     pub response_timeout: Duration,
-    /// After this many silent time-outs in a row the link probes, and replaces the epoch if the probe is silent too. Default 3.
+    /// After this many consecutive time-outs the link sends a probe, and replaces the epoch if the probe times out as well. Default 3.
     pub silent_timeouts_max: u32,
-    /// Commands in flight per connection before callers are turned away. Default 10,000.
+    /// The limit of commands in flight per connection; calls above it fail with [`LinkError::Busy`]. Default 10,000.
     pub in_flight_max: usize,
-    /// How often each connection is asked for the time when all is well. Default 1 s.
+    /// The interval at which each connection is asked for the server's time. Default 1 s.
     pub heartbeat: Duration,
-    /// Which changes of keys Redis is asked to push. Default: of each key that was read for it.
+    /// Which key changes Redis pushes. Default: those of keys that were read with tracking.
     pub tracking: Tracking,
-    /// How long a server may answer that it is loading before its epoch is given up. Default 1 s.
+    /// How long a server may report that it is loading before its epoch ends. Default 1 s.
     pub loading_max: Duration,
 }
 
 impl LinkOptions {
-    /// Reads `redis://[[user]:password@]host[:port][/db][?option=value&...]`.
+    /// Parses `redis://[[user]:password@]host[:port][/db][?option=value&...]`.
     ///
     /// `rediss://` is TLS (feature `tls`), `unix:///path/to/socket` a local socket; `valkey://` and `valkeys://` mean the same.
     /// Options: `prefix`, `connections`, `connect_timeout_ms`, `response_timeout_ms`, `silent_timeouts_max`, `in_flight_max`,
-    /// `heartbeat_ms`, `tracking` (`keys`, `broadcast`, `off`), `tls_ca_file`, `tls_cert_file`, `tls_key_file`; for `unix://` also `db`, `user` and `password`. A
-    /// user that needs no password (`nopass`) is written `redis://user:@host`.
+    /// `heartbeat_ms`, `tracking` (`keys`, `broadcast`, `off`), `tls_ca_file`, `tls_cert_file`, `tls_key_file`; for `unix://` also `db`,
+    /// `user` and `password`. A user without a password (`nopass`) is written `redis://user:@host`.
     ///
     /// # Errors
-    /// [`LinkError::Options`]: one sentence that names the part that cannot be read. It never shows the password.
+    /// [`LinkError::Options`]: one sentence that names the invalid part. It never shows the password.
     pub fn from_url(url: &str) -> Result<Self, LinkError> {
         crate::server::url::parse(url)
     }
 
-    /// Loads these scripts on every epoch too. (Others are loaded when they are first called.)
+    /// Adds scripts that are loaded on every epoch. (Other scripts are loaded when they are first called.)
     #[must_use]
     pub fn with_scripts(mut self, scripts: impl IntoIterator<Item = &'static Script>) -> Self {
         self.scripts.extend(scripts);
         self
     }
 
-    /// Names keys, by what follows the prefix and its colon, whose changes are pushed with [`Tracking::Broadcast`]. Without any,
-    /// every change under the prefix is.
+    /// Adds key prefixes, without the link's prefix and its colon, whose changes are pushed with [`Tracking::Broadcast`]. Without any,
+    /// every change under the link's prefix is pushed.
     #[must_use]
     pub fn with_tracked(mut self, parts: impl IntoIterator<Item = &'static str>) -> Self {
         self.tracked.extend(parts);
@@ -88,7 +88,7 @@ impl LinkOptions {
         }
     }
 
-    /// Refuses numbers that cannot work.
+    /// Rejects invalid values.
     pub(crate) fn check(&self) -> Result<(), LinkError> {
         let wrong = |text: &str| Err(LinkError::Options(text.to_owned()));
         if self.prefix.is_empty() || self.prefix.contains(|c: char| c.is_whitespace() || c == '{' || c == '}') {

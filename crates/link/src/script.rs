@@ -1,31 +1,31 @@
-//! Lua as source: loaded on every epoch, called by hash.
+//! Lua scripts: loaded on every epoch, called by hash.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// Gives every script `now_ms()`, Redis's own time in milliseconds. One line, so that line numbers in errors are off by one only.
+/// Defines `now_ms()`, Redis's time in milliseconds, for every script. One line, so that line numbers in errors are off by one only.
 #[cfg(not(feature = "testing"))]
 const PRELUDE: &str = include_str!("scripts/prelude.lua");
 
-/// The same function with a hand on it: while the key `{prefix}:test:now_ms` exists, time is what it holds. `{prefix}` is what
-/// stands before the first colon of the first key, so that suites sharing a server each have their own clock.
+/// The same function, controlled by tests: while the key `{prefix}:test:now_ms` exists, its value is the time. `{prefix}` is the
+/// text before the first colon of the first key, so that suites on one server have separate clocks.
 #[cfg(feature = "testing")]
 const PRELUDE: &str = include_str!("scripts/prelude-testing.lua");
 
-/// One Lua script of a capability. Declare it as a `static`; `link` adds the shared prelude (time) and knows its hash.
+/// One Lua script of a capability. Declare it as a `static`; the link adds the shared prelude (time) and computes the hash.
 #[derive(Debug)]
 pub struct Script {
     name: &'static str,
-    /// What the server must know before it starts the script, as in `allow-oom`; `None` for a script of the old kind, which
+    /// The flags of the script's shebang line, such as `allow-oom`; `None` for a script without a shebang line, which
     /// Redis checks command by command.
     flags: Option<&'static str>,
-    /// Functions that several scripts share, put before the source.
+    /// Functions that several scripts share, prepended to the source.
     shared: &'static [&'static str],
     source: &'static str,
     prepared: OnceLock<Prepared>,
 }
 
-/// What is sent to Redis.
+/// The text that is sent to Redis, and its hash.
 #[derive(Debug)]
 struct Prepared {
     text: String,
@@ -33,21 +33,21 @@ struct Prepared {
 }
 
 impl Script {
-    /// `name` is the file name without ending (`lease-1`: the number counts the keys), `source` the file's text.
+    /// `name` is the file name without its extension (`lease-1`: the number counts the keys), `source` the file's text.
     #[must_use]
     pub const fn new(name: &'static str, source: &'static str) -> Self {
         Self::with_shared(name, &[], source)
     }
 
-    /// Like [`new`](Self::new), for a script that begins with texts it shares with others of its capability: local functions.
+    /// Like [`new`](Self::new), for a script that shares local functions with others of its capability; they are prepended.
     #[must_use]
     pub const fn with_shared(name: &'static str, shared: &'static [&'static str], source: &'static str) -> Self {
         Self { name, flags: None, shared, source, prepared: OnceLock::new() }
     }
 
-    /// Like [`with_shared`](Self::with_shared), for a script that Redis checks before it starts: with `flags` empty it is
-    /// refused as a whole on a server that is out of memory; `allow-oom` is for scripts that must work then; `no-writes`
-    /// for those that only read.
+    /// Like [`with_shared`](Self::with_shared), for a script that Redis checks before it starts: with empty `flags` a server that is
+    /// out of memory rejects it as a whole; `allow-oom` is for scripts that must work then; `no-writes`
+    /// for scripts that only read.
     #[must_use]
     pub const fn with(
         name: &'static str,
@@ -58,19 +58,19 @@ impl Script {
         Self { name, flags: Some(flags), shared, source, prepared: OnceLock::new() }
     }
 
-    /// The file name without ending.
+    /// The file name without its extension.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The file's text, without the prelude and without what it shares.
+    /// The file's text, without the prelude and the shared functions.
     #[must_use]
     pub fn source(&self) -> &'static str {
         self.source
     }
 
-    /// Whether a server that is out of memory refuses it as a whole.
+    /// Whether a server that is out of memory rejects it as a whole.
     pub(crate) fn needs_room(&self) -> bool {
         self.flags == Some("")
     }
@@ -80,7 +80,7 @@ impl Script {
         &self.prepared().text
     }
 
-    /// The hash Redis knows the script by.
+    /// The hash by which Redis identifies the script.
     pub(crate) fn sha1(&self) -> &str {
         &self.prepared().sha1
     }
@@ -126,19 +126,19 @@ mod tests {
     use super::{Script, guard_of, without_removed_guard};
 
     #[test]
-    fn a_guard_is_named_at_the_end_of_its_line() {
+    fn guard_is_named_at_the_end_of_its_line() {
         assert_eq!(guard_of("if a then return 0 end -- guard: fill_generation"), Some("fill_generation"));
         assert_eq!(guard_of("local a = 1 -- guards nothing"), None);
     }
 
     #[test]
-    fn lines_of_standing_guards_stay() {
+    fn lines_of_other_guards_are_kept() {
         let text = ["a", "-- guard:", "x"].join(" ");
         assert_eq!(without_removed_guard(&format!("{text}\nb")), format!("{text}\nb\n"));
     }
 
     #[test]
-    fn the_hash_is_that_of_the_whole_text() {
+    fn script_hash_covers_the_whole_text() {
         let script = Script::with_shared("one-1", &["local a = 1\n"], "return a");
         assert!(script.text().starts_with("local function now_ms()"), "{}", script.text());
         assert!(script.text().ends_with("local a = 1\nreturn a\n"), "{}", script.text());

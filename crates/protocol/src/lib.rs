@@ -1,11 +1,11 @@
-//! What happens atomically in Evenkeel's caches, queues and locks.
+//! The atomic steps of Evenkeel's caches, queues and locks.
 //!
 //! **This crate is an implementation detail of `evenkeel`**: its interface changes whenever `evenkeel` needs it to. Programs use what
 //! `evenkeel` re-exports; suites that compare backends may use it directly.
 //!
-//! Every capability has the same shape. `steps.rs` states its atomic steps as a trait. Two things implement it: `memory.rs`, the model, a
-//! plain state machine without I/O, which is the embedded backend and the oracle of the tests; and `redis.rs`, typed wrappers of the
-//! scripts in `scripts/*.lua`. `error.rs` says what can go wrong. The specification in words is docs/spec.
+//! Every capability has the same structure. `steps.rs` declares its atomic steps as a trait with two implementations: `memory.rs`, the
+//! model, a state machine without I/O that is the embedded backend and the oracle of the tests; and `redis.rs`, typed wrappers of the
+//! scripts in `scripts/*.lua`. `error.rs` has the errors. The specification is in docs/spec.
 
 #[cfg(feature = "cache")]
 pub mod cache;

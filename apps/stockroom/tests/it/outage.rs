@@ -35,7 +35,7 @@ async fn starts_while_down(url: &str, is_redis_down: bool) {
     let page = server.client.send("GET", "/", "accept: text/html\r\n", "").await;
     assert!(page.status == 503 && page.text.contains("cannot open the database"), "{}", page.text);
     assert!(server.log().contains("cannot open the database"), "{}", server.log());
-    assert_eq!(server.log().contains("Redis is away"), is_redis_down, "{}", server.log());
+    assert_eq!(server.log().contains("Redis is not reachable"), is_redis_down, "{}", server.log());
     door.open();
     becomes_ready(&server.client, state).await;
     let server = server.with_products(&["tea"]).await;

@@ -1,4 +1,4 @@
-//! A connection of its own for commands that block: on a shared one they would hold up everybody behind them.
+//! Dedicated connections for blocking commands, which would delay every other command on a shared connection.
 
 use super::connect::Connected;
 use crate::clock::Clock;
@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::AbortHandle;
 
-/// A connection for one blocking command at a time. It belongs to the epoch it was opened under and dies with it; open another
-/// one then. If a call is cancelled or times out the connection is closed, so that the server does not go on blocking for it.
+/// A connection for one blocking command at a time. It belongs to the epoch in which it was opened and is closed when that epoch ends;
+/// the caller then opens another. A call that is cancelled or times out closes the connection, so that the server stops blocking.
 pub struct Blocking {
     epoch: Arc<Epoch>,
     open: Option<Open>,
     clock: Clock,
-    slack: Duration,
+    response_timeout: Duration,
 }
 
 struct Open {
@@ -38,15 +38,20 @@ pub(crate) async fn open(shared: &Shared) -> Result<Blocking, LinkError> {
         .await
         .map_err(|error| error.into_link_error(shared))?;
     let open = Open { connection, health, driver };
-    Ok(Blocking { epoch, open: Some(open), clock: shared.clock.clone(), slack: shared.options.response_timeout })
+    Ok(Blocking {
+        epoch,
+        open: Some(open),
+        clock: shared.clock.clone(),
+        response_timeout: shared.options.response_timeout,
+    })
 }
 
 impl Blocking {
-    /// Sends a command that the server may hold for up to `block` and waits that long, plus the link's response time-out.
+    /// Sends a command that the server may hold for up to `block` and waits for that long plus the link's response time-out.
     ///
     /// # Errors
-    /// [`LinkError::EpochOver`] if the connection is gone (nothing was sent): open another one.
-    /// [`LinkError::NoAnswer`] if it went under the command: what the command took from Redis may be lost with the answer.
+    /// [`LinkError::EpochOver`] if the connection is closed (nothing was sent): open another one.
+    /// [`LinkError::NoAnswer`] if it ended during the command: data that the command removed from Redis may be lost with the reply.
     pub async fn command(&mut self, cmd: &Cmd, block: Duration) -> Result<Value, LinkError> {
         let mut open = self.take()?;
         let answer = self.answer(open.connection.send_packed_command(cmd), block).await?;
@@ -57,7 +62,7 @@ impl Blocking {
         }
     }
 
-    /// Runs a script; waits for its answer for up to `block` longer than the link's response time-out. For large arguments and answers.
+    /// Runs a script and waits for its reply for up to `block` plus the link's response time-out. For large arguments and replies.
     ///
     /// # Errors
     /// As [`command`](Self::command).
@@ -70,7 +75,7 @@ impl Blocking {
     ) -> Result<Value, LinkError> {
         let call = evalsha(script, keys, args);
         match self.command(&call, block).await {
-            // SCRIPT FLUSH was run. Nothing of the script was executed.
+            // The script cache was flushed (SCRIPT FLUSH); no part of the script was executed.
             Err(LinkError::Refused { code, .. }) if code == "NOSCRIPT" => {
                 self.command(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), Duration::ZERO).await?;
                 self.command(&call, block).await
@@ -79,8 +84,8 @@ impl Blocking {
         }
     }
 
-    /// Runs a script and, in the same write, a command that waits for what the script wrote (`WAIT`, `WAITAOF`). Answers
-    /// both; a refusal of the second is an answer, since the first has happened.
+    /// Runs a script and, in the same write, a command that waits for replication or persistence of its writes (`WAIT`, `WAITAOF`).
+    /// Returns both replies; an error reply to the second is returned as a value, because the script has run.
     ///
     /// # Errors
     /// As [`command`](Self::command); after `NoAnswer` the script may have run.
@@ -101,7 +106,7 @@ impl Blocking {
             let [ran, waited] = <[Value; 2]>::try_from(answers)
                 .map_err(|answers| LinkError::Unexpected(format!("{} answers to two commands", answers.len())))?;
             match ran {
-                // SCRIPT FLUSH was run. Nothing of the script was executed.
+                // The script cache was flushed (SCRIPT FLUSH); no part of the script was executed.
                 Value::ServerError(error) if error.code() == "NOSCRIPT" && attempt == 0 => {
                     self.command(redis::cmd("SCRIPT").arg("LOAD").arg(script.text()), Duration::ZERO).await?;
                 }
@@ -112,7 +117,7 @@ impl Blocking {
         Err(LinkError::Unexpected(format!("{} is not known right after it was loaded", script.name())))
     }
 
-    /// Taken out for the time of a call: dropping its future closes the connection with it.
+    /// Takes the connection out for the duration of a call, so that dropping the call's future closes the connection.
     fn take(&mut self) -> Result<Open, LinkError> {
         let open = self.open.take().ok_or(LinkError::EpochOver)?;
         if self.epoch.is_over() || open.health.is_over() {
@@ -124,14 +129,14 @@ impl Blocking {
     async fn answer<T>(&self, request: impl Future<Output = RedisResult<T>>, block: Duration) -> Result<T, LinkError> {
         tokio::select! {
             biased;
-            answer = self.clock.timeout(block.saturating_add(self.slack), request) => {
+            answer = self.clock.timeout(block.saturating_add(self.response_timeout), request) => {
                 answer.map_err(|_| LinkError::SILENT)?.map_err(|error| LinkError::from_request(&error))
             }
             _ = self.epoch.over() => Err(LinkError::BROKEN),
         }
     }
 
-    /// Whether the connection can be used. After `false` it never can again.
+    /// Whether the connection can be used. Once `false`, it stays `false`.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.epoch.is_over() && self.open.as_ref().is_some_and(|open| !open.health.is_over())

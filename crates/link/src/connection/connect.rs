@@ -1,4 +1,4 @@
-//! Makes one connection: stream, `HELLO 3` with the credentials, database number.
+//! Opens one connection: the stream, `HELLO 3` with the credentials, the database number.
 
 use super::stream::{self, Stream, Tls};
 use crate::clock::Clock;
@@ -19,12 +19,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 
-/// Least room between the callers and the socket's task. The client's own default, 50, throttles bursts.
+/// Minimum capacity of the channel between callers and the socket's task. The client's default, 50, throttles bursts.
 const BUFFER_MIN: usize = 1024;
 
 type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Makes connections to one server.
+/// Opens connections to one server.
 pub(crate) struct Connector {
     target: Target,
     tls: Option<Tls>,
@@ -33,7 +33,7 @@ pub(crate) struct Connector {
     clock: Clock,
 }
 
-/// A connection and the task that moves its bytes.
+/// A connection and the task that reads and writes its socket.
 pub(crate) struct Connected {
     pub(crate) connection: MultiplexedConnection,
     pub(crate) driver: AbortHandle,
@@ -49,7 +49,7 @@ impl Connector {
             target: options.target.clone(),
             tls,
             timeout: options.connect_timeout,
-            // As large as the bound on commands in flight: a caller that was let in never waits here.
+            // At least the bound on commands in flight, so that an admitted caller never waits for this channel.
             buffer: options.in_flight_max.clamp(BUFFER_MIN, 1 << 20),
             clock,
         })
@@ -60,15 +60,15 @@ impl Connector {
         self.target.to_string()
     }
 
-    /// Opens a connection; when it ends by itself, `health` ends.
+    /// Opens a connection. When the connection ends, `health` ends.
     pub(crate) async fn connect(
         &self,
         health: Arc<Health>,
         push: impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static,
     ) -> Result<Connected, OpenError> {
-        let (connection, driver) = match self.clock.timeout(self.timeout, self.shake_hands(push)).await {
+        let (connection, driver) = match self.clock.timeout(self.timeout, self.handshake(push)).await {
             Ok(made) => made?,
-            Err(_) => return Err(OpenError::says(format!("no answer within {:?}", self.timeout))),
+            Err(_) => return Err(OpenError::retryable(format!("no answer within {:?}", self.timeout))),
         };
         let task = tokio::spawn(async move {
             driver.await;
@@ -77,7 +77,7 @@ impl Connector {
         Ok(Connected { connection, driver: task.abort_handle() })
     }
 
-    async fn shake_hands(
+    async fn handshake(
         &self,
         push: impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static,
     ) -> Result<(MultiplexedConnection, Driver), OpenError> {
@@ -85,7 +85,7 @@ impl Connector {
         let config = AsyncConnectionConfig::new()
             .set_push_sender(push)
             .set_pipeline_buffer_size(self.buffer)
-            // Time-outs are ours (wheel.rs), for commands and for the attempt as a whole.
+            // Response time-outs are implemented in wheel.rs; the connection time-out covers the whole attempt.
             .set_response_timeout(None)
             .set_connection_timeout(None);
         let made = match stream {
@@ -96,17 +96,17 @@ impl Connector {
         };
         match made {
             Ok(made) => Ok(made),
-            // Boxed: callers would else carry its room wherever a connection is opened.
+            // Boxed, because the large future would otherwise be part of every caller's future.
             Err(error) => Err(Box::pin(refusal::of_handshake(self, &error)).await),
         }
     }
 
-    /// A connection on which nothing was said yet.
+    /// Opens a stream on which nothing has been sent.
     pub(crate) async fn stream(&self) -> io::Result<Stream> {
         stream::open(&self.target.address, self.tls.as_ref()).await
     }
 
-    /// How long a look at what the other side says may take, within the attempt.
+    /// The time limit for reading what the server sends on its own, a part of the limit of the attempt.
     pub(crate) fn look(&self) -> (Duration, &Clock) {
         (self.timeout / 4, &self.clock)
     }
@@ -119,7 +119,7 @@ impl Connector {
         if let Some(user) = &self.target.user {
             login = login.set_username(user);
         }
-        // A user alone would be ignored, and the default user be logged in.
+        // The client ignores a user name without a password and would log in the default user.
         let alone = self.target.user.as_ref().filter(|_| guard("link_user_alone")).map(|_| "");
         if let Some(password) = self.target.password.as_deref().or(alone) {
             login = login.set_password(password);

@@ -1,4 +1,4 @@
-//! One connection: its stream, the commands in flight on it, and their time-outs.
+//! One connection: its stream, its commands in flight and their time-outs.
 
 pub(crate) mod blocking;
 pub(crate) mod connect;

@@ -1,28 +1,28 @@
-//! A time-out shorter than the link's own, for callers who would rather do without an answer than wait for it.
+//! Response time-outs shorter than the link's own.
 
-use super::wheel::{Wheel, keep_turning};
+use super::wheel::{Wheel, turn_periodically};
 use crate::clock::Clock;
 use crate::support::background::Background;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// How long a caller waits for an answer. It costs a command what the link's own time-out costs, and takes its place.
+/// A response time-out for some callers. It replaces the link's own time-out for a command and costs the same.
 pub struct Patience {
     wheel: Arc<Wheel>,
-    _turner: Background,
+    _task: Background,
 }
 
 impl Patience {
-    /// A patience that lasts between `timeout` and 9/8 of it. Its wheel turns on `runtime`, where the link lives.
+    /// A time-out between `timeout` and 9/8 of it. The task of its wheel runs on `runtime`, like the link's tasks.
     pub(crate) fn new(timeout: Duration, clock: Clock, runtime: &Handle) -> Self {
         let wheel = Arc::new(Wheel::default());
-        let turning = Arc::clone(&wheel);
+        let shared_wheel = Arc::clone(&wheel);
         let _on_the_runtime = runtime.enter();
-        let turner = Background::spawn("link patience", clock.clone(), move || {
-            keep_turning(Arc::clone(&turning), clock.clone(), timeout)
+        let task = Background::spawn("link patience", clock.clone(), move || {
+            turn_periodically(Arc::clone(&shared_wheel), clock.clone(), timeout)
         });
-        Self { wheel, _turner: turner }
+        Self { wheel, _task: task }
     }
 
     pub(crate) fn wheel(&self) -> &Wheel {

@@ -12,14 +12,14 @@ pub(crate) enum Stream {
     Unix(UnixStream),
 }
 
-/// What TLS needs; nothing without the feature.
+/// The TLS configuration; uninhabited without the feature.
 #[cfg(feature = "tls")]
 pub(crate) type Tls = super::tls::Tls;
-/// What TLS needs; nothing without the feature.
+/// The TLS configuration; uninhabited without the feature.
 #[cfg(not(feature = "tls"))]
 pub(crate) type Tls = std::convert::Infallible;
 
-/// Names are resolved anew each time: after a failover the name may point elsewhere.
+/// Opens a stream. Names are resolved at each call, because a failover may have changed them.
 pub(crate) async fn open(address: &Address, tls: Option<&Tls>) -> io::Result<Stream> {
     match (address, tls) {
         (Address::Unix(path), _) => UnixStream::connect(path).await.map(Stream::Unix),
@@ -35,7 +35,7 @@ pub(crate) async fn open(address: &Address, tls: Option<&Tls>) -> io::Result<Str
 
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host, port)).await?;
-    // Commands are small and already gathered into one write; Nagle's algorithm would only hold them back.
+    // Commands are small and already combined into one write; Nagle's algorithm would only delay them.
     stream.set_nodelay(true)?;
     Ok(stream)
 }

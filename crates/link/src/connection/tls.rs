@@ -1,4 +1,4 @@
-//! TLS through rustls with the ring provider, named explicitly: a process-wide default provider is the program's choice, not ours.
+//! TLS through rustls with an explicit ring provider: the process-wide default provider is the program's choice.
 
 use crate::error::LinkError;
 use crate::server::target::TlsFiles;
@@ -26,7 +26,7 @@ impl Tls {
         let config = match (&files.certificate, &files.key) {
             (Some(certificate), Some(key)) => {
                 config.with_client_auth_cert(certificates(certificate)?, private_key(key)?).map_err(|error| {
-                    wrong(&format!("the certificate {} does not fit its key: {error}", certificate.display()))
+                    wrong(&format!("the certificate {} does not match its key: {error}", certificate.display()))
                 })?
             }
             (None, None) => config.with_no_client_auth(),
@@ -35,7 +35,7 @@ impl Tls {
         Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 
-    /// Shakes hands as a client of `host`.
+    /// Performs the TLS handshake as a client of `host`.
     pub(crate) async fn wrap(&self, host: &str, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         self.0.connect(name, stream).await
@@ -50,7 +50,7 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, LinkError> {
             for certificate in certificates(path)? {
                 store
                     .add(certificate)
-                    .map_err(|error| wrong(&format!("{} is not a usable root: {error}", path.display())))?;
+                    .map_err(|error| wrong(&format!("{} is not a usable root certificate: {error}", path.display())))?;
             }
         }
     }
@@ -58,18 +58,18 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, LinkError> {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LinkError> {
-    let unreadable = |error| wrong(&format!("no certificates can be read from {}: {error}", path.display()));
+    let unreadable = |error| wrong(&format!("cannot read certificates from {}: {error}", path.display()));
     let found =
         CertificateDer::pem_file_iter(path).map_err(unreadable)?.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     if found.is_empty() {
-        return Err(wrong(&format!("{} holds no certificate in PEM form", path.display())));
+        return Err(wrong(&format!("{} contains no certificate in PEM form", path.display())));
     }
     Ok(found)
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, LinkError> {
     PrivateKeyDer::from_pem_file(path)
-        .map_err(|error| wrong(&format!("no private key can be read from {}: {error}", path.display())))
+        .map_err(|error| wrong(&format!("cannot read a private key from {}: {error}", path.display())))
 }
 
 fn wrong(text: &str) -> LinkError {

@@ -1,7 +1,8 @@
 //! Response time-outs without a timer for each command.
 //!
-//! A timer per command costs more than the rest of a `GET`: it goes in and out of the runtime's shared wheel, and almost none
-//! ever fires. Here a command registers with the spoke of the period it began in, and one task turns the wheel. No clock is read.
+//! A timer per command costs more than the rest of a `GET`: it is inserted into and removed from the runtime's shared timer wheel, and
+//! almost none fires. Here a command registers with the spoke of the period in which it began, and one task turns the wheel. No clock
+//! is read.
 
 use crate::clock::Clock;
 use std::sync::Arc;
@@ -10,21 +11,21 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// Periods a time-out is divided into: a command is given up between 8/8 and 9/8 of it.
+/// The number of periods in a time-out: a command times out between 8/8 and 9/8 of it.
 const PERIODS: u32 = 8;
 /// More than `PERIODS + 1`, so that a spoke has fired before it is used again.
 const SPOKES: usize = 16;
-/// Threads that share nothing here. Without it two busy threads spend more time on the lock of a spoke than on the command.
+/// Reduces contention between threads. Without shards two busy threads spend more time on a spoke's lock than on the command.
 const SHARDS: usize = 8;
 
-/// The spokes that waiting commands hang on.
+/// The spokes with which pending commands are registered.
 #[derive(Default)]
 pub(crate) struct Wheel {
     period: AtomicUsize,
     shards: [Shard; SHARDS],
 }
 
-/// One thread's spokes, on cache lines of their own.
+/// The spokes of one shard, on their own cache lines.
 #[derive(Default)]
 #[repr(align(128))]
 struct Shard {
@@ -37,7 +38,7 @@ impl Wheel {
         self.shards[shard()].spokes[self.period.load(Relaxed) % SPOKES].notified()
     }
 
-    /// Ends one period: wakes the commands that began before the last `PERIODS` ones.
+    /// Ends one period: wakes the commands that began before the last `PERIODS` periods.
     pub(crate) fn turn(&self) {
         let period = self.period.fetch_add(1, Relaxed).wrapping_add(1);
         let due = period.wrapping_sub(PERIODS as usize + 1) % SPOKES;
@@ -45,15 +46,15 @@ impl Wheel {
     }
 }
 
-/// The shard of this thread: threads take them in turn.
+/// The shard of this thread, assigned round-robin.
 fn shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local!(static MINE: usize = NEXT.fetch_add(1, Relaxed) % SHARDS);
     MINE.with(|mine| *mine)
 }
 
-/// Turns `wheel` for as long as its connection lives.
-pub(crate) async fn keep_turning(wheel: Arc<Wheel>, clock: Clock, timeout: Duration) {
+/// Turns `wheel` until the task is aborted with its connection.
+pub(crate) async fn turn_periodically(wheel: Arc<Wheel>, clock: Clock, timeout: Duration) {
     let period = (timeout / PERIODS).max(Duration::from_millis(1));
     loop {
         clock.sleep(period).await;
@@ -73,9 +74,9 @@ mod tests {
     }
 
     #[test]
-    fn a_command_expires_after_all_periods_that_follow_its_own() {
+    fn command_expires_after_its_full_timeout() {
         let wheel = Wheel::default();
-        // From every position of the wheel, so also where the spokes begin anew.
+        // Starts at every position, so that the wheel wraps around.
         for _ in 0..40 {
             let mut expiry = pin!(wheel.expiry());
             for _ in 0..PERIODS {
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn each_command_has_its_own_time() {
+    fn each_command_has_its_own_timeout() {
         let wheel = Wheel::default();
         let mut early = pin!(wheel.expiry());
         wheel.turn();

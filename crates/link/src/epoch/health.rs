@@ -1,4 +1,4 @@
-//! How an epoch is doing: what its connections report, and why it ended.
+//! The health of an epoch: what its connections report and why it ended.
 
 use tokio::sync::{Notify, SetOnce};
 
@@ -8,15 +8,15 @@ use tokio::sync::{Notify, SetOnce};
 pub enum EndReason {
     /// A connection was closed or broke.
     Closed,
-    /// The server went silent: so many time-outs in a row, and the probe after them.
+    /// The server did not reply: several consecutive time-outs and then the probe.
     Silent,
-    /// The server refused a write because it has become a replica.
+    /// The server rejected a write because it has become a replica.
     ReadOnly,
-    /// The server is a replica now, as its own report says.
+    /// The server reports that it is a replica.
     NotPrimary,
-    /// The server has been loading its data for too long.
+    /// The server was loading its data for longer than `loading_max`.
     Loading,
-    /// Another server answers, or the same one with other data: a new run id or replication id.
+    /// Another server replied, or the same one with another data set: the run id or the replication id changed.
     OtherServer,
     /// The link was shut down.
     Shutdown,
@@ -25,7 +25,7 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// One word for metrics and logs.
+    /// The value of the label `reason`, also used in logs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl EndReason {
     }
 }
 
-/// Shared by the connections of an epoch, the heartbeat that judges them and the supervisor that replaces them.
+/// Shared by the connections of an epoch, the heartbeat that checks them and the supervisor that replaces them.
 #[derive(Default)]
 pub(crate) struct Health {
     ended: SetOnce<EndReason>,
@@ -49,7 +49,7 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// Ends the epoch. The first reason stands.
+    /// Ends the epoch. The first reason is kept.
     pub(crate) fn end(&self, reason: EndReason) {
         let _ = self.ended.set(reason);
     }
@@ -59,17 +59,17 @@ impl Health {
         self.ended.initialized()
     }
 
-    /// Waits for the end.
+    /// Waits until the epoch ends and returns the reason.
     pub(crate) async fn ended(&self) -> EndReason {
         *self.ended.wait().await
     }
 
-    /// Asks the heartbeat to look at once.
+    /// Requests an immediate heartbeat.
     pub(crate) fn suspect(&self) {
         self.suspicion.notify_one();
     }
 
-    /// Waits until a check is asked for.
+    /// Waits until an immediate heartbeat is requested.
     pub(crate) async fn suspected(&self) {
         self.suspicion.notified().await;
     }

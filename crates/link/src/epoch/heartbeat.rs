@@ -1,4 +1,4 @@
-//! Asks every connection for the time: keeps liveness without traffic, teaches Redis's clock, and judges the epoch.
+//! Sends `TIME` on every connection: detects dead connections without traffic, samples Redis's clock and checks the server's identity.
 
 use super::Epoch;
 use super::health::EndReason;
@@ -12,21 +12,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Between beats while something is wrong.
+/// The interval of heartbeats while the epoch is suspect.
 const DELAY_SUSPICIOUS: Duration = Duration::from_millis(50);
 
-/// What one beat found.
+/// The result of one heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beat {
-    Well,
-    /// A connection was silent, or the server is loading; checked again soon.
-    Doubtful {
+enum HeartbeatResult {
+    Healthy,
+    /// A connection did not reply, or the server is loading; the next heartbeat follows soon.
+    Suspect {
         loading: bool,
     },
 }
 
 /// Runs for as long as the link.
-pub(crate) async fn keep_beating(shared: Arc<Shared>) {
+pub(crate) async fn run(shared: Arc<Shared>) {
     let mut state = shared.state.subscribe();
     loop {
         if state.wait_for(|state| state.is_up()).await.is_err() {
@@ -34,7 +34,7 @@ pub(crate) async fn keep_beating(shared: Arc<Shared>) {
         }
         let Some(epoch) = shared.current.load_full() else { continue };
         watch(&shared, &epoch).await;
-        // Until the supervisor has taken note there is nothing to beat for.
+        // Wait until the supervisor has processed the end of this epoch.
         let number = epoch.number();
         if state.wait_for(|state| *state != LinkState::Up { epoch: number }).await.is_err() {
             return;
@@ -42,7 +42,7 @@ pub(crate) async fn keep_beating(shared: Arc<Shared>) {
     }
 }
 
-/// Beats until the epoch is over.
+/// Sends heartbeats until the epoch is over.
 async fn watch(shared: &Shared, epoch: &Arc<Epoch>) {
     let mut delay = shared.options.heartbeat;
     let mut loading_since = None;
@@ -54,12 +54,12 @@ async fn watch(shared: &Shared, epoch: &Arc<Epoch>) {
             () = shared.clock.sleep(delay) => {}
         }
         delay = match run_once(shared, epoch).await {
-            Beat::Well => {
+            HeartbeatResult::Healthy => {
                 loading_since = None;
                 shared.metrics.heartbeat_success.set(shared.clock.unix_ms() as f64 / 1000.0);
                 shared.options.heartbeat
             }
-            Beat::Doubtful { loading } => {
+            HeartbeatResult::Suspect { loading } => {
                 loading_since = loading.then(|| loading_since.unwrap_or_else(|| shared.clock.now()));
                 give_up_loading(shared, epoch, loading_since);
                 DELAY_SUSPICIOUS
@@ -74,8 +74,8 @@ fn give_up_loading(shared: &Shared, epoch: &Epoch, since: Option<Moment>) {
     }
 }
 
-/// One beat over all connections at once. Ends the epoch if it finds it dead, or another server behind it.
-async fn run_once(shared: &Shared, epoch: &Arc<Epoch>) -> Beat {
+/// One heartbeat on all connections at once. Ends the epoch if the server does not reply or is another server.
+async fn run_once(shared: &Shared, epoch: &Arc<Epoch>) -> HeartbeatResult {
     let silent_max = shared.options.silent_timeouts_max;
     let asked = shared.server_clock.asked();
     let mut probes = JoinSet::new();
@@ -91,26 +91,26 @@ async fn run_once(shared: &Shared, epoch: &Arc<Epoch>) -> Beat {
             (suspect, answer)
         });
     }
-    let mut beat = Beat::Well;
+    let mut result = HeartbeatResult::Healthy;
     while let Some(probe) = probes.join_next().await {
         match probe {
             Ok((_, Ok(time))) => shared.server_clock.learn(asked, &time),
             Ok((true, Err(LinkError::NoAnswer { .. }))) => epoch.end(EndReason::Silent),
-            _ => beat = Beat::Doubtful { loading: false },
+            _ => result = HeartbeatResult::Suspect { loading: false },
         }
     }
     shared.metrics.in_flight.set(epoch.in_flight() as f64);
     if let Some(lane) = epoch.listening.get()
         && subscribe::tidy(shared, lane).await.is_err()
     {
-        beat = Beat::Doubtful { loading: false };
+        result = HeartbeatResult::Suspect { loading: false };
     }
     match ask_identity(&epoch.lanes[0]).await {
         Ok(now) if !now.primary => epoch.end(EndReason::NotPrimary),
         Ok(now) if !now.is_same_server(&epoch.identity) => epoch.end(EndReason::OtherServer),
-        Ok(now) if now.loading => beat = Beat::Doubtful { loading: true },
+        Ok(now) if now.loading => result = HeartbeatResult::Suspect { loading: true },
         Ok(_) => {}
-        Err(_) => beat = Beat::Doubtful { loading: false },
+        Err(_) => result = HeartbeatResult::Suspect { loading: false },
     }
-    beat
+    result
 }

@@ -1,4 +1,4 @@
-//! One life of the link: the connections made together after a success, replaced together after a failure.
+//! An epoch: a set of connections that is opened as a whole and replaced as a whole after a failure.
 
 pub(crate) mod health;
 pub(crate) mod heartbeat;
@@ -25,41 +25,41 @@ use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-/// One life of the link. What ran on an epoch that has ended is in doubt at most for the commands that had no answer.
+/// A set of connections opened together. When an epoch ends, only the outcome of commands without a reply is unknown.
 pub struct Epoch {
     pub(crate) number: u64,
     pub(crate) identity: Identity,
     pub(crate) lanes: Box<[Lane]>,
     pub(crate) tracking: Tracking,
-    /// For subscriptions, once there are any.
+    /// The connection for subscriptions, opened when it is first needed.
     pub(crate) listening: OnceCell<Lane>,
     pub(crate) health: Arc<Health>,
-    /// What was loaded when it began.
+    /// The scripts that were loaded when the epoch was opened.
     pub(crate) scripts: Box<[&'static Script]>,
     pub(crate) server_errors: ServerErrors,
 }
 
 impl Epoch {
-    /// Rises by one with every replacement; 1 is the first.
+    /// The number of this epoch. The first epoch is 1, and each replacement increases the number by one.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The server process that answers; another one after every restart of Redis.
+    /// The run id of the server process; it changes with every restart of Redis.
     #[must_use]
     pub fn run_id(&self) -> &str {
         &self.identity.run_id
     }
 
-    /// Names the history of the data; another one after a failover or a full resynchronisation. If it or the
-    /// [`run_id`](Self::run_id) differs from the last epoch's, writes that were acknowledged then may be lost.
+    /// Identifies the history of the data; it changes after a failover or a full resynchronization. If it or the
+    /// [`run_id`](Self::run_id) differs from the last epoch's, writes that the server acknowledged in the last epoch may be lost.
     #[must_use]
     pub fn replication_id(&self) -> &str {
         &self.identity.replication_id
     }
 
-    /// The server's version, as it says.
+    /// The version that the server reports.
     #[must_use]
     pub fn server_version(&self) -> &str {
         &self.identity.version
@@ -71,12 +71,12 @@ impl Epoch {
         self.health.is_over()
     }
 
-    /// Waits until this epoch is over, and says why.
+    /// Waits until this epoch is over and returns the reason.
     pub async fn over(&self) -> EndReason {
         self.health.ended().await
     }
 
-    /// Any one command on this epoch; `route` is the key that decides the connection.
+    /// Sends one command on this epoch; `route` is the key that selects the connection.
     ///
     /// # Errors
     /// [`LinkError::EpochOver`] once the epoch is over; else as [`Link::command`](super::link::Link::command).
@@ -84,7 +84,7 @@ impl Epoch {
         self.command_within(route, cmd, None).await
     }
 
-    /// The same, for no longer than `patience` lasts.
+    /// Like [`command`](Self::command), with the time-out of `patience`.
     pub(crate) async fn command_within(
         &self,
         route: &[u8],
@@ -94,7 +94,7 @@ impl Epoch {
         self.lane(route).call_within(cmd, patience).await
     }
 
-    /// Several commands on this epoch; see [`Link::pipeline`](super::link::Link::pipeline).
+    /// Sends several commands on this epoch; see [`Link::pipeline`](super::link::Link::pipeline).
     ///
     /// # Errors
     /// As [`Link::pipeline`](super::link::Link::pipeline).
@@ -102,7 +102,7 @@ impl Epoch {
         self.pipeline_within(route, pipeline, None).await
     }
 
-    /// The same, for no longer than `patience` lasts.
+    /// Like [`pipeline`](Self::pipeline), with the time-out of `patience`.
     pub(crate) async fn pipeline_within(
         &self,
         route: &[u8],
@@ -110,7 +110,7 @@ impl Epoch {
         patience: Option<&Patience>,
     ) -> Result<Vec<Value>, LinkError> {
         if pipeline.is_transaction() {
-            return Err(LinkError::Options("a transaction is not sent as a pipeline; write a script".to_owned()));
+            return Err(LinkError::Options("a pipeline cannot be a transaction; use a script".to_owned()));
         }
         if pipeline.is_empty() {
             return Ok(Vec::new());
@@ -118,7 +118,7 @@ impl Epoch {
         self.lane(route).call_many_within(pipeline, patience).await
     }
 
-    /// Runs one script on this epoch; the first key decides the connection.
+    /// Runs one script on this epoch; the first key selects the connection.
     ///
     /// # Errors
     /// As [`Link::run`](super::link::Link::run), and [`LinkError::EpochOver`] once the epoch is over.
@@ -131,7 +131,7 @@ impl Epoch {
         self.run_within(script, keys, args, None).await
     }
 
-    /// The same, for no longer than `patience` lasts for each command it takes.
+    /// Like [`run`](Self::run), with the time-out of `patience` for each command that it sends.
     pub async fn run_within<T: FromRedisValue>(
         &self,
         script: &'static Script,
@@ -146,7 +146,7 @@ impl Epoch {
         redis::from_redis_value(answer).map_err(|error| LinkError::Unexpected(format!("{}: {error}", script.name())))
     }
 
-    /// Commands that wait for an answer.
+    /// Commands that wait for a reply.
     pub(crate) fn in_flight(&self) -> usize {
         self.lanes.iter().map(Lane::in_flight).sum()
     }
@@ -156,12 +156,12 @@ impl Epoch {
         self.lanes.iter().chain(self.listening.get())
     }
 
-    /// The connection that `route` belongs to.
+    /// The connection that `route` selects.
     pub(crate) fn lane(&self, route: &[u8]) -> &Lane {
         &self.lanes[route::index(route, self.lanes.len())]
     }
 
-    /// Ends the epoch: what is on its way gets no answer, what comes later is refused.
+    /// Ends the epoch: commands in flight get no reply, later ones are rejected.
     pub(crate) fn end(&self, reason: EndReason) {
         self.health.end(reason);
         self.all_lanes().for_each(Lane::close);

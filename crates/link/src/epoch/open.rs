@@ -1,4 +1,4 @@
-//! Opens an epoch: the steps between "Redis may be back" and "commands may be sent", in their order.
+//! Opens an epoch: the ordered steps from the first connection attempt until commands may be sent.
 
 use super::Epoch;
 use super::health::Health;
@@ -6,7 +6,7 @@ use super::server_errors::ServerErrors;
 use super::shared::Shared;
 use crate::connection::connect::{Connected, Connector};
 use crate::connection::lane::Lane;
-use crate::connection::wheel::{Wheel, keep_turning};
+use crate::connection::wheel::{Wheel, turn_periodically};
 use crate::error::LinkError;
 use crate::link::EpochHook;
 use crate::push::{subscribe, tracking};
@@ -19,43 +19,43 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// How long all hooks together may take. Each command in them has its own time-out; this ends what waits for something else.
+/// The time limit for all hooks together. Each of their commands has its own time-out; this one covers everything else.
 const HOOKS_MAX: Duration = Duration::from_secs(30);
 
-/// Why an epoch, or one connection of it, could not be opened.
+/// Why an epoch or one of its connections could not be opened.
 #[derive(Debug)]
 pub(crate) struct OpenError {
     pub(crate) reason: String,
-    /// Set if trying again cannot help: wrong options, wrong password.
-    pub(crate) lasting: Option<LinkError>,
+    /// Set if a retry cannot succeed: invalid options, wrong password.
+    pub(crate) permanent: Option<LinkError>,
 }
 
 impl OpenError {
-    pub(crate) fn says(reason: String) -> Self {
-        Self { reason, lasting: None }
+    pub(crate) fn retryable(reason: String) -> Self {
+        Self { reason, permanent: None }
     }
 
-    /// For a caller who asked for a connection.
+    /// The error for a caller that requested a connection.
     pub(crate) fn into_link_error(self, shared: &Shared) -> LinkError {
         let down = |reason| LinkError::Down { address: shared.topology.address(), reason };
-        self.lasting.unwrap_or_else(|| down(self.reason))
+        self.permanent.unwrap_or_else(|| down(self.reason))
     }
 }
 
 impl From<io::Error> for OpenError {
     fn from(error: io::Error) -> Self {
-        Self::says(error.to_string())
+        Self::retryable(error.to_string())
     }
 }
 
 impl From<LinkError> for OpenError {
     fn from(error: LinkError) -> Self {
         let reason = error.reason();
-        Self { reason, lasting: Some(error).filter(|error| !error.is_retryable()) }
+        Self { reason, permanent: Some(error).filter(|error| !error.is_retryable()) }
     }
 }
 
-/// Connects, checks, loads the scripts, learns the time, runs the hooks. The epoch is whole or not there.
+/// Connects, checks the server, loads the scripts, samples the server's clock and runs the hooks. Returns a complete epoch or an error.
 pub(crate) async fn open(shared: &Shared) -> Result<Arc<Epoch>, OpenError> {
     let connector = shared.topology.primary();
     let number = shared.next_epoch();
@@ -106,11 +106,11 @@ pub(crate) async fn lane(
 ) -> Result<Lane, OpenError> {
     let Connected { connection, driver } = connector.connect(Arc::clone(health), push).await?;
     let wheel = Arc::new(Wheel::default());
-    let turning = keep_turning(Arc::clone(&wheel), shared.clock.clone(), shared.options.response_timeout);
+    let wheel_task = turn_periodically(Arc::clone(&wheel), shared.clock.clone(), shared.options.response_timeout);
     Ok(Lane {
         number,
         connection,
-        tasks: [driver, tokio::spawn(turning).abort_handle()],
+        tasks: [driver, tokio::spawn(wheel_task).abort_handle()],
         wheel,
         health: Arc::clone(health),
         metrics: Arc::clone(&shared.metrics),
@@ -136,13 +136,13 @@ pub(crate) async fn listening<'a>(shared: &Shared, epoch: &'a Epoch) -> Result<&
     epoch.listening.get_or_try_init(open).await
 }
 
-/// Asks the server who it is.
+/// Asks the server for its identity.
 pub(crate) async fn ask_identity(lane: &Lane) -> Result<Identity, LinkError> {
     let answer = lane.probe(&Identity::question()).await?;
-    Identity::parse(&answer).ok_or_else(|| LinkError::Unexpected("INFO told neither role nor run id".to_owned()))
+    Identity::parse(&answer).ok_or_else(|| LinkError::Unexpected("INFO has no role or no run id".to_owned()))
 }
 
-/// What the refusal of the question who it is means: before Redis 7.0 a server refused it as bad syntax, and tells its version alone.
+/// Explains an error reply to the identity question: a server before Redis 7.0 rejects its syntax and reports only its version.
 async fn too_old(lane: &Lane, address: String, refusal: LinkError) -> LinkError {
     let is_syntax = matches!(&refusal, LinkError::Refused { code, .. } if code == "ERR");
     if !is_syntax || !guard("link_old_version") {
@@ -185,12 +185,12 @@ async fn run_hooks(shared: &Shared, epoch: &Epoch) -> Result<(), OpenError> {
     };
     tokio::select! {
         biased;
-        reason = epoch.health.ended() => Err(OpenError::says(format!("the new connection ended at once ({})", reason.as_str()))),
+        reason = epoch.health.ended() => Err(OpenError::retryable(format!("the new connection ended at once ({})", reason.as_str()))),
         done = shared.clock.timeout(HOOKS_MAX, all) => match done {
             Ok(Ok(())) => Ok(()),
-            // Whatever a hook says, another attempt may do better; only the server's own refusals are lasting.
-            Ok(Err(error)) => Err(OpenError::says(format!("a step before opening failed: {}", error.reason()))),
-            Err(_) => Err(OpenError::says(format!("a step before opening took longer than {HOOKS_MAX:?}"))),
+            // A retry may succeed after any error of a hook; only the server's own error replies are permanent.
+            Ok(Err(error)) => Err(OpenError::retryable(format!("a step before opening failed: {}", error.reason()))),
+            Err(_) => Err(OpenError::retryable(format!("a step before opening took longer than {HOOKS_MAX:?}"))),
         },
     }
 }

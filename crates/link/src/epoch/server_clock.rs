@@ -1,36 +1,37 @@
-//! Redis's own time, estimated between the answers that tell it.
+//! An estimate of Redis's time between two replies to `TIME`.
 
 use crate::clock::{Clock, Moment};
-use parking_lot::Mutex;
 use redis::Value;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How much an old sample loses against a new one: 1 ms for each 10 s of age, more than quartz drifts.
+/// How fast a sample becomes uncertain: 1 ms for each 10 s of age, more than the drift of a quartz.
 const DRIFT: u32 = 10_000;
 
-/// The difference between Redis's clock and ours.
+/// The offset between Redis's clock and the process's clock.
 pub(crate) struct ServerClock {
     clock: Clock,
     sample: Mutex<Sample>,
-    /// Server time minus our moment, in microseconds: all that [`now_ms`](Self::now_ms), which every cache hit calls, must read.
+    /// Server time minus the process's time, in microseconds: the only field that [`ms_at`](Self::ms_at) reads, at every cache hit.
     ahead_us: AtomicI64,
 }
 
-/// One answer to `TIME`.
+/// One reply to `TIME`.
 #[derive(Clone, Copy)]
 struct Sample {
-    /// Middle between question and answer.
+    /// The midpoint between request and reply.
     at: Moment,
     server: Duration,
-    /// Half the round trip: the answer was made at most this long before or after `at`.
-    doubt: Duration,
+    /// Half the round trip: the server read its clock at most this long before or after `at`.
+    uncertainty: Duration,
 }
 
 impl ServerClock {
-    /// Until the first sample this machine's wall clock stands in.
+    /// Until the first sample this machine's wall clock is used.
     pub(crate) fn new(clock: Clock) -> Self {
-        let sample = Sample { at: clock.now(), server: Duration::from_millis(clock.unix_ms()), doubt: Duration::MAX };
+        let sample =
+            Sample { at: clock.now(), server: Duration::from_millis(clock.unix_ms()), uncertainty: Duration::MAX };
         Self { clock, sample: Mutex::new(sample), ahead_us: AtomicI64::new(sample.ahead_us()) }
     }
 
@@ -39,27 +40,27 @@ impl ServerClock {
         self.ms_at(self.clock.now())
     }
 
-    /// The same at a moment of the program's clock.
+    /// Redis's time in ms since 1970 at a moment of the program's clock.
     #[inline]
     pub(crate) fn ms_at(&self, moment: Moment) -> u64 {
         moment.micros().saturating_add_signed(self.ahead_us.load(Relaxed)) / 1000
     }
 
-    /// When a question is sent.
+    /// The send time of a request, for [`learn`](Self::learn).
     pub(crate) fn asked(&self) -> Moment {
         self.clock.now()
     }
 
-    /// Learns from the answer to a `TIME` sent at `asked`. A sharper sample wins; so does one that shows the old to be wrong.
+    /// Processes the reply to a `TIME` sent at `asked`. A more precise sample replaces the old one, and so does one that contradicts it.
     pub(crate) fn learn(&self, asked: Moment, answer: &Value) {
-        let Some(server) = told(answer) else { return };
-        let doubt = self.clock.now().since(asked) / 2;
-        let new = Sample { at: asked + doubt, server, doubt };
-        let mut sample = self.sample.lock();
+        let Some(server) = parse_time(answer) else { return };
+        let uncertainty = self.clock.now().since(asked) / 2;
+        let new = Sample { at: asked + uncertainty, server, uncertainty };
+        let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
         let age = new.at.since(sample.at);
-        let old_doubt = sample.doubt.saturating_add(age / DRIFT);
-        let contradicted = (sample.server + age).abs_diff(new.server) > old_doubt.saturating_add(new.doubt);
-        if contradicted || new.doubt <= old_doubt {
+        let old_uncertainty = sample.uncertainty.saturating_add(age / DRIFT);
+        let contradicted = (sample.server + age).abs_diff(new.server) > old_uncertainty.saturating_add(new.uncertainty);
+        if contradicted || new.uncertainty <= old_uncertainty {
             *sample = new;
             self.ahead_us.store(new.ahead_us(), Relaxed);
         }
@@ -72,8 +73,8 @@ impl Sample {
     }
 }
 
-/// Reads the answer to `TIME`: seconds and microseconds.
-fn told(answer: &Value) -> Option<Duration> {
+/// Parses the reply to `TIME`: seconds and microseconds.
+fn parse_time(answer: &Value) -> Option<Duration> {
     let (seconds, micros): (u64, u32) = redis::from_redis_value_ref(answer).ok()?;
     Some(Duration::new(seconds, micros.checked_mul(1000)?))
 }
@@ -96,49 +97,49 @@ mod tests {
         Value::Array(vec![text(ms / 1000), text(ms % 1000 * 1000)])
     }
 
-    /// Asks, lets the round trip pass, and learns `ms`, which the server had in the middle of it.
-    fn ask(clock: &ServerClock, hand: &TestClock, round_trip: Duration, ms: u64) {
+    /// Sends a request, lets the round trip pass, and processes `ms`, the server's time at its midpoint.
+    fn ask(clock: &ServerClock, test_clock: &TestClock, round_trip: Duration, ms: u64) {
         let asked = clock.asked();
-        hand.advance(round_trip);
+        test_clock.advance(round_trip);
         clock.learn(asked, &time(ms));
     }
 
     #[test]
-    fn the_server_ahead_of_us_is_followed() {
-        let hand = TestClock::default();
-        let clock = ServerClock::new(hand.clock());
-        ask(&clock, &hand, ROUND_TRIP, 5_000_000);
-        assert_eq!(clock.now_ms(), 5_000_005, "half the round trip has passed since the server looked at its clock");
-        hand.advance(Duration::from_secs(100));
+    fn server_clock_ahead_is_followed() {
+        let test_clock = TestClock::default();
+        let clock = ServerClock::new(test_clock.clock());
+        ask(&clock, &test_clock, ROUND_TRIP, 5_000_000);
+        assert_eq!(clock.now_ms(), 5_000_005, "half the round trip has passed since the server read its clock");
+        test_clock.advance(Duration::from_secs(100));
         assert_eq!(clock.now_ms(), 5_100_005);
     }
 
     #[test]
-    fn a_sharper_answer_wins_and_a_blurred_one_does_not() {
-        let hand = TestClock::default();
-        let clock = ServerClock::new(hand.clock());
-        ask(&clock, &hand, Duration::from_millis(400), 5_000_000);
+    fn narrower_time_estimate_wins() {
+        let test_clock = TestClock::default();
+        let clock = ServerClock::new(test_clock.clock());
+        ask(&clock, &test_clock, Duration::from_millis(400), 5_000_000);
         assert_eq!(clock.now_ms(), 5_000_200);
-        ask(&clock, &hand, Duration::from_millis(2), 5_000_101);
-        assert_eq!(clock.now_ms(), 5_000_102, "within the doubt of the first, and sharper");
-        ask(&clock, &hand, Duration::from_millis(300), 5_000_350);
-        assert_eq!(clock.now_ms(), 5_000_402, "the blurred answer could be true, so the sharp one stands");
+        ask(&clock, &test_clock, Duration::from_millis(2), 5_000_101);
+        assert_eq!(clock.now_ms(), 5_000_102, "consistent with the first sample, and more precise");
+        ask(&clock, &test_clock, Duration::from_millis(300), 5_000_350);
+        assert_eq!(clock.now_ms(), 5_000_402, "consistent with the precise sample, which is kept");
     }
 
     #[test]
-    fn a_server_whose_clock_was_set_is_believed() {
-        let hand = TestClock::default();
-        let clock = ServerClock::new(hand.clock());
-        ask(&clock, &hand, Duration::from_millis(2), 5_000_000);
-        ask(&clock, &hand, Duration::from_millis(400), 4_000_000);
+    fn server_with_a_changed_clock_is_followed() {
+        let test_clock = TestClock::default();
+        let clock = ServerClock::new(test_clock.clock());
+        ask(&clock, &test_clock, Duration::from_millis(2), 5_000_000);
+        ask(&clock, &test_clock, Duration::from_millis(400), 4_000_000);
         assert_eq!(clock.now_ms(), 4_000_200);
     }
 
     #[test]
-    fn an_answer_that_is_no_time_changes_nothing() {
-        let hand = TestClock::default();
-        let clock = ServerClock::new(hand.clock());
-        ask(&clock, &hand, ROUND_TRIP, 5_000_000);
+    fn invalid_time_reply_changes_nothing() {
+        let test_clock = TestClock::default();
+        let clock = ServerClock::new(test_clock.clock());
+        ask(&clock, &test_clock, ROUND_TRIP, 5_000_000);
         clock.learn(clock.asked(), &Value::Okay);
         assert_eq!(clock.now_ms(), 5_000_005);
     }

@@ -1,5 +1,5 @@
-//! Errors of a server that answers: it has forgotten its scripts, or it is out of memory. Each is logged once when it is noticed, and
-//! once when it is over.
+//! Error replies that concern the server's state: its script cache was flushed, it is out of memory, or it denies a permission. Each
+//! is logged once when it occurs; the first two are logged again when the state has ended.
 
 use crate::connection::lane::Lane;
 use crate::connection::patience::Patience;
@@ -10,19 +10,19 @@ use redis::{Cmd, Pipeline, Value};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::Mutex;
 
-/// Errors that the server of one epoch has answered.
+/// The states that the error replies of one epoch's server have shown.
 #[derive(Default)]
 pub(crate) struct ServerErrors {
     is_full: AtomicBool,
-    /// Whether it was told that the server refuses this user something.
-    is_barred: AtomicBool,
-    /// Held by the caller that sends the scripts again; the others then find them.
-    sending: Mutex<()>,
+    /// Whether the missing permission was logged.
+    lacks_permission: AtomicBool,
+    /// Held by the caller that loads the scripts again; other callers then find them loaded.
+    reloading: Mutex<()>,
 }
 
 impl ServerErrors {
-    /// Calls a script. One that the server has forgotten (`SCRIPT FLUSH`) is sent again with all others: nothing of it was
-    /// executed, so calling it again is no repetition.
+    /// Runs a script. If the server does not know it (`SCRIPT FLUSH`), all scripts are loaded again and the call is sent again. That is
+    /// not a repetition, because no part of the script was executed.
     pub(crate) async fn call(
         &self,
         lane: &Lane,
@@ -32,7 +32,7 @@ impl ServerErrors {
     ) -> Result<Value, LinkError> {
         let mut answer = lane.call_within(call, patience).await;
         if is(&answer, "NOSCRIPT") && guard("link_noscript") {
-            let _turn = self.sending.lock().await;
+            let _turn = self.reloading.lock().await;
             answer = lane.call_within(call, patience).await;
             if is(&answer, "NOSCRIPT") {
                 send(lane, script, all, patience).await?;
@@ -40,42 +40,42 @@ impl ServerErrors {
                 if answer.is_ok() {
                     tracing::warn!(
                         script = script.name(),
-                        "Redis had forgotten its scripts (SCRIPT FLUSH); it has them again"
+                        "Redis lost its scripts (SCRIPT FLUSH); they were loaded again"
                     );
                 }
             }
         }
-        self.watch_memory(script, &answer);
-        self.watch_rights(script.name(), answer.as_ref().err());
+        self.check_memory(script, &answer);
+        self.check_permissions(script.name(), answer.as_ref().err());
         answer
     }
 
-    /// A user who lacks a right connects all the same; caches then load everything, and say so only in a metric.
-    pub(crate) fn watch_rights(&self, call: &str, refused: Option<&LinkError>) {
+    /// A user without the needed permissions can still connect; without this log line only a metric shows that caches load every value.
+    pub(crate) fn check_permissions(&self, call: &str, refused: Option<&LinkError>) {
         let Some(LinkError::Refused { code, message }) = refused else { return };
-        let is_barred = code == "NOPERM" || message.contains("ACL failure");
-        if is_barred && !self.is_barred.swap(true, Relaxed) {
+        let lacks_permission = code == "NOPERM" || message.contains("ACL failure");
+        if lacks_permission && !self.lacks_permission.swap(true, Relaxed) {
             tracing::error!(
                 call,
                 code,
                 message,
-                "Redis refuses this user what the library needs: caches load every row from the database, queues and locks fail; \
-                 `evenkeel doctor` lists the rights (told once a connection)"
+                "Redis denies this user commands that the library needs: caches load every row from the database, queues and locks fail; \
+                 `evenkeel doctor` lists the permissions (logged once per connection)"
             );
         }
     }
 
-    /// Only a script that a full server refuses says by its success that there is room.
-    fn watch_memory(&self, script: &Script, answer: &Result<Value, LinkError>) {
+    /// Only the success of a script that a full server rejects as a whole shows that memory is available again.
+    fn check_memory(&self, script: &Script, answer: &Result<Value, LinkError>) {
         if !script.needs_room() {
             return;
         }
         if is(answer, "OOM") {
             if !self.is_full.swap(true, Relaxed) {
-                tracing::warn!(script = script.name(), "Redis is out of memory; it refuses what makes it fuller");
+                tracing::warn!(script = script.name(), "Redis is out of memory; it rejects writes that need memory");
             }
         } else if self.is_full.load(Relaxed) && answer.is_ok() && self.is_full.swap(false, Relaxed) {
-            tracing::info!(script = script.name(), "Redis has room again");
+            tracing::info!(script = script.name(), "Redis has memory again");
         }
     }
 }
@@ -84,7 +84,7 @@ fn is(answer: &Result<Value, LinkError>, wanted: &str) -> bool {
     matches!(answer, Err(LinkError::Refused { code, .. }) if code == wanted)
 }
 
-/// Sends the epoch's scripts, and the one that is called, if it is not among them.
+/// Loads the epoch's scripts and the called one, if it is not one of them.
 async fn send(
     lane: &Lane,
     called: &'static Script,

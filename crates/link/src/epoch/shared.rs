@@ -1,4 +1,4 @@
-//! What the handles and the background loops of one link share.
+//! The state shared by the handles and the background tasks of one link.
 
 use super::Epoch;
 use super::health::EndReason;
@@ -20,11 +20,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqC
 use std::sync::{Arc, Weak};
 use tokio::sync::watch;
 
-/// The link's inside.
+/// The state of a link.
 pub(crate) struct Shared {
     pub(crate) options: LinkOptions,
     pub(crate) topology: Topology,
-    /// Always the machine's clock: a real server does not stand still for a test.
+    /// Always the machine's clock: a real server does not stop when a test stops its clock.
     pub(crate) clock: Clock,
     pub(crate) server_clock: ServerClock,
     pub(crate) pulse: Arc<Pulse>,
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// `clock` is the program's; it only serves to estimate Redis's time.
+    /// `clock` is the program's clock; it is used only to estimate Redis's time.
     pub(crate) fn new(options: LinkOptions, clock: Clock) -> Result<Self, LinkError> {
         options.check()?;
         let system = Clock::system();
@@ -65,7 +65,7 @@ impl Shared {
         })
     }
 
-    /// The epoch commands run on now, or why there is none.
+    /// The current epoch, or the error of a call that finds none.
     pub(crate) fn epoch(&self) -> Result<Arc<Epoch>, LinkError> {
         self.current.load_full().ok_or_else(|| self.down())
     }
@@ -79,7 +79,7 @@ impl Shared {
         self.server_clock.now_ms()
     }
 
-    /// The same at a moment of the program's clock.
+    /// Redis's time in ms since 1970 at a moment of the program's clock.
     #[inline(always)]
     pub(crate) fn server_ms_at(&self, moment: Moment) -> u64 {
         #[cfg(feature = "testing")]
@@ -89,7 +89,7 @@ impl Shared {
         self.server_clock.ms_at(moment)
     }
 
-    /// Number of the epoch that would be published next.
+    /// The number of the next epoch to be published.
     pub(crate) fn next_epoch(&self) -> u64 {
         self.published.load(Relaxed) + 1
     }
@@ -104,10 +104,10 @@ impl Shared {
         self.hooks.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Lets commands in, unless the link was closed while the epoch was being made.
+    /// Makes `epoch` the current one, unless the link was closed while the epoch was being opened.
     pub(crate) fn publish(&self, epoch: &Arc<Epoch>) {
         self.published.store(epoch.number, Relaxed);
-        // Before the first read on it: what was kept from earlier epochs must be gone by then.
+        // Before the first read on the new epoch, because values kept from earlier epochs must be dropped by then.
         self.pulse.begin();
         self.listeners.opened(epoch.number);
         self.current.store(Some(Arc::clone(epoch)));
@@ -118,13 +118,13 @@ impl Shared {
         self.metrics.up.set(1);
         self.metrics.epoch.set(epoch.number as f64);
         tracing::info!(epoch = epoch.number, address = %self.topology.address(), "link is up");
-        // Last: a subscriber that is asked to check for itself finds the epoch.
+        // Last, so that a subscriber that reacts to the reset finds the epoch.
         self.subscriptions.reset();
     }
 
-    /// Turns commands away. Those on their way get `NoAnswer`.
+    /// Removes the current epoch. Commands in flight fail with `NoAnswer`.
     pub(crate) fn retire(&self, epoch: &Epoch, reason: EndReason) {
-        // First the state, then the epoch: a caller that finds no epoch also finds the reason.
+        // The state is set before the epoch is removed, so that a caller that finds no epoch also finds the reason.
         let why = format!("the last connection ended ({})", reason.as_str());
         self.move_to(LinkState::Down { reason: why.into() });
         self.current.store(None);
@@ -139,29 +139,29 @@ impl Shared {
         }
     }
 
-    /// The runtime has ended under the link: its connections are gone, and no task is left that could open others.
+    /// Closes the link after its runtime has ended: its connections are closed, and no task is left that could open others.
     pub(crate) fn runtime_ended(&self) {
-        // Before the state, so that a caller that finds the link closed also finds why.
+        // Before the state, so that a caller that finds the link closed also finds the reason.
         self.has_runtime_ended.store(true, SeqCst);
         super::supervisor::close(self, EndReason::RuntimeEnded);
     }
 
-    /// Reports why the last attempt failed.
+    /// Records the reason of a failed attempt.
     pub(crate) fn report(&self, reason: &str) {
         self.metrics.open_failures.increment(1);
         self.move_to(LinkState::Down { reason: reason.into() });
     }
 
-    /// Changes the state; a closed link stays closed. Returns whether the link is in that state now.
+    /// Changes the state; a closed link stays closed. Returns `false` if the link is closed.
     fn move_to(&self, next: LinkState) -> bool {
         let mut is_open = true;
         self.state.send_if_modified(|state| {
             is_open = *state != LinkState::Closed;
-            let is_news = is_open && *state != next;
-            if is_news {
+            let is_change = is_open && *state != next;
+            if is_change {
                 *state = next;
             }
-            is_news
+            is_change
         });
         is_open
     }

@@ -1,19 +1,19 @@
-//! Whether the link has an epoch: what `Link::state` lets others wait for.
+//! The state of a link, as `Link::state` publishes it.
 
 use std::sync::Arc;
 
-/// The link as it is now. Waiting for a change is better than asking again and again: see [`Link::state`](crate::link::Link::state).
+/// The state of a link. To wait for a change, use the receiver from [`Link::state`](crate::link::Link::state) instead of polling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkState {
-    /// Commands are answered by this epoch.
+    /// Commands are sent on this epoch.
     Up {
         /// Its number.
         epoch: u64,
     },
-    /// Redis is away; calls fail at once and the link keeps trying.
+    /// Redis is not reachable; calls fail at once and the link reconnects.
     Down {
-        /// The last failure, in words.
+        /// The reason of the last failure.
         reason: Arc<str>,
     },
     /// The link was shut down for good, or the tokio runtime it was opened on has ended.

@@ -1,4 +1,4 @@
-//! Keeps the link open: waits for the end of an epoch, makes the next one.
+//! Keeps the link open: waits until an epoch ends and opens the next one.
 
 use super::health::EndReason;
 use super::open::open;
@@ -9,8 +9,8 @@ use crate::support::retry::Backoff;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between attempts. At most one second, so that a server that came back is found soon; jittered, so that a fleet does not
-/// come back in one wave.
+/// Delays between attempts: at most one second, so that the link recovers soon after the server; with jitter, so that the processes
+/// of a fleet do not reconnect at the same time.
 const BACKOFF: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_max: Duration::from_secs(1) };
 
 /// Runs until the link is closed.
@@ -21,11 +21,11 @@ pub(crate) async fn supervise(shared: Arc<Shared>) {
     }
 }
 
-/// One step: outlives the current epoch, or tries to make one. Returns the failures in a row.
+/// Waits until the current epoch ends, or tries to open one. Returns the number of consecutive failures.
 async fn run_once(shared: &Shared, failures: u32) -> u32 {
     if let Some(epoch) = shared.current.load_full() {
         let reason = epoch.over().await;
-        // A shutdown has put the epoch away itself.
+        // A shutdown has already retired the epoch.
         if reason != EndReason::Shutdown && reason != EndReason::RuntimeEnded {
             shared.retire(&epoch, reason);
         }
@@ -50,12 +50,12 @@ fn unix_seconds(shared: &Shared) -> f64 {
     shared.clock.unix_ms() as f64 / 1000.0
 }
 
-/// Between looks at what is still in flight while shutting down.
+/// The interval at which a shutdown checks the commands in flight.
 const DRAIN_STEP: Duration = Duration::from_millis(5);
 
-/// Turns new commands away, waits for those in flight, then closes.
+/// Rejects new commands, waits for those in flight for up to `deadline`, then closes the connections.
 pub(crate) async fn shut_down(shared: &Shared, deadline: Duration) {
-    // The state first: an epoch that is being made now is then put away by whoever made it.
+    // The state is set first, so that `publish` discards an epoch that is being opened now.
     shared.state.send_replace(LinkState::Closed);
     shared.subscriptions.close();
     let Some(epoch) = shared.current.swap(None) else { return };
@@ -64,12 +64,12 @@ pub(crate) async fn shut_down(shared: &Shared, deadline: Duration) {
             shared.clock.sleep(DRAIN_STEP).await;
         }
     };
-    // Out of time or not, the connections are closed: who still waits gets `NoAnswer`.
+    // The connections are closed whether or not the deadline passed; callers still waiting get `NoAnswer`.
     let _ = shared.clock.timeout(deadline, drained).await;
     shared.retire(&epoch, EndReason::Shutdown);
 }
 
-/// The same at once: the last handle is gone, or the runtime, so nothing is waited for. Needs no runtime.
+/// Closes the link without waiting, because the last handle was dropped or the runtime has ended. Does not need a runtime.
 pub(crate) fn close(shared: &Shared, reason: EndReason) {
     shared.subscriptions.close();
     shared.state.send_replace(LinkState::Closed);
@@ -78,7 +78,7 @@ pub(crate) fn close(shared: &Shared, reason: EndReason) {
     }
 }
 
-/// Held by the task of the supervisor. A task ends without having run to its end only when its runtime does.
+/// Owned by the supervisor's task. That task is dropped before it has finished only if its runtime ends.
 pub(crate) struct OnRuntime(pub(crate) Arc<Shared>);
 
 impl Drop for OnRuntime {

@@ -1,6 +1,6 @@
-//! Push messages (RESP3): handed to listeners in the order the server sent them, in the task that reads the socket.
+//! Push messages (RESP3), passed to listeners in the order in which the server sent them, by the task that reads the socket.
 //!
-//! Nothing is queued in between. A queue would let an answer read after an invalidation overtake it.
+//! There is no queue in between: with one, a reply read after an invalidation could be processed before it.
 
 use crate::support::guard::guard;
 use arc_swap::ArcSwap;
@@ -11,30 +11,30 @@ use std::sync::{Arc, Weak};
 /// One push message.
 #[derive(Debug)]
 pub struct Push<'a> {
-    /// The epoch whose connection it came on. It may be one that is not published yet.
+    /// The epoch of the connection that received it. That epoch may not be published yet.
     pub epoch: u64,
-    /// What kind of message it is.
+    /// The kind of the message.
     pub kind: &'a PushKind,
-    /// Its parts, without the kind.
+    /// Its elements, without the kind.
     pub data: &'a [Value],
 }
 
 /// Receives every push message.
 pub trait PushListener: Send + Sync + 'static {
-    /// Called in the task that reads the socket: must be quick, must not block and must not wait for a command.
+    /// Called by the task that reads the socket: must be quick, must not block and must not wait for a command.
     fn heard(&self, push: &Push<'_>);
 
-    /// New connections are about to be used: changes since the last ones ended were not pushed. Called before the first
+    /// New connections are about to be used: changes after the previous ones ended were not pushed. Called before the first
     /// command on them.
     fn opened(&self, epoch: u64) {
         let _ = epoch;
     }
 
-    /// The connections have ended: nothing more is pushed before [`opened`](Self::opened).
+    /// The connections have ended: no push arrives before the next [`opened`](Self::opened).
     fn ended(&self) {}
 }
 
-/// Who listens. The owners keep their listeners alive; the link only knows them.
+/// The registered listeners, held weakly.
 #[derive(Default)]
 pub(crate) struct Listeners(ArcSwap<Vec<Weak<dyn PushListener>>>);
 
@@ -48,31 +48,31 @@ impl Listeners {
 
     /// Notifies all listeners that the connections of `epoch` are about to be used.
     pub(crate) fn opened(&self, epoch: u64) {
-        self.everybody(|listener| listener.opened(epoch));
+        self.notify_all(|listener| listener.opened(epoch));
     }
 
     /// Notifies all listeners that the connections have ended.
     pub(crate) fn ended(&self) {
-        self.everybody(PushListener::ended);
+        self.notify_all(PushListener::ended);
     }
 
-    fn everybody(&self, tell: impl Fn(&dyn PushListener)) {
+    fn notify_all(&self, notify: impl Fn(&dyn PushListener)) {
         for listener in self.0.load().iter().filter_map(Weak::upgrade) {
-            // A panic would end the task that reads the socket, or the one that opens an epoch.
+            // A panic would end the task that reads the socket or opens an epoch.
             if !guard("link_listener_caught") {
-                tell(&*listener);
-            } else if catch_unwind(AssertUnwindSafe(|| tell(&*listener))).is_err() {
-                tracing::error!("a listener of push messages panicked; the others go on");
+                notify(&*listener);
+            } else if catch_unwind(AssertUnwindSafe(|| notify(&*listener))).is_err() {
+                tracing::error!("a listener of push messages panicked; the other listeners are still called");
             }
         }
     }
 
-    /// What a connection of `epoch` calls for each message.
+    /// The callback of a connection of `epoch` for each push message.
     pub(crate) fn sender(self: &Arc<Self>, epoch: u64) -> impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static {
         let listeners = Arc::clone(self);
         move |info| {
             let push = Push { epoch, kind: &info.kind, data: &info.data };
-            listeners.everybody(|listener| listener.heard(&push));
+            listeners.notify_all(|listener| listener.heard(&push));
             Ok(())
         }
     }

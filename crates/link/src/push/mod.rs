@@ -1,4 +1,4 @@
-//! What the server sends unasked: invalidations of tracked keys, and messages of channels.
+//! Push messages from the server: invalidations of tracked keys and messages of channels.
 
 pub(crate) mod message;
 pub(crate) mod pulse;

@@ -1,7 +1,7 @@
-//! Subscriptions to channels: they outlive connections, and say when messages may have been lost.
+//! Subscriptions to channels: they persist across connections and report when messages may have been lost.
 //!
-//! Channels are sharded (`SSUBSCRIBE`), so that a cluster delivers them from one node. They have a connection of their own: the
-//! server closes a subscriber that reads too slowly, and that must not take the commands of everybody with it.
+//! Channels are sharded (`SSUBSCRIBE`), so that a cluster delivers them from one node. They use a separate connection: the
+//! server closes the connection of a subscriber that reads too slowly, which must not interrupt commands.
 
 use crate::connection::lane::Lane;
 use crate::epoch::open;
@@ -15,29 +15,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-/// Messages a subscriber may be behind; more are dropped, and it receives a reset.
-const BEHIND_MAX: usize = 1024;
+/// The capacity of a subscriber's queue; messages above it are dropped and the subscriber receives a reset.
+const BACKLOG_MAX: usize = 1024;
 
 /// What a subscriber receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A published message.
     Message(Bytes),
-    /// Messages may have been lost: the connection was replaced, or the subscriber was too slow. Check for yourself what
-    /// they would have announced.
+    /// Messages may have been lost: the connection was replaced, or the subscriber was too slow. The subscriber must check
+    /// the state that the messages announce.
     Reset,
 }
 
-/// Messages of one channel, for as long as this lives. Messages are hints (they may be lost): a timer must always check, too.
+/// The messages of one channel. They are hints, which may be lost: poll with a timer as well.
 #[derive(Debug)]
 pub struct Subscription {
     messages: Receiver<Bytes>,
     resets: Arc<Resets>,
     seen: u64,
-    untidy: Arc<AtomicBool>,
+    needs_cleanup: Arc<AtomicBool>,
 }
 
-/// Wakes and counts resets apart from the messages, so that a full queue cannot hold one back.
+/// Counts and signals resets separately from the messages, so that a full queue cannot delay one.
 #[derive(Debug, Default)]
 struct Resets {
     count: AtomicU64,
@@ -48,10 +48,10 @@ struct Resets {
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     channels: Mutex<HashMap<Bytes, Vec<Subscriber>>>,
-    /// Held while the server is asked, so that a subscription and the end of an earlier one cannot overtake each other.
-    telling: tokio::sync::Mutex<()>,
-    /// Set when a subscriber may have left.
-    untidy: Arc<AtomicBool>,
+    /// Held during requests to the server, so that a subscription and the end of an earlier one are not reordered.
+    requests: tokio::sync::Mutex<()>,
+    /// Set when a subscriber may have been dropped.
+    needs_cleanup: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
@@ -82,18 +82,18 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.messages.close();
-        self.untidy.store(true, SeqCst);
+        self.needs_cleanup.store(true, SeqCst);
     }
 }
 
 /// Subscribes and waits until the server has confirmed it.
 pub(crate) async fn subscribe(shared: &Shared, channel: &[u8]) -> Result<Subscription, LinkError> {
-    let (sender, messages) = mpsc::channel(BEHIND_MAX);
+    let (sender, messages) = mpsc::channel(BACKLOG_MAX);
     let resets = Arc::new(Resets::default());
-    let untidy = Arc::clone(&shared.subscriptions.untidy);
-    let subscription = Subscription { messages, resets: Arc::clone(&resets), seen: 0, untidy };
-    let _telling = shared.subscriptions.telling.lock().await;
-    // Registered before the epoch is looked up: whichever comes first, this call or a new epoch's, subscribes.
+    let needs_cleanup = Arc::clone(&shared.subscriptions.needs_cleanup);
+    let subscription = Subscription { messages, resets: Arc::clone(&resets), seen: 0, needs_cleanup };
+    let _requests = shared.subscriptions.requests.lock().await;
+    // Registered before the epoch is looked up, so that either this call or the opening of a new epoch subscribes.
     shared.subscriptions.add(channel, Subscriber { messages: sender, resets });
     let epoch = shared.epoch()?;
     let lane = open::listening(shared, &epoch).await.map_err(|error| error.into_link_error(shared))?;
@@ -101,9 +101,9 @@ pub(crate) async fn subscribe(shared: &Shared, channel: &[u8]) -> Result<Subscri
     Ok(subscription)
 }
 
-/// Subscribes to everything anew on the connection of a new epoch.
+/// Subscribes to all channels on the connection of a new epoch.
 pub(crate) async fn renew(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
-    let _telling = shared.subscriptions.telling.lock().await;
+    let _requests = shared.subscriptions.requests.lock().await;
     let mut pipeline = Pipeline::new();
     for channel in shared.subscriptions.occupied() {
         pipeline.cmd("SSUBSCRIBE").arg(&channel[..]);
@@ -119,25 +119,25 @@ pub(crate) async fn renew(shared: &Shared, lane: &Lane) -> Result<(), LinkError>
     Ok(())
 }
 
-/// Unsubscribes from channels that have no subscriber any more.
+/// Unsubscribes from channels without a subscriber.
 pub(crate) async fn tidy(shared: &Shared, lane: &Lane) -> Result<(), LinkError> {
-    if !shared.subscriptions.untidy.swap(false, SeqCst) {
+    if !shared.subscriptions.needs_cleanup.swap(false, SeqCst) {
         return Ok(());
     }
-    let _telling = shared.subscriptions.telling.lock().await;
-    for channel in shared.subscriptions.remove_deserted() {
+    let _requests = shared.subscriptions.requests.lock().await;
+    for channel in shared.subscriptions.remove_unused() {
         lane.call(redis::cmd("SUNSUBSCRIBE").arg(&channel[..])).await?;
     }
     Ok(())
 }
 
 impl Subscriptions {
-    /// Whether a new epoch has anything to subscribe to.
+    /// Whether there is no channel to subscribe to.
     pub(crate) fn is_empty(&self) -> bool {
         self.channels().is_empty()
     }
 
-    /// Hands a message to its subscribers. Called in the task that reads the socket.
+    /// Passes a message to its subscribers. Called by the task that reads the socket.
     pub(crate) fn heard(&self, push: &PushInfo) {
         if push.kind != PushKind::SMessage {
             return;
@@ -149,7 +149,7 @@ impl Subscriptions {
             match subscriber.messages.try_send(message.clone()) {
                 Ok(()) => {}
                 Err(mpsc::error::TrySendError::Full(_)) => subscriber.reset(),
-                Err(mpsc::error::TrySendError::Closed(_)) => self.untidy.store(true, SeqCst),
+                Err(mpsc::error::TrySendError::Closed(_)) => self.needs_cleanup.store(true, SeqCst),
             }
         }
     }
@@ -157,10 +157,10 @@ impl Subscriptions {
     /// Notifies all subscribers that messages may have been lost.
     pub(crate) fn reset(&self) {
         self.channels().values().flatten().for_each(Subscriber::reset);
-        self.untidy.store(true, SeqCst);
+        self.needs_cleanup.store(true, SeqCst);
     }
 
-    /// Ends all subscriptions: the link is closed.
+    /// Ends all subscriptions because the link is closed.
     pub(crate) fn close(&self) {
         self.channels().clear();
     }
@@ -178,16 +178,16 @@ impl Subscriptions {
         channels.keys().cloned().collect()
     }
 
-    fn remove_deserted(&self) -> Vec<Bytes> {
-        let mut deserted = Vec::new();
+    fn remove_unused(&self) -> Vec<Bytes> {
+        let mut unused = Vec::new();
         self.channels().retain(|channel, subscribers| {
             subscribers.retain(Subscriber::listens);
             if subscribers.is_empty() {
-                deserted.push(channel.clone());
+                unused.push(channel.clone());
             }
             !subscribers.is_empty()
         });
-        deserted
+        unused
     }
 
     fn channels(&self) -> MutexGuard<'_, HashMap<Bytes, Vec<Subscriber>>> {

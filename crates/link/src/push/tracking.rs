@@ -1,8 +1,8 @@
-//! Server-assisted invalidation: Redis notifies a connection when a key that was read on it changes (`CLIENT TRACKING`).
+//! Server-assisted client-side caching: Redis notifies a connection when a key that was read on it changes (`CLIENT TRACKING`).
 //!
-//! Each connection is its own client for Redis: changes of what was read on one are pushed on that one, and there alone a push stands in order
-//! with the answers. So a tracked read is one write of two adjacent commands on the connection whose pushes count. There is no
-//! redirection to another connection: its loss would be silent (redis#11767).
+//! To Redis each connection is a separate client: a change is pushed to the connection on which the key was read, and only there a push
+//! is ordered with the replies. A tracked read is therefore one write of two adjacent commands on one connection. Invalidations
+//! are not redirected to another connection, because the loss of that connection would go unnoticed (redis#11767).
 
 use crate::connection::lane::Lane;
 use crate::connection::patience::Patience;
@@ -12,41 +12,41 @@ use crate::error::LinkError;
 use bytes::Bytes;
 use redis::{Cmd, Pipeline, Value};
 
-/// How Redis is asked to tell about changes of keys.
+/// Which key changes Redis pushes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tracking {
-    /// Of each key that was read for it, once: Redis remembers who read what, up to its `tracking-table-max-keys`.
+    /// Changes of each key that was read with tracking, once. Redis records who read which key, up to `tracking-table-max-keys`.
     #[default]
     Keys,
-    /// Of every key under the prefixes of the capabilities: Redis remembers nothing, and every connection is notified of every write.
-    /// For fleets whose keys are so many that Redis's table overflows.
+    /// Changes of every key under the prefixes of the capabilities: Redis records nothing and notifies every connection of every write.
+    /// For fleets with more keys than Redis's table can hold.
     Broadcast,
-    /// Of nothing. Near caches cannot be opened, and a reader that waits for another one's load polls.
+    /// None. Near caches cannot be opened, and a reader that waits for another process's load polls.
     Off,
 }
 
-/// What a tracked read found.
+/// The result of a tracked read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracked {
     /// The value.
     pub value: Option<Bytes>,
-    /// The connection of the epoch on which the next change of the key is pushed; `None` if it will not be pushed at all.
+    /// The connection of the epoch that receives the next change of the key; `None` if no change will be pushed.
     pub tracked_on: Option<usize>,
 }
 
-/// Asks for tracking on a new connection; `false` if the server will not have it.
+/// Enables tracking on a new connection; returns `false` if the server rejects it.
 ///
-/// Without `NOLOOP`: one connection's scripts change what another one has read, and a change that is pushed twice does no harm.
+/// Without `NOLOOP`, because one connection's scripts change keys that another one has read, and a duplicate push is harmless.
 pub(crate) async fn begin(shared: &Shared, lane: &Lane) -> Result<bool, LinkError> {
-    let Some(ask) = question(shared) else { return Ok(false) };
-    match lane.probe(&ask).await {
+    let Some(command) = tracking_command(shared) else { return Ok(false) };
+    match lane.probe(&command).await {
         Ok(_) => Ok(true),
         Err(LinkError::Refused { code, message }) => {
             tracing::warn!(
                 code,
                 message,
-                "Redis refuses CLIENT TRACKING; near caches stay empty and waiters ask again and again (allow the user +client|tracking and +client|caching)"
+                "Redis rejected CLIENT TRACKING; near caches stay empty and waiters poll (grant +client|tracking and +client|caching)"
             );
             Ok(false)
         }
@@ -54,31 +54,31 @@ pub(crate) async fn begin(shared: &Shared, lane: &Lane) -> Result<bool, LinkErro
     }
 }
 
-fn question(shared: &Shared) -> Option<Cmd> {
+fn tracking_command(shared: &Shared) -> Option<Cmd> {
     let options = &shared.options;
-    let mut ask = redis::cmd("CLIENT");
-    ask.arg("TRACKING").arg("ON");
+    let mut command = redis::cmd("CLIENT");
+    command.arg("TRACKING").arg("ON");
     match options.tracking {
         Tracking::Off => return None,
-        Tracking::Keys => _ = ask.arg("OPTIN"),
+        Tracking::Keys => _ = command.arg("OPTIN"),
         Tracking::Broadcast => {
-            ask.arg("BCAST");
+            command.arg("BCAST");
             for part in if options.tracked.is_empty() { &[""][..] } else { &options.tracked } {
-                ask.arg("PREFIX").arg(format!("{}:{part}", options.prefix));
+                command.arg("PREFIX").arg(format!("{}:{part}", options.prefix));
             }
         }
     }
-    Some(ask)
+    Some(command)
 }
 
 impl Epoch {
-    /// Whether changes of keys are pushed on this epoch.
+    /// Whether key changes are pushed on this epoch.
     #[must_use]
     pub fn tracks(&self) -> bool {
         self.lanes.iter().all(|lane| lane.tracks)
     }
 
-    /// `GET` of several keys in one write, each so that its next change is pushed, all on the connection of the first, for no longer than `patience` lasts.
+    /// Reads several keys in one write on the connection of the first; the next change of each is pushed. With the time-out of `patience`.
     pub(crate) async fn get_tracked_many(
         &self,
         keys: &[&[u8]],
@@ -98,12 +98,12 @@ impl Epoch {
         let mut answers = lane.call_many_within(&pipeline, patience).await?.into_iter();
         lane.pulse.answered(lane.number, asked);
         let mut tracked = || {
-            let is_told = lane.tracks && (!opts_in || matches!(answers.next(), Some(Value::Okay)));
+            let is_tracked = lane.tracks && (!opts_in || matches!(answers.next(), Some(Value::Okay)));
             let value = value_of(answers.next())?;
-            Ok(Tracked { value, tracked_on: is_told.then_some(lane.number) })
+            Ok(Tracked { value, tracked_on: is_tracked.then_some(lane.number) })
         };
         let found: Vec<Result<Tracked, LinkError>> = keys.iter().map(|_| tracked()).collect();
-        self.server_errors.watch_rights("GET", found.iter().find_map(|found| found.as_ref().err()));
+        self.server_errors.check_permissions("GET", found.iter().find_map(|found| found.as_ref().err()));
         Ok(found)
     }
 }

@@ -1,38 +1,38 @@
-//! Who the server says it is: role, run id, replication id, version.
+//! The identity that a server reports: role, run id, replication id, version.
 
 use crate::epoch::open::OpenError;
 use crate::error::LinkError;
 use crate::support::guard::guard;
 use redis::Value;
 
-/// A server as its own report describes it.
+/// The identity that a server reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// New with every start of the process.
+    /// Changes with every start of the process.
     pub(crate) run_id: String,
-    /// New when the history of the data was replaced: a failover, a promotion, a full resynchronisation.
+    /// Changes when the history of the data is replaced: a failover, a promotion, a full resynchronization.
     pub(crate) replication_id: String,
     pub(crate) version: String,
     pub(crate) primary: bool,
-    /// Where its primary is, if it is a replica.
+    /// The address of its primary, if it is a replica.
     pub(crate) follows: Option<String>,
     pub(crate) loading: bool,
 }
 
-/// Oldest server whose commands the scripts may use (several sections in one `INFO`, sharded pub/sub).
+/// The oldest major version that the scripts support (several sections in one `INFO`, sharded pub/sub).
 const VERSION_MIN: u32 = 7;
-/// The same, in words.
-pub(crate) const NEEDED: &str = "Evenkeel needs Redis 7.0 or Valkey 7.2";
+/// The requirement, as shown in error messages.
+pub(crate) const REQUIREMENT: &str = "Evenkeel needs Redis 7.0 or Valkey 7.2";
 
 impl Identity {
-    /// The command whose answer [`parse`](Self::parse) reads.
+    /// The command whose reply [`parse`](Self::parse) reads.
     pub(crate) fn question() -> redis::Cmd {
         let mut cmd = redis::cmd("INFO");
         cmd.arg("server").arg("replication").arg("persistence");
         cmd
     }
 
-    /// Reads an `INFO` answer; `None` if the fields are not there.
+    /// Parses an `INFO` reply; `None` if a field is missing.
     pub(crate) fn parse(answer: &Value) -> Option<Self> {
         let field = |name: &str| field(answer, name);
         Some(Self {
@@ -45,16 +45,16 @@ impl Identity {
         })
     }
 
-    /// Refuses what an epoch cannot stand on, with the reason. `address` is the server's.
+    /// Rejects a server on which no epoch can be opened, with the reason. `address` is the server's.
     pub(crate) fn check(&self, address: String) -> Result<(), OpenError> {
         if is_too_old(&self.version) {
             return Err(LinkError::TooOld { address, version: self.version.clone() }.into());
         }
         if let Some(primary) = self.follows.as_ref().filter(|_| !self.primary && guard("link_role")) {
-            return Err(OpenError::says(format!("it is a replica of {primary}, and writes need the primary")));
+            return Err(OpenError::retryable(format!("it is a replica of {primary}; writes need the primary")));
         }
         if self.loading {
-            return Err(OpenError::says("it is loading its data".to_owned()));
+            return Err(OpenError::retryable("it is loading its data".to_owned()));
         }
         Ok(())
     }
@@ -65,14 +65,14 @@ impl Identity {
     }
 }
 
-/// The command whose answer [`version`] reads. Servers before Redis 7.0 know it, and refuse [`Identity::question`].
+/// The command whose reply [`version`] reads. Servers before Redis 7.0 support it and reject [`Identity::question`].
 pub(crate) fn version_question() -> redis::Cmd {
     let mut cmd = redis::cmd("INFO");
     cmd.arg("server");
     cmd
 }
 
-/// The version that an `INFO` answer tells.
+/// The version in an `INFO` reply.
 pub(crate) fn version(answer: &Value) -> Option<String> {
     field(answer, "redis_version").map(str::to_owned)
 }
@@ -82,7 +82,7 @@ pub(crate) fn is_too_old(version: &str) -> bool {
     major.is_none_or(|major| major < VERSION_MIN)
 }
 
-/// A field of an `INFO` answer.
+/// A field of an `INFO` reply.
 fn field<'a>(answer: &'a Value, name: &str) -> Option<&'a str> {
     let text = match answer {
         Value::VerbatimString { text, .. } | Value::SimpleString(text) => text.as_str(),

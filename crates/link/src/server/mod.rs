@@ -1,4 +1,4 @@
-//! Where the server is, who it is, and why it refuses.
+//! The server: its address, its identity and its error replies.
 
 pub(crate) mod identity;
 pub(crate) mod refusal;

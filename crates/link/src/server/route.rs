@@ -1,7 +1,7 @@
-//! Which connection a key belongs to. Always the same one, so commands on one key stay in order.
+//! Assigns keys to connections. A key always has the same one, so commands on one key stay in order.
 
-/// The part of a key that decides: what stands in the first `{}` with something inside, as on Redis Cluster; else the whole key.
-/// Keys that one script may touch together thus share a connection.
+/// The part of a key that selects the connection: the first non-empty `{...}`, as on Redis Cluster, or else the whole key.
+/// All keys of one script therefore share a connection.
 pub(crate) fn hash_tag(key: &[u8]) -> &[u8] {
     let Some(open) = key.iter().position(|byte| *byte == b'{') else { return key };
     let rest = &key[open + 1..];
@@ -11,7 +11,7 @@ pub(crate) fn hash_tag(key: &[u8]) -> &[u8] {
     }
 }
 
-/// An index below `count`. Only this process ever sees it, so any hash will do; this one (FNV-1a) is short and quick on short keys.
+/// An index below `count`. It is used within this process only, so any hash is suitable; FNV-1a is fast on short keys.
 pub(crate) fn index(key: &[u8], count: usize) -> usize {
     if count == 1 {
         return 0;
@@ -19,7 +19,7 @@ pub(crate) fn index(key: &[u8], count: usize) -> usize {
     let hash = hash_tag(key)
         .iter()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
-    // Both halves: on short keys FNV leaves the upper bits nearly alone.
+    // Both halves, because FNV-1a hardly changes the upper bits for short keys.
     usize::try_from((hash ^ (hash >> 32)) % count as u64).unwrap_or(0)
 }
 

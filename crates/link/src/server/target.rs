@@ -1,4 +1,4 @@
-//! Where a server is and who we are there.
+//! The address of a server and the credentials for it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ pub(crate) struct Target {
     pub(crate) tls: Option<TlsFiles>,
 }
 
-/// How the server is reached.
+/// The address of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Tcp { host: String, port: u16 },
     Unix(PathBuf),
 }
 
-/// Files for TLS; all optional. Without `ca` the web's public roots are trusted.
+/// The files for TLS; all optional. Without `ca` the public web root certificates are trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
     pub(crate) ca: Option<PathBuf>,

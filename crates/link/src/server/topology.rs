@@ -1,4 +1,4 @@
-//! What Redis is made of. Only this folder knows; everything outside routes by key.
+//! The topology of the servers behind one URL. Code outside this folder routes by key only.
 
 use crate::connection::connect::Connector;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ pub(crate) enum Topology {
 }
 
 impl Topology {
-    /// The server that takes writes, as far as is known before asking it.
+    /// The server that accepts writes, as far as it is known before a connection exists.
     pub(crate) fn primary(&self) -> Arc<Connector> {
         match self {
             Self::Standalone(connector) => Arc::clone(connector),
         }
     }
 
-    /// How the whole is called in messages.
+    /// The address for messages.
     pub(crate) fn address(&self) -> String {
         match self {
             Self::Standalone(connector) => connector.address(),

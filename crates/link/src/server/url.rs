@@ -1,4 +1,4 @@
-//! Reads the URL that names a Redis and how to treat it.
+//! Parses the Redis URL and its options.
 
 use super::target::{Address, Target, TlsFiles};
 use crate::error::LinkError;
@@ -17,9 +17,9 @@ const KNOWN: &str = "prefix, connections, connect_timeout_ms, response_timeout_m
 
 /// See [`LinkOptions::from_url`].
 pub(crate) fn parse(text: &str) -> Result<LinkOptions, LinkError> {
-    // The parser's own words may repeat a part of the URL, and a part may be the password: they are not passed on.
-    let url = Url::parse(text).map_err(|_| wrong(&format!("the Redis URL cannot be read; it has the form {FORM}")))?;
-    // Behind an unescaped `/`, `?` or `#` the rest of a password would pass for something else, and be repeated in a message.
+    // The parser's messages may contain a part of the URL, which may be the password, so they are not passed on.
+    let url = Url::parse(text).map_err(|_| wrong(&format!("the Redis URL is invalid; it has the form {FORM}")))?;
+    // After an unescaped `/`, `?` or `#` the rest of a password would be parsed as another part, which a message could show.
     if [url.path(), url.query().unwrap_or_default()].iter().any(|part| part.contains('@')) || url.fragment().is_some() {
         return Err(wrong(
             "the Redis URL has an `@` after the host or a `#`; write special characters of a password as %XX",
@@ -32,7 +32,7 @@ pub(crate) fn parse(text: &str) -> Result<LinkOptions, LinkError> {
         other => return Err(wrong(&format!("the Redis URL begins with `{other}://`; it has the form {FORM}"))),
     };
     if target.tls.is_some() && !cfg!(feature = "tls") {
-        return Err(wrong("the Redis URL asks for TLS, which needs evenkeel's cargo feature `tls`"));
+        return Err(wrong("the Redis URL requires TLS, which needs evenkeel's cargo feature `tls`"));
     }
     credentials(&url, has_empty_password(text), &mut target)?;
     let mut options = LinkOptions::new(target);
@@ -47,7 +47,7 @@ fn over_tcp(url: &Url) -> Result<Target, LinkError> {
     let host = match url.host() {
         Some(url::Host::Ipv6(address)) => address.to_string(),
         Some(host) => decoded(&host.to_string(), "the host")?,
-        None => return Err(wrong(&format!("the Redis URL names no host; it has the form {FORM}"))),
+        None => return Err(wrong(&format!("the Redis URL has no host; it has the form {FORM}"))),
     };
     let mut target = Target::new(Address::Tcp { host, port: url.port().unwrap_or(PORT_DEFAULT) });
     let path = url.path().trim_matches('/');
@@ -57,7 +57,7 @@ fn over_tcp(url: &Url) -> Result<Target, LinkError> {
     Ok(target)
 }
 
-/// Whether the URL says `user:@host`. The parser drops such a colon.
+/// Whether the URL has the form `user:@host`. The parser drops such a colon.
 fn has_empty_password(text: &str) -> bool {
     let authority = text.split_once("://").map_or("", |(_, rest)| rest).split(['/', '?', '#']).next();
     authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.ends_with(':'))
@@ -73,8 +73,8 @@ fn credentials(url: &Url, has_empty_password: bool, target: &mut Target) -> Resu
     if target.user.is_some() && target.password.is_none() {
         if !has_empty_password {
             return Err(wrong(
-                "the Redis URL names a user without a password; a password alone is written `redis://:password@host`, a user that \
-                 needs none (`nopass`) `redis://user:@host`",
+                "the Redis URL has a user without a password; a password without a user is written `redis://:password@host`, a user \
+                 without a password (`nopass`) `redis://user:@host`",
             ));
         }
         target.password = Some(String::new());
@@ -99,7 +99,7 @@ fn set(options: &mut LinkOptions, name: &str, value: &str) -> Result<(), LinkErr
         "tls_ca_file" => tls(options, name)?.ca = Some(value.into()),
         "tls_cert_file" => tls(options, name)?.certificate = Some(value.into()),
         "tls_key_file" => tls(options, name)?.key = Some(value.into()),
-        _ => return Err(wrong(&format!("the Redis URL has an unknown option `{name}`; known are {KNOWN}"))),
+        _ => return Err(wrong(&format!("the Redis URL has an unknown option `{name}`; the options are {KNOWN}"))),
     }
     Ok(())
 }
@@ -109,12 +109,14 @@ fn tracking(value: &str) -> Result<Tracking, LinkError> {
         "keys" => Ok(Tracking::Keys),
         "broadcast" => Ok(Tracking::Broadcast),
         "off" => Ok(Tracking::Off),
-        _ => Err(wrong(&format!("the Redis URL sets `tracking` to `{value}`; it is `keys`, `broadcast` or `off`"))),
+        _ => {
+            Err(wrong(&format!("the Redis URL sets `tracking` to `{value}`; it must be `keys`, `broadcast` or `off`")))
+        }
     }
 }
 
 fn tls<'a>(options: &'a mut LinkOptions, name: &str) -> Result<&'a mut TlsFiles, LinkError> {
-    let without = || wrong(&format!("the Redis URL has the option `{name}` but no TLS; write rediss://"));
+    let without = || wrong(&format!("the Redis URL has the option `{name}` without TLS; write rediss://"));
     options.target.tls.as_mut().ok_or_else(without)
 }
 
@@ -132,7 +134,7 @@ fn number<T: FromStr>(name: &str, value: &str) -> Result<T, LinkError> {
 fn decoded(text: &str, what: &str) -> Result<String, LinkError> {
     let text = percent_decode_str(text).decode_utf8();
     text.map(std::borrow::Cow::into_owned)
-        .map_err(|_| wrong(&format!("{what} in the Redis URL is not UTF-8 behind its percent signs")))
+        .map_err(|_| wrong(&format!("{what} in the Redis URL is not valid UTF-8 after percent-decoding")))
 }
 
 fn wrong(text: &str) -> LinkError {
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_url_is_read() -> Result<(), crate::error::LinkError> {
+    fn every_part_of_a_url_is_parsed() -> Result<(), crate::error::LinkError> {
         let options =
             parse("redis://app:p%40ss%2Fword@cache.example:7000/3?prefix=shop&connections=4&response_timeout_ms=250")?;
         assert_eq!(options.target.address, Address::Tcp { host: "cache.example".to_owned(), port: 7000 });
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_a_default() -> Result<(), crate::error::LinkError> {
+    fn missing_url_parts_have_defaults() -> Result<(), crate::error::LinkError> {
         let options = parse("redis://localhost")?;
         assert_eq!(options.target.to_string(), "localhost:6379");
         assert_eq!((options.target.database, options.prefix.as_str(), options.connections), (0, "evenkeel", 1));
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_named() {
+    fn invalid_url_error_names_the_part() {
         assert!(refused("localhost:6379").contains("begins with `localhost://`"));
         assert!(refused("http://localhost").contains("begins with `http://`"));
         assert!(refused("redis://localhost/mine").contains("the database `mine`"));

@@ -1,18 +1,18 @@
-//! Background loops: started with their owner, ended with it, restarted if they panic.
+//! Background tasks: started by their owner, stopped when it is dropped, restarted after a panic.
 
 use crate::clock::Clock;
 use std::future::Future;
 use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Pause before a loop that panicked starts again, so that one that always panics does not burn a core.
+/// The delay before a task is restarted after a panic, so that one that always panics does not occupy a core.
 const RESTART_DELAY: Duration = Duration::from_secs(1);
 
-/// A running loop; ends when this is dropped.
+/// A running task; dropping this aborts it.
 pub struct Background(Option<AbortHandle>);
 
 impl Background {
-    /// Starts `run` on the current runtime. It may return when its work is over for good; if it panics (in a user's hook, say)
+    /// Starts `run` on the current runtime. The task may return when it is finished; after a panic (in a user's hook, for example)
     /// it is started again.
     pub fn spawn<F>(name: &'static str, clock: Clock, run: impl Fn() -> F + Send + 'static) -> Self
     where
@@ -34,12 +34,12 @@ impl Background {
         Self(Some(keeper.abort_handle()))
     }
 
-    /// Lets it go on until it ends by itself.
+    /// Detaches the task: it runs until it returns.
     pub fn leave(mut self) {
         self.0 = None;
     }
 
-    /// Whether it has ended, with its runtime say.
+    /// Whether the task has ended, for example with its runtime.
     pub fn is_over(&self) -> bool {
         self.0.as_ref().is_none_or(AbortHandle::is_finished)
     }

@@ -1,13 +1,13 @@
-//! Named points at which a test lets the process die as if somebody had killed it (SIGKILL).
+//! Named points at which a test makes the process kill itself (SIGKILL).
 //!
-//! Without the feature `testing` there are none.
+//! Without the feature `testing` they do nothing.
 
-/// Dies here if a test has named this point in `EVENKEEL_CRASH_AT`; `name:3` means the third visit.
+/// Kills the process if `EVENKEEL_CRASH_AT` names this point; `name:3` means the third visit.
 #[cfg(not(feature = "testing"))]
 #[inline(always)]
 pub const fn crash_point(_name: &str) {}
 
-/// Dies here if a test has named this point in `EVENKEEL_CRASH_AT`; `name:3` means the third visit.
+/// Kills the process if `EVENKEEL_CRASH_AT` names this point; `name:3` means the third visit.
 #[cfg(feature = "testing")]
 pub fn crash_point(name: &str) {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +15,7 @@ pub fn crash_point(name: &str) {
     if let Some((_, visit)) = wanted().filter(|(point, _)| point == name)
         && VISITS.fetch_add(1, Ordering::SeqCst) + 1 == *visit
     {
-        // Cannot fail: a process may always kill itself.
+        // Cannot fail: a process may always send itself a signal.
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         loop {
             std::thread::park();
@@ -23,7 +23,7 @@ pub fn crash_point(name: &str) {
     }
 }
 
-/// Whether a test wants the process to die at this point, now or at a later visit.
+/// Whether `EVENKEEL_CRASH_AT` names this point, for this or a later visit.
 #[cfg(feature = "testing")]
 pub fn is_wanted_at(name: &str) -> bool {
     wanted().is_some_and(|(point, _)| point == name)

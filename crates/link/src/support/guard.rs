@@ -1,15 +1,15 @@
-//! Switches that remove one protocol guard each, so that a test can show that the guard is needed (the mutant table).
+//! Switches that remove one protocol guard each, so that a test can show that the guard is necessary (the mutant table).
 //!
-//! Without the feature `testing` every guard is a constant `true` and costs nothing.
+//! Without the feature `testing` every guard is the constant `true` and has no cost.
 
-/// Whether the guard `name` stands. Only a test run that names this guard in `EVENKEEL_MUTANT` sees `false`.
+/// Whether the guard `name` is active. `false` only in a test run that names it in `EVENKEEL_MUTANT`.
 #[cfg(not(feature = "testing"))]
 #[inline(always)]
 pub const fn guard(_name: &str) -> bool {
     true
 }
 
-/// Whether the guard `name` stands. Only a test run that names this guard in `EVENKEEL_MUTANT` sees `false`.
+/// Whether the guard `name` is active. `false` only in a test run that names it in `EVENKEEL_MUTANT`.
 #[cfg(feature = "testing")]
 pub fn guard(name: &str) -> bool {
     use std::sync::OnceLock;

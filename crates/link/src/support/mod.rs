@@ -1,4 +1,4 @@
-//! What the crates above share: backoff, background loops, many futures in one task, and the switches of the test kit.
+//! Shared by the crates above: backoff, background tasks, concurrent futures in one task, and the switches of the test kit.
 
 pub(crate) mod background;
 mod crash;

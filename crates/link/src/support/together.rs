@@ -1,12 +1,12 @@
-//! Many steps at once in one task: their commands travel in one write, and nobody waits for one after another.
+//! Runs many futures concurrently in one task, so that their commands are sent in one write and no step waits for another.
 
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// Steps of a batch on the way at once: enough to make the way worth it, few enough to leave room for others.
+/// Steps of a batch that run concurrently: enough to amortize a round trip, few enough to leave capacity for other callers.
 pub const TOGETHER_MAX: usize = 500;
 
-/// Runs futures in this task, [`TOGETHER_MAX`] at once; the answers keep the order of the futures.
+/// Runs futures in this task, [`TOGETHER_MAX`] at once; the results keep the order of the futures.
 pub async fn in_groups<F: Future>(mut futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut ended = Vec::with_capacity(futures.size_hint().0);
     loop {
@@ -18,7 +18,7 @@ pub async fn in_groups<F: Future>(mut futures: impl Iterator<Item = F>) -> Vec<F
     }
 }
 
-/// Runs futures at once in this task; the answers keep the order of the futures.
+/// Runs futures at once in this task; the results keep the order of the futures.
 pub async fn together<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.map(Box::pin).collect();
     let mut ended: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();

@@ -1,4 +1,4 @@
--- What the steps share: the entry as a step finds it, what an invalidation does to it, and how it is left.
+-- Shared by the steps: parses an entry, invalidates it and writes it back.
 local NOBODY = string.rep('\0', 16)
 
 local function drop_value(e)
@@ -6,21 +6,21 @@ local function drop_value(e)
   e.codec, e.compression, e.loaded_at, e.soft_until, e.hard_until = 0, 0, 0, 0, 0
 end
 
--- The entry in `stored` without what time has ended, and its bytes; or nil and why: 'nothing', 'corrupt' or 'newer'.
+-- The entry in `stored` after removing its expired parts, and its bytes; or nil and a reason: 'nothing', 'corrupt' or 'newer'.
 local function open_stored(stored, now)
-  if type(stored) == 'table' then -- GET was refused: the key holds another type, which the next write replaces
+  if type(stored) == 'table' then -- GET returned an error: the key has another type, which the next write replaces
     if not string.find(stored.err, 'WRONGTYPE', 1, true) then error(stored) end
     return nil, 'corrupt' -- guard: foreign_type
   end
   local e, why = unpack_entry(stored)
   if not e then return nil, why end
   if e.ends_at <= now then return nil, 'nothing' end
-  if not e.value then drop_value(e) end -- a spent value stays: a reader whose load fails may want it
+  if not e.value then drop_value(e) end -- an expired value is kept for readers whose load fails
   local open = {}
   for _, window in ipairs(e.windows) do
     if window[2] > now then
       open[#open + 1] = window
-    else -- nobody ended it: its writer is dead or late, and may still commit until its suspect time is over
+    else -- expired without being ended: its writer is dead or late, and may commit until the window's suspect time has passed
       e.suspect_until = math.max(e.suspect_until, window[3]) -- guard: suspect_after_lapse
     end
   end
@@ -30,15 +30,15 @@ local function open_stored(stored, now)
   return e, stored
 end
 
--- The same of the entry under `key`.
+-- The same for the entry under `key`.
 local function open_entry(key, now)
   local stored = redis.pcall('GET', key)
   if not stored then return nil, 'nothing' end
   return open_stored(stored, now)
 end
 
--- An entry without a value. What it knew of older versions, if it existed before, is forgotten. Its ordinals begin at the
--- time: should a late copy of a lease bring a generation back, the ordinals of its first life are not those of its second.
+-- An entry without a value. The floor of an earlier entry under the key is lost. The ordinals begin at the current time, so that
+-- they differ from those of an earlier entry even if a delayed copy of a lease restores that entry's generation.
 local function create_entry(now, generation, schema, lag, ends_at)
   local e = { schema = schema, generation = generation, granted = 0, filled = 0, ends_at = ends_at, cold = false,
     floor = NO_VERSION, guard_until = 0, suspect_until = 0, windows = {} }
@@ -49,7 +49,7 @@ local function create_entry(now, generation, schema, lag, ends_at)
   return e
 end
 
--- Ends every load granted so far: by the generation, and (should a generation ever return) by their ordinals.
+-- Invalidates every load granted so far: by the generation and, should a generation ever recur, by the ordinals.
 local function begin_generation(e, generation)
   e.generation, e.granted, e.lease = generation, math.min(e.granted + 1, 0xFFFFFFFF), nil
   e.filled = e.granted -- guard: void_ordinals
@@ -77,8 +77,8 @@ local function save_entry(key, e, now)
   redis.call('SET', key, pack_entry(e), 'PX', e.ends_at - now)
 end
 
--- Leaves an invalidated entry. Where Redis is out of memory it is deleted instead, which ends every load too; but not with
--- another writer's window in it. Answers the refusal if neither could be done.
+-- Writes an invalidated entry back. If Redis is out of memory, the entry is deleted instead, which invalidates every load as well; but
+-- not while another writer has an open window in it. Returns the error if neither was possible.
 local function save_invalidated(key, e, now)
   local answer = redis.pcall('SET', key, pack_entry(e), 'PX', e.ends_at - now)
   if not answer.err then return nil end

@@ -1,8 +1,8 @@
--- The entry header, bytes to table and back; header.rs draws the layout. Versions stay 8-byte strings: a Lua number is
--- exact only to 2^53. Tables: lease = {token, granted at, until}, windows = {{token, until, suspect until}, ...}.
+-- Encodes and decodes the entry header; header.rs documents the layout. Versions stay 8-byte strings, because a Lua number is
+-- exact only up to 2^53. Tables: lease = {token, granted at, until}, windows = {{token, until, suspect until}, ...}.
 local HEAD, NO_VERSION = '>BBBBI4c8I4I4I6I6I6I6', string.rep('\0', 8)
 
--- The entry in `bytes`, or nil and why not: 'corrupt' or 'newer'.
+-- The entry in `bytes`, or nil and a reason: 'corrupt' or 'newer'.
 local function unpack_entry(bytes)
   local format = string.byte(bytes, 1) or 0
   if format ~= 0xF9 then return nil, format > 0xF9 and 'newer' or 'corrupt' end
@@ -55,7 +55,7 @@ local function pack_entry(e)
   return head .. lease .. floors .. windows .. e.payload
 end
 
--- Whether version `a` is older than version `b`. (Lua compares strings by the locale, so by numbers.)
+-- Whether version `a` is older than version `b`. (Compares numbers, because Lua compares strings by the locale.)
 local function is_older(a, b)
   local a_high, a_low = struct.unpack('>I4I4', a)
   local b_high, b_low = struct.unpack('>I4I4', b)

@@ -1,37 +1,37 @@
-//! What one entry looks like: 48 bytes that every entry has, blocks that disappear when idle, then the payload.
+//! The format of an entry: a header of 48 bytes, optional blocks, then the payload.
 //!
 //! ```text
-//!  0 format      1   0xF8 + 1; bytes from 0xF8 up never occur in text, so a foreign value is told from an entry
+//!  0 format      1   0xF8 + 1; bytes from 0xF8 up never occur in text, so a foreign value is distinguished from an entry
 //!  1 flags       1   1 value · 2 row absent · 4 stale · 8 cold · 16 versioned · 32 lease · 64 floors · 128 windows
 //!  2 codec       1   of the payload
 //!  3 compression 1   of the payload
 //!  4 schema      4   fingerprint of the value's schema
-//!  8 generation  8   random; a fill must bring the one its lease saw
-//! 16 granted     4   ordinals used up, by leases and by invalidations; they begin at the time of creation, modulo 2^31 ms
-//! 20 filled      4   the last of them that was stored or ended; earlier ones are refused
+//!  8 generation  8   random; a fill must present the one its lease saw
+//! 16 granted     4   ordinals used, by leases and by invalidations; they begin at the time of creation, modulo 2^31 ms
+//! 20 filled      4   the last of them that was stored or invalidated; fills with earlier ones are rejected
 //! 24 loaded_at   6   time of that lease
-//! 30 soft_until  6   from here on a refresh is due
-//! 36 hard_until  6   from here on the value may not be served
-//! 42 ends_at     6   from here on the entry counts as gone; the key's expiry in Redis is the same moment
+//! 30 soft_until  6   after this a refresh is due
+//! 36 hard_until  6   after this the value may not be served
+//! 42 ends_at     6   after this the entry counts as absent; the key expires in Redis at the same time
 //! 48 lease      28   token 16 (zero: none, the last load failed), granted at 6, until 6        if flag 32
 //!    floors     16   floor 8, version of the value 8                                          if flag 64
 //!    windows   13+   guard_until 6, suspect_until 6, count 1; each: token 16, until 6, suspect_until 6   if flag 128
 //!    payload         the rest
 //! ```
 //!
-//! Numbers are big-endian; times are milliseconds since 1970 on the store's clock. `scripts/header.lua` reads and writes
-//! the same layout: change both together, and the format byte with them.
+//! Numbers are big-endian; times are milliseconds since 1970 on the store's clock. `header.lua` reads and writes
+//! the same layout: change both together, and change the format byte.
 
 use super::steps::{Generation, WINDOWS_MAX};
 use bytes::{BufMut, Bytes, BytesMut};
 use evenkeel_link::Token;
 
-/// Bytes that every entry has.
+/// The length of the part that every entry has.
 pub const HEADER_LEN: usize = 48;
 
 const FORMAT_BASE: u8 = 0xF8;
 const FORMAT: u8 = FORMAT_BASE + 1;
-/// The largest point in time a header can hold (year 10889).
+/// The latest time that a header can represent (year 10889).
 const TIME_MS_MAX: u64 = (1 << 48) - 1;
 
 mod flag {
@@ -45,14 +45,14 @@ mod flag {
     pub(crate) const WINDOWS: u8 = 128;
 }
 
-/// Why bytes are not an entry that this program understands.
+/// Why bytes cannot be decoded as an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// Not an entry, or cut short. A lease overwrites it.
+    /// Not an entry, or truncated. A lease overwrites it.
     #[error("these bytes are not a cache entry")]
     Corrupt,
-    /// Written by a newer Evenkeel. Load without storing; an invalidation deletes it.
-    #[error("this cache entry is written in a newer format")]
+    /// Written by a newer version of Evenkeel. Load without storing; an invalidation deletes it.
+    #[error("this cache entry has a newer format")]
     NewerFormat,
 }
 
@@ -61,100 +61,100 @@ pub enum HeaderError {
 pub enum Verdict {
     /// Serve it.
     Hit,
-    /// Serve it, and ask for a lease with [`Why::Refresh`](super::steps::Why::Refresh).
+    /// Serve it, and request a lease with [`Why::Refresh`](super::steps::Why::Refresh).
     Due,
-    /// It was invalidated: only a reader that accepts stale values may have it. Lease with [`Why::Stale`](super::steps::Why::Stale).
+    /// It was invalidated: only for readers that accept stale values. Request a lease with [`Why::Stale`](super::steps::Why::Stale).
     Stale,
-    /// There is nothing to serve. Lease with [`Why::Miss`](super::steps::Why::Miss).
+    /// There is no value to serve. Request a lease with [`Why::Miss`](super::steps::Why::Miss).
     Miss,
 }
 
-/// What is known about the stored value.
+/// The properties of the stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// Time of the lease under which it was loaded: the database was read after this.
+    /// The time of the lease under which it was loaded: the database was read after this.
     pub loaded_at_ms: u64,
-    /// From here on a refresh is due.
+    /// After this a refresh is due.
     pub soft_until_ms: u64,
-    /// From here on it may not be served.
+    /// After this it may not be served.
     pub hard_until_ms: u64,
-    /// The row's version, if the loader knew it.
+    /// The row's version, if the loader returned one.
     pub version: Option<u64>,
     /// The row does not exist; the payload is empty.
     pub absent: bool,
-    /// Invalidated since it was stored.
+    /// Whether it was invalidated since it was stored.
     pub stale: bool,
-    /// Which codec made the payload.
+    /// The codec of the payload.
     pub codec: u8,
-    /// How the payload is compressed.
+    /// The compression of the payload.
     pub compression: u8,
 }
 
-/// Who may load, or (without a token) until when nobody may because the last load failed.
+/// The current lease; or, without a token, the delay after a failed load during which no lease is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseBlock {
-    /// The loader, or `None` after a failed load.
+    /// The loader's token, or `None` after a failed load.
     pub token: Option<Token>,
-    /// When it was granted.
+    /// When the lease was granted.
     pub at_ms: u64,
-    /// When it lapses.
+    /// When the lease expires.
     pub until_ms: u64,
 }
 
 /// One writer's update window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The writer.
+    /// The writer's token.
     pub token: Token,
-    /// When it lapses.
+    /// When it expires.
     pub until_ms: u64,
-    /// Until when the writer's transaction may still commit, should the window lapse.
+    /// The latest time at which the writer's transaction may still commit if the window expires.
     pub suspect_until_ms: u64,
 }
 
-/// Everything in an entry but the payload.
+/// An entry without its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Fingerprint of the value's schema.
     pub schema: u32,
     /// Changes with every creation and every invalidation.
     pub generation: Generation,
-    /// Ordinals used up: each lease gets the next one, and each invalidation takes one. They begin at the time of creation.
+    /// Ordinals used: each lease and each invalidation takes the next one. They begin at the time of creation.
     pub granted: u32,
-    /// The last ordinal whose value was stored, or which an invalidation ended. A fill with an earlier one is refused.
+    /// The last ordinal whose value was stored, or which an invalidation took. A fill with an earlier one is rejected.
     pub filled: u32,
-    /// The entry counts as gone from here on.
+    /// When the entry ends; after this it counts as absent.
     pub ends_at_ms: u64,
     /// The stored value, if there is one.
     pub value: Option<Value>,
     /// The current or last lease, if it was neither used nor ended by an invalidation.
     pub lease: Option<LeaseBlock>,
-    /// No older version may be stored; 0 for none known.
+    /// The minimum version that may be stored; 0 if none is known.
     pub floor: u64,
-    /// The floor was forgotten (the entry was created anew), so a replica's answer cannot be vouched for.
+    /// The floor was lost (the entry was created again), so the version of a replica's answer cannot be checked.
     pub cold: bool,
-    /// Until here loads must read the primary; 0 for no such time.
+    /// Loads before this time must read the primary; 0 for none.
     pub guard_until_ms: u64,
-    /// Until here a lapsed writer may still commit; 0 for no such time.
+    /// Before this time a writer whose window has expired may still commit; 0 for none.
     pub suspect_until_ms: u64,
-    /// Open update windows, in the order they were opened; at most [`WINDOWS_MAX`].
+    /// Open update windows, in the order of their opening; at most [`WINDOWS_MAX`].
     pub windows: Vec<Window>,
 }
 
 /// A header and its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Everything but the payload.
+    /// The header.
     pub header: Header,
     /// The encoded value; empty if there is none or the row is absent.
     pub payload: Bytes,
 }
 
 impl Entry {
-    /// Understands what `read` returned. Nothing is copied: the payload shares the bytes.
+    /// Decodes the bytes that `read` returned, without copying: the payload shares them.
     ///
     /// # Errors
-    /// [`HeaderError`], which says what a reader does about it. Any bytes may be handed in.
+    /// [`HeaderError`], which says how a reader handles it. Arbitrary bytes are accepted.
     pub fn parse(bytes: Bytes) -> Result<Self, HeaderError> {
         let (header, length) = Header::parse(&bytes)?;
         let mut payload = bytes;
@@ -162,7 +162,7 @@ impl Entry {
         Ok(Self { header, payload })
     }
 
-    /// The bytes that a store keeps.
+    /// The encoded entry.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(HEADER_LEN + self.payload.len() + 28);
@@ -173,8 +173,8 @@ impl Entry {
 }
 
 impl Header {
-    /// What a reader may do with the entry at `now_ms` of the store's clock. An estimate is good enough: every lease is
-    /// judged again by the store's own time.
+    /// What a reader may do with the entry at `now_ms` of the store's clock. An estimate of the time is sufficient, because the store
+    /// checks every lease against its own time.
     #[must_use]
     pub fn verdict(&self, now_ms: u64) -> Verdict {
         match &self.value {
@@ -191,10 +191,10 @@ impl Header {
         }
     }
 
-    /// Understands the beginning of an entry; also tells how long it is, that is, where the payload begins.
+    /// Decodes the header; also returns its length, which is the offset of the payload.
     ///
     /// # Errors
-    /// [`HeaderError`]. Any bytes may be handed in.
+    /// [`HeaderError`]. Arbitrary bytes are accepted.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), HeaderError> {
         match bytes.first() {
             Some(&FORMAT) => {}
@@ -251,7 +251,7 @@ impl Header {
         })
     }
 
-    /// Appends the header's bytes. The same header always gives the same bytes.
+    /// Appends the encoded header. Encoding is deterministic.
     pub fn write(&self, out: &mut impl BufMut) {
         let value = self.value.as_ref();
         let version = value.and_then(|value| value.version);
@@ -313,7 +313,7 @@ fn put_time(out: &mut impl BufMut, time_ms: u64) {
     out.put_uint(time_ms.min(TIME_MS_MAX), 6);
 }
 
-/// Takes bytes from the front; `None` when they run out.
+/// Reads bytes from the front; `None` if there are too few.
 struct Reader<'a> {
     rest: &'a [u8],
 }

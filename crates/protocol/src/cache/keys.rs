@@ -1,27 +1,27 @@
-//! How a user's key becomes a key of the store (docs/keyspace.md).
+//! Maps user keys to keys of the store (docs/keyspace.md).
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What every key of a cache has behind the program's prefix and its colon.
+/// The prefix of all cache keys, after the program's prefix and its colon.
 pub const FRONT: &str = "c:";
 
-/// The keys of one cache: `ns:c:cache:{key}`. The braces make the key alone decide the slot on a Redis Cluster.
+/// The keys of one cache: `ns:c:cache:{key}`. With the braces the user's key alone determines the slot on a Redis Cluster.
 #[derive(Clone, Debug)]
 pub struct CacheKeys {
     front: Arc<[u8]>,
 }
 
 impl CacheKeys {
-    /// `prefix` is the namespace of the program, `cache` the name of the cache; neither may contain a brace (the builders
-    /// see to that), for Redis Cluster takes the first brace for the tag's.
+    /// `prefix` is the program's namespace, `cache` the name of the cache; the builders ensure that neither contains a brace, because
+    /// Redis Cluster uses the first opening brace as the start of the hash tag.
     #[must_use]
     pub fn new(prefix: &str, cache: &str) -> Self {
         Self { front: format!("{prefix}:{FRONT}{cache}:{{").into_bytes().into() }
     }
 
-    /// The key of the entry. `%` and `}` are escaped (`%25`, `%7D`): Redis Cluster takes the first closing brace for the
-    /// tag's end, so keys with one would share slots or spread over several.
+    /// The key of the entry. `%` and `}` are escaped (`%25`, `%7D`): Redis Cluster uses the first closing brace as the end of the
+    /// hash tag, so otherwise keys with a brace would share slots or be distributed over several.
     #[must_use]
     pub fn key(&self, key: &[u8]) -> Vec<u8> {
         let mut full = Vec::with_capacity(self.front.len() + key.len() + 1);
@@ -43,12 +43,12 @@ impl CacheKeys {
 }
 
 impl CacheKeys {
-    /// What every key begins with, up to its first brace.
+    /// The prefix of every key, up to its first brace.
     pub fn front(&self) -> &[u8] {
         &self.front
     }
 
-    /// The user's key of a key in the store; `None` if that is none of this cache's. The way back of [`key`](Self::key).
+    /// The user's key of a key in the store; `None` if the key is not of this cache. The inverse of [`key`](Self::key).
     #[must_use]
     pub fn user_key<'a>(&self, full: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let escaped = full.strip_prefix(&*self.front)?.strip_suffix(b"}")?;
@@ -72,12 +72,12 @@ impl CacheKeys {
 
 #[cfg(test)]
 mod tests {
-    //! Keys stay apart, and the tag ends where the key ends.
+    //! Different keys map to different store keys, and the hash tag ends with the key.
 
     use super::CacheKeys;
 
     #[test]
-    fn a_brace_in_a_key_does_not_end_the_hash_tag() {
+    fn brace_in_a_key_does_not_end_the_hash_tag() {
         let keys = CacheKeys::new("shop", "user");
         assert_eq!(keys.key(b"42"), b"shop:c:user:{42}");
         assert_eq!(keys.key(b"a}b"), b"shop:c:user:{a%7Db}");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_finds_its_way_back() {
+    fn key_is_parsed_from_its_redis_key() {
         let keys = CacheKeys::new("shop", "user");
         for key in [&b"42"[..], b"a}b", b"a%7Db", b"%", b"}}", b"%25", b"\xff\x00{"] {
             assert_eq!(keys.user_key(&keys.key(key)).as_deref(), Some(key));

@@ -1,8 +1,8 @@
-//! The model: the cache protocol as a plain state machine, without I/O. It is the embedded backend, the specification to
-//! read next to `docs/spec/cache.md`, and the oracle that the scripts are compared with.
+//! The model: the cache protocol as a state machine without I/O. It is the embedded backend, an executable specification to
+//! read next to `docs/spec/cache.md`, and the oracle with which the scripts are compared.
 //!
-//! Every step is one function on one entry, below the adapter: it is handed what was found, the time and the question, and
-//! says what becomes of the entry and what is answered. a rule that the mutant table removes is marked by its guard.
+//! Every step is one function of one entry: it receives the stored entry, the time and the call's arguments, and
+//! returns the new entry and the reply. Rules that the mutant table removes are marked by their guards.
 
 pub mod listeners;
 pub use listeners::EntryListener;
@@ -41,7 +41,7 @@ impl MemoryCache {
         Self { store, clock, keys }
     }
 
-    /// One step: nobody else touches the entry while it runs.
+    /// Runs one step while it holds the entry's shard exclusively.
     fn step<R>(&self, key: &[u8], rules: impl FnOnce(Found, u64) -> Outcome<R>) -> R {
         let now_ms = self.clock.unix_ms();
         self.store.update(&self.keys.key(key), now_ms, |stored| {
@@ -97,18 +97,18 @@ impl CacheSteps for MemoryCache {
     }
 }
 
-/// What becomes of the stored entry.
+/// What happens to the stored entry.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// It stays as it is, byte for byte.
+    /// The stored bytes are not changed.
     Keep,
-    /// This replaces it.
+    /// The entry is replaced by this one.
     Write(Entry),
-    /// It goes.
+    /// The entry is deleted.
     Delete,
 }
 
-/// A step's effect and its answer.
+/// A step's effect and its reply.
 #[derive(Debug)]
 struct Outcome<R> {
     next: Next,
@@ -138,7 +138,7 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
         return keep(Leased::Writing { retry_after_ms: last - now_ms });
     }
     let held = entry.header.lease.filter(|lease| now_ms < lease.until_ms);
-    // A lease from the future was granted before the clock was set back; it would hold everybody off until then.
+    // A lease from the future was granted before the clock was set back; it would block all other readers until that time.
     let mut held = held.filter(|lease| lease.at_ms <= now_ms || !guard("model_lease_future"));
     if entry.header.schema != ask.schema {
         if guard("model_lease_schema") && (held.is_some() || entry.servable(now_ms).is_some()) {
@@ -173,7 +173,7 @@ fn lease(found: Found, now_ms: u64, ask: &Lease) -> Outcome<Leased> {
     entry.header.lease =
         Some(LeaseBlock { token: Some(ask.token), at_ms: now_ms, until_ms: now_ms + span(ask.lease_ms) });
     if guard("model_lease_life") {
-        entry.lives_until(now_ms + span(ask.life_ms));
+        entry.extend_to(now_ms + span(ask.life_ms));
     }
     let granted = grant(&entry, now_ms, now_ms);
     write(entry, Leased::Granted(granted))
@@ -193,7 +193,7 @@ fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
         return keep(Filled::Superseded);
     }
     if guard("model_fill_known_grant") && ordinal > header.granted {
-        return keep(Filled::Superseded); // a failover took the lease back, and will give its number to somebody else
+        return keep(Filled::Superseded); // a failover reverted the lease, and its ordinal will be granted again
     }
     if guard("model_fill_grant") && ordinal < header.filled {
         return keep(Filled::Superseded);
@@ -231,9 +231,9 @@ fn fill(found: Found, now_ms: u64, with: &Fill) -> Outcome<Filled> {
         header.ends_at_ms = header.guard_until_ms.max(header.suspect_until_ms); // no later load needs the entry
     }
     entry.payload = with.payload.clone();
-    entry.lives_until(hard_until_ms);
+    entry.extend_to(hard_until_ms);
     if guard("model_spare_life") {
-        entry.lives_until(with.grant.at_ms.saturating_add(span(with.spare_ms)));
+        entry.extend_to(with.grant.at_ms.saturating_add(span(with.spare_ms)));
     }
     write(entry, Filled::Stored)
 }
@@ -279,7 +279,7 @@ fn begin_write(found: Found, now_ms: u64, begin: &BeginWrite) -> Outcome<Begun> 
     let until_ms = now_ms + span(begin.window_ms);
     let suspect_until_ms = until_ms + span(begin.suspect_ms);
     entry.header.windows.push(Window { token: begin.token, until_ms, suspect_until_ms });
-    entry.lives_until(suspect_until_ms);
+    entry.extend_to(suspect_until_ms);
     write(entry, Begun::Open { remaining_ms: until_ms - now_ms })
 }
 
@@ -292,7 +292,7 @@ fn renew_write(found: Found, now_ms: u64, token: Token, window_ms: u64) -> Outco
     own.suspect_until_ms += until_ms - own.until_ms;
     own.until_ms = until_ms;
     let suspect_until_ms = own.suspect_until_ms;
-    entry.lives_until(suspect_until_ms);
+    entry.extend_to(suspect_until_ms);
     write(entry, Renewed::Open { remaining_ms: until_ms - now_ms })
 }
 
@@ -309,11 +309,11 @@ fn end_write(found: Found, now_ms: u64, token: Token, invalidation: &Invalidatio
     write(entry, answer)
 }
 
-/// What the steps share.
+/// Shared by the steps.
 impl Entry {
-    /// An entry without a value. What it knew of older versions, if it existed before, is forgotten. Its ordinals begin at
-    /// the time: should a late copy of a lease bring a generation back, the ordinals of its first life are not those of its
-    /// second.
+    /// An entry without a value. The floor of an earlier entry under the key is lost. The ordinals begin at the current time, so
+    /// that they differ from those of an earlier entry even if a delayed copy of a lease restores that entry's
+    /// generation.
     fn create(now_ms: u64, generation: Generation, schema: u32, lag_ms_max: u64, ends_at_ms: u64) -> Self {
         let first = if guard("model_creation_ordinals") { u32::try_from(now_ms % (1 << 31)).unwrap_or(0) } else { 0 };
         let header = Header {
@@ -333,13 +333,13 @@ impl Entry {
         Self { header, payload: Bytes::new() }
     }
 
-    /// The value, if it is not spent and nobody has invalidated it.
+    /// The value, if it has not expired and was not invalidated.
     fn servable(&self, now_ms: u64) -> Option<Value> {
         let is_spent = |value: &Value| now_ms >= value.hard_until_ms && guard("model_spent");
         self.header.value.filter(|value| !value.stale && !is_spent(value))
     }
 
-    /// Whether there is a value that takes away the reason to load.
+    /// Whether there is a value that makes the load unnecessary.
     fn satisfies(&self, why: Why, now_ms: u64) -> bool {
         let Some(value) = self.servable(now_ms) else { return false };
         match why {
@@ -350,7 +350,7 @@ impl Entry {
         }
     }
 
-    /// Ends every load granted so far: by the generation, and (should a generation ever return) by their ordinals.
+    /// Invalidates every load granted so far: by the generation and, should a generation ever recur, by the ordinals.
     fn begin_generation(&mut self, generation: Generation) {
         self.header.generation = generation;
         self.header.granted = self.header.granted.saturating_add(1);
@@ -365,7 +365,7 @@ impl Entry {
         self.payload = Bytes::new();
     }
 
-    fn lives_until(&mut self, time_ms: u64) {
+    fn extend_to(&mut self, time_ms: u64) {
         self.header.ends_at_ms = self.header.ends_at_ms.max(time_ms);
     }
 
@@ -378,7 +378,7 @@ impl Entry {
             None if invalidation.lag_ms_max > 0 => {
                 let until_ms = self.header.guard_until_ms.max(now_ms + span(invalidation.lag_ms_max));
                 self.header.guard_until_ms = until_ms;
-                self.lives_until(until_ms);
+                self.extend_to(until_ms);
             }
             None => {}
         }
@@ -389,7 +389,7 @@ impl Entry {
                     hard_until_ms = hard_until_ms.min(value.hard_until_ms);
                 }
                 if keep_ms == 0 && guard("model_spent_at_once") {
-                    hard_until_ms = 0; // for readers, too, whose idea of the time is behind
+                    hard_until_ms = 0; // expired even for readers whose estimate of the time is behind
                 }
                 value.hard_until_ms = hard_until_ms;
                 value.stale = guard("model_invalidate_stale");

@@ -1,4 +1,4 @@
-//! The fenced cache: an invalidation beats every load that began before it. docs/spec/cache.md is the specification.
+//! The fenced cache: an invalidation rejects the fill of every earlier load. docs/spec/cache.md is the specification.
 
 pub mod error;
 pub mod header;

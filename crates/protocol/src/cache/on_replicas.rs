@@ -1,4 +1,4 @@
-//! Update windows that count as open only once replicas of Redis have them.
+//! Update windows that count as open only after replicas of Redis have confirmed them.
 
 use super::error::CacheError;
 use super::redis::RedisCache;
@@ -9,20 +9,20 @@ use redis::Value;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// How many replicas must have a window, and the connection that asks them: `WAIT` holds up whatever comes behind it.
+/// The required number of replicas, and the dedicated connection that waits for them, because `WAIT` blocks its connection.
 pub struct OnReplicas {
     count: u32,
     timeout: Duration,
-    lane: Mutex<Option<Blocking>>,
+    idle: Mutex<Option<Blocking>>,
 }
 
 impl OnReplicas {
-    /// For windows that `count` replicas must have within `timeout`.
+    /// For windows that `count` replicas must confirm within `timeout`.
     pub fn new(count: u32, timeout: Duration) -> Self {
-        Self { count, timeout, lane: Mutex::default() }
+        Self { count, timeout, idle: Mutex::default() }
     }
 
-    /// Opens a window and waits for the replicas, in one write. One writer of this process after the other.
+    /// Opens a window and waits for the replicas, in one write. Concurrent calls of this process run one after the other.
     pub(crate) async fn begin_write(
         &self,
         steps: &RedisCache,
@@ -32,18 +32,22 @@ impl OnReplicas {
     ) -> Result<Begun, CacheError> {
         let mut wait = redis::cmd("WAIT");
         wait.arg(self.count).arg(ms(self.timeout).max(1));
-        let mut lane = self.lane.lock().await;
-        let mut connection = match lane.take().filter(Blocking::is_open) {
+        let mut idle = self.idle.lock().await;
+        let mut connection = match idle.take().filter(Blocking::is_open) {
             Some(connection) => connection,
             None => link.blocking().await?,
         };
         let answered = steps.begin_write_and_wait(&mut connection, key, begin, &wait, self.timeout).await;
-        *lane = Some(connection);
+        *idle = Some(connection);
         let (begun, waited) = answered?;
         let confirmed = match waited {
             Value::Int(replicas) => u32::try_from(replicas).unwrap_or(0),
             Value::ServerError(error) => {
-                tracing::warn!(error = error.details(), code = error.code(), "the server cannot confirm copies");
+                tracing::warn!(
+                    error = error.details(),
+                    code = error.code(),
+                    "Redis rejected WAIT; no replica confirmed the update window"
+                );
                 0
             }
             other => return Err(LinkError::Unexpected(format!("WAIT: {other:?}")).into()),

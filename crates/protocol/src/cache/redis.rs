@@ -1,4 +1,4 @@
-//! The steps over Redis: the scripts and their typed wrappers. Nothing else in the crate sees their numbers.
+//! The steps on Redis: the scripts and their typed wrappers.
 
 use super::error::CacheError;
 use super::keys::CacheKeys;
@@ -41,31 +41,31 @@ pub fn scripts() -> [&'static Script; 7] {
 #[derive(Clone)]
 pub struct RedisCache {
     link: Link,
-    /// The same link, for steps that a reader waits for: it would rather ask the database than wait for a silent server.
+    /// The same link with a shorter time-out, for steps on a reader's path: the reader queries the database instead of waiting.
     quick: Link,
     keys: CacheKeys,
-    /// For windows that replicas must have.
+    /// Set if replicas must confirm update windows.
     on_replicas: Option<Arc<OnReplicas>>,
 }
 
 impl RedisCache {
-    /// The cache whose entries live under `keys`.
+    /// The cache whose entries are stored under `keys`.
     #[must_use]
     pub fn new(link: Link, keys: CacheKeys) -> Self {
         Self { quick: link.clone(), link, keys, on_replicas: None }
     }
 
-    /// Lets the steps that readers wait for (all but invalidations and windows) be given up after this.
+    /// Sets the time-out of the steps on a reader's path (all but invalidations and windows).
     pub fn with_read_timeout(self, timeout: Duration) -> Self {
         Self { quick: self.link.impatient(timeout), ..self }
     }
 
-    /// Lets a window count as open only once replicas have it.
+    /// Makes a window count as open only after replicas have confirmed it.
     pub fn with_windows(self, on_replicas: Option<OnReplicas>) -> Self {
         Self { on_replicas: on_replicas.map(Arc::new), ..self }
     }
 
-    /// [`begin_write`](CacheSteps::begin_write) on a connection of its own and, in the same write, a command that waits for it.
+    /// [`begin_write`](CacheSteps::begin_write) on a dedicated connection, followed in the same write by a command that waits for it.
     pub(crate) async fn begin_write_and_wait(
         &self,
         connection: &mut Blocking,
@@ -82,7 +82,7 @@ impl RedisCache {
         Ok((begun(&reply)?, waited))
     }
 
-    /// Runs a step on one epoch, or on whichever is the present one of `link`, with that handle's patience.
+    /// Runs a step on one epoch, or on the current epoch of `link`, with the time-out of `link`.
     async fn run_via<T: FromRedisValue>(
         &self,
         link: &Link,
@@ -141,7 +141,7 @@ impl RedisCache {
     ) -> Result<(), CacheError> {
         let Encoded { generation, floor, keep, lag } = encode(invalidation);
         let args = [&generation[..], &floor, &keep, &lag];
-        let _was_there: i64 = self.run_via(&self.link, epoch, &INVALIDATE, key, &args).await?;
+        let _existed: i64 = self.run_via(&self.link, epoch, &INVALIDATE, key, &args).await?;
         Ok(())
     }
 }
@@ -162,7 +162,7 @@ impl CacheSteps for RedisCache {
                 below = version.to_be_bytes();
                 &below
             }
-            // Longer than a version.
+            // Longer than a version, which has 8 bytes.
             Why::Older(age_ms_max) => {
                 older = [b"older_ms:", &span(age_ms_max)[..]].concat();
                 &older
@@ -181,7 +181,7 @@ impl CacheSteps for RedisCache {
 
     async fn abandon(&self, key: &[u8], token: Token, retry_after_ms: u64) -> Result<(), CacheError> {
         let args = [&token.as_bytes()[..], &span(retry_after_ms)];
-        let _given_back: i64 = self.run_via(&self.quick, None, &ABANDON, key, &args).await?;
+        let _returned: i64 = self.run_via(&self.quick, None, &ABANDON, key, &args).await?;
         Ok(())
     }
 
@@ -249,7 +249,7 @@ impl CacheSteps for RedisCache {
     }
 }
 
-/// An invalidation as the scripts take it.
+/// An invalidation as arguments of the scripts.
 struct Encoded {
     generation: [u8; 8],
     floor: Vec<u8>,
@@ -303,7 +303,7 @@ fn leased(reply: &[Value]) -> Option<Leased> {
     })
 }
 
-/// What `GET` said.
+/// Converts the reply to `GET`.
 fn entry_of(answer: Value) -> Result<Option<Bytes>, CacheError> {
     match answer {
         Value::BulkString(bytes) => Ok(Some(bytes.into())),
@@ -313,7 +313,7 @@ fn entry_of(answer: Value) -> Result<Option<Bytes>, CacheError> {
     }
 }
 
-/// A key of another type, written by another program, is read as bytes that are no entry: a lease replaces it.
+/// A key of another type, written by another program, is returned as bytes that are not an entry: a lease replaces it.
 pub fn or_foreign(answer: Result<Option<Bytes>, CacheError>) -> Result<Option<Bytes>, CacheError> {
     match answer {
         Err(CacheError::Link(LinkError::Refused { code, .. })) if code == "WRONGTYPE" && guard("foreign_type_read") => {

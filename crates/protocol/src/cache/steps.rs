@@ -1,11 +1,11 @@
-//! The atomic steps of the cache protocol: what the Lua scripts (`redis.rs`) and the model (`memory.rs`) both implement.
+//! The atomic steps of the cache protocol, which the Lua scripts (`redis.rs`) and the model (`memory.rs`) implement.
 //!
-//! `docs/spec/cache.md` tells every step in words. Two rules hold for all of them:
+//! `docs/spec/cache.md` specifies every step. Two rules hold for all of them:
 //!
 //! * **Time is the store's.** Spans are milliseconds and are added to the store's own `now`: Redis's `TIME` in the scripts,
-//!   the handed clock in the model. A caller never sends a point in time, except the one a [`Grant`] gave it.
-//! * **A repeated call is harmless.** A caller whose reply was lost sends the same arguments again, token and generation
-//!   included, and gets the answer that the first call got (or would have got).
+//!   the given clock in the model. A caller never sends a point in time, except the one in its [`Grant`].
+//! * **A repeated call is harmless.** A caller that received no reply sends the same arguments again, including token and
+//!   generation, and gets the reply that the first call got (or would have got).
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,34 +14,34 @@ use evenkeel_link::{Epoch, Token};
 
 use super::error::CacheError;
 
-/// Spans above this (34 years) are cut to it, so that every point in time fits the 48 bits it has in an entry.
+/// Longer spans (34 years) are reduced to this, so that every point in time fits into the 48 bits that it has in an entry.
 pub const SPAN_MS_MAX: u64 = 1 << 40;
 
-/// Update windows that may be open on one entry at a time; a further writer is told [`Begun::Busy`].
+/// The maximum number of open update windows on one entry; a further writer gets [`Begun::Busy`].
 pub const WINDOWS_MAX: usize = 4;
 
-/// 64 random bits, drawn by the caller for each attempt; it carries correctness. Compared as bytes.
+/// 64 random bits, drawn by the caller for each attempt; correctness depends on them. Compared as bytes.
 ///
-/// It is random and not a counter because a counter, or a clock, can repeat itself after a failover or an eviction.
+/// Random and not a counter, because a counter or a clock can repeat itself after a failover or an eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Generation(pub [u8; 8]);
 
 impl Generation {
-    /// Draws a new generation from the thread's cryptographically secure generator.
+    /// Draws a new generation from the thread's cryptographically secure random number generator.
     #[must_use]
     pub fn random() -> Self {
         Self(rand::random())
     }
 }
 
-/// Why a lease is asked for; the store judges by its own time whether the reason still holds.
+/// The reason for a lease; the store checks against its own time whether it still holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The read found nothing that may be served.
+    /// The read found no value that may be served.
     Miss,
     /// The read found a value past its soft expiry.
     Refresh,
-    /// The read found an invalidated value, which a reader that wants it fresh may not have.
+    /// The read found an invalidated value and does not accept stale ones.
     Stale,
     /// The read found a value, but needs one of at least this version.
     Below(u64),
@@ -49,18 +49,18 @@ pub enum Why {
     Older(u64),
 }
 
-/// Asks for the right to load.
+/// A request for the right to load.
 #[derive(Clone, Debug)]
 pub struct Lease {
-    /// Names the attempt; a repeated call with the same token gets the same answer.
+    /// Identifies the attempt; a repeated call with the same token gets the same reply.
     pub token: Token,
-    /// Written if the entry must be created.
+    /// The generation of the entry, if it must be created.
     pub generation: Generation,
-    /// How long nobody else is granted the load.
+    /// How long the right is exclusive.
     pub lease_ms: u64,
-    /// How long the entry must live at least so that the fill finds it: load budget + margin.
+    /// The minimum time to live of the entry, so that the fill finds it: load budget + margin.
     pub life_ms: u64,
-    /// The reason, judged by the store.
+    /// The reason, which the store checks.
     pub why: Why,
     /// Fingerprint of the value's schema; an entry of another schema is loaded without storing.
     pub schema: u32,
@@ -68,108 +68,108 @@ pub struct Lease {
     pub lag_ms_max: u64,
 }
 
-/// The right to load and to store once, given by a lease; goes back unchanged with the [`Fill`].
+/// The right to load and to store once, returned by a lease; passed back unchanged in the [`Fill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The entry's generation as the lease saw it.
     pub generation: Generation,
-    /// Ordinal of the lease within the life of the entry. Each lease takes the next one, and each invalidation too.
+    /// Ordinal of the lease within the lifetime of the entry. Each lease and each invalidation takes the next one.
     pub ordinal: u32,
-    /// The store's time of the lease. The value's life counts from here, before the database was read, so that a ttl
-    /// bounds how old a served value is however long the load took.
+    /// The store's time of the lease. The value's ttl counts from here, before the database was read, so that it
+    /// bounds the age of a served value however long the load took.
     pub at_ms: u64,
-    /// The load must read the primary: the entry does not know how new a replica's answer would have to be. A fill from
-    /// a replica would be refused.
+    /// The load must read the primary, because the entry has no version with which a replica's answer could be checked. A fill
+    /// from a replica would be rejected.
     pub primary_required: bool,
 }
 
-/// What a lease call found.
+/// The reply to a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leased {
-    /// Load; then `fill` with this, or `abandon`.
+    /// Load, then call `fill` with this grant, or `abandon`.
     Granted(Grant),
-    /// There is a value for which the reason does not hold (somebody's load landed, or the caller's idea of the time is
-    /// off): the whole entry as `read` would give it.
+    /// The entry has a value for which the reason does not hold (another load has stored one, or the caller's estimate of the time
+    /// is wrong): the whole entry, as `read` would return it.
     Landed(Bytes),
-    /// Somebody else is loading.
+    /// Another reader is loading.
     Wait {
-        /// When their lease ends.
+        /// The time until its lease ends.
         retry_after_ms: u64,
     },
-    /// The last load failed and its loader asked for patience.
+    /// The last load failed, and its loader requested a delay.
     Failing {
-        /// When the next load may be granted.
+        /// The time until the next load may be granted.
         retry_after_ms: u64,
     },
     /// An update window is open: nothing can be stored.
     Writing {
-        /// When the last window lapses.
+        /// The time until the last window expires.
         retry_after_ms: u64,
     },
-    /// The entry belongs to values of another schema, or is written in a newer format: load without storing.
+    /// The entry has another schema or a newer format: load without storing.
     OtherSchema,
 }
 
-/// Stores what was loaded under a lease.
+/// Stores a value that was loaded under a lease.
 #[derive(Clone, Debug)]
 pub struct Fill {
     /// From [`Leased::Granted`].
     pub grant: Grant,
-    /// The row's version, when the loader knows one. One domain per cache, growing across delete and re-insert.
+    /// The row's version, if the loader knows it. One domain per cache, increasing across delete and re-insert.
     pub version: Option<u64>,
     /// Whether the row is absent (the payload is empty then).
     pub absent: bool,
-    /// Which codec made the payload; kept with it, not looked at by any step.
+    /// The codec of the payload; stored with it, not used by any step.
     pub codec: u8,
-    /// How the payload is compressed; kept with it, not looked at by any step.
+    /// The compression of the payload; stored with it, not used by any step.
     pub compression: u8,
     /// Encoded value.
     pub payload: Bytes,
     /// From the lease until a refresh is due.
     pub soft_ms: u64,
-    /// From the lease until the value is spent.
+    /// From the lease until the value expires.
     pub hard_ms: u64,
-    /// From the lease until the entry may go, spent value and all, should that be later: for readers whose load fails. 0 keeps
-    /// no spent value. Nothing but another fill ever sets it anew.
+    /// From the lease until the entry may be removed together with its expired value, if that is later: for readers whose load fails. 0
+    /// keeps no expired value. Only another fill extends it.
     pub spare_ms: u64,
-    /// How long the value may live at most (from now) while a lapsed update window may still commit.
+    /// The maximum ttl of the value (from now) while a writer whose window expired may still commit.
     pub suspect_ms: u64,
     /// Whether the value was read from a replica.
     pub from_replica: bool,
 }
 
-/// What a fill did. Nothing but `Stored` changed anything.
+/// The result of a fill. Only `Stored` changes the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
-    /// The value is in (also the answer to a repeated call).
+    /// The value is stored (also the reply to a repeated call).
     Stored,
-    /// An invalidation, or a newer load, came first.
+    /// An invalidation or a newer load was first.
     Superseded,
-    /// The value is older than what the entry is known to have to be, or came from a replica that nobody can vouch for.
+    /// The value is below the floor, or was read from a replica whose version cannot be checked.
     BelowFloor,
-    /// The entry is gone (evicted, expired or flushed) and the permission with it; or the value's life is over already.
+    /// The entry is gone (evicted, expired or flushed) and the permission with it; or the value has already expired.
     Gone,
 }
 
 /// Whether the old value may still be served after an invalidation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It may be served stale while one reader reloads, for at most this long, and never longer than it lived before. Then it is
-    /// spent.
+    /// It may be served stale while one reader reloads, for at most this long and never beyond its previous expiry. Then it has
+    /// expired.
     Expire {
-        /// How long the old value may be served; 0 makes it spent at once, whatever anybody takes for the time.
+        /// How long the old value may be served; 0 makes it expire at once, regardless of a reader's estimate of the time.
         keep_ms: u64,
     },
-    /// It is never served again, not even to a reader whose load fails.
+    /// It is never served again, even to a reader whose load fails.
     Purge,
 }
 
-/// Ends every load that began before it.
+/// Invalidates every load that began before it.
 #[derive(Clone, Debug)]
 pub struct Invalidation {
-    /// The entry's new generation. Draw one for each invalidation; only a repeat of the same call may carry it again.
+    /// The entry's new generation. Draw one for each invalidation; only a repeat of the same call may use it again.
     pub generation: Generation,
-    /// No older version may be stored from now on.
+    /// The minimum version that may be stored afterwards.
     pub floor: Option<u64>,
     /// What happens to the old value.
     pub mode: Mode,
@@ -178,59 +178,59 @@ pub struct Invalidation {
     pub lag_ms_max: u64,
 }
 
-/// Opens an update window: an invalidation, and no load is granted before the window ends or lapses.
+/// Opens an update window: invalidates, and no load is granted before the window ends or expires.
 #[derive(Clone, Debug)]
 pub struct BeginWrite {
-    /// Names the writer; a repeated call with the same token opens no second window.
+    /// Identifies the writer; a repeated call with the same token opens no second window.
     pub token: Token,
-    /// The invalidation that comes with it.
+    /// The invalidation that it includes.
     pub invalidation: Invalidation,
     /// How long the window stays open unless it is renewed or ended.
     pub window_ms: u64,
-    /// How long after a lapse the entry stays suspect: the longest time a transaction may still take to commit.
+    /// How long the entry stays suspect after an expiry: the longest time that a transaction may still take to commit.
     pub suspect_ms: u64,
-    /// Fingerprint of the value's schema, should the entry have to be created.
+    /// Fingerprint of the value's schema, if the entry must be created.
     pub schema: u32,
 }
 
-/// What `begin_write` did.
+/// The result of `begin_write`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
     /// The window is open; only now may the SQL statement be sent.
     Open {
-        /// What is left of it.
+        /// The remaining time of the window.
         remaining_ms: u64,
     },
-    /// [`WINDOWS_MAX`] windows are open already; nothing was changed.
+    /// [`WINDOWS_MAX`] windows are already open; nothing was changed.
     Busy {
-        /// When the first of them lapses.
+        /// The time until the first of them expires.
         retry_after_ms: u64,
     },
 }
 
-/// What `renew_write` did.
+/// The result of `renew_write`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewed {
-    /// The window is open for longer.
+    /// The window was extended.
     Open {
-        /// What is left of it.
+        /// The remaining time of the window.
         remaining_ms: u64,
     },
-    /// The window has lapsed or its entry is gone: roll back.
+    /// The window has expired or its entry is gone: roll back.
     Lost,
 }
 
-/// What `end_write` found. The entry was invalidated in either case.
+/// The result of `end_write`. The entry was invalidated in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The window was open until now.
     Closed,
-    /// The window had lapsed or its entry was gone: somebody may have been served the older value since. Also the answer to
-    /// a repeated call, which cannot know what the first one found.
+    /// The window had expired or its entry was gone: readers may have been served the older value since. Also the reply to
+    /// a repeated call, which cannot determine what the first one found.
     Lapsed,
 }
 
-/// What a tracked read found.
+/// The result of a tracked read.
 #[derive(Debug)]
 pub struct TrackedRead {
     /// The whole entry, or nothing.
@@ -239,36 +239,36 @@ pub struct TrackedRead {
     pub tracked_on: Option<usize>,
 }
 
-/// The steps of the cache protocol. Each is atomic and safe to repeat; `docs/spec/cache.md` tells them in words.
+/// The steps of the cache protocol. Each is atomic and safe to repeat; `docs/spec/cache.md` specifies them.
 ///
-/// `key` is the user's key; how it becomes a Redis key is the store's business (docs/keyspace.md).
+/// `key` is the user's key; the store maps it to a Redis key (docs/keyspace.md).
 ///
-/// Errors: [`CacheError::Link`] when the store could not be asked, or its answer was lost (then the step may have happened).
+/// Errors: [`CacheError::Link`] if the store could not be reached, or its reply was lost (the step may then have been executed).
 #[async_trait]
 pub trait CacheSteps: Send + Sync {
-    /// The whole entry, header and payload, or nothing. No script. It may be an entry whose end has passed: the header
+    /// The whole entry, header and payload, or nothing. Does not run a script. The entry may have expired: the header
     /// decides (see [`Entry`](super::header::Entry)).
     async fn read(&self, key: &[u8]) -> Result<Option<Bytes>, CacheError>;
 
-    /// Asks for the right to load. Creates the entry if there is none.
+    /// Requests the right to load. Creates the entry if there is none.
     async fn lease(&self, key: &[u8], lease: &Lease) -> Result<Leased, CacheError>;
 
-    /// Stores what was loaded. The lease may have lapsed or been stolen meanwhile; the generation may not have changed.
+    /// Stores a loaded value. The lease may have expired or been taken over meanwhile, but the generation must be unchanged.
     async fn fill(&self, key: &[u8], fill: &Fill) -> Result<Filled, CacheError>;
 
-    /// Gives the lease back after a failed load; nobody is granted another before `retry_after_ms`.
+    /// Returns the lease after a failed load; no other lease is granted before `retry_after_ms`.
     async fn abandon(&self, key: &[u8], token: Token, retry_after_ms: u64) -> Result<(), CacheError>;
 
-    /// Ends every load that began before. Absent entries stay absent: a load needs its entry to store anything.
+    /// Invalidates every earlier load. An absent entry stays absent, because a load needs its entry to store anything.
     async fn invalidate(&self, key: &[u8], invalidation: &Invalidation) -> Result<(), CacheError>;
 
     /// Opens an update window. Creates the entry if there is none.
     async fn begin_write(&self, key: &[u8], begin: &BeginWrite) -> Result<Begun, CacheError>;
 
-    /// Keeps an open window open for `window_ms` from now (and its suspect time with it). Never creates anything.
+    /// Extends an open window to `window_ms` from now (and its suspect time by as much). Never creates anything.
     async fn renew_write(&self, key: &[u8], token: Token, window_ms: u64) -> Result<Renewed, CacheError>;
 
-    /// Closes the caller's own window, nobody else's, and invalidates once more whether or not the window was still open.
+    /// Closes the caller's own window and invalidates again whether or not the window was still open.
     async fn end_write(&self, key: &[u8], token: Token, invalidation: &Invalidation) -> Result<Ended, CacheError>;
 
     /// [`read`](Self::read) for several keys; on Redis in one write.
@@ -276,13 +276,13 @@ pub trait CacheSteps: Send + Sync {
         Ok(together(keys.iter().map(|key| self.read(key))).await)
     }
 
-    /// [`read_many`](Self::read_many), and the store sends a notification of the next change of each entry, if it can.
+    /// [`read_many`](Self::read_many), and the store notifies of the next change of each entry, if it can.
     async fn read_many_tracked(&self, keys: &[&[u8]]) -> Result<Vec<TrackedRead>, CacheError> {
         let answers = self.read_many(keys).await?;
         Ok(answers.into_iter().map(|answer| TrackedRead { answer, tracked_on: None }).collect())
     }
 
-    /// [`fill`](Self::fill) on this epoch or not at all: the permission of a lease is worth nothing on a later one.
+    /// [`fill`](Self::fill) on this epoch or not at all: the permission of a lease is not valid on a later one.
     async fn fill_on(&self, _epoch: &Epoch, key: &[u8], fill: &Fill) -> Result<Filled, CacheError> {
         self.fill(key, fill).await
     }

@@ -1,5 +1,5 @@
-//! A serializer that refuses floats which are not numbers. `serde_json` writes them as `null`, and that is read back as an error, or
-//! where a value is optional as a value that is absent.
+//! A serializer that rejects NaN and infinite floats. `serde_json` writes them as `null`, which cannot be read back as a float, and is
+//! read as an absent value where the value is optional.
 
 use evenkeel_link::support::guard;
 use serde::ser::{
@@ -9,10 +9,10 @@ use serde::ser::{
 use serde::{Serialize, Serializer};
 use std::fmt::Display;
 
-/// A value whose floats are looked at while it is written.
+/// A value whose floats are checked during serialization.
 pub(crate) struct Finite<'a, V: ?Sized>(pub(crate) &'a V);
 
-/// A serializer, or what it writes the parts of a value to.
+/// A serializer, or the serializer of a compound value.
 struct Checking<S>(S);
 
 impl<V: Serialize + ?Sized> Serialize for Finite<'_, V> {
@@ -25,7 +25,7 @@ fn check<E: Error>(is_finite: bool) -> Result<(), E> {
     if is_finite || !guard("json_floats_finite") {
         return Ok(());
     }
-    Err(E::custom("a float is NaN or infinite, which JSON cannot write; MessagePack can"))
+    Err(E::custom("a float is NaN or infinite, which JSON cannot represent; MessagePack can"))
 }
 
 macro_rules! as_they_are {

@@ -5,7 +5,7 @@ use super::error::CodecError;
 use bytes::Bytes;
 use std::io::Write;
 
-/// The integer types, written as decimal text.
+/// Integers, encoded as decimal text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Integer;
 

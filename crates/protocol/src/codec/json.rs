@@ -1,4 +1,4 @@
-//! JSON: the default, because a value that an engineer can read in `redis-cli` at night is worth more than bytes.
+//! JSON: the default, because values are then readable in `redis-cli`.
 
 use super::Codec;
 use super::error::CodecError;
@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 
 /// JSON through serde.
 ///
-/// Not for maps whose keys are tuples, structs or sequences, nor for floats that are NaN or infinite: such a value is refused when it is
-/// written, and `MessagePack` takes it. `Some(None)` and `None` are both `null`, in JSON as in MessagePack: where the
-/// difference counts, use an enum.
+/// Not for maps whose keys are tuples, structs or sequences, nor for floats that are NaN or infinite: encoding such a value is an
+/// error; `MessagePack` accepts it. `Some(None)` and `None` are both `null`, in JSON as in MessagePack: where the
+/// difference matters, use an enum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json;
 

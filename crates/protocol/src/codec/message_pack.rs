@@ -1,4 +1,4 @@
-//! MessagePack: smaller than JSON, and still by field name.
+//! MessagePack with field names: more compact than JSON.
 
 use super::Codec;
 use super::error::CodecError;
@@ -10,10 +10,10 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 
-/// MessagePack through serde, structs as maps of field names, so that adding, removing or moving a field does not break a fleet in
-/// which two versions of the program run at once (mark what is new with `#[serde(default)]`).
+/// MessagePack through serde. Structs are maps of field names, so that adding, removing or moving a field is compatible with a fleet
+/// that runs two versions of the program at once (mark new fields with `#[serde(default)]`).
 ///
-/// `Some(None)` comes back as `None`: both are nil. Where the difference counts, use an enum.
+/// `Some(None)` is decoded as `None`: both are nil. Where the difference matters, use an enum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MessagePack;
 

@@ -1,4 +1,4 @@
-//! How values become bytes and bytes become values again.
+//! Codecs: how values are encoded to bytes and decoded again.
 //!
 //! | codec | for | in `redis-cli` |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | [`Integer`] | the integer types | readable |
 //! | [`Raw`] | bytes and text as they are | readable if the value is |
 //!
-//! A codec is stateless and cheap to copy; what it wrote is marked with its [`Codec::id`], so another codec never mistakes it for its own. No
-//! codec accepts bytes behind the end of a value.
+//! A codec is stateless and cheap to copy. Encoded values are marked with the codec's [`Codec::id`], so that no codec decodes
+//! another one's bytes as its own. No codec accepts bytes after the end of a value.
 
 pub mod error;
 mod finite;
@@ -37,56 +37,56 @@ pub(crate) const MESSAGE_PACK: u8 = 2;
 const INTEGER: u8 = 3;
 const RAW: u8 = 4;
 
-/// Turns values of type `V` into bytes and back.
+/// Encodes values of type `V` to bytes and decodes them again.
 ///
-/// An implementation must read what it wrote: `decode(encode(v)) == v`. Bytes come from outside the process, written by who
-/// knows which version of the program: `decode` answers [`CodecError`] for anything it does not know, and never panics.
+/// An implementation must decode its own output: `decode(encode(v)) == v`. The bytes come from outside the process and may be from
+/// another version of the program: `decode` returns [`CodecError`] for everything that it cannot decode, and never panics.
 pub trait Codec<V>: Send + Sync + 'static {
-    /// Marks what this codec wrote. 0 to 63 belong to Evenkeel, 64 to 127 are free for your own codecs.
+    /// Identifies this codec's output. 0 to 63 are reserved for Evenkeel, 64 to 127 are free for your own codecs.
     fn id(&self) -> u8;
 
     /// Appends the value's bytes to `out`.
     ///
     /// # Errors
-    /// [`CodecError`] if the value has no form in this codec; `out` may hold a part of it then.
+    /// [`CodecError`] if the codec cannot represent the value; `out` may then contain a part of it.
     fn encode(&self, value: &V, out: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Reads a value back. `bytes` is shared, so a codec that keeps bytes as they are need not copy them.
+    /// Decodes a value. `bytes` is shared, so a codec that keeps bytes unchanged need not copy them.
     ///
     /// # Errors
-    /// [`CodecError`] if the bytes are no value of this type in this codec, or more than one.
+    /// [`CodecError`] if the bytes are not exactly one value of this type in this codec.
     fn decode(&self, bytes: Bytes) -> Result<V, CodecError>;
 
-    /// Reads what the codec of this [`id`](Self::id) wrote, where this one knows how: while a queue changes its codec, bodies of both
-    /// wait in it. `None`, the default: it cannot be read. The codecs of Evenkeel read each other's bytes as far as the type allows it.
+    /// Decodes the output of the codec with this [`id`](Self::id), if this codec supports it: while a queue changes its codec, it has
+    /// bodies of both. The default is `None`, not supported. Evenkeel's codecs decode each other's output as far as the type allows it.
     ///
     /// # Errors
-    /// [`CodecError`] if that codec could not have written this.
+    /// [`CodecError`] if the bytes are not a valid output of that codec.
     fn decode_of(&self, codec: u8, bytes: &Bytes) -> Option<Result<V, CodecError>> {
         let _ = (codec, bytes);
         None
     }
 }
 
-/// Reads what one of Evenkeel's codecs wrote into a type that serde knows.
+/// Decodes the output of one of Evenkeel's codecs into a type that implements serde's traits.
 fn decode_serde<V: DeserializeOwned>(codec: u8, bytes: &Bytes) -> Option<Result<V, CodecError>> {
     Some(match codec {
         JSON => json::read(bytes),
         #[cfg(feature = "cache")]
         MESSAGE_PACK => message_pack::read(bytes),
-        // Decimal text is JSON, too.
+        // Decimal text is valid JSON.
         INTEGER => json::read(bytes),
         RAW => raw::read(bytes),
         _ => return None,
     })
 }
 
-/// Refuses a codec of the user's that marks its bytes as one of Evenkeel's: `decode` would be given what it did not write.
+/// Rejects a user's codec with an id reserved for Evenkeel: `decode` would receive bytes that the codec did not encode.
 ///
-/// `is_guarded` is false where a test has taken that guard away.
+/// `is_guarded` is false if a test has removed that guard.
 ///
 /// # Errors
-/// What is wrong, in one sentence.
+/// The reason, in one sentence.
 #[cfg(any(feature = "queue", feature = "cache"))]
 pub fn check_id<V: 'static, C: Codec<V>>(codec: &C, is_guarded: bool) -> Result<(), String> {
     let kind = TypeId::of::<C>();
@@ -116,7 +116,7 @@ mod tests {
         age: Option<u8>,
     }
 
-    /// The same row as a later version of the program knows it.
+    /// The same row in a later version of the program.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct LaterUser {
         #[serde(default)]
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_codec_reads_what_it_wrote() {
+    fn every_codec_round_trips() {
         assert_eq!(round(&Json, &ada()).1.unwrap(), ada());
         assert_eq!(round(&Raw, &Bytes::from_static(b"\0\xff{}")).1.unwrap(), Bytes::from_static(b"\0\xff{}"));
         assert_eq!(round(&Raw, &vec![0_u8, 255]).1.unwrap(), vec![0_u8, 255]);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_no_codec_wrote_are_an_error() {
+    fn arbitrary_bytes_are_a_decoding_error() {
         let junk = Bytes::from_static(b"\xc1{\"name\":");
         assert!(Codec::<User>::decode(&Json, junk.clone()).is_err());
         assert!(Codec::<u64>::decode(&Integer, junk.clone()).is_err());
@@ -156,7 +156,7 @@ mod tests {
         assert!(Codec::<String>::decode(&Raw, junk).is_err());
     }
 
-    /// Tuples of positions would break the first time a field is added or moved: named fields survive a rolling deploy.
+    /// Positional tuples would break when a field is added or moved; named fields survive a rolling deploy.
     #[cfg(feature = "cache")]
     #[test]
     fn message_pack_keeps_field_names() {
@@ -167,9 +167,9 @@ mod tests {
         assert!(Codec::<User>::decode(&MessagePack, Bytes::from_static(b"\xc1")).is_err());
     }
 
-    /// As `serde_json` has it, each would be `null`.
+    /// `serde_json` would write each of these floats as `null`.
     #[test]
-    fn floats_that_are_no_numbers_are_refused_by_json() {
+    fn json_rejects_nan_and_infinity() {
         #[derive(Serialize, Deserialize)]
         enum Shape {
             Unit,
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_serde_json_writes_is_unchanged() {
+    fn json_output_equals_serde_json() {
         let value = serde_json::json!({"a": [1, -2.5, null, true, "x\n"], "b": {"c": 18_446_744_073_709_551_615_u64}});
         assert_eq!(round(&Json, &value).0, serde_json::to_vec(&value).unwrap());
         assert_eq!(round(&Json, &i128::MIN).1.unwrap(), i128::MIN);
@@ -202,7 +202,7 @@ mod tests {
 
     #[cfg(feature = "cache")]
     #[test]
-    fn bytes_behind_a_value_are_refused() {
+    fn trailing_bytes_are_rejected() {
         for trailing in [&b"\x05\x05"[..], b"\x05\xc1", b"\x05\xdb"] {
             assert!(Codec::<u64>::decode(&MessagePack, Bytes::copy_from_slice(trailing)).is_err(), "{trailing:?}");
         }
@@ -210,10 +210,10 @@ mod tests {
         assert!(Codec::<u64>::decode(&Json, Bytes::from_static(b"5 5")).is_err());
     }
 
-    /// The JSON text `5` is the MessagePack number 53.
+    /// The JSON text `5` is the number 53 in MessagePack.
     #[cfg(feature = "cache")]
     #[test]
-    fn what_another_codec_wrote_is_read_as_that_codec() {
+    fn value_is_decoded_by_its_own_codec() {
         let read = |codec: &dyn Codec<u64>, id: u8, bytes: &'static [u8]| {
             codec.decode_of(id, &Bytes::from_static(bytes)).map(Result::ok)
         };
@@ -221,7 +221,7 @@ mod tests {
             assert_eq!(read(codec, JSON, b"5"), Some(Some(5)));
             assert_eq!(read(codec, MESSAGE_PACK, b"\x05"), Some(Some(5)));
             assert_eq!(read(codec, INTEGER, b"5"), Some(Some(5)));
-            assert_eq!(read(codec, RAW, b"5"), Some(None), "text is no number");
+            assert_eq!(read(codec, RAW, b"5"), Some(None), "text is not a number");
             assert_eq!(read(codec, 77, b"5"), None);
         }
         let text = Codec::<String>::decode_of(&Json, RAW, &Bytes::from_static(b"hello")).unwrap();

@@ -1,4 +1,4 @@
-//! Bytes and text as they are.
+//! Bytes and text, unchanged.
 
 use super::Codec;
 use super::error::CodecError;
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::de::value::{BytesDeserializer, Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
-/// Bytes and text as they are. [`Bytes`] are not copied when they are read.
+/// Bytes and text, unchanged. Decoding [`Bytes`] does not copy them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Raw;
 
@@ -63,7 +63,7 @@ impl Codec<String> for Raw {
     }
 }
 
-/// Text, or else bytes, as the only value there is.
+/// Decodes text, or bytes that are not UTF-8, as a single serde value.
 pub(crate) fn read<V: DeserializeOwned>(bytes: &[u8]) -> Result<V, CodecError> {
     let read = match std::str::from_utf8(bytes) {
         Ok(text) => {

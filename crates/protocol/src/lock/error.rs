@@ -1,4 +1,4 @@
-//! What can go wrong with a lock, and what to do about it.
+//! The errors of lock calls and what a caller can do about them.
 
 use evenkeel_link::LinkError;
 use std::error::Error;
@@ -9,62 +9,62 @@ use std::time::Duration;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Redis did not do it, or did not say so. A lock that was acquired without our hearing of it ends with its lease.
+    /// Redis returned an error or did not reply. If the lock was acquired nevertheless, it ends with its lease.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Another holder has the lock, and had it for as long as the call was allowed to wait. Try later, or refuse your own caller.
-    #[error("the lock {name} is taken{}", for_more(*free_in))]
+    /// Another holder had the lock for as long as the call was allowed to wait. Retry later, or reject your own caller.
+    #[error("the lock {name} is held{}", for_more(*free_in))]
     Busy {
         /// The lock.
         name: String,
-        /// When it can be free at the earliest, unless it is given back before; nothing if another task of this process has asked
-        /// for it before and has no answer yet.
+        /// The time until it can be free at the earliest, unless it is released before; zero if another task of this process has requested
+        /// it before and has no reply yet.
         free_in: Duration,
     },
-    /// Too few servers of a `Redlock` answered, or take part: the others are away, or were started again and sit
-    /// out the longest ttl. Try later; what was taken meanwhile ends with its lease. If so many servers refuse this program (password,
-    /// version) that no majority is left, trying again cannot help.
-    #[error("{taking_part} of {servers} servers answered and take part, {needed} are needed; {}", others(unreached))]
+    /// Too few servers of a `Redlock` replied and are members: the others are not reachable, or were restarted and are excluded for
+    /// the longest ttl. Retry later; locks acquired meanwhile end with their leases. If so many servers reject this program (password,
+    /// version) that no majority is left, a retry cannot succeed.
+    #[error("{taking_part} of {servers} servers replied and are members, {needed} are needed; {}", others(unreached))]
     NoQuorum {
-        /// How many answered and take part.
+        /// The number of servers that replied and are members.
         taking_part: usize,
-        /// How many are needed.
+        /// The number of servers that are needed.
         needed: usize,
-        /// How many there are.
+        /// The number of servers.
         servers: usize,
-        /// Those without a connection.
+        /// The servers without a connection.
         unreached: Vec<Unreached>,
     },
-    /// Programs name different numbers for the same thing, so that they would not keep each other out. Nothing was done. Give all
-    /// of them the same number; if it is to change, change the stored one when none works with the old one any more.
+    /// Programs use different numbers for the same name, so that they would not exclude each other. Nothing was done. Use the same
+    /// number in all of them; to change it, change the stored one when no program uses the old one any more.
     #[error(
-        "the {what} {name} has {stored} {}, this program says {asked}: give every program the same number, \
-         or change the stored one ({}) when none works with the old one any more",
+        "the {what} {name} has {stored} {}, this program requests {asked}: use the same number in every program, \
+         or change the stored one ({}) when no program uses the old one any more",
         if *what == "semaphore" { "permits" } else { "stripes" },
         if *what == "semaphore" { "`resize`" } else { "`restripe`" }
     )]
     Differs {
         /// `semaphore` or `striped lock`.
         what: &'static str,
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// What this program says.
+        /// The number that this program requests.
         asked: u32,
-        /// What the first program said, or an explicit change.
+        /// The number that the first program requested, or that an explicit change has set.
         stored: u32,
     },
-    /// The call cannot work as it is. Nothing was sent.
+    /// The arguments are invalid. Nothing was sent.
     #[error("{0}")]
     Invalid(String),
-    /// The database that keeps the lock did not do it, or did not say so. A lock that was acquired without our hearing of it ends
+    /// The database that stores the lock returned an error or did not reply. If the lock was acquired nevertheless, it ends
     /// with its lease.
     #[error("{error}")]
     Database {
-        /// What it said; with `evenkeel`, a `SqlError`.
+        /// The database's error; with `evenkeel`, a `SqlError`.
         error: Arc<dyn Error + Send + Sync>,
         /// Whether the same call may succeed later.
         is_retryable: bool,
-        /// Whether the statement may have been carried out.
+        /// Whether the statement may have been executed.
         outcome_unknown: bool,
     },
 }
@@ -85,7 +85,7 @@ impl LockError {
         }
     }
 
-    /// Whether the call may have happened although it failed here.
+    /// Whether the call may have been executed although it failed.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
         match self {
@@ -99,50 +99,50 @@ impl LockError {
 
 fn for_more(free_in: Duration) -> String {
     match free_in.as_millis() {
-        0 => ": another task of this process asked for it before and has no answer yet".to_owned(),
-        ms => format!(", for {ms} ms more unless it is given back or renewed"),
+        0 => ": another task of this process requested it before and has no reply yet".to_owned(),
+        ms => format!(", for {ms} ms more unless it is released or renewed"),
     }
 }
 
 fn others(unreached: &[Unreached]) -> String {
     match unreached {
-        [] => "the others are away, or were started again and sit out".to_owned(),
+        [] => "the others are not reachable, or were restarted and are excluded for the longest ttl".to_owned(),
         _ => unreached.iter().map(Unreached::to_string).collect::<Vec<_>>().join("; "),
     }
 }
 
-/// A server of a `Redlock` that has no connection, and why.
+/// A server of a `Redlock` without a connection, and the error.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{address}: {}", error.reason())]
 #[non_exhaustive]
 pub struct Unreached {
     /// Host and port, never a password.
     pub address: String,
-    /// Why there is none.
+    /// Why there is no connection.
     pub error: LinkError,
 }
 
-/// The guard does not hold its lock any more.
+/// The guard no longer holds its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the lock was lost: {reason}; stop, and let whoever has it now do the work")]
+#[error("the lock was lost: {reason}; stop, because another holder may have it now")]
 pub struct Lost {
-    /// How that came to be known.
+    /// How the loss was detected.
     pub reason: LossReason,
 }
 
-/// How a guard came to know that it has lost its lock.
+/// How a guard detected the loss of its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// Its lease ended before a renewal was confirmed: this process was paused, or cut off.
+    /// Its lease ended before a renewal was confirmed: the process was paused, or disconnected.
     #[error("its lease ended before a renewal was confirmed")]
     Expired,
-    /// A renewal found that another owner has it, or nobody: it was broken, or forgotten by Redis, or the connection it was held
-    /// by has ended.
-    #[error("a renewal found that it is held no more")]
+    /// A renewal found that another owner or no owner holds it: it was broken, or lost by Redis, or the connection that held
+    /// it has ended.
+    #[error("a renewal found that it is no longer held")]
     Gone,
-    /// The database has seen a higher fence: another holder acquired the lock later.
-    #[error("the database has seen a later holder")]
+    /// The database has stored a higher fencing token: another holder acquired the lock later.
+    #[error("the database has the fencing token of a later holder")]
     Fenced,
 }
 

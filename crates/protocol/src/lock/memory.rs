@@ -1,5 +1,5 @@
-//! The model: the steps of docs/spec/lock.md as a plain state machine behind a mutex. It is the embedded backend, the
-//! specification in code, and the oracle the scripts are compared with.
+//! The model: the steps of docs/spec/lock.md as a state machine behind a mutex. It is the embedded backend, an executable
+//! specification, and the oracle with which the scripts are compared.
 
 use super::error::LockError;
 use super::name::LockName;
@@ -10,56 +10,55 @@ use bytes::Bytes;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
-use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
-/// How long a process that was turned away counts as waiting.
+/// How long a process whose acquisition failed counts as waiting.
 const WAITING_MS: u64 = 2_000;
-/// How long a process that gave a lock back lets others go first.
+/// How long a process that released a lock lets other processes acquire it first.
 const TURN_MS: u64 = 20;
-/// What has run out is kept for a while, as Redis may: a clock that is set back finds it again.
+/// Expired records are kept for this long, as Redis may keep them: they become valid again if the clock is set back.
 const TIDY_MS: u64 = 3_600_000;
-/// How long a fence is remembered.
+/// How long a fencing token is stored.
 const DAY_MS: u64 = 86_400_000;
-/// So many names are remembered as Redis remembers them; above it, those that nobody holds are forgotten.
+/// The number of names that are stored as in Redis; above it, names without a holder are removed.
 const NAMES_MAX: usize = 1_024;
 
-/// The embedded backend: every lock in this process, gone with it. Cheap to clone; clones share the locks.
+/// The embedded backend: locks within this process only. Cheap to clone; clones share the locks.
 ///
-/// Guarantee: the same answers as Redis gives. Not guaranteed: anything after the process ends.
+/// Guarantee: the same replies as Redis. Not guaranteed: anything after the process ends.
 #[derive(Clone)]
 pub struct MemoryLock(Arc<Inner>);
 
 struct Inner {
     locks: Mutex<Names>,
     clock: Clock,
-    /// Counts the times a lock was given back while it had waiters.
-    news: watch::Sender<u64>,
+    /// Counts releases of locks that had waiters.
+    releases: watch::Sender<u64>,
     pools: MemoryPool,
-    /// How many stripes each striped lock has.
+    /// The number of stripes of each striped lock.
     stripes: Mutex<HashMap<LockName, u32>>,
 }
 
-/// What is known of all names.
+/// The state of all names.
 #[derive(Default)]
 struct Names {
     all: HashMap<LockName, State>,
-    /// The highest fence of those that were forgotten: those to come are above it.
+    /// The highest fencing token of the removed names: new tokens are above it.
     fence_floor: u64,
-    /// Steps since names were last forgotten.
+    /// Steps since names were last removed.
     steps: usize,
 }
 
-/// All there is about one name.
+/// The state of one name.
 #[derive(Default)]
 struct State {
     held: Option<Record>,
     ledger: Option<Ledger>,
-    /// Until when a process counts as waiting.
+    /// The waiting processes and when each stops counting as waiting.
     waiters: HashMap<Token, u64>,
-    /// The fences of forgotten names, this one's earlier ones perhaps among them.
+    /// The highest fencing token of removed names, which may include earlier ones of this name.
     fence_floor: u64,
 }
 
@@ -75,32 +74,32 @@ struct Record {
     words: Bytes,
 }
 
-/// What is remembered of a name beyond a lease.
+/// The state of a name that outlives a lease.
 struct Ledger {
     fence: u64,
-    /// Who gave the lock back last, and until when it lets others go first.
+    /// The process that released the lock last, and until when it lets other processes acquire it first.
     turn: Option<(Token, u64)>,
     forgotten_at: u64,
 }
 
 impl MemoryLock {
-    /// No locks. Its server time is the clock's wall clock.
+    /// An empty backend. Its server time is the clock's wall clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        let (news, pools) = (watch::Sender::new(0), MemoryPool::new(clock.clone()));
-        Self(Arc::new(Inner { locks: Mutex::default(), clock, news, pools, stripes: Mutex::default() }))
+        let (releases, pools) = (watch::Sender::new(0), MemoryPool::new(clock.clone()));
+        Self(Arc::new(Inner { locks: Mutex::default(), clock, releases, pools, stripes: Mutex::default() }))
     }
 
-    /// How many stripes the striped lock of this name has: `stripes`, if nobody has said so before.
+    /// The number of stripes of the striped lock of this name; set to `stripes` if it has none yet.
     pub fn stripes(&self, name: &LockName, stripes: u32) -> u32 {
-        let mut all = self.0.stripes.lock();
+        let mut all = self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= NAMES_MAX && all.len().is_power_of_two() && !all.contains_key(name) {
             self.forget_stripes(&mut all);
         }
         *all.entry(name.clone()).or_insert(stripes)
     }
 
-    /// Forgets the numbers of striped locks of which nobody holds any: there is nobody whom another number could let pass.
+    /// Removes the numbers of striped locks without a holder: no holder could be affected by a different number.
     fn forget_stripes(&self, all: &mut HashMap<LockName, u32>) {
         let held = self.held();
         let striped = |name: &LockName| name.as_str().rsplit_once(':').map(|(striped, _)| striped.to_owned());
@@ -108,46 +107,46 @@ impl MemoryLock {
         all.retain(|name, _| used.contains(name.as_str()));
     }
 
-    /// From now on the striped lock of this name has so many.
+    /// Sets the number of stripes of the striped lock of this name.
     pub fn restripe(&self, name: &LockName, stripes: u32) {
-        self.0.stripes.lock().insert(name.clone(), stripes);
+        self.0.stripes.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), stripes);
     }
 
-    /// Is notified when a lock is given back that has waiters.
+    /// Notifies of releases of locks that have waiters.
     pub fn listen(&self) -> watch::Receiver<u64> {
-        self.0.news.subscribe()
+        self.0.releases.subscribe()
     }
 
-    /// [`LockSteps::release`], for those who cannot wait.
+    /// [`LockSteps::release`] without `async`.
     pub(crate) fn release_now(&self, name: &LockName, call: Release) -> Released {
         let released = self.step(name, |state, now| state.release(now, call));
         if matches!(released, Released::Released { others_waiting: 1.. }) && guard("model_lock_release_tells") {
-            self.0.news.send_modify(|count| *count += 1);
+            self.0.releases.send_modify(|count| *count += 1);
         }
         released
     }
 
-    /// The names that are not free, sorted.
+    /// The names of held locks, sorted.
     pub fn held(&self) -> Vec<LockName> {
         let now = self.0.clock.unix_ms();
-        let locks = self.0.locks.lock();
+        let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
         let held = locks.all.iter().filter(|(_, state)| state.open(now).is_some());
         let mut names: Vec<LockName> = held.map(|(name, _)| name.clone()).collect();
         names.sort();
         names
     }
 
-    /// The highest fence that is remembered, of all names.
+    /// The highest stored fencing token of all names.
     pub(crate) fn fence_max(&self) -> u64 {
-        let locks = self.0.locks.lock();
-        let remembered = locks.all.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max();
-        remembered.unwrap_or(0).max(locks.fence_floor)
+        let locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let highest = locks.all.values().filter_map(|state| state.ledger.as_ref()).map(|ledger| ledger.fence).max();
+        highest.unwrap_or(0).max(locks.fence_floor)
     }
 
-    /// Runs one step on one lock. No step calls out, so the mutex is held for the step only.
+    /// Runs one step on one lock. A step calls no foreign code, so the mutex is held for the step only.
     fn step<T>(&self, name: &LockName, step: impl FnOnce(&mut State, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
-        let mut locks = self.0.locks.lock();
+        let mut locks = self.0.locks.lock().unwrap_or_else(PoisonError::into_inner);
         locks.forget(now);
         let fence_floor = locks.fence_floor;
         let state = locks.all.entry(name.clone()).or_default();
@@ -162,8 +161,8 @@ impl MemoryLock {
 }
 
 impl Names {
-    /// Forgets the names that are free, if there are many: names are the users' words, and there may be millions of them. Walks all
-    /// of them once in as many steps.
+    /// Removes free names if there are many, because the number of names that users choose is not bounded. Visits all of
+    /// them once in as many steps.
     fn forget(&mut self, now: u64) {
         self.steps += 1;
         if self.all.len() <= NAMES_MAX || self.steps < self.all.len() {
@@ -191,14 +190,14 @@ impl Record {
 }
 
 impl State {
-    /// Drops what ran out long ago.
+    /// Removes records that expired long ago.
     fn sweep(&mut self, now: u64) {
         self.held.take_if(|held| now >= held.free_at() + TIDY_MS);
         self.ledger.take_if(|ledger| now >= ledger.forgotten_at);
         self.waiters.retain(|_, until| *until + TIDY_MS > now);
     }
 
-    /// The record of a lease that is not over. One from the future was written before the clock was set back.
+    /// The record of a lease that is not over. A lease from the future was written before the clock was set back.
     fn open(&self, now: u64) -> Option<Record> {
         let mut held = self.held.clone()?;
         if held.ends > now + held.lease && guard("model_lock_lease_from_future") {
@@ -207,7 +206,7 @@ impl State {
         (now < held.free_at()).then_some(held)
     }
 
-    /// Whether somebody holds it, waits for it, or lets others go first.
+    /// Whether it is held, has waiters, or is reserved for other processes.
     fn is_used(&self, now: u64) -> bool {
         let has_turn = |ledger: &Ledger| ledger.turn.is_some_and(|(_, until)| until > now);
         let is_waited_for = self.waiters.values().any(|until| *until > now);
@@ -230,7 +229,7 @@ impl State {
         let free_at = match (&held, &self.ledger) {
             (Some(held), _) => held.free_at(),
             (None, Some(Ledger { turn: Some((process, until)), .. }))
-                if *process == call.process && self.others(now, call.process) > 0 =>
+                if *process == call.process && self.other_waiters(now, call.process) > 0 =>
             {
                 *until
             }
@@ -258,7 +257,7 @@ impl State {
             fence = fence.max(call.fence_floor + 1);
         }
         let lease = call.hold_ms_max.map_or(call.lease_ms, |hold| call.lease_ms.min(hold));
-        self.note(now, fence, None);
+        self.store_ledger(now, fence, None);
         self.held = Some(Record {
             owner: call.owner,
             fence,
@@ -302,15 +301,15 @@ impl State {
         if now >= held.ends && guard("model_lock_release_ended") {
             return Released::Lost;
         }
-        let others_waiting = self.others(now, call.process);
+        let others_waiting = self.other_waiters(now, call.process);
         self.held = None;
         if call.waits {
             self.waiters.insert(call.process, now + WAITING_MS);
         }
         if others_waiting > 0 && guard("model_lock_turn") {
-            self.note(now, held.fence, Some((call.process, now + TURN_MS)));
+            self.store_ledger(now, held.fence, Some((call.process, now + TURN_MS)));
         }
-        self.call_one(now, call.process);
+        self.wake_one(now, call.process);
         Released::Released { others_waiting }
     }
 
@@ -325,7 +324,7 @@ impl State {
         }
         if held.fence <= seen.0 {
             held.fence = previous.max(seen.0) + 1;
-            self.note(now, held.fence, None);
+            self.store_ledger(now, held.fence, None);
             self.held = Some(held.clone());
         }
         Some(Fence(held.fence))
@@ -351,26 +350,27 @@ impl State {
         }
         self.held = None;
         let previous = self.previous();
-        self.note(now, previous.max(holder.fence.0), None);
+        self.store_ledger(now, previous.max(holder.fence.0), None);
         Some(holder)
     }
 
-    /// The last fence of this name that is known of, or one above it.
+    /// The last known fencing token of this name, or one above it.
     fn previous(&self) -> u64 {
         self.ledger.as_ref().map_or(self.fence_floor, |ledger| ledger.fence)
     }
 
-    fn note(&mut self, now: u64, fence: u64, turn: Option<(Token, u64)>) {
+    fn store_ledger(&mut self, now: u64, fence: u64, turn: Option<(Token, u64)>) {
         self.ledger = Some(Ledger { fence, turn, forgotten_at: now + DAY_MS });
     }
 
-    /// How many processes wait besides this one.
-    fn others(&self, now: u64, process: Token) -> u64 {
+    /// The number of other waiting processes.
+    fn other_waiters(&self, now: u64, process: Token) -> u64 {
         self.waiting(now, process).count() as u64
     }
 
-    /// Whoever asked longest ago is called, once: who does not come has died or waits no more. (In one process all are told.)
-    fn call_one(&mut self, now: u64, process: Token) {
+    /// Wakes the process that has waited longest, once: one that does not respond has died or no longer waits. (Within one process all
+    /// waiters are notified.)
+    fn wake_one(&mut self, now: u64, process: Token) {
         let called = self.waiting(now, process).min_by_key(|(waiter, until)| (*until, *waiter.as_bytes()));
         if let Some((called, _)) = called
             && guard("model_lock_called_once")
@@ -379,7 +379,7 @@ impl State {
         }
     }
 
-    /// The processes that wait besides this one, and until when each counts.
+    /// The other waiting processes, and when each stops counting as waiting.
     fn waiting(&self, now: u64, process: Token) -> impl Iterator<Item = (Token, u64)> {
         let all = self.waiters.iter().map(|(waiter, until)| (*waiter, *until));
         all.filter(move |(waiter, until)| *waiter != process && *until > now)
@@ -412,7 +412,7 @@ impl LockSteps for MemoryLock {
     async fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
         let broken = self.step(name, |state, now| state.break_lock(now, seen));
         if broken.is_some() {
-            self.0.news.send_modify(|count| *count += 1);
+            self.0.releases.send_modify(|count| *count += 1);
         }
         Ok(broken)
     }
@@ -471,22 +471,22 @@ mod tests {
         }
     }
 
-    fn give_back(locks: &MemoryLock, number: usize, owner: Token) {
+    fn release(locks: &MemoryLock, number: usize, owner: Token) {
         locks.release_now(&name(number), Release { owner, process: owner, waits: false });
     }
 
-    fn remembered(locks: &MemoryLock) -> usize {
-        locks.0.locks.lock().all.len()
+    fn stored_names(locks: &MemoryLock) -> usize {
+        locks.0.locks.lock().map_or(0, |locks| locks.all.len())
     }
 
     #[tokio::test]
-    async fn a_name_that_nobody_holds_is_forgotten_among_many() {
+    async fn unheld_name_is_forgotten_among_many() {
         let locks = MemoryLock::new(Clock::system());
         for number in 0..20_000 {
             let (owner, _) = take(&locks, number).await;
-            give_back(&locks, number, owner);
+            release(&locks, number, owner);
         }
-        assert!(remembered(&locks) <= NAMES_MAX * 2 + 1, "{}", remembered(&locks));
+        assert!(stored_names(&locks) <= NAMES_MAX * 2 + 1, "{}", stored_names(&locks));
         for number in 0..500 {
             locks.stripes(&name(number), 8);
         }
@@ -494,23 +494,23 @@ mod tests {
         for number in 500..20_000 {
             locks.stripes(&name(number), 8);
         }
-        assert!(locks.0.stripes.lock().len() <= NAMES_MAX);
+        assert!(locks.0.stripes.lock().is_ok_and(|stripes| stripes.len() <= NAMES_MAX));
     }
 
     #[tokio::test]
-    async fn a_name_that_is_held_is_remembered_among_many() {
+    async fn held_name_is_remembered_among_many() {
         let locks = MemoryLock::new(Clock::system());
         let (owner, fence) = take(&locks, 0).await;
         for number in 1..20_000 {
             let (owner, _) = take(&locks, number).await;
-            give_back(&locks, number, owner);
+            release(&locks, number, owner);
         }
         let held = locks.inspect(&name(0)).await.ok().flatten();
         assert_eq!(held.map(|held| (held.owner, held.fence)), Some((owner, fence)));
     }
 
     #[tokio::test]
-    async fn a_fence_is_above_those_of_a_forgotten_name() {
+    async fn fence_exceeds_those_of_a_forgotten_name() {
         let clock = TestClock::default();
         let locks = MemoryLock::new(clock.clock());
         clock.advance(Duration::from_secs(600));
@@ -518,7 +518,7 @@ mod tests {
         for number in 0..NAMES_MAX * 3 {
             let (owner, fence) = take(&locks, number).await;
             first = first.or(Some(fence));
-            give_back(&locks, number, owner);
+            release(&locks, number, owner);
         }
         clock.set_back(Duration::from_secs(300));
         let (_, again) = take(&locks, 0).await;

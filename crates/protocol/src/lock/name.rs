@@ -1,4 +1,4 @@
-//! The name of a lock, and the keys it stands for (docs/keyspace.md).
+//! The name of a lock, and its keys (docs/keyspace.md).
 
 use super::error::LockError;
 use std::fmt;
@@ -20,9 +20,9 @@ impl LockName {
         match name.len() {
             0 => Err(LockError::Invalid("a lock needs a name; say what it protects, such as `stock/42`".to_owned())),
             length if length > BYTES_MAX => Err(LockError::Invalid(format!(
-                "the name of a lock has {length} bytes, at most {BYTES_MAX} are taken; hash what is longer"
+                "the name of a lock has {length} bytes; the limit is {BYTES_MAX}; hash longer names"
             ))),
-            // PostgreSQL has no text with it, and the row of a fence is text.
+            // PostgreSQL's text type does not support NUL, and the row of a fence is text.
             _ if name.contains('\0') => Err(LockError::Invalid("the name of a lock has a NUL character".to_owned())),
             _ => Ok(Self(name.into())),
         }
@@ -53,27 +53,27 @@ pub(crate) struct Keys {
     pub(crate) lock: Vec<u8>,
     pub(crate) fence: Vec<u8>,
     pub(crate) waiters: Vec<u8>,
-    pub(crate) news: Vec<u8>,
+    pub(crate) channel: Vec<u8>,
 }
 
-/// What the keys of held locks end in.
+/// The suffix of the keys of held locks.
 pub(crate) const LOCK: &str = ":lock";
-/// What the keys of their ledgers end in.
+/// The suffix of the keys of ledgers.
 pub(crate) const FENCE: &str = ":fence";
 
 impl Keys {
     pub(crate) fn new(prefix: &str, name: &LockName) -> Self {
         let key = |ending: &str| key(prefix, name, ending);
-        Self { lock: key(LOCK), fence: key(FENCE), waiters: key(":waiters"), news: key(":news") }
+        Self { lock: key(LOCK), fence: key(FENCE), waiters: key(":waiters"), channel: key(":news") }
     }
 }
 
-/// The key of this name that ends in `ending`.
+/// The key of this name with the suffix `ending`.
 pub(crate) fn key(prefix: &str, name: &LockName, ending: &str) -> Vec<u8> {
     format!("{}{ending}", tag(prefix, name.as_str())).into_bytes()
 }
 
-/// What all keys of locks begin with.
+/// The prefix of all keys of locks.
 pub(crate) fn front(prefix: &str) -> String {
     format!("{prefix}:l:{{")
 }
@@ -81,13 +81,13 @@ pub(crate) fn front(prefix: &str) -> String {
 fn tag(prefix: &str, name: &str) -> String {
     let front = front(prefix);
     if name.contains(['%', '}']) {
-        // Redis Cluster takes the first closing brace for the tag's end.
+        // Redis Cluster uses the first closing brace as the end of the hash tag.
         return format!("{front}{}}}", name.replace('%', "%25").replace('}', "%7D"));
     }
     format!("{front}{name}}}")
 }
 
-/// The name that has this key with this ending; `None` if it is none of ours.
+/// The name of the lock with this key and this suffix; `None` if it is not a key of a lock.
 pub(crate) fn name_of(prefix: &str, ending: &str, key: &[u8]) -> Option<LockName> {
     let key = std::str::from_utf8(key).ok()?;
     let name = key.strip_prefix(&front(prefix))?.strip_suffix(ending)?.strip_suffix('}')?;
@@ -99,14 +99,14 @@ mod tests {
     use super::{Keys, LOCK, LockName, name_of};
 
     #[test]
-    fn the_name_alone_decides_the_slot() {
+    fn lock_name_decides_the_slot() {
         let keys = |name: &str| Keys::new("ns", &LockName::new(name).unwrap_or_else(|error| unreachable!("{error}")));
         assert_eq!(keys("stock/42").lock, b"ns:l:{stock/42}:lock");
-        assert_eq!(keys("a}b%{c").news, b"ns:l:{a%7Db%25{c}:news");
+        assert_eq!(keys("a}b%{c").channel, b"ns:l:{a%7Db%25{c}:news");
     }
 
     #[test]
-    fn a_key_tells_its_name() {
+    fn lock_name_is_parsed_from_its_key() {
         for name in ["stock/42", "a}b%{c", "%7D", "}:lock"] {
             let name = LockName::new(name).unwrap_or_else(|error| unreachable!("{error}"));
             assert_eq!(name_of("ns", LOCK, &Keys::new("ns", &name).lock), Some(name));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_must_fit() {
+    fn lock_name_is_bounded() {
         assert!(["", "a\0", &"x".repeat(513)].iter().all(|name| LockName::new(name).is_err()));
         assert!(LockName::new(&"x".repeat(512)).is_ok());
     }

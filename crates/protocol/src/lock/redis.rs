@@ -1,4 +1,4 @@
-//! The steps as scripts on one Redis; docs/spec/lock.md is their specification, `memory.rs` their model.
+//! The steps as scripts on one Redis server; docs/spec/lock.md specifies them, `memory.rs` is their model.
 
 use super::error::LockError;
 use super::name::{Keys, LOCK, LockName, front, key, name_of};
@@ -21,30 +21,30 @@ macro_rules! script {
     };
 }
 
-// Refused as a whole by a Redis that is out of memory.
+// Rejected as a whole by a Redis server that is out of memory.
 static ACQUIRE: Script = script!("acquire-3", "");
-// A lock must be kept and given back when Redis is full.
+// Renewals and releases must succeed when Redis is out of memory.
 static RENEW: Script = script!("renew-1", "allow-oom");
 static RELEASE: Script = script!("release-3", "allow-oom");
 static RAISE: Script = script!("raise-2", "allow-oom");
 static BREAK: Script = script!("break-3", "allow-oom");
 static INSPECT: Script = script!("inspect-2", "no-writes");
 
-/// All of them, to be loaded on every epoch.
+/// All scripts of this module, to be loaded on every epoch.
 pub(crate) const SCRIPTS: [&Script; 6] = [&ACQUIRE, &RENEW, &RELEASE, &RAISE, &BREAK, &INSPECT];
 
-/// Those of all locks.
+/// The scripts of all locks.
 pub fn scripts() -> Vec<&'static Script> {
     [&SCRIPTS[..], &pool::redis::SCRIPTS].concat()
 }
 
-/// What the key ends in that has the number of stripes of a striped lock.
+/// The suffix of the key with the number of stripes of a striped lock.
 const STRIPES: &str = ":stripes";
 
-/// Keys looked at in one turn of a listing.
+/// Keys examined by one `SCAN` call.
 const SCAN_COUNT: usize = 500;
 
-/// The steps on one Redis. Cheap to clone.
+/// The steps on one Redis server. Cheap to clone.
 #[derive(Clone)]
 pub struct RedisLock {
     link: Link,
@@ -57,9 +57,9 @@ impl RedisLock {
         Self { link }
     }
 
-    /// Is notified when a lock is given back that has waiters.
+    /// Subscribes to releases of a lock that has waiters.
     pub async fn subscribe(&self, name: &LockName) -> Result<Subscription, LockError> {
-        Ok(self.link.subscribe(&self.keys(name).news).await?)
+        Ok(self.link.subscribe(&self.keys(name).channel).await?)
     }
 
     fn keys(&self, name: &LockName) -> Keys {
@@ -76,7 +76,7 @@ impl LockSteps for RedisLock {
         let args = numbers.slices(call);
         let keys = [&keys.lock[..], &keys.fence, &keys.waiters];
         let (fence, ms, replaced): (u64, u64, u8) = self.link.run(&ACQUIRE, &keys, &args).await?;
-        tell_of_foreign(name, replaced);
+        log_foreign(name, replaced);
         Ok(acquired(fence, ms))
     }
 
@@ -94,7 +94,7 @@ impl LockSteps for RedisLock {
 
     async fn release(&self, name: &LockName, call: Release) -> Result<Released, LockError> {
         let keys = self.keys(name);
-        let args: [&[u8]; 4] = [call.owner.as_bytes(), call.process.as_bytes(), flag(call.waits), &keys.news];
+        let args: [&[u8]; 4] = [call.owner.as_bytes(), call.process.as_bytes(), flag(call.waits), &keys.channel];
         let (verdict, others_waiting): (i8, u64) =
             self.link.run(&RELEASE, &[&keys.lock, &keys.fence, &keys.waiters], &args).await?;
         released(verdict, others_waiting)
@@ -115,12 +115,12 @@ impl LockSteps for RedisLock {
 
     async fn break_lock(&self, name: &LockName, seen: Option<Fence>) -> Result<Option<Holder>, LockError> {
         if seen == Some(Fence(0)) {
-            // No holder has it; the script takes 0 for any.
+            // No holder has this fence; the script takes 0 for any.
             return Ok(None);
         }
         let keys = self.keys(name);
         let seen = seen.map_or(0, |seen| seen.0).to_string();
-        let args: [&[u8]; 2] = [seen.as_bytes(), &keys.news];
+        let args: [&[u8]; 2] = [seen.as_bytes(), &keys.channel];
         holder(self.link.run(&BREAK, &[&keys.lock, &keys.fence, &keys.waiters], &args).await?)
     }
 
@@ -141,7 +141,7 @@ impl LockSteps for RedisLock {
         let mut cmd = redis::cmd("SET");
         cmd.arg(&key).arg(stripes).arg("NX").arg("GET");
         let unreadable = || {
-            let words = "the number of stripes was overwritten by another program; if every program says the same one, `restripe` stores it";
+            let words = "another program has overwritten the number of stripes; if all programs use the same one, `restripe` stores it";
             LockError::Invalid(format!("striped lock {name}: {words}"))
         };
         match self.link.command(&key, &cmd).await {
@@ -161,17 +161,17 @@ impl LockSteps for RedisLock {
     }
 }
 
-/// The numbers of an acquisition as text.
+/// The numeric arguments of an acquisition as text.
 pub(crate) struct Numbers([String; 4]);
 
-/// The arguments of `acquire-3.lua`, except those that are bytes already.
+/// The numeric arguments of `acquire-3.lua`.
 pub(crate) fn arguments(call: &Acquire) -> Numbers {
     let numbers = [call.lease_ms, call.cooling_ms, call.hold_ms_max.unwrap_or(0), call.fence_floor];
     Numbers(numbers.map(|number| number.to_string()))
 }
 
 impl Numbers {
-    /// All of them, in their order.
+    /// All arguments, in the script's order.
     pub(crate) fn slices<'a>(&'a self, call: &'a Acquire) -> [&'a [u8]; 8] {
         let [lease, cooling, hold, floor] = self.0.each_ref().map(|number| number.as_bytes());
         let (owner, process) = (call.owner.as_bytes(), call.process.as_bytes());
@@ -179,14 +179,14 @@ impl Numbers {
     }
 }
 
-/// Says that an acquisition has replaced what is not Evenkeel's.
-pub(crate) fn tell_of_foreign(name: &LockName, replaced: u8) {
+/// Logs that an acquisition has replaced a foreign value.
+pub(crate) fn log_foreign(name: &LockName, replaced: u8) {
     if replaced != 0 {
-        tracing::warn!(%name, "another program had written to the keys of this lock; what it wrote was replaced");
+        tracing::warn!(%name, "another program had written to the keys of this lock; its values were replaced");
     }
 }
 
-/// What the answer of `acquire-3.lua` means.
+/// Converts the reply of `acquire-3.lua`.
 pub(crate) fn acquired(fence: u64, ms: u64) -> Acquired {
     match fence {
         0 => Acquired::Taken { free_in_ms: ms },
@@ -194,7 +194,7 @@ pub(crate) fn acquired(fence: u64, ms: u64) -> Acquired {
     }
 }
 
-/// What the answer of `release-3.lua` means.
+/// Converts the reply of `release-3.lua`.
 pub(crate) fn released(verdict: i8, others_waiting: u64) -> Result<Released, LockError> {
     match verdict {
         1 => Ok(Released::Released { others_waiting }),
@@ -204,7 +204,7 @@ pub(crate) fn released(verdict: i8, others_waiting: u64) -> Result<Released, Loc
     }
 }
 
-/// The names that have a key with this ending, sorted. Walks the keyspace: for operators.
+/// The names that have a key with this suffix, sorted. Scans the keyspace: for operators.
 pub(crate) async fn names_with(link: &Link, ending: &str) -> Result<Vec<LockName>, LockError> {
     let prefix = link.prefix();
     let pattern = format!("{}*{ending}", escaped(&front(prefix)));
@@ -244,7 +244,7 @@ pub(crate) fn typed<T: redis::FromRedisValue>(reply: Value) -> Result<T, LockErr
     redis::from_redis_value(reply).map_err(|error| LockError::Link(LinkError::Unexpected(error.to_string())))
 }
 
-/// The text as a pattern that matches it alone.
+/// The text as a `MATCH` pattern that matches only itself.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -257,13 +257,13 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 fn unexpected(step: &str) -> LockError {
-    LockError::Link(LinkError::Unexpected(format!("the answer of the script of {step}")))
+    LockError::Link(LinkError::Unexpected(format!("the reply of the script of {step}")))
 }
 
-/// Bytes of a process's token in a message.
+/// The length of a process's token in a message.
 const PROCESS_BYTES: usize = 16;
 
-/// Which process released the lock, and which process is called; empty if every process is.
+/// The process that released the lock, and the process that is notified; empty if all are.
 #[must_use]
 pub fn sides(message: &[u8]) -> (&[u8], &[u8]) {
     message.split_at_checked(PROCESS_BYTES).unwrap_or((message, &[]))

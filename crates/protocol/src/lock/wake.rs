@@ -1,4 +1,4 @@
-//! How a process that waits is notified that a lock may be free.
+//! How a waiting process is notified that a lock may be free.
 
 use super::redis::sides;
 use super::steps::{Call, WakeListener};
@@ -10,22 +10,22 @@ use tokio::sync::watch;
 #[async_trait]
 impl WakeListener for watch::Receiver<u64> {
     async fn called(&mut self, _process: Token) -> Call {
-        // The store lives as long as its locks are waited for.
+        // The sender cannot be dropped, because the store lives as long as its locks are waited for.
         let _ = self.changed().await;
         Call::You
     }
 }
 
-/// On Redis a release is a message that names the process that released and the process that is called.
+/// On Redis a release is a message with the process that released and the process that is notified.
 pub(super) struct ReleaseMessages(pub(super) Subscription);
 
 #[async_trait]
 impl WakeListener for ReleaseMessages {
     async fn called(&mut self, process: Token) -> Call {
-        // `None`: the link is closed; the next attempt says so.
+        // `None`: the link is closed; the next attempt returns the error.
         while let Some(Heard::Message(message)) = self.0.next().await {
             let (from, called) = sides(&message);
-            // The local queue knows of the releases of this process already.
+            // The local queue already knows of the releases of this process.
             if from != process.as_bytes() {
                 let is_called = called.is_empty() || called == process.as_bytes();
                 return if is_called { Call::You } else { Call::Another };
@@ -35,7 +35,7 @@ impl WakeListener for ReleaseMessages {
     }
 }
 
-/// Messages of a pool have the owners whose turn it is; an empty one calls every waiter.
+/// Messages of a pool contain the owners whose turn it is; an empty one is for all waiters.
 pub(super) struct TurnMessages(pub(super) Subscription, pub(super) Token);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What a step refuses before anything is sent, the same for every backend.
+//! Checks of a step's arguments before anything is sent, the same for every backend.
 
 use super::error::QueueError;
 use super::job::{JobSpec, Keep, Note, TIME_MS_MAX};
@@ -7,7 +7,7 @@ use super::steps::{
     Tick, When,
 };
 
-/// The longest text or header block beside a body.
+/// The maximum length of a text or header block next to a body.
 pub const NOTE_BYTES_MAX: usize = 60_000;
 
 type Checked = Result<(), QueueError>;
@@ -16,11 +16,11 @@ pub(crate) fn items(items: usize) -> Checked {
     if items > ITEMS_MAX { Err(QueueError::TooMany { items, limit: ITEMS_MAX }) } else { Ok(()) }
 }
 
-/// Jobs to be taken in.
+/// Checks jobs to be enqueued.
 pub fn new_jobs(jobs: &[NewJob]) -> Checked {
     items(jobs.len())?;
     jobs.iter().try_for_each(|job| {
-        ensure(job.spec.version.is_none(), "a job with a version is `put`, not enqueued")?;
+        ensure(job.spec.version.is_none(), "a job with a version must be `put`, not enqueued")?;
         moment(job.when)?;
         spec(&job.spec)
     })
@@ -29,16 +29,19 @@ pub fn new_jobs(jobs: &[NewJob]) -> Checked {
 pub(crate) fn puts(puts: &[Put]) -> Checked {
     items(puts.len())?;
     puts.iter().try_for_each(|put| {
-        ensure(put.version > 0, "the version of a `put` is at least 1: 0 is what enqueued jobs have")?;
+        ensure(put.version > 0, "the version of a `put` must be at least 1; 0 is the version of enqueued jobs")?;
         match &put.change {
             PutChange::Withdraw(keep) => window(*keep),
             PutChange::Job(when, job) => {
-                ensure(job.unique.is_none(), "a `put` goes by its id and version; it takes no unique key")?;
+                ensure(
+                    job.unique.is_none(),
+                    "a `put` is identified by its id and version; it cannot have a unique key",
+                )?;
                 moment(*when)?;
                 spec(job)
             }
             PutChange::Restored(restored) => {
-                let takes_no_key = "a `put` goes by its id and version; it takes no unique key";
+                let takes_no_key = "a `put` is identified by its id and version; it cannot have a unique key";
                 ensure(restored.spec.unique.is_none(), takes_no_key)?;
                 span(restored.at)?;
                 spec(&restored.spec)
@@ -53,7 +56,7 @@ pub(crate) fn tick(tick: &Tick) -> Checked {
     tick.jobs.iter().try_for_each(|job| {
         ensure(
             job.spec.version.is_none() && job.spec.unique.is_none(),
-            "a tick has neither a version nor a unique key",
+            "a tick cannot have a version or a unique key",
         )?;
         moment(job.when)?;
         spec(&job.spec)
@@ -62,12 +65,12 @@ pub(crate) fn tick(tick: &Tick) -> Checked {
 
 pub(crate) fn settle_and_claim(call: &SettleAndClaim) -> Checked {
     items(call.settlements.len() + call.want)?;
-    ensure(call.sequence > 0, "sequences begin at 1")?;
+    ensure(call.sequence > 0, "sequence numbers begin at 1")?;
     span(call.lease_ms)?;
     call.settlements.iter().try_for_each(|(_, outcome)| settlement(outcome))
 }
 
-/// What a worker says of a delivery.
+/// Checks a worker's outcome of a delivery.
 pub fn settlement(outcome: &Outcome) -> Checked {
     match outcome {
         Outcome::Failed { retry_ms, error } => span(*retry_ms).and_then(|()| text(error)),
@@ -87,12 +90,12 @@ pub(crate) fn progress(words: &[u8]) -> Checked {
 }
 
 pub(crate) fn piece(bytes: u64) -> Checked {
-    ensure((1..=PIECE_BYTES_MAX).contains(&bytes), "a piece of a record has between 1 byte and 1 MiB")
+    ensure((1..=PIECE_BYTES_MAX).contains(&bytes), "a piece of a record must have between 1 byte and 1 MiB")
 }
 
 pub(crate) fn list(limit: usize) -> Checked {
     items(limit)?;
-    ensure(limit > 0, "a page has at least one entry")
+    ensure(limit > 0, "a page must have at least one entry")
 }
 
 pub(crate) fn reschedules(changes: &[Reschedule]) -> Checked {
@@ -108,14 +111,14 @@ pub(crate) fn redrive(call: &Redrive) -> Checked {
 
 pub(crate) fn purge(state: State, limit: usize) -> Checked {
     items(limit)?;
-    ensure(state != State::Leased, "running jobs cannot be purged; pause the topic and let their leases end")
+    ensure(state != State::Leased, "running jobs cannot be purged; pause the topic and wait until their leases end")
 }
 
 fn spec(spec: &JobSpec) -> Checked {
     span(spec.late_ms_max.unwrap_or(0))?;
     if let Some(unique) = spec.unique {
         span(unique.window_ms)?;
-        ensure(unique.window_ms > 0, "a unique key is held for at least a millisecond")?;
+        ensure(unique.window_ms > 0, "the window of a unique key must be at least 1 ms")?;
     }
     window(spec.keep)?;
     spec.notes.iter().try_for_each(|note| match note {
@@ -139,11 +142,11 @@ fn moment(when: When) -> Checked {
 }
 
 fn span(ms: u64) -> Checked {
-    ensure(ms <= TIME_MS_MAX / 4, "a time or span is more than a thousand years; are these milliseconds?")
+    ensure(ms <= TIME_MS_MAX / 4, "a time or duration is longer than a thousand years; is it in milliseconds?")
 }
 
 fn text(bytes: &[u8]) -> Checked {
-    ensure(bytes.len() <= NOTE_BYTES_MAX, "a text or header block beside the body is longer than 60,000 bytes")
+    ensure(bytes.len() <= NOTE_BYTES_MAX, "a text or header block of a job is longer than 60,000 bytes")
 }
 
 fn ensure(holds: bool, otherwise: &str) -> Checked {

@@ -1,4 +1,4 @@
-//! What can go wrong with a queue, and what to do about it.
+//! The errors of queue calls and what a caller can do about them.
 
 use super::job::JobId;
 use super::record::Unreadable;
@@ -9,85 +9,83 @@ use evenkeel_link::LinkError;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
-    /// Redis did not do it, or did not say so.
+    /// Redis returned an error or did not reply.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The queue cannot be opened like this. Nothing was changed.
+    /// The queue's settings are invalid. Nothing was changed.
     #[error("queue {queue}: {reason}")]
     Settings {
         /// Its name.
         queue: String,
-        /// What cannot work, and what to change.
+        /// What is invalid and how to correct it.
         reason: String,
     },
-    /// Nobody has opened a queue of this name on this store, under this prefix.
-    #[error(
-        "there is no queue called {topic} here; check the address, its prefix, and that a program has opened the queue"
-    )]
+    /// No program has opened a queue of this name on this store, under this prefix.
+    #[error("there is no queue named {topic}; check the address, the prefix, and that a program has opened the queue")]
     UnknownTopic {
-        /// What was asked for.
+        /// The requested name.
         topic: String,
     },
-    /// The body has no form in the queue's codec. Nothing was sent.
+    /// The queue's codec cannot represent the body. Nothing was sent.
     #[error(transparent)]
     Codec(#[from] CodecError),
     /// The queue has reached its limit of jobs or bytes, and stayed there for as long as the call may wait. The job was not
-    /// taken: try later, or turn your own caller away.
-    #[error("queue {queue} is full (jobs_max or bytes_max); the job was not taken, try again later")]
+    /// accepted: retry later, or reject your own caller.
+    #[error("queue {queue} is full (jobs_max or bytes_max); the job was not accepted, retry later")]
     Full {
         /// Its name.
         queue: String,
     },
-    /// Redis has taken the jobs, but fewer copies were confirmed in time than were asked for. They run, unless the server is
-    /// lost before its copies catch up. Sending a job again under the same id does no harm.
+    /// Redis has accepted the jobs, but fewer copies were confirmed in time than were requested. The jobs run, unless the server is
+    /// lost before its replicas catch up. Sending a job again with the same id is harmless.
     #[error("the jobs are accepted, but only {reached} of {wanted} copies were confirmed in time")]
     NotDurable {
         /// The jobs that were accepted.
         ids: Vec<JobId>,
-        /// How many copies were asked for.
+        /// The number of requested copies.
         wanted: u32,
-        /// How many were confirmed.
+        /// The number of confirmed copies.
         reached: u32,
     },
-    /// The database that judges the queue's jobs (`Durability::Sql`) did not do it, or did not say so. Sending a
-    /// job again under the same id does no harm.
-    #[error("the database that judges the jobs: {reason}")]
+    /// The source-of-truth database of the queue's jobs (`Durability::Sql`) returned an error or did not reply. Sending a
+    /// job again with the same id is harmless.
+    #[error("the database of the jobs: {reason}")]
     Database {
-        /// Its words.
+        /// The database's message.
         reason: String,
         /// Whether the same call may succeed later.
         is_retryable: bool,
     },
-    /// Rows in a SQL database decide about the jobs of this topic (`Durability::Sql`), and the database was not
-    /// given. Nothing was changed, and nothing was looked for: what Redis alone says of such a job may be wrong.
+    /// Rows in a SQL database are the source of truth for the jobs of this topic (`Durability::Sql`), and the database was not
+    /// given. Nothing was changed or read, because what Redis alone has of such a job may be outdated.
     #[error(
-        "the jobs of {topic} are rows in a SQL database, which decides about them; say which: `--database URL` on the command line, \
+        "the jobs of {topic} are rows in a SQL database, which must be given: `--database URL` on the command line, \
          `Topic::sql(&pool)` in a program"
     )]
     NeedsDatabase {
         /// The topic.
         topic: String,
     },
-    /// The call has more items than a step takes. Nothing was sent.
-    #[error("{items} items in one call, at most {limit} are taken; split the call")]
+    /// The call has more items than the limit. Nothing was sent.
+    #[error("{items} items in one call; the limit is {limit}; split the call")]
     TooMany {
-        /// How many there were.
+        /// The number of items.
         items: usize,
-        /// How many are taken.
+        /// The limit.
         limit: usize,
     },
-    /// A job is larger than the queue takes. Nothing was sent.
-    #[error("the job is {bytes} bytes, at most {limit} are taken; keep the data elsewhere and enqueue its key")]
+    /// A job is above the size limit. Nothing was sent.
+    #[error("the job has {bytes} bytes; the limit is {limit}; store the data elsewhere and enqueue its key")]
     TooLarge {
         /// Its size.
         bytes: usize,
         /// The limit.
         limit: usize,
     },
-    /// The call cannot work as it is. Nothing was sent.
+    /// The arguments are invalid. Nothing was sent.
     #[error("{0}")]
     Invalid(String),
-    /// The call happened, but a record could not be read. The job stays where it is.
+    /// The call was executed, but a record could not be decoded. The job was not changed.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
 }
@@ -104,7 +102,7 @@ impl QueueError {
         }
     }
 
-    /// Whether the call may have happened although it failed here.
+    /// Whether the call may have been executed although it failed.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
         match self {

@@ -1,8 +1,9 @@
-//! How jobs move when a topic is spread over more shards: the steps, and the way of a parcel from one shard to another.
+//! Shard migration: the steps that move jobs when a topic gets more shards.
 //!
-//! A shard that was *closed* takes in nothing that another one keeps. What it has of that kind is *given*: out of every index, and
-//! numbered. Its new shard *adopts* it, each number once and in order; only then is it *gone* from the old one. Whoever walks this
-//! way may die anywhere, and any number of processes may walk it at once: the numbers decide. docs/spec/queue.md has the whole.
+//! A *closed* shard accepts no new item that belongs to another shard. Such items are *given*: removed from every index and
+//! numbered. Their new shard *adopts* them, each number once and in order; after that the old shard drops them (`gone`). A process that
+//! migrates may die at any point, and any number of processes may migrate at once: the numbers make every step idempotent.
+//! docs/spec/queue.md is the specification.
 
 use super::error::QueueError;
 use super::job::JobId;
@@ -10,88 +11,88 @@ use super::steps::{Limits, QueueSteps, Shard};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-/// How many parcels are carried at once: their bodies are read whole.
+/// The maximum number of parcels per batch: their bodies are read whole.
 pub const PARCELS_MAX: usize = 50;
 
-/// What a shard learns when its topic grows.
+/// The arguments of `close`.
 #[derive(Clone, Copy, Debug)]
 pub struct Close {
-    /// Over how many shards the topic is spread from now on.
+    /// The new number of shards of the topic.
     pub shards: u16,
-    /// Over how many it was.
+    /// The previous number of shards.
     pub before: u16,
-    /// For a shard that is new: what it takes over from an old one. `None`: it is one of the old ones.
+    /// For a new shard: the settings that it inherits from an old one. `None` for an old shard.
     pub inherits: Option<Inherited>,
 }
 
-/// The settings of a topic that each shard has for itself.
+/// The settings of a topic that each shard stores for itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inherited {
-    /// Until when nothing is claimed; 0: not paused.
+    /// The end of a pause; 0: not paused.
     pub paused: u64,
     /// Its share of the topic's limits.
     pub limits: Limits,
-    /// Fences rise above this.
+    /// The minimum above which fencing tokens are issued.
     pub floor: u64,
 }
 
-/// Something a shard may have to give away.
+/// An item that may belong to another shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A job that waits or is dead, or the stamp of one that ended.
+    /// A job that waits or is dead, or the completion record of one that ended.
     Job(JobId),
     /// The last tick of a schedule.
     Schedule([u8; 16]),
 }
 
-/// What `give` found.
+/// The result of `give`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// It is not here, or it is kept here.
+    /// It does not exist here, or it belongs here.
     No,
-    /// It is on its way.
+    /// It was removed and waits for its new shard.
     Given,
-    /// It is leased; once its delivery has ended it can be given.
+    /// It is leased; it can be given after its delivery has ended.
     Leased,
 }
 
-/// Something on its way from one shard to another.
+/// An item in migration from one shard to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
-    /// Counts what this shard gave to that one, from 1.
+    /// Numbers the items from one shard to another, from 1.
     pub sequence: u64,
-    /// What it is: kind (1), id (16), place (1), score (6).
+    /// Its identity: kind (1), id (16), place (1), score (6).
     pub label: Bytes,
-    /// The record or the stamp; empty for a schedule, and where a stamp has run out on the way.
+    /// The record or completion record; empty for a schedule, and for a completion record that has expired meanwhile.
     pub record: Bytes,
 }
 
 type Reply<T> = Result<T, QueueError>;
 
-/// The steps by which a topic grows.
+/// The steps of a shard migration.
 #[async_trait]
 pub trait GrowSteps: QueueSteps {
-    /// Tells a shard over how many its topic is spread: from here on it takes in nothing that another one keeps. Answers what a
-    /// new shard inherits. Repeated, or with no more shards than it knows of: nothing changes.
+    /// Sets the topic's number of shards: after this the shard accepts no new item that belongs to another one. Returns what a
+    /// new shard inherits. A repeat, or a number that is not higher, changes nothing.
     async fn close(&self, shard: &Shard, close: Close) -> Reply<Inherited>;
-    /// Takes items that other shards keep out of this one.
+    /// Removes items that belong to other shards from this one.
     async fn give(&self, shard: &Shard, items: &[Item]) -> Reply<Vec<Given>>;
-    /// The first of what was taken out for shard `to`: records of at most 4 MiB in all, and one above 1 MiB alone.
+    /// The first items that were removed for shard `to`: records of at most 4 MiB in all, and one above 1 MiB alone.
     async fn leaving(&self, shard: &Shard, to: u16, limit: usize) -> Reply<Vec<Parcel>>;
-    /// Takes in what shard `from` has given, each parcel once and in order; answers the last sequence that is in.
+    /// Adds the items of shard `from`, each once and in order; returns the last sequence number that was added.
     async fn adopt(&self, shard: &Shard, from: u16, parcels: &[Parcel]) -> Reply<u64>;
-    /// Drops what shard `to` has taken in by now; answers how much still waits for it.
+    /// Drops the items that shard `to` has added; returns the number of those that remain.
     async fn gone(&self, shard: &Shard, to: u16, sequence: u64) -> Reply<u64>;
-    /// Some ids of which the shard has a record or a stamp, and a cursor for more; 0 begins, and ends.
+    /// Some ids with a record or a completion record in the shard, and the next cursor; 0 is the first and the last one.
     async fn ids(&self, shard: &Shard, cursor: u64) -> Reply<(Vec<JobId>, u64)>;
     /// The schedules whose last tick the shard has.
     async fn schedules(&self, shard: &Shard) -> Reply<Vec<[u8; 16]>>;
 }
 
-/// Carries what one shard has given over to another, until nothing is on the way of what was when it began.
+/// Moves the items that were given from one shard to another, until none remains.
 ///
 /// # Errors
-/// [`QueueError::Link`]; whoever comes next goes on.
+/// [`QueueError::Link`]; a later call continues.
 pub async fn carry(store: &dyn GrowSteps, from: &Shard, to: &Shard) -> Result<(), QueueError> {
     loop {
         let parcels = store.leaving(from, to.number(), PARCELS_MAX).await?;

@@ -1,35 +1,35 @@
-//! [`Head`]: where a job is and in which version, without its body.
+//! [`Head`]: a job's state and version, without its body.
 
 use super::job::End;
 use super::steps::{Found, Looked, State};
 
-/// Where a job is, without its body.
+/// A job's state, without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// It lives.
+    /// It has not ended.
     Live {
-        /// Where.
+        /// Its state.
         state: State,
         /// Due time, deadline on the lease clock, or time of death.
         score: u64,
-        /// The version of its latest `put`; 0 where there was none.
+        /// The version of its latest `put`; 0 without one.
         version: u64,
-        /// Whether a worker fell silent over it.
+        /// Whether a lease of it has expired.
         lapsed: bool,
     },
-    /// It ended, and that is still remembered.
+    /// It ended and has a completion record.
     Ended {
-        /// How.
+        /// How it ended.
         end: End,
-        /// The version of its latest `put`; 0 where there was none.
+        /// The version of its latest `put`; 0 without one.
         version: u64,
     },
-    /// Its record was written by a program that this one does not understand.
+    /// Its record was written in a format that this program does not support.
     Unreadable,
 }
 
 impl Head {
-    /// That of a job that was read whole.
+    /// The head of a job that was read whole.
     pub(crate) fn of(looked: Looked) -> Option<Self> {
         match looked {
             Ok(found) => found.map(|found| match found {

@@ -1,4 +1,4 @@
-//! What a job is: its name, what its sender asked for, and what has happened to it so far.
+//! Jobs: ids, what the sender requested, and the history so far.
 
 use super::retry_delay::RetryDelay;
 use bytes::Bytes;
@@ -8,21 +8,21 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// The longest a time or a span may be, in ms: 47 bits, some 4,000 years. Records keep times in six bytes.
+/// The maximum of a time or duration in ms: 47 bits, some 4,000 years. Records store times in six bytes.
 pub const TIME_MS_MAX: u64 = (1 << 47) - 1;
-/// What [`Keep::UntilForgotten`] becomes once `forget` was called.
+/// The retention of [`Keep::UntilForgotten`] after a call of `forget`.
 pub const FORGET_MS: u64 = 600_000;
-/// A revocation is remembered at least this long, so that repeating it gives the same answer.
+/// The minimum retention of a revocation, so that a repeat returns the same result.
 pub const REVOKE_MS_MIN: u64 = 600_000;
-/// Of a job's errors the newest this many are kept.
+/// The maximum number of a job's errors that are stored; the newest are kept.
 pub const ERRORS_KEPT_MAX: usize = 16;
 
-/// The name of a job: 16 bytes.
+/// The id of a job: 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub [u8; 16]);
 
 impl JobId {
-    /// A new id: six bytes of time, a counter of this process, 64 random bits. Ids of one process sort in the order they were made.
+    /// A new id: six bytes of time, a counter of this process, 64 random bits. Ids of one process sort by the time of generation.
     #[must_use]
     pub fn generate(now_ms: u64) -> Self {
         static COUNTER: AtomicU16 = AtomicU16::new(0);
@@ -33,7 +33,7 @@ impl JobId {
         Self(id)
     }
 
-    /// The id of a caller's own name for a job: its hash, so nothing in the name can change where the job is kept.
+    /// The id for a caller's own name of a job: a hash, so that the name cannot affect where the job is stored.
     #[must_use]
     pub fn named(name: &[u8]) -> Self {
         Self(half_of_sha256(b"id", name))
@@ -45,7 +45,7 @@ impl JobId {
         Self(half_of_sha256(b"unique", key))
     }
 
-    /// Which of `shards` keeps the job. Ids are routed by their last bytes: the first ones of a generated id are its time.
+    /// The index of the job's shard. It is derived from the last bytes, because the first bytes of a generated id are its time.
     #[must_use]
     pub fn shard(&self, shards: u16) -> u16 {
         let tail = u16::from_be_bytes([self.0[14], self.0[15]]);
@@ -92,38 +92,38 @@ impl FromStr for JobId {
 pub struct UniqueKey(pub [u8; 16]);
 
 impl UniqueKey {
-    /// The key a caller named.
+    /// The hash of the key `key`.
     #[must_use]
     pub fn new(key: &[u8]) -> Self {
         Self(half_of_sha256(b"unique", key))
     }
 }
 
-/// Which jobs go first. Within one priority the earliest due time goes first; urgent work starves low work on purpose.
+/// The priority of a job. Within one priority the earliest due time is first; urgent jobs deliberately starve low ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// Before everything else.
+    /// Before all others.
     Urgent = 0,
-    /// Before the rest.
+    /// Before normal and low jobs.
     High = 1,
-    /// What is not said otherwise.
+    /// The default.
     #[default]
     Normal = 2,
-    /// When nothing else is due.
+    /// Only if no other job is due.
     Low = 3,
 }
 
 impl Priority {
-    /// All of them, the first to go first.
+    /// All priorities, in the order of delivery.
     pub const ALL: [Priority; 4] = [Priority::Urgent, Priority::High, Priority::Normal, Priority::Low];
 }
 
-/// How many attempts follow a failed first one.
+/// The number of attempts after a failed first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retries {
-    /// This many, then the job is dead (or discarded). At most 65,534; more is taken for that.
+    /// This many, then the job is dead (or discarded). At most 65,534; higher values are reduced to it.
     Limited(u16),
-    /// As many as it takes: for work that must succeed.
+    /// No limit: for jobs that must succeed.
     Unlimited,
 }
 
@@ -133,46 +133,46 @@ impl From<u16> for Retries {
     }
 }
 
-/// For how long an ended job is remembered, so that sending it again does not run it again.
+/// How long the completion record of a job is kept, so that a job with the same id is not run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Not at all: nobody sends this id again.
+    /// Not at all: the id is not sent again.
     Nothing,
     /// For this long after its end, in ms.
     AfterEnd(u64),
     /// For this long after it was enqueued, in ms.
     FromEnqueue(u64),
-    /// Until `forget`, which leaves it [`FORGET_MS`].
+    /// Until `forget` is called, and then for [`FORGET_MS`].
     UntilForgotten,
 }
 
-/// What the sender asked for.
+/// What the sender requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobSpec {
-    /// Which jobs go first.
+    /// The priority.
     pub priority: Priority,
-    /// How many attempts follow a failed first one.
+    /// The number of attempts after a failed first one.
     pub retries: Retries,
-    /// Out of retries it is counted and gone, instead of dead.
+    /// Without retries left it is discarded instead of dead-lettered.
     pub discard_exhausted: bool,
-    /// How long its end is remembered.
+    /// How long its completion record is kept.
     pub keep: Keep,
-    /// Not started this many ms after its due time, it ends as expired.
+    /// If it was not started this many ms after its due time, it ends as expired.
     pub late_ms_max: Option<u64>,
-    /// Taken beside an id of its own, for this many ms from enqueueing.
+    /// A unique key in addition to its id.
     pub unique: Option<Unique>,
     /// The version of a `put`.
     pub version: Option<u64>,
     /// The encoded message.
     pub body: Bytes,
-    /// The codec that wrote it ([`Codec::id`](crate::codec::Codec::id)); `None` in records of older programs.
+    /// The codec of the body ([`Codec::id`](crate::codec::Codec::id)); `None` in records of older programs.
     pub codec: Option<u8>,
-    /// What travels beside the body.
+    /// Metadata of the job.
     pub notes: Vec<Note>,
 }
 
 impl JobSpec {
-    /// A plain job: normal priority, five retries, nothing remembered.
+    /// A job with the defaults: normal priority, five retries, no completion record.
     #[must_use]
     pub fn new(body: Bytes) -> Self {
         Self {
@@ -190,19 +190,19 @@ impl JobSpec {
     }
 }
 
-/// A unique key beside an id.
+/// A unique key in addition to an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unique {
     /// The key.
     pub key: UniqueKey,
-    /// Held for this long from enqueueing.
+    /// The time for which it is held, from enqueueing, in ms.
     pub window_ms: u64,
 }
 
-/// A job with all that has happened to it: what a record holds.
+/// A job with its history: the content of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What the sender asked for, and the notes made since.
+    /// What the sender requested, and the notes added since.
     pub spec: JobSpec,
     /// When it was accepted, in ms of the server's clock.
     pub enqueued_at: u64,
@@ -210,19 +210,19 @@ pub struct Job {
     pub expires_at: Option<u64>,
     /// Attempts that failed or crashed since enqueueing or the last redrive.
     pub errors: u16,
-    /// Crashes in a row: lapses after it was reported as started.
+    /// Consecutive crashes: leases that expired after it was reported as started.
     pub crashes: u8,
-    /// Lapses in a row before it was reported as started.
+    /// Consecutive leases that expired before it was reported as started.
     pub lapses: u8,
-    /// The current delivery was reported as started.
+    /// Whether the current delivery was reported as started.
     pub started: bool,
-    /// At least one delivery lapsed, so a silent worker may still be at it.
+    /// Whether the lease of at least one delivery has expired, so that an unresponsive worker may still run it.
     pub lapsed: bool,
-    /// A suspect runs beside the current delivery: its lapse is no crash.
+    /// Whether a suspect runs in the same process as the current delivery: an expiry of its lease is then not a crash.
     pub shielded: bool,
-    /// The current delivery is the only suspect of its worker; or the latest was, and crashed.
+    /// Whether the current delivery is the only suspect of its worker; or the latest was, and crashed.
     pub alone: bool,
-    /// The fence of the latest delivery; 0 before the first.
+    /// The fencing token of the latest delivery; 0 before the first.
     pub fence: u64,
     /// The token of the current delivery, while it is leased.
     pub token: Option<Token>,
@@ -248,96 +248,96 @@ impl Job {
         }
     }
 
-    /// How much it is suspected of killing its worker: its crashes in a row, and two lapses in a row count as one more. A process runs the
-    /// fewer of them at once the higher that is.
+    /// How strongly the job is suspected of crashing its worker: its consecutive crashes, plus one for two consecutive expired leases. The
+    /// higher this is, the fewer such jobs a process runs at once.
     #[must_use]
     pub fn suspicion(&self) -> u16 {
         u16::from(self.crashes) + u16::from(self.lapses > 1)
     }
 
-    /// Whether it crashed, or lapsed twice in a row.
+    /// Whether it crashed, or its lease expired twice in a row.
     #[must_use]
     pub fn is_suspect(&self) -> bool {
         self.suspicion() > 0
     }
 
-    /// The errors kept, oldest first.
+    /// The stored errors, oldest first.
     pub fn error_notes(&self) -> impl Iterator<Item = &ErrorNote> {
         self.spec.notes.iter().filter_map(|note| if let Note::Error(error) = note { Some(error) } else { None })
     }
 }
 
-/// Something that travels with a job beside its body.
+/// Metadata of a job next to its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// An attempt that went wrong.
+    /// A failed attempt.
     Error(ErrorNote),
-    /// Where the sender's trace goes on (W3C `traceparent`).
+    /// The sender's trace context (W3C `traceparent`).
     Trace(Bytes),
     /// The sender's headers, encoded.
     Headers(Bytes),
     /// The caller's own name for the job.
     Name(Bytes),
-    /// How far its handler was when it last said so.
+    /// The progress that its handler last reported.
     Progress(Bytes),
-    /// How long to wait between its attempts, instead of as long as its queue says.
+    /// Its own retry delay, instead of its queue's.
     RetryDelay(RetryDelay),
-    /// It was dead and was sent back.
+    /// It was dead and was redriven.
     Redriven {
-        /// By which redrive.
+        /// The id of the redrive.
         redrive: [u8; 16],
-        /// When.
+        /// The time of the redrive.
         at: u64,
-        /// Its errors until then.
+        /// The number of its errors before the redrive.
         errors: u16,
     },
 }
 
-/// An attempt that went wrong.
+/// A failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorNote {
     /// When it was settled or rescued.
     pub at: u64,
-    /// What kind of end it was.
+    /// How it failed.
     pub class: ErrorClass,
-    /// Which error of the job it was, counted from 1 since enqueueing or the last redrive (0 for a lapse, which uses no attempt).
+    /// The number of the error, counted from 1 since enqueueing or the last redrive (0 for an expired lease, which uses no attempt).
     pub attempt: u16,
-    /// The handler's words.
+    /// The handler's message.
     pub text: Bytes,
 }
 
-/// How an attempt went wrong.
+/// How an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// The handler said so.
+    /// The handler returned an error.
     Failed = 1,
-    /// Its worker fell silent after it was reported as started.
+    /// Its lease expired after it was reported as started.
     Crashed = 2,
-    /// Its worker fell silent before that.
+    /// Its lease expired before it was reported as started.
     Lapsed = 3,
-    /// The handler said it is no use to try again.
+    /// The handler returned a permanent error.
     Dead = 4,
 }
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// A handler did it.
+    /// A handler completed it.
     Done = 1,
-    /// It was found later than its lateness allows.
+    /// It was not started within its permitted lateness.
     Expired = 2,
-    /// It ran out of retries and was not worth keeping.
+    /// It had no retries left and was not to be dead-lettered.
     Discarded = 3,
     /// An operator deleted it.
     Deleted = 4,
     /// It was revoked before it started (again).
     Revoked = 5,
-    /// It was revoked after a worker that may have begun had fallen silent.
+    /// It was revoked after its lease had expired, so a worker may have begun to run it.
     RevokedAfterLapse = 6,
 }
 
 impl End {
-    /// The end with this number, as scripts and stamps write it.
+    /// The end with this code, as in scripts and completion records.
     pub fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             1 => Self::Done,
@@ -351,14 +351,14 @@ impl End {
     }
 }
 
-/// What is left of an ended job.
+/// The completion record of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// How it ended.
     pub end: End,
-    /// Until when it counts; `None` until `forget`.
+    /// When the completion record expires; `None` before `forget`.
     pub until: Option<u64>,
-    /// The version of the `put` that made the job or ended it; 0 where there was none.
+    /// The version of the `put` that created or ended the job; 0 without one.
     pub version: u64,
     /// When it ended.
     pub ended_at: u64,

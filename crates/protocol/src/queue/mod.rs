@@ -1,4 +1,4 @@
-//! The delay queue: work that runs later, never earlier, and survives every crash. docs/spec/queue.md is the specification.
+//! The delay queue: jobs that run at or after their due time, at least once. docs/spec/queue.md is the specification.
 
 pub mod check;
 pub mod error;

@@ -1,6 +1,6 @@
-//! How a job is written down: one string of a 40-byte header, optional fields, the body and the notes; or the stamp of an ended job.
+//! The record of a job: one string of a 40-byte header, optional fields, the body and the notes; or a completion record (stamp).
 //!
-//! docs/spec/queue.md has the table of offsets. The scripts in `scripts/include/` read and write the same bytes.
+//! docs/spec/queue.md has the table of offsets. The scripts in `shared/` read and write the same bytes.
 
 use super::job::{
     End, ErrorClass, ErrorNote, FORGET_MS, Job, JobSpec, Keep, Note, Priority, Retries, Stamp, Unique, UniqueKey,
@@ -24,7 +24,7 @@ const FLAG_STARTED: u8 = 0b0000_0100;
 const FLAG_DISCARD: u8 = 0b0000_1000;
 const FLAG_NOTES: u8 = 0b0001_0000;
 const FLAG_LAPSED: u8 = 0b0010_0000;
-/// Which codec wrote the body. None of them: a record of an older program. Both: the byte before the body says it.
+/// The codec of the body. Neither flag: a record of an older program. Both: the codec's id is the byte before the body.
 const FLAGS_CODEC: u8 = 0b1100_0000;
 const FLAG_JSON: u8 = 0b0100_0000;
 const FLAG_MESSAGE_PACK: u8 = 0b1000_0000;
@@ -33,7 +33,7 @@ const HAS_EXPIRY: u8 = 0b0001;
 const HAS_VERSION: u8 = 0b0010;
 const HAS_WINDOW: u8 = 0b0100;
 const HAS_UNIQUE: u8 = 0b1000;
-/// Not about what follows the header, but about the current delivery.
+/// Not a field after the header, but a property of the current delivery.
 const IS_SHIELDED: u8 = 0b0001_0000;
 const IS_ALONE: u8 = 0b0010_0000;
 
@@ -47,7 +47,7 @@ const NOTE_REDRIVEN: u8 = 5;
 const NOTE_RETRY_DELAY: u8 = 6;
 const NOTE_PROGRESS: u8 = 7;
 
-/// The bytes of a stamp.
+/// Encodes a completion record.
 #[must_use]
 pub fn encode_stamp(stamp: &Stamp) -> Bytes {
     let mut out = BytesMut::with_capacity(STAMP_BYTES);
@@ -64,26 +64,26 @@ pub fn encode_stamp(stamp: &Stamp) -> Bytes {
 pub struct Unreadable(&'static str);
 
 impl Unreadable {
-    /// A stamp stands where a live job was expected.
+    /// A completion record where a live job was expected.
     pub(crate) fn ended() -> Self {
         Self("a stamp instead of a job")
     }
 }
 
-/// What a `job:<id>` key holds.
+/// The content of a `job:<id>` key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// A job that waits, runs or is dead.
     Live(Box<Job>),
-    /// What is left of one that ended.
+    /// The completion record of a job.
     Ended(Stamp),
 }
 
 impl Record {
-    /// Reads what a `job:<id>` key holds. The body is shared with `raw`, not copied.
+    /// Decodes the content of a `job:<id>` key. The body shares the bytes of `raw`.
     ///
     /// # Errors
-    /// [`Unreadable`] if these bytes were not written by this format.
+    /// [`Unreadable`] if the bytes do not have this format.
     pub fn decode(raw: &Bytes) -> Result<Self, Unreadable> {
         match raw.first() {
             Some(&FORMAT_JOB) => decode_job(raw.clone()).map(|job| Record::Live(Box::new(job))),
@@ -94,10 +94,10 @@ impl Record {
 }
 
 impl Record {
-    /// Reads the beginning of a job's record, its body and notes left out.
+    /// Decodes the head of a job's record, without its body and notes.
     ///
     /// # Errors
-    /// [`Unreadable`] if it is no job's.
+    /// [`Unreadable`] if it is not a job's record.
     pub fn decode_head(head: &Bytes) -> Result<Self, Unreadable> {
         let mut bytes = head.to_vec();
         if let Some(flags) = bytes.get_mut(1) {
@@ -114,7 +114,7 @@ impl Record {
     }
 }
 
-/// The bytes of a job.
+/// Encodes a job.
 #[must_use]
 pub fn encode_job(job: &Job) -> Bytes {
     let mut out = BytesMut::with_capacity(encoded_len(job));
@@ -147,7 +147,7 @@ pub fn encode_job(job: &Job) -> Bytes {
     out.freeze()
 }
 
-/// How long the bytes of a job are, without writing them.
+/// The length of an encoded job.
 #[must_use]
 pub fn encoded_len(job: &Job) -> usize {
     let spec = &job.spec;
@@ -198,7 +198,7 @@ fn put_header(out: &mut BytesMut, job: &Job) {
     out.put_slice(job.token.as_ref().map_or(&[0; 16], Token::as_bytes).as_slice());
 }
 
-/// How the header names a codec.
+/// The header flags of a codec.
 pub(crate) fn codec_flags(codec: Option<u8>) -> u8 {
     match codec {
         None => 0,
@@ -209,7 +209,7 @@ pub(crate) fn codec_flags(codec: Option<u8>) -> u8 {
     }
 }
 
-/// The codec whose id is the byte before the body, if it is one of those.
+/// The codec's id, if it is stored in the byte before the body.
 pub(crate) fn named_codec(codec: Option<u8>) -> Option<u8> {
     codec.filter(|codec| codec_flags(Some(*codec)) == FLAGS_CODEC)
 }
@@ -271,14 +271,14 @@ fn put_error(out: &mut BytesMut, error: &ErrorNote) {
     out.put_slice(&error.text);
 }
 
-/// One error, as its note has it.
+/// Encodes an error in the format of its note.
 pub fn encode_error(error: &ErrorNote) -> Bytes {
     let mut out = BytesMut::with_capacity(9 + error.text.len());
     put_error(&mut out, error);
     out.freeze()
 }
 
-/// Reads what [`encode_error`] wrote.
+/// The inverse of [`encode_error`].
 pub fn decode_error(bytes: Bytes) -> Result<Note, Unreadable> {
     decode_note(NOTE_ERROR, bytes)
 }
@@ -316,7 +316,7 @@ fn decode_job(mut raw: Bytes) -> Result<Job, Unreadable> {
         0 => None,
         FLAG_JSON => Some(JSON),
         FLAG_MESSAGE_PACK => Some(MESSAGE_PACK),
-        // Of a head alone the body is not there.
+        // A head alone does not contain the byte.
         _ => raw.try_get_u8().ok(),
     };
     Ok(Job {
@@ -352,7 +352,7 @@ fn decode_job(mut raw: Bytes) -> Result<Job, Unreadable> {
     })
 }
 
-/// Cuts the notes off the end of what follows the optional fields; what stays is the body.
+/// Splits the notes off the end of what follows the optional fields; the rest is the body.
 fn split_notes(rest: &mut Bytes) -> Result<Vec<Note>, Unreadable> {
     let before_length = rest.len().checked_sub(4).ok_or(Unreadable("no length of notes"))?;
     let length = rest.split_off(before_length).get_u32();

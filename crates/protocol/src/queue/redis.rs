@@ -1,4 +1,4 @@
-//! The steps as scripts on Redis; docs/spec/queue.md is their specification, `memory/` their model.
+//! The steps as scripts on Redis; docs/spec/queue.md specifies them, `memory/` is their model.
 
 mod bulk;
 mod call;
@@ -42,13 +42,13 @@ impl RedisQueue {
         Self { link, senders: Senders::default(), bulk: Bulk::default() }
     }
 
-    /// The link the steps go over.
+    /// The link of the steps.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// [`QueueSteps::enqueue`] on a connection of its own, with `wait` (`WAIT`, `WAITAOF`) in the same write. Answers what
-    /// became of the jobs, and what `wait` said.
+    /// [`QueueSteps::enqueue`] on a dedicated connection, with `wait` (`WAIT`, `WAITAOF`) in the same write. Returns the
+    /// results of the jobs and the reply to `wait`.
     pub async fn enqueue_and_wait(
         connection: &mut Blocking,
         shard: &Shard,

@@ -1,4 +1,4 @@
-//! The register of topics: which there are, over how many shards, and what the command line must know of them.
+//! The register of topics: their names, numbers of shards, and the settings that the command line needs.
 
 use super::error::QueueError;
 use crate::queue::redis::scripts::GROWN;
@@ -10,70 +10,70 @@ use redis::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is known of a topic. Written as JSON, so that an operator can read it.
+/// The entry of a topic. Stored as JSON, so that an operator can read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopicRecord {
-    /// How many shards its jobs are spread over.
+    /// The number of its shards.
     pub shards: u16,
     /// The codec of its bodies ([`Codec::id`](crate::codec::Codec::id)).
     pub codec: u8,
-    /// How many attempts follow a failed first one; none: as many as it takes.
+    /// The number of attempts after a failed first one; `None`: unlimited.
     pub retries: Option<u16>,
-    /// Out of retries a job is gone instead of dead.
+    /// Whether a job without retries left is discarded instead of dead-lettered.
     pub discard_exhausted: bool,
-    /// For how long a job with a caller's id is remembered after its end.
+    /// How long the completion record of a job with a caller's id is kept.
     pub id_window_ms: u64,
-    /// Rows in a SQL database decide about its jobs (`Durability::Sql`), so nobody may change them in the store alone. Once so, for
-    /// good: a program that does not know of it must not hide it from others.
+    /// Rows in a SQL database are the source of truth for its jobs (`Durability::Sql`), so they must not be changed in the store alone.
+    /// Never reset: a program that does not know of it must not hide it from others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_judged: bool,
-    /// Jobs that are due later than this are rows alone.
+    /// Jobs that are due later than this are stored as rows only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub horizon_ms: Option<u64>,
 }
 
 impl TopicRecord {
-    /// What the register says once a program that wants this has opened the topic.
+    /// The entry after a program with this entry has opened the topic.
     fn over(&self, held: &Self) -> Self {
         let is_judged = self.is_judged || held.is_judged && guard("sql_register_judged");
         Self { shards: held.shards, is_judged, ..self.clone() }
     }
 }
 
-/// How a schedule is defined. Whoever runs it follows the definition that was registered last.
+/// The definition of a schedule. Every process that runs it follows the definition that was registered last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleRecord {
     /// The cron expression.
     pub cron: String,
-    /// The time zone it is meant in, by its IANA name.
+    /// The time zone of the expression, by its IANA name.
     pub zone: String,
-    /// What becomes of missed ticks: `skip`, `one` or `all`.
+    /// What happens to missed ticks: `skip`, `one` or `all`.
     pub missed: String,
 }
 
 /// The register of the topics of a store.
 #[async_trait]
 pub trait TopicRegister: Send + Sync {
-    /// Enters a topic, or finds it entered: its number of shards stays, the rest is as the last program to open it says. Two that
-    /// enter it at once agree on what the first one wrote.
+    /// Creates or updates the entry of a topic: its number of shards is kept, the other fields are overwritten. Two programs that
+    /// create it concurrently get the number of shards that the first one stored.
     async fn register(&self, topic: &str, record: &TopicRecord) -> Result<TopicRecord, QueueError>;
 
-    /// What is known of a topic; `None` if no program has opened it.
+    /// The entry of a topic; `None` if no program has opened it.
     async fn get(&self, topic: &str) -> Result<Option<TopicRecord>, QueueError>;
 
     /// Every topic that was ever opened, by name.
     async fn all(&self) -> Result<Vec<(String, TopicRecord)>, QueueError>;
 
-    /// How a schedule of a topic is defined, if any program has run it.
+    /// The definition of a schedule of a topic, if a program has run it.
     async fn schedule(&self, topic: &str, name: &str) -> Result<Option<ScheduleRecord>, QueueError>;
 
-    /// Defines a schedule anew.
+    /// Replaces the definition of a schedule.
     async fn define(&self, topic: &str, name: &str, record: &ScheduleRecord) -> Result<(), QueueError>;
 
     /// The numbers of shards of a topic that has grown, as [`Topology`](super::topology::Topology) writes them.
     async fn grown(&self, topic: &str) -> Result<Option<String>, QueueError>;
 
-    /// Replaces them by `next`, if they are `seen`; answers what they are then.
+    /// Compare-and-set: replaces the numbers by `next`, if they are `seen`; returns the stored ones.
     async fn grow(&self, topic: &str, seen: &str, next: &str) -> Result<String, QueueError>;
 }
 
@@ -81,9 +81,9 @@ pub trait TopicRegister: Send + Sync {
 pub struct RedisTopics {
     link: Link,
     key: String,
-    /// Of topics that have grown: one hash, topic → its numbers of shards.
+    /// One hash of the topics that have grown, topic → its numbers of shards.
     grown: String,
-    /// One hash, topic and schedule → its definition.
+    /// One hash, topic and schedule → the schedule's definition.
     schedules: String,
 }
 
@@ -133,7 +133,7 @@ impl TopicRegister for RedisTopics {
         let cmd = redis::cmd("HGET").arg(&self.schedules).arg(format!("{topic}/{name}")).clone();
         match self.link.command(self.schedules.as_bytes(), &cmd).await? {
             Value::Nil => Ok(None),
-            // What cannot be read is defined anew.
+            // An entry that cannot be decoded is defined again.
             Value::BulkString(text) => Ok(serde_json::from_slice(&text).ok()),
             other => Err(unexpected(&other)),
         }
@@ -171,7 +171,7 @@ fn read(topic: &str, text: &[u8]) -> Result<TopicRecord, QueueError> {
     serde_json::from_slice(text).map_err(|error| QueueError::Settings {
         queue: topic.to_owned(),
         reason: format!(
-            "its entry in the register of topics cannot be read ({error}); was it written by a newer program?"
+            "its entry in the register of topics cannot be decoded ({error}); was it written by a newer program?"
         ),
     })
 }

@@ -1,41 +1,41 @@
-//! How long to wait between the attempts of a job.
+//! The delay between the attempts of a job.
 
 pub use evenkeel_link::support::ms;
 use std::time::Duration;
 
-/// How long to wait after a failed attempt before the next one.
+/// The delay between a failed attempt and the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryDelay {
-    /// Always the same.
+    /// A constant delay.
     Fixed {
         /// In ms.
         ms: u64,
     },
-    /// A random time below a bound that doubles with every failure ("full jitter": jobs that failed together do not come back
-    /// together).
+    /// A random delay below a bound that doubles with every failure (exponential backoff with full jitter, so that jobs that failed
+    /// together are not retried together).
     Exponential {
         /// The bound after the first failure, in ms.
         first_ms: u64,
-        /// What the bound never exceeds, in ms.
+        /// The maximum of the bound, in ms.
         max_ms: u64,
     },
 }
 
 impl Default for RetryDelay {
-    /// Below 2 s after the first failure, below an hour at most.
+    /// Below 2 s after the first failure, below one hour at most.
     fn default() -> Self {
         Self::Exponential { first_ms: 2_000, max_ms: 3_600_000 }
     }
 }
 
 impl RetryDelay {
-    /// Always the same.
+    /// A constant delay.
     #[must_use]
     pub fn fixed(delay: Duration) -> Self {
         Self::Fixed { ms: ms(delay) }
     }
 
-    /// A random time below `first`, doubled with every failure, but never above `max`.
+    /// A random delay below `first`, doubled with every failure, but never above `max`.
     #[must_use]
     pub fn exponential(first: Duration, max: Duration) -> Self {
         Self::Exponential { first_ms: ms(first), max_ms: ms(max) }
@@ -49,7 +49,7 @@ impl RetryDelay {
         }
     }
 
-    /// The longest delay it can make, in ms.
+    /// The longest possible delay, in ms.
     pub fn ms_max(&self) -> u64 {
         match *self {
             Self::Fixed { ms } => ms,
@@ -74,7 +74,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_bound_doubles_until_its_own_bound() {
+    fn retry_delay_doubles_up_to_its_limit() {
         let delay = RetryDelay::exponential(Duration::from_secs(1), Duration::from_secs(60));
         for (failures, bound) in [(0, 1_000), (1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (u32::MAX, 60_000)] {
             assert_eq!(delay.bound(failures), bound, "after {failures} failures");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_failed_together_do_not_come_back_together() {
+    fn retry_delay_has_jitter() {
         let delay = RetryDelay::default();
         let delays: std::collections::HashSet<u64> = (0..64).map(|_| delay.after(3)).collect();
         assert!(delays.len() > 32, "{delays:?}");

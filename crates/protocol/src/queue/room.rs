@@ -1,50 +1,50 @@
-//! What a worker says of the suspects among its jobs: how many it has room for, and how its deliveries run beside them.
+//! A worker's capacity for suspects, and the report about each of its deliveries.
 
 use evenkeel_link::support::guard;
 
-/// How many suspects ([`Job::suspicion`](super::job::Job::suspicion)) a worker's process has a place for: those of one level at a time, and at most
-/// [`Room::places`] of them. A claim puts those without a place off by [`PUT_OFF_MS`](super::steps::PUT_OFF_MS).
+/// A worker's capacity for suspects ([`Job::suspicion`](super::job::Job::suspicion)): they must be of one level at a time, and at most
+/// [`Room::places`] of them run at once. A claim delays those without a place by [`PUT_OFF_MS`](super::steps::PUT_OFF_MS).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    /// How many jobs the process runs at once. 0: it takes no suspect now.
+    /// The number of jobs that the process runs at once. 0: it accepts no suspect now.
     pub slots: u32,
-    /// The level of the suspects that run there.
+    /// The level of its running suspects.
     pub level: u16,
-    /// How many of them run there.
+    /// The number of its running suspects.
     pub running: u32,
 }
 
 impl Room {
-    /// How many suspects of a level may run at once.
+    /// The maximum number of suspects of a level that run at once.
     #[must_use]
     pub fn places(&self, level: u16) -> u32 {
         let quarters = 2 * u32::from(level.min(16));
         if self.slots == 0 { 0 } else { self.slots.checked_shr(quarters).unwrap_or(0).max(1) }
     }
 
-    /// Whether there is a place for one more suspect of this level.
+    /// Whether one more suspect of this level may run.
     pub(crate) fn has_place(&self, level: u16) -> bool {
         let is_free = (self.running == 0 || self.level == level) && self.running < self.places(level);
         is_free || !guard("model_suspect_places")
     }
 }
 
-/// How a delivery runs.
+/// The report of a worker about a delivery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Its handler has begun, or is about to: should its lease lapse, that is a crash. Not taken back.
+    /// Its handler has begun or is about to: if its lease expires, that is a crash. Never reset.
     pub is_started: bool,
-    /// A suspect runs beside it, so that its lapse is no crash (but for a job that must not run twice, because it has no retries).
+    /// A suspect runs in the same process, so an expiry of its lease is not a crash (unless the job has no retries and must not run twice).
     pub is_shielded: bool,
-    /// No other suspect runs beside it: its crash is nobody else's.
+    /// No other suspect runs in the same process: a crash is attributed to this job.
     pub is_alone: bool,
 }
 
 impl Report {
     /// A delivery whose handler has not begun.
     pub const WAITS: Self = Self { is_started: false, is_shielded: false, is_alone: false };
-    /// One whose handler has begun.
+    /// A delivery whose handler has begun.
     pub const STARTED: Self = Self { is_started: true, is_shielded: false, is_alone: false };
-    /// One whose handler has begun, with no other suspect beside it.
+    /// A delivery whose handler has begun, without another suspect in the process.
     pub const ALONE: Self = Self { is_started: true, is_shielded: false, is_alone: true };
 }

@@ -1,8 +1,8 @@
-//! The atomic steps of the queue protocol: what the Lua scripts and the model (`memory/`) both implement.
+//! The atomic steps of the queue protocol, which the Lua scripts and the model (`memory/`) implement.
 //!
-//! docs/spec/queue.md tells them in words. Every step concerns one shard, takes at most [`ITEMS_MAX`] items, answers in the
-//! order of the call, checks before it writes, and may be repeated when its reply was lost. Times are milliseconds on the
-//! server's clock (Redis's `TIME`; the handed clock in the model).
+//! docs/spec/queue.md specifies them. Every step concerns one shard, accepts at most [`ITEMS_MAX`] items, replies in the
+//! order of the call, checks before it writes, and may be repeated if its reply was lost. Times are milliseconds on the
+//! server's clock (Redis's `TIME`; the given clock in the model).
 
 use super::error::QueueError;
 pub use super::figures::{Stats, Totals};
@@ -17,25 +17,25 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The most items one step may take; more is refused before anything is sent.
+/// The maximum number of items per call; a larger call is rejected before anything is sent.
 pub const ITEMS_MAX: usize = 500;
-/// A claim takes jobs with records of so many bytes in all; the first one however long it is.
+/// The maximum size of the records that a claim returns, except that the first job is returned regardless of its size.
 pub const CLAIM_BYTES_MAX: u64 = 4 << 20;
-/// Of a longer record only the head travels with the claim.
+/// Of a longer record a claim returns only the head.
 pub const INLINE_BYTES_MAX: u64 = 64 << 10;
-/// The longest piece that is read of a record at once.
+/// The maximum size of a piece of a record.
 pub const PIECE_BYTES_MAX: u64 = 1 << 20;
-/// The most markers a shard keeps.
+/// The maximum number of markers of a shard.
 pub const MARKERS_MAX: u64 = 8;
-/// A worker silent for this long is forgotten by `rescue`, and its answers with it.
+/// A worker without a call for this long is removed by `rescue`, with its stored reply.
 pub const WORKER_SILENT_MS: u64 = 600_000;
-/// A worker that was heard of within this is counted. Heartbeats come at least three times as often.
+/// A worker with a call within this time is counted. Heartbeats are at least three times as frequent.
 pub const WORKER_COUNTED_MS: u64 = 60_000;
-/// How long a suspect is put off for which a worker has no place.
+/// How long a claim delays a suspect for which the worker has no place.
 pub const PUT_OFF_MS: u64 = 100;
-/// One claim puts off at most this many.
+/// The maximum number of suspects that one claim delays.
 pub const PUT_OFF_MAX: usize = 100;
-/// The longest wait before a crashed job is tried again.
+/// The longest delay before a crashed job is retried.
 pub const CRASH_DELAY_MS_MAX: u64 = 3_600_000;
 
 /// One shard of a topic: the prefix and hash tag of all its keys.
@@ -56,7 +56,7 @@ impl Shard {
         number.and_then(|number| number.parse().ok()).unwrap_or(0)
     }
 
-    /// The tag all keys of the shard begin with.
+    /// The prefix and hash tag of all keys of the shard.
     #[must_use]
     pub fn tag(&self) -> &str {
         &self.0
@@ -72,155 +72,155 @@ impl fmt::Debug for Shard {
 /// When a job is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At this time, in ms since 1970. One that has passed means now.
+    /// At this time, in ms since 1970. A time in the past means now.
     At(u64),
-    /// This many ms after the server's now.
+    /// This many ms from now, on the server's clock.
     In(u64),
 }
 
-/// A job on its way in.
+/// A job to be enqueued.
 #[derive(Clone, Debug)]
 pub struct NewJob {
-    /// Its name.
+    /// Its id.
     pub id: JobId,
     /// When it is due.
     pub when: When,
-    /// What the sender asks for.
+    /// What the sender requested.
     pub spec: JobSpec,
 }
 
-/// What became of one job of an `enqueue`. Only `Created` changed anything.
+/// The result of one job of an `enqueue`. Only `Created` changes anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enqueued {
-    /// It waits now.
+    /// It was added and waits.
     Created,
     /// A job with this id waits or runs.
     Duplicate,
     /// Another job holds the unique key.
     Taken(JobId),
-    /// The id is among the dead letters.
+    /// The job with this id is a dead letter.
     Dead,
-    /// The id has ended, and that is still remembered.
+    /// The job with this id has ended and has a completion record.
     Ended(End),
     /// The topic's limit of jobs or bytes is reached.
     Full,
-    /// The topic has grown, and another shard keeps this id now.
+    /// The topic has grown, and the id belongs to another shard.
     Elsewhere,
 }
 
 /// A versioned upsert from a unit of work.
 #[derive(Clone, Debug)]
 pub struct Put {
-    /// The job's name.
+    /// The job's id.
     pub id: JobId,
-    /// Above the stored one it wins, at it nothing changes, below it it is refused. At least 1.
+    /// Above the stored version the change is applied, at it nothing changes, below it the change is rejected. At least 1.
     pub version: u64,
-    /// What becomes of the job.
+    /// The change.
     pub change: PutChange,
 }
 
-/// What a `put` wants.
+/// The change of a `put`.
 #[derive(Clone, Debug)]
 pub enum PutChange {
-    /// It is due then, and looks like this (a unique key has no place here).
+    /// Creates or replaces the job (which cannot have a unique key).
     Job(When, Box<JobSpec>),
-    /// It is as SQL has it: with what went wrong with it before the store lost it.
+    /// Restores the job from SQL, with its errors from before the store lost it.
     Restored(Box<Restored>),
-    /// It is not wanted (any more); the version is remembered by this rule.
+    /// Withdraws the job; the version is kept by this rule.
     Withdraw(Keep),
 }
 
-/// A job that comes back with its past.
+/// A job that is restored with its history.
 #[derive(Clone, Debug)]
 pub struct Restored {
-    /// How it looks, with its error history.
+    /// The job, with its error history.
     pub spec: JobSpec,
-    /// How many of its attempts have failed.
+    /// The number of its failed attempts.
     pub errors: u16,
-    /// It is a dead letter.
+    /// Whether it is a dead letter.
     pub is_dead: bool,
     /// When it is due, or when it died.
     pub at: u64,
 }
 
-/// What a `put` found.
+/// The result of a `put`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutAnswer {
-    /// This version is in (also the answer to a repeated call).
+    /// The version is stored (also the reply to a repeated call).
     Applied,
-    /// A newer version came first.
+    /// A newer version is stored.
     Superseded,
-    /// The topic has grown, and another shard keeps this id now: nothing changed.
+    /// The topic has grown, and the id belongs to another shard: nothing changed.
     Elsewhere,
 }
 
-/// Takes in the next ticks of a schedule.
+/// Enqueues the next ticks of a schedule.
 #[derive(Clone, Debug)]
 pub struct Tick {
-    /// Names the schedule. All of its ticks live in its shard.
+    /// The id of the schedule. All of its ticks are in its shard.
     pub schedule: [u8; 16],
-    /// The last tick the caller knows to be taken in; `None`: it knows of none.
+    /// The last tick according to the caller; `None` for none.
     pub seen: Option<u64>,
-    /// The last tick once this call has happened.
+    /// The last tick after this call.
     pub last: u64,
-    /// The ticks in between that shall run.
+    /// The jobs of the ticks in between.
     pub jobs: Vec<NewJob>,
 }
 
-/// What a `tick` found.
+/// The result of a `tick`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ticked {
-    /// The ticks are in.
+    /// The ticks were enqueued.
     Moved,
-    /// The last tick is another one than the caller has seen (also the answer to a repeated call): nothing changed.
+    /// The last tick differs from the one that the caller has seen (also the reply to a repeated call): nothing changed.
     Elsewhere(Option<u64>),
-    /// The topic has grown, and another shard keeps this schedule now: nothing changed.
+    /// The topic has grown, and the schedule belongs to another shard: nothing changed.
     OtherShard,
 }
 
-/// Names one consumer of one shard, for as long as it lives.
+/// The id of one consumer of one shard, for as long as it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Worker(pub [u8; 16]);
 
-/// Names one delivery. Whatever settles or extends it carries this.
+/// The identity of one delivery, required to settle or extend it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The job.
     pub id: JobId,
-    /// Drawn by the claim.
+    /// Drawn for the claim.
     pub token: Token,
-    /// Rises with every delivery of the job; also goes to the handler for its SQL writes.
+    /// The fencing token: increases with every delivery of the job; the handler uses it for its SQL writes.
     pub fence: u64,
 }
 
-/// How a delivery ended.
+/// The outcome of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The job is done.
+    /// The job is completed.
     Done,
-    /// It uses an attempt; the next one, if there is one, comes after the delay.
+    /// Uses an attempt; the next one, if any, follows after the delay.
     Failed {
-        /// Delay from the server's now, in ms.
+        /// Delay from now on the server's clock, in ms.
         retry_ms: u64,
-        /// The handler's words.
+        /// The handler's message.
         error: Bytes,
     },
-    /// It is not time yet; no attempt is used.
+    /// Postponed by the handler; no attempt is used.
     Snoozed {
-        /// Delay from the server's now, in ms.
+        /// Delay from now on the server's clock, in ms.
         after_ms: u64,
     },
-    /// Given back at once; no attempt is used.
+    /// Returned at once; no attempt is used.
     Released,
-    /// It is no use to try again.
+    /// Failed permanently.
     Dead {
-        /// The handler's words.
+        /// The handler's message.
         reason: Bytes,
     },
 }
 
 impl Outcome {
-    /// The handler's words, if it failed.
+    /// The handler's message, if it failed.
     pub fn words(&self) -> Cow<'_, str> {
         match self {
             Self::Failed { error: words, .. } | Self::Dead { reason: words } => String::from_utf8_lossy(words),
@@ -229,114 +229,114 @@ impl Outcome {
     }
 }
 
-/// What a settlement did.
+/// The result of a settlement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The delivery is not current any more: nothing changed.
+    /// The delivery is no longer current: nothing changed.
     Lost,
-    /// As asked.
+    /// The outcome was applied.
     Settled,
-    /// The job is a dead letter now.
+    /// The job is now a dead letter.
     Died,
-    /// It was out of retries, and is gone.
+    /// The job had no retries left and was discarded.
     Discarded,
 }
 
 /// Settles deliveries and claims new ones.
 #[derive(Clone, Debug)]
 pub struct SettleAndClaim {
-    /// Who calls; has one call outstanding.
+    /// The caller, which has one call outstanding.
     pub worker: Worker,
-    /// Rises with every new call; the same one repeats the answer. Begins at 1.
+    /// Increases with every new call; a repeat uses the same one and gets the same reply. Begins at 1.
     pub sequence: u64,
-    /// What has ended.
+    /// The outcomes of deliveries.
     pub settlements: Vec<(Receipt, Outcome)>,
-    /// Free slots: no more than this is claimed.
+    /// Free slots: the maximum number of claimed jobs.
     pub want: usize,
-    /// How long the claimed jobs are leased.
+    /// The duration of the leases.
     pub lease_ms: u64,
     /// The token of all deliveries of this call.
     pub token: Token,
-    /// The highest fence this worker was refused for in SQL; 0 for none. Fences rise above it.
+    /// The highest fencing token with which SQL rejected this worker; 0 for none. New tokens are above it.
     pub fence_floor: u64,
-    /// The suspects that may be claimed.
+    /// The worker's capacity for suspects.
     pub room: Room,
 }
 
-/// What `settle_and_claim` answers.
+/// The reply to `settle_and_claim`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// A call with a higher sequence came first: nothing changed.
+    /// A call with a higher sequence was executed first: nothing changed.
     Stale,
-    /// It happened, now or when it was first called.
+    /// It was executed, now or by the first call.
     Done(Claimed),
 }
 
-/// Verdicts and deliveries.
+/// The verdicts and deliveries of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
     /// One for each settlement.
     pub verdicts: Vec<Verdict>,
-    /// What is leased to the worker by this call.
+    /// The jobs leased to the worker by this call.
     pub deliveries: Vec<Delivered>,
-    /// When to look again.
+    /// The time of the next claim.
     pub next: Next,
 }
 
-/// When there is something to claim.
+/// The next time at which a job can be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
     /// The server's time.
     pub now: u64,
-    /// The earliest due time of all that wait; not before a pause ends. `None`: nothing waits, or the pause has no end.
+    /// The earliest due time of the waiting jobs; not before a pause ends. `None`: no job waits, or the pause has no end.
     pub due: Option<u64>,
 }
 
-/// A job, leased.
+/// A leased job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// The delivery's name.
+    /// The identity of the delivery.
     pub receipt: Receipt,
-    /// When it was due; 0 in the answer to a repeated call, where that is not known any more.
+    /// When it was due; 0 in the reply to a repeated call, where it is no longer known.
     pub due_at: u64,
-    /// What is left of the lease, in ms from when the call was answered.
+    /// The remaining lease in ms, counted from the reply.
     pub lease_left_ms: u64,
-    /// The job as it was before this delivery; without body and notes if there is `more`.
+    /// The job as it was before this delivery; without body and notes if `more` is set.
     pub job: Result<Box<Job>, Unreadable>,
-    /// How long the record is, if it is longer than [`INLINE_BYTES_MAX`]: its body is to be read by [`piece`](QueueSteps::piece).
+    /// The length of a record above [`INLINE_BYTES_MAX`], whose body must be read by [`piece`](QueueSteps::piece).
     pub more: Option<u64>,
 }
 
-/// Extends the leases of one worker.
+/// Extends the leases of one worker (heartbeat).
 #[derive(Clone, Debug)]
 pub struct Beat {
-    /// Who calls.
+    /// The caller.
     pub worker: Worker,
-    /// How long from now the leases shall last.
+    /// The new duration of the leases from now.
     pub lease_ms: u64,
-    /// The deliveries, and how each runs.
+    /// The deliveries, with a report about each.
     pub deliveries: Vec<(Receipt, Report)>,
 }
 
-/// What a `revoke` found.
+/// The result of a `revoke`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revoked {
     /// It was waiting and never starts (again).
     Revoked,
-    /// A worker that was silent past its lease may have begun it; its acks and fenced writes are refused.
+    /// A worker whose lease has expired may have begun to run it; its acks and fenced writes are rejected.
     RevokedAfterLapse,
     /// It is running: nothing changed.
     Running,
     /// It is a dead letter: nothing changed.
     Dead,
-    /// It ended before.
+    /// It had ended before.
     Ended(End),
-    /// Never seen, or not remembered any more. A job that ended is remembered only if its sender gave it an id or a unique key; one with
-    /// a generated id that is done is unknown at once, which is no sign of a wrong id.
+    /// Never stored, or without a completion record. A job leaves a completion record only if its sender gave it an id or a unique key; a
+    /// completed job with a generated id is unknown at once, so this result does not mean that the id is wrong.
     Unknown,
 }
 
-/// Moves a waiting job, edits it, or both.
+/// Changes the due time of a waiting job, its body, or both.
 #[derive(Clone, Debug)]
 pub struct Reschedule {
     /// The job.
@@ -345,95 +345,95 @@ pub struct Reschedule {
     pub when: Option<When>,
     /// The new body.
     pub body: Option<Bytes>,
-    /// The codec that wrote the new body, if that is known.
+    /// The codec of the new body, if it is known.
     pub codec: Option<u8>,
 }
 
-/// What a `reschedule` found.
+/// The result of a `reschedule`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rescheduled {
-    /// It waits, changed as asked.
+    /// It waits, with the changes.
     Changed,
-    /// The same; a worker that was silent past its lease may have begun it.
+    /// The same; a worker whose lease has expired may have begun to run it.
     ChangedAfterLapse,
     /// It is running: nothing changed.
     Running,
     /// It is a dead letter: nothing changed.
     Dead,
-    /// It ended before.
+    /// It had ended before.
     Ended(End),
-    /// Never seen, or not remembered any more.
+    /// Never stored, or without a completion record.
     Unknown,
 }
 
-/// Takes lapsed leases back.
+/// Puts jobs with expired leases back.
 #[derive(Clone, Copy, Debug)]
 pub struct Rescue {
-    /// At most this many.
+    /// The maximum number of jobs.
     pub limit: usize,
-    /// A job (with limited retries) that crashed this often in a row, and alone the last time, is dead.
+    /// The number of consecutive crashes, the last one alone, after which a job (with limited retries) is dead.
     pub crash_max: u8,
-    /// Wait after the first crash; doubles with each, up to [`CRASH_DELAY_MS_MAX`].
+    /// The delay after the first crash; doubles with each crash, up to [`CRASH_DELAY_MS_MAX`].
     pub crash_delay_ms: u64,
-    /// Rows decide about the topic's jobs: one with a version is never buried here, because its row may say that it is done. It waits, and
-    /// its next begin decides.
+    /// SQL rows are the source of truth for the topic's jobs: a job with a version is not dead-lettered here, as its row may say that it
+    /// is completed. It waits, and the check at its next start decides.
     pub is_judged: bool,
 }
 
-/// What a `rescue` did.
+/// The result of a `rescue`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rescued {
-    /// Each lease that was taken back.
+    /// The jobs whose lease had expired.
     pub jobs: Vec<(JobId, Fate)>,
-    /// In how many ms the next lease would lapse; 0 if more have lapsed already.
+    /// The ms until the next lease expires; 0 if more have already expired.
     pub next_lapse_ms: Option<u64>,
 }
 
-/// What became of a job whose lease lapsed.
+/// The result of a rescue for one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It had not been reported as started, or was shielded: it is due again.
     Lapsed,
-    /// It had: it waits for its next attempt.
+    /// It had been reported as started: it waits for its next attempt.
     Crashed,
-    /// It had, once too often: it is a dead letter.
+    /// It crashed too often: it is a dead letter.
     Died,
-    /// It had, once too often, and was not worth keeping.
+    /// It crashed too often and was discarded.
     Discarded,
 }
 
-/// Sends dead letters back.
+/// Redrives dead letters.
 #[derive(Clone, Debug)]
 pub struct Redrive {
-    /// Names the redrive; its first call fixes cutoff and filter.
+    /// The id of the redrive; its first call fixes cutoff and filter.
     pub redrive: [u8; 16],
-    /// What the caller selects by, kept for those who continue it. Only the first call's counts.
+    /// The caller's selection, stored for those that continue the redrive. Only that of the first call is used.
     pub filter: Bytes,
-    /// These, if they died before the cutoff.
+    /// The dead letters to redrive, if they died before the cutoff.
     pub ids: Vec<JobId>,
-    /// Due this many ms from now.
+    /// The delay until they are due, in ms.
     pub delay_ms: u64,
 }
 
-/// What a `redrive` did.
+/// The result of a `redrive`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redriven {
-    /// Only what died at or before this is taken.
+    /// Only dead letters that died at or before this time are redriven.
     pub cutoff: u64,
     /// The filter of the first call.
     pub filter: Bytes,
-    /// How many this redrive has taken in all.
+    /// The number of dead letters that this redrive has redriven in total.
     pub taken: u64,
     /// One for each id.
     pub verdicts: Vec<RedriveVerdict>,
 }
 
-/// What a `redrive` did with one id.
+/// The result of a `redrive` for one id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedriveVerdict {
     /// It waits again.
     Taken,
-    /// This redrive took it before; it died again.
+    /// This redrive has redriven it before; it died again.
     TakenBefore,
     /// It died after the redrive began.
     DiedLater,
@@ -441,43 +441,43 @@ pub enum RedriveVerdict {
     NotDead,
 }
 
-/// How much a shard may hold. Dead letters count as bytes, not as jobs.
+/// The limits of a shard. Dead letters count as bytes, not as jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Jobs that wait or run.
+    /// Waiting and leased jobs.
     pub jobs_max: Option<u64>,
     /// Bytes of all records.
     pub bytes_max: Option<u64>,
 }
 
-/// Where a job is, and since or until when.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It waits, with this priority.
     Waiting(Priority),
-    /// It runs, or its worker fell silent.
+    /// It runs, or its lease has expired.
     Leased,
     /// It is a dead letter.
     Dead,
 }
 
-/// What is known of one id.
+/// The stored state of one id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It lives.
+    /// It has not ended.
     Live {
-        /// Where.
+        /// Its state.
         state: State,
         /// Due time, deadline on the lease clock, or time of death.
         score: u64,
-        /// Everything about it.
+        /// The job.
         job: Box<Job>,
     },
-    /// It ended, and that is still remembered.
+    /// It has ended and has a completion record.
     Ended(Stamp),
 }
 
-/// What `jobs` found of one id.
+/// The result of `jobs` for one id.
 pub type Looked = Result<Option<Found>, Unreadable>;
 
 /// One id of a page; also the cursor for the next page.
@@ -494,43 +494,43 @@ type Reply<T> = Result<T, QueueError>;
 /// The steps of the queue protocol.
 #[async_trait]
 pub trait QueueSteps: Send + Sync {
-    /// Takes jobs in.
+    /// Enqueues jobs.
     async fn enqueue(&self, shard: &Shard, jobs: &[NewJob]) -> Reply<Vec<Enqueued>>;
     /// Upserts jobs by version.
     async fn put(&self, shard: &Shard, puts: &[Put]) -> Reply<Vec<PutAnswer>>;
-    /// Takes in the next ticks of a schedule, unless somebody else has.
+    /// Enqueues the next ticks of a schedule, unless another process has.
     async fn tick(&self, shard: &Shard, tick: &Tick) -> Reply<Ticked>;
-    /// Settles deliveries, then claims what is due.
+    /// Settles deliveries, then claims due jobs.
     async fn settle_and_claim(&self, shard: &Shard, call: &SettleAndClaim) -> Reply<Settled>;
-    /// Extends leases; says of each delivery whether it is still held.
+    /// Extends leases; returns for each delivery whether it is still held.
     async fn beat(&self, shard: &Shard, beat: &Beat) -> Reply<Vec<bool>>;
-    /// Notes how far a delivery is, in place of what was noted before; says whether it is still held.
+    /// Stores a delivery's progress in place of the previous one; returns whether the delivery is still held.
     async fn progress(&self, shard: &Shard, receipt: &Receipt, words: Bytes) -> Reply<bool>;
-    /// Reads some bytes of a record, whoever has the job: fewer at its end, none of what is not known.
+    /// Reads some bytes of a record, regardless of its delivery: fewer at its end, none of an unknown id.
     async fn piece(&self, shard: &Shard, id: JobId, from: u64, bytes: u64) -> Reply<Bytes>;
-    /// Takes back what is not running.
+    /// Revokes jobs that are not running.
     async fn revoke(&self, shard: &Shard, ids: &[JobId]) -> Reply<Vec<Revoked>>;
-    /// Moves or edits waiting jobs.
+    /// Reschedules or edits waiting jobs.
     async fn reschedule(&self, shard: &Shard, changes: &[Reschedule]) -> Reply<Vec<Rescheduled>>;
-    /// Takes lapsed leases back.
+    /// Puts jobs with expired leases back.
     async fn rescue(&self, shard: &Shard, rescue: Rescue) -> Reply<Rescued>;
-    /// Sends dead letters back.
+    /// Redrives dead letters.
     async fn redrive(&self, shard: &Shard, redrive: &Redrive) -> Reply<Redriven>;
-    /// Lets go of stamps that are kept until then; says of each id whether it was known.
+    /// Lets completion records that are kept until then expire; returns for each id whether it was known.
     async fn forget(&self, shard: &Shard, ids: &[JobId]) -> Reply<Vec<bool>>;
-    /// Deletes dead letters; says of each id whether it was one.
+    /// Deletes dead letters; returns for each id whether it was one.
     async fn delete(&self, shard: &Shard, ids: &[JobId]) -> Reply<Vec<bool>>;
-    /// Deletes up to `limit` jobs of a state (not leased ones); says how many.
+    /// Deletes up to `limit` jobs of a state (not leased ones); returns the number of deleted jobs.
     async fn purge(&self, shard: &Shard, state: State, limit: usize) -> Reply<u64>;
-    /// Stops claims until then, or until resumed.
+    /// Stops claims until the given time, or until resumed.
     async fn pause(&self, shard: &Shard, until: Option<u64>) -> Reply<()>;
     /// Ends a pause.
     async fn resume(&self, shard: &Shard) -> Reply<()>;
-    /// Sets how much the shard may hold.
+    /// Sets the shard's limits.
     async fn set_limits(&self, shard: &Shard, limits: Limits) -> Reply<()>;
-    /// Everything about one job.
+    /// Reads one job.
     async fn job(&self, shard: &Shard, id: JobId) -> Reply<Option<Found>>;
-    /// Everything about some jobs. One that cannot be read does not keep the others back.
+    /// Reads some jobs. One that cannot be decoded does not affect the others.
     async fn jobs(&self, shard: &Shard, ids: &[JobId]) -> Reply<Vec<Looked>> {
         let mut looked = Vec::with_capacity(ids.len());
         for id in ids {
@@ -542,22 +542,22 @@ pub trait QueueSteps: Send + Sync {
         }
         Ok(looked)
     }
-    /// Where some jobs are and in which version, without their bodies; `None` of one that is not known.
+    /// The states and versions of some jobs, without their bodies; `None` for an unknown id.
     async fn heads(&self, shard: &Shard, ids: &[JobId]) -> Reply<Vec<Option<Head>>> {
         Ok(self.jobs(shard, ids).await?.into_iter().map(Head::of).collect())
     }
     /// Up to `limit` ids of a state, by score, then id, after a cursor.
     async fn list(&self, shard: &Shard, state: State, after: Option<Listed>, limit: usize) -> Reply<Vec<Listed>>;
-    /// Figures.
+    /// The statistics of the shard.
     async fn stats(&self, shard: &Shard) -> Reply<Stats>;
-    /// Takes one marker, if there is one: what the blocking command of a consumer does, without blocking.
+    /// Consumes one marker, if there is one: the non-blocking form of a consumer's blocking command.
     async fn pop_marker(&self, shard: &Shard) -> Reply<bool>;
-    /// Waits for a marker and takes it. Only an embedded store can: on Redis one blocking command waits for all shards.
+    /// Waits for a marker and consumes it. Only for embedded stores: on Redis one blocking command waits for all shards.
     async fn marker(&self, _shard: &Shard) {
         std::future::pending::<()>().await;
     }
-    /// Takes or extends the lease under which one process compares the rows of a topic with the store. `None`: another process has it;
-    /// else whether it was free. An embedded store has one process.
+    /// Acquires or extends the lease under which one process compares the rows of a topic with the store. `None`: another process has it;
+    /// else whether it was free. An embedded store has a single process.
     async fn sweep_lease(&self, _shard: &Shard, _caller: &[u8], _ms: u64) -> Reply<Option<bool>> {
         Ok(Some(false))
     }

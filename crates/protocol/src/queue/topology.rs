@@ -1,22 +1,22 @@
-//! Over how many shards a topic is spread, and was before; and whether jobs are on their way between them.
+//! The numbers of shards of a topic, past and present, and whether a migration is in progress.
 
 use std::fmt;
 
-/// A topic's numbers of shards, the first one to the latest one.
+/// A topic's numbers of shards, from the first to the latest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     counts: Vec<u16>,
-    /// The topic grows to the latest number, and jobs are still where the one before it says.
+    /// A migration to the latest number is in progress, and some jobs are still in the shards of the previous one.
     moving: bool,
 }
 
 impl Topology {
-    /// That of a topic that has never grown.
+    /// The topology of a topic that has never grown.
     pub fn of(shards: u16) -> Self {
         Self { counts: vec![shards.max(1)], moving: false }
     }
 
-    /// Reads an entry of the register: `1,2,4`, with `*` at its end while jobs are on their way.
+    /// Parses an entry of the register: `1,2,4`, with a trailing `*` during a migration.
     pub fn read(entry: &str) -> Option<Self> {
         let (counts, moving) = match entry.strip_suffix('*') {
             Some(counts) => (counts, true),
@@ -26,35 +26,35 @@ impl Topology {
         (!counts.is_empty() && counts.len() > usize::from(moving)).then_some(Self { counts, moving })
     }
 
-    /// Over how many shards it is spread.
+    /// The current number of shards.
     pub fn shards(&self) -> u16 {
         self.counts.last().copied().unwrap_or(1)
     }
 
-    /// Over how many it was, while jobs are on their way.
+    /// The previous number of shards during a migration.
     pub fn before(&self) -> Option<u16> {
         let last_but_one = self.counts.len().checked_sub(2)?;
         self.moving.then(|| self.counts[last_but_one])
     }
 
-    /// Whether it is, or once was, spread over this number.
+    /// Whether it has, or had, this number of shards.
     pub fn knows(&self, shards: u16) -> bool {
         self.counts.contains(&shards)
     }
 
-    /// Whether it has had another number of shards before, or is getting one.
+    /// Whether it had another number of shards before, or a migration is in progress.
     pub fn has_grown(&self) -> bool {
         self.counts.len() > 1
     }
 
-    /// That of a topic which begins to grow.
+    /// The topology at the beginning of a migration to `shards`.
     pub fn grown(&self, shards: u16) -> Self {
         let mut counts = self.counts.clone();
         counts.push(shards);
         Self { counts, moving: true }
     }
 
-    /// That of a topic which has grown.
+    /// The topology after the migration.
     pub fn settled(&self) -> Self {
         Self { counts: self.counts.clone(), moving: false }
     }
@@ -74,7 +74,7 @@ mod tests {
     use super::Topology;
 
     #[test]
-    fn an_entry_of_the_register_is_read_as_it_was_written() {
+    fn register_entry_round_trips() {
         let grown = Topology::of(1).grown(2).settled().grown(8);
         assert_eq!(grown.to_string(), "1,2,8*");
         assert_eq!((grown.shards(), grown.before()), (8, Some(2)));

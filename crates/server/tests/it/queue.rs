@@ -239,7 +239,7 @@ async fn receive(listener: &TcpListener) -> String {
 async fn errors_are_one_line_and_exit_code_2() {
     let fixture = Fixture::new().await;
     let cases: &[(&[&str], &str)] = &[
-        (&["stats", "male"], "no queue called male"),
+        (&["stats", "male"], "no queue named male"),
         (&["job", "mail", "never"], "no job never"),
         (&["add", "mail", "no json"], "expects JSON"),
         (&["reschedule", "mail", "x"], "nothing to change"),

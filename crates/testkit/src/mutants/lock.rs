@@ -223,12 +223,12 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_lock_forgotten_fence",
         "A forgotten name begins again below its last fence.",
-        "lock::memory::tests::a_fence_is_above_those_of_a_forgotten_name",
+        "lock::memory::tests::fence_exceeds_those_of_a_forgotten_name",
     ),
     mutant(
         "model_pool_forgotten_fence",
         "A forgotten read/write lock begins again below its last fence.",
-        "lock::pool::memory::tests::a_pool_that_nobody_uses_is_forgotten_among_many",
+        "lock::pool::memory::tests::unused_pool_is_forgotten_among_many",
     ),
     mutant(
         "lock_foreign_type",

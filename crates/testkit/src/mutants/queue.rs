@@ -317,7 +317,7 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "codec_trailing_bytes",
         "Bytes of another codec are decoded as the value they begin with.",
-        "codec::tests::bytes_behind_a_value_are_refused",
+        "codec::tests::trailing_bytes_are_rejected",
     ),
     mutant(
         "queue_codec_id_checked",
@@ -337,12 +337,12 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "model_forgets_enough",
         "The embedded store keeps expired records when jobs arrive in bulk.",
-        "queue::memory::tests::what_has_run_out_is_forgotten_as_fast_as_it_comes",
+        "queue::memory::tests::expired_records_are_removed_as_fast_as_added",
     ),
     mutant(
         "model_empty_forgotten",
         "The embedded store forgets jobs, pauses and limits among many topics.",
-        "queue::memory::tests::a_shard_that_holds_nothing_is_forgotten_among_many",
+        "queue::memory::tests::empty_shard_is_forgotten_among_many",
     ),
     mutant(
         "queue_schedule_agreed",

@@ -67,7 +67,7 @@ async fn missing_key_permissions_are_logged_once() -> Result<()> {
         let found = rows.get(&1, |_| async { Ok::<_, Infallible>(Some(7)) }).await?;
         assert_eq!(found.as_deref(), Some(&7));
     }
-    log.says(&["Redis refuses this user what the library needs"]);
+    log.says(&["Redis denies this user commands that the library needs"]);
     Ok(())
 }
 
@@ -122,7 +122,7 @@ async fn client_presents_its_certificate() -> Result<()> {
     let other = redis.tls_authority().with_file_name("server.key");
     let error =
         refusal(&format!("{trusting}&tls_cert_file={}&tls_key_file={}", certificate.display(), other.display())).await;
-    assert!(error.to_string().contains("does not fit its key"), "{error}");
+    assert!(error.to_string().contains("does not match its key"), "{error}");
     Ok(())
 }
 

@@ -63,7 +63,7 @@ async fn http_server_is_named_in_the_error() -> Result<()> {
 #[tokio::test]
 async fn foreign_server_greeting_is_shown_in_the_error() -> Result<()> {
     let error = refusal(&says(b"J\0\0\0\n8.0.36\0", true).await?).await;
-    assert!(reason(&error).contains("not Redis (it says `J"), "{error}");
+    assert!(reason(&error).contains("not Redis (it replied `J"), "{error}");
     Ok(())
 }
 

@@ -1,20 +1,20 @@
-//! Who hears of every change in the embedded store, as Redis tells those who track a key.
+//! Notifications of changes in the embedded store, the counterpart of Redis's `CLIENT TRACKING`.
 
 use arc_swap::ArcSwap;
 use std::fmt;
 use std::sync::Weak;
 
-/// Hears of every change: steps, evictions, entries that have ended and are cleared away. Called before the step that made the
-/// change answers, with no lock of the store held.
+/// Receives every change: steps, evictions and the removal of expired entries. Called before the step that made the
+/// change returns, without a lock of the store.
 pub trait EntryListener: Send + Sync {
-    /// The entry under this key (of the store) is another one now, or gone.
+    /// The entry under this key (of the store) has changed or was removed.
     fn entry_changed(&self, full_key: &[u8]);
 
-    /// Every entry is gone.
+    /// All entries were removed.
     fn all_changed(&self);
 }
 
-/// The owners keep their listeners alive; the store only knows them.
+/// The registered listeners, held weakly.
 #[derive(Default)]
 pub(crate) struct Listeners(ArcSwap<Vec<Weak<dyn EntryListener>>>);
 
@@ -26,8 +26,8 @@ impl Listeners {
         });
     }
 
-    pub(crate) fn tell(&self, what: impl Fn(&dyn EntryListener)) {
-        self.0.load().iter().filter_map(Weak::upgrade).for_each(|listener| what(&*listener));
+    pub(crate) fn notify(&self, call: impl Fn(&dyn EntryListener)) {
+        self.0.load().iter().filter_map(Weak::upgrade).for_each(|listener| call(&*listener));
     }
 }
 

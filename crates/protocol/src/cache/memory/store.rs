@@ -1,9 +1,9 @@
-//! Where the embedded backend keeps entries: a hash table in shards, bounded by bytes.
+//! The storage of the embedded backend: a sharded hash table, bounded by bytes.
 //!
-//! Eviction is CLOCK (second chance): a hand goes round each shard, spares once what was read since it last came by, and
-//! takes the rest. Entries with an open update window are spared always: they are small, and losing one would let a value
-//! be stored that its writer is about to replace. Whatever is evicted takes the permission to fill with it, so eviction
-//! costs loads, never correctness.
+//! Eviction is CLOCK (second chance): a hand moves over the slots of each shard, skips a slot once if it was read since the hand's
+//! last visit, and evicts it otherwise. Entries with an open update window are never evicted: they are small, and the loss of one
+//! would allow a fill with a value that its writer is about to replace. An evicted entry takes the permission to fill with it, so
+//! eviction costs loads, never correctness.
 
 use super::Next;
 use super::listeners::{EntryListener, Listeners};
@@ -16,24 +16,24 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A power of two, well above the number of threads that meet here.
+/// A power of two, well above the number of threads that use the store at once.
 const SHARDS: usize = 64;
-/// What an entry costs besides its key and its bytes: the slot, its place in the table, two allocations.
+/// The memory of an entry besides its key and its bytes: the slot, its place in the table, two allocations.
 const OVERHEAD_BYTES: usize = 128;
 
-/// Entries of all embedded caches of a program, at most `max_bytes` of them.
+/// The entries of all embedded caches of a program, bounded by `max_bytes`.
 #[derive(Debug)]
 pub struct EntryStore {
     shards: Box<[RwLock<Shard>]>,
     hasher: RandomState,
     used_bytes: AtomicUsize,
     max_bytes: usize,
-    /// The shard that the next eviction looks at first.
+    /// The shard that the next eviction examines first.
     next_shard: AtomicUsize,
     listeners: Listeners,
 }
 
-/// Slots in one dense list, so that the hand walks over memory and not over a table.
+/// Slots in a dense list, so that the hand moves over contiguous memory.
 #[derive(Debug, Default)]
 struct Shard {
     index: HashTable<usize>,
@@ -48,13 +48,13 @@ struct Slot {
     key: Box<[u8]>,
     bytes: Bytes,
     ends_at_ms: u64,
-    is_spared: bool,
+    is_exempt: bool,
     was_read: AtomicBool,
 }
 
 impl EntryStore {
-    /// An empty store. Above `max_bytes` (keys, headers, payloads and what the table costs) entries are evicted; an entry
-    /// that is larger by itself is not kept.
+    /// An empty store. Above `max_bytes` (keys, headers, payloads and the overhead of the table) entries are evicted; a single entry
+    /// above the bound is not stored.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl EntryStore {
         }
     }
 
-    /// Registers somebody who hears of every change. Held weakly.
+    /// Registers a listener for every change. It is held weakly.
     pub fn listen<L: EntryListener + 'static>(&self, listener: &Arc<L>) {
         let listener: Arc<dyn EntryListener> = Arc::<L>::clone(listener);
         self.listeners.add(&Arc::downgrade(&listener));
@@ -79,80 +79,80 @@ impl EntryStore {
         self.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// Entries kept, those included whose end has passed and which nobody has come across yet.
+    /// The number of stored entries, including expired ones that were not removed yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| read(shard).slots.len()).sum()
     }
 
-    /// Whether nothing is kept.
+    /// Whether the store is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The entry under `key`, possibly one whose end has passed.
+    /// The entry under `key`, which may have expired.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<Bytes> {
         let hash = self.hasher.hash_one(key);
         let shard = read(self.shard(hash));
         let slot = shard.slots.get(shard.find(hash, key)?)?;
-        // Looked at first, so that a hot entry's cache line stays shared.
+        // Read before the store, so that a hot entry's cache line stays shared.
         if !slot.was_read.load(Ordering::Relaxed) {
             slot.was_read.store(true, Ordering::Relaxed);
         }
         Some(slot.bytes.clone())
     }
 
-    /// Keeps `bytes` under `key` whatever they are, as a foreign program could in Redis.
+    /// Stores arbitrary bytes under `key`, as another program could in Redis.
     #[cfg(feature = "testing")]
     pub fn put_raw(&self, key: &[u8], bytes: Bytes) {
         let hash = self.hasher.hash_one(key);
         self.put(&mut write(self.shard(hash)), hash, key, (bytes, u64::MAX, false));
-        self.tell(key);
+        self.notify(key);
     }
 
-    /// Forgets `key`, as an eviction would.
+    /// Removes `key`, as an eviction would.
     pub fn remove(&self, key: &[u8]) {
         let hash = self.hasher.hash_one(key);
         self.take(&mut write(self.shard(hash)), hash, key);
-        self.tell(key);
+        self.notify(key);
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub fn clear(&self) {
         for shard in &self.shards {
             let shard = std::mem::take(&mut *write(shard));
             self.used_bytes.fetch_sub(shard.used_bytes, Ordering::Relaxed);
         }
-        self.listeners.tell(|listener| listener.all_changed());
+        self.listeners.notify(|listener| listener.all_changed());
     }
 
-    /// Lets `rules` decide what becomes of the entry under `key`, while nobody else touches it.
+    /// Applies `rules` to the entry under `key` while holding its shard's write lock.
     pub(crate) fn update<R>(&self, key: &[u8], now_ms: u64, rules: impl FnOnce(Option<Bytes>) -> (Next, R)) -> R {
         let hash = self.hasher.hash_one(key);
         let mut shard = write(self.shard(hash));
         let stored = shard.find(hash, key).and_then(|at| shard.slots.get(at)).map(|slot| slot.bytes.clone());
         let (next, answer) = rules(stored);
-        let mut ended = None;
+        let mut expired = None;
         match next {
             Next::Keep => return answer,
             Next::Delete => self.take(&mut shard, hash, key),
             Next::Write(entry) => {
-                ended = shard.look_for_ended(now_ms).and_then(|at| self.forget(&mut shard, at));
+                expired = shard.find_expired(now_ms).and_then(|at| self.forget(&mut shard, at));
                 self.put(&mut shard, hash, key, weigh(&entry));
             }
         }
         drop(shard);
-        self.tell(key);
-        ended.iter().for_each(|slot| self.tell(&slot.key));
+        self.notify(key);
+        expired.iter().for_each(|slot| self.notify(&slot.key));
         self.shrink();
         answer
     }
 
-    fn put(&self, shard: &mut Shard, hash: u64, key: &[u8], (bytes, ends_at_ms, is_spared): (Bytes, u64, bool)) {
+    fn put(&self, shard: &mut Shard, hash: u64, key: &[u8], (bytes, ends_at_ms, is_exempt): (Bytes, u64, bool)) {
         self.take(shard, hash, key);
-        let slot = Slot { hash, key: key.into(), bytes, ends_at_ms, is_spared, was_read: AtomicBool::new(false) };
+        let slot = Slot { hash, key: key.into(), bytes, ends_at_ms, is_exempt, was_read: AtomicBool::new(false) };
         if slot.cost() > self.max_bytes {
             return;
         }
@@ -172,35 +172,35 @@ impl EntryStore {
         Some(slot)
     }
 
-    fn tell(&self, key: &[u8]) {
+    fn notify(&self, key: &[u8]) {
         if guard("memory_tells") {
-            self.listeners.tell(|listener| listener.entry_changed(key));
+            self.listeners.notify(|listener| listener.entry_changed(key));
         }
     }
 
-    /// Evicts until the bound holds: each time from the fuller of two shards, so that all stay about equally full. Gives up
-    /// when every shard has had its turn twice and nothing could go.
+    /// Evicts until the bound holds, each time from the fuller of two shards, so that all shards stay about equally full. Stops
+    /// when two rounds over all shards found nothing to evict.
     fn shrink(&self) {
-        let mut in_vain = 0;
-        while self.used_bytes() > self.max_bytes && in_vain < SHARDS * 2 {
+        let mut failed_tries = 0;
+        while self.used_bytes() > self.max_bytes && failed_tries < SHARDS * 2 {
             let turn = self.next_shard.fetch_add(1, Ordering::Relaxed);
-            // Its partner is another one in every round.
+            // The second shard differs in every round.
             let [one, other] = [turn, turn / SHARDS * 7 + turn + 1].map(|at| &self.shards[at % SHARDS]);
             let fuller = if read(one).used_bytes >= read(other).used_bytes { one } else { other };
             let mut shard = write(fuller);
-            match shard.look_for_victim() {
+            match shard.find_victim() {
                 Some(victim) => {
                     let evicted = self.forget(&mut shard, victim);
                     drop(shard);
-                    evicted.iter().for_each(|slot| self.tell(&slot.key));
-                    in_vain = 0;
+                    evicted.iter().for_each(|slot| self.notify(&slot.key));
+                    failed_tries = 0;
                 }
-                None => in_vain += 1,
+                None => failed_tries += 1,
             }
         }
     }
 
-    /// The table uses the lowest and the highest bits of the hash; the shard is chosen by others.
+    /// The table uses the lowest and the highest bits of the hash; the shard is selected by others.
     fn shard(&self, hash: u64) -> &RwLock<Shard> {
         let at = usize::try_from((hash >> 40) & (SHARDS as u64 - 1)).unwrap_or(0);
         &self.shards[at]
@@ -219,7 +219,7 @@ impl Shard {
         slots.push(slot);
     }
 
-    /// Takes a slot out and moves the last one into its place.
+    /// Removes a slot and moves the last one to its index.
     fn remove(&mut self, at: usize) -> Option<Slot> {
         let hash = self.slots.get(at)?.hash;
         if let Ok(found) = self.index.find_entry(hash, |&other| other == at) {
@@ -236,19 +236,19 @@ impl Shard {
         Some(slot)
     }
 
-    /// Moves the hand by one; tells the slot it passed if its end has passed too. So every write pays for looking at one
-    /// old entry, and dead ones do not stay for ever in a store that is never full.
-    fn look_for_ended(&mut self, now_ms: u64) -> Option<usize> {
+    /// Advances the hand by one; returns the slot there if it has expired. Every write thus examines one old
+    /// entry, so that expired entries are removed from a store that never becomes full.
+    fn find_expired(&mut self, now_ms: u64) -> Option<usize> {
         let at = self.step()?;
         self.slots.get(at).is_some_and(|slot| slot.ends_at_ms <= now_ms).then_some(at)
     }
 
-    /// Moves the hand until it finds a slot that may go, at most once round; the second chances it met are used up then.
-    fn look_for_victim(&mut self) -> Option<usize> {
+    /// Advances the hand until it finds a slot to evict, at most once around; clears the read marks on its way.
+    fn find_victim(&mut self) -> Option<usize> {
         for _ in 0..self.slots.len() {
             let at = self.step()?;
             let slot = self.slots.get_mut(at)?;
-            if !slot.is_spared && !std::mem::take(slot.was_read.get_mut()) {
+            if !slot.is_exempt && !std::mem::take(slot.was_read.get_mut()) {
                 return Some(at);
             }
         }
@@ -270,12 +270,12 @@ impl Slot {
     }
 }
 
-/// What is kept of an entry: its bytes, its end, and whether eviction spares it.
+/// The stored form of an entry: its bytes, its end, and whether it is exempt from eviction.
 fn weigh(entry: &Entry) -> (Bytes, u64, bool) {
     (entry.to_bytes(), entry.header.ends_at_ms, !entry.header.windows.is_empty())
 }
 
-// A panic while a lock is held leaves the table whole or a step undone; refusing every later call would not mend it.
+// A panic while a lock is held leaves the table consistent, at worst without the step; failing every later call would not help.
 fn read(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
     shard.read()
 }

@@ -1,4 +1,4 @@
-//! What a step finds: an entry in which everything that time has ended is gone.
+//! The input of a step: the stored entry without its expired parts.
 
 use crate::cache::header::{Entry, HeaderError};
 use bytes::Bytes;
@@ -8,15 +8,15 @@ use evenkeel_link::support::guard;
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one lives on the stack for the time of a step")]
 pub(crate) enum Found {
-    /// Nothing, or an entry whose end has passed.
+    /// No entry, or one that has expired.
     Nothing,
-    /// Bytes that are no entry.
+    /// Bytes that are not an entry.
     Corrupt,
-    /// An entry of a newer program.
+    /// An entry in a newer format.
     NewerFormat,
     /// An entry.
     Entry {
-        /// Without what time has ended.
+        /// Without its expired parts.
         entry: Entry,
         /// As it is stored.
         stored: Bytes,
@@ -24,7 +24,7 @@ pub(crate) enum Found {
 }
 
 impl Found {
-    /// Looks at stored bytes at `now_ms`.
+    /// Decodes stored bytes at `now_ms`.
     pub(crate) fn tidy(stored: Option<Bytes>, now_ms: u64) -> Self {
         let Some(stored) = stored else { return Found::Nothing };
         match Entry::parse(stored.clone()) {
@@ -42,11 +42,11 @@ impl Found {
 impl Entry {
     fn tidy(&mut self, now_ms: u64) {
         let header = &mut self.header;
-        // A spent value stays: a reader whose load fails may want it.
+        // An expired value is kept for readers whose load fails.
         if header.value.is_none() {
             self.payload = Bytes::new();
         }
-        // A window that nobody ended: its writer is dead or late, and may still commit until its suspect time is over.
+        // A window that expired without being ended: its writer is dead or late, and may commit until the suspect time has passed.
         let suspect_until_ms = &mut header.suspect_until_ms;
         header.windows.retain(|window| {
             let is_open = now_ms < window.until_ms;

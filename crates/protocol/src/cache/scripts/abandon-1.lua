@@ -1,7 +1,7 @@
--- Gives a lease back after a failed load; nobody is granted another for a while.
+-- Returns a lease after a failed load; no other lease is granted for a while.
 -- KEYS 1 entry
--- ARGV 1 token, 2 patience ms
--- Replies 1 given back · 0 the lease is not this token's (stolen, used, ended, or this call is a repeat)
+-- ARGV 1 token, 2 delay before the next lease, ms
+-- Replies 1 returned · 0 the lease is not this token's (taken over, used, ended, or this call is a repeat)
 -- Cost O(size of the entry). Safe to repeat: the token is gone after the first call.
 local now = now_ms()
 local e = open_entry(KEYS[1], now)

@@ -1,8 +1,8 @@
--- Closes the caller's update window, nobody else's, and invalidates whether or not it was still open.
+-- Closes the caller's own update window and invalidates whether or not it was still open.
 -- KEYS 1 entry
 -- ARGV 1 token, 2 new generation, 3 floor (8 bytes or empty), 4 keep ms (empty: purge), 5 replicas' lag ms (0: none)
--- Replies 1 closed · 0 it had lapsed, its entry was gone, or this call is a repeat
--- Cost O(size of the entry). A repeat finds no window, says 0 and invalidates once more.
+-- Replies 1 closed · 0 it had expired, its entry was gone, or this call is a repeat
+-- Cost O(size of the entry). A repeat finds no window, replies 0 and invalidates again.
 local now = now_ms()
 local e, why = open_entry(KEYS[1], now)
 if not e then

@@ -1,14 +1,14 @@
--- Stores what was loaded under a grant; the lease may have lapsed meanwhile, the generation may not have changed.
+-- Stores a loaded value under a grant; the lease may have expired meanwhile, but the generation must be unchanged.
 -- KEYS 1 entry
 -- ARGV 1 generation, 2 ordinal, 3 time of the grant, 4 version (8 bytes or empty), 5 row absent, 6 codec, 7 compression,
 --      8 payload, 9 soft ms, 10 hard ms, 11 suspect ms, 12 read from a replica, 13 spare ms
 -- Replies 1 stored · 2 superseded · 3 below the floor · 4 gone
--- Cost O(size of the entry). A repeat stores the same once more.
+-- Cost O(size of the entry). A repeat stores the same value again.
 local now, ordinal, at, version = now_ms(), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local e = open_entry(KEYS[1], now)
 if not e then return 4 end -- guard: fill_presence
 if e.generation ~= ARGV[1] then return 2 end -- guard: fill_generation
--- An ordinal not granted yet: a failover took the lease back, and will give its number to somebody else.
+-- The ordinal was not granted: a failover reverted the lease, and its ordinal will be granted again.
 if ordinal > e.granted then return 2 end -- guard: fill_known_grant
 if ordinal < e.filled then return 2 end -- guard: fill_grant
 if #version > 0 and is_older(version, e.floor) then return 3 end -- guard: floor

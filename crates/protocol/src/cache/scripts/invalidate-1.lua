@@ -1,8 +1,8 @@
--- Ends every load that began before. Absent entries stay absent; what cannot be understood is deleted.
+-- Invalidates every earlier load. An absent entry stays absent; one that cannot be decoded is deleted.
 -- KEYS 1 entry
 -- ARGV 1 new generation, 2 floor (8 bytes or empty), 3 keep ms (empty: purge), 4 replicas' lag ms (0: none)
--- Replies 1 an entry was there · 0 none was
--- Cost O(size of the entry). A repeat invalidates once more, which harms nobody.
+-- Replies 1 an entry existed · 0 none existed
+-- Cost O(size of the entry). A repeat invalidates again, which is harmless.
 local now = now_ms()
 local e, why = open_stored(stored, now)
 if e then

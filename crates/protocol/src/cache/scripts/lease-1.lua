@@ -1,4 +1,4 @@
--- Asks for the right to load; creates the entry if there is none.
+-- Requests the right to load; creates the entry if there is none.
 -- KEYS 1 entry
 -- ARGV 1 token, 2 generation if created, 3 lease ms, 4 life ms, 5 why: miss, stale, refresh, or 8 bytes: below that version,
 --      6 schema, 7 replicas' lag ms (0: none)
@@ -16,7 +16,7 @@ local last = 0
 for _, window in ipairs(e.windows) do last = math.max(last, window[2]) end
 if last > 0 then return { 5, last - now } end -- guard: lease_window
 local held = e.lease and now < e.lease[3]
--- A lease from the future was granted before the clock was set back; it would hold everybody off until then.
+-- A lease from the future was granted before the clock was set back; it would block all other readers until that time.
 held = held and e.lease[2] <= now -- guard: lease_future
 local servable = e.value and not e.stale
 servable = servable and now < e.hard_until -- guard: spent

@@ -1,8 +1,8 @@
--- Keeps an open update window open for longer. Never creates anything: a lapsed window is lost.
+-- Extends an open update window. Never creates one: an expired window is lost.
 -- KEYS 1 entry
 -- ARGV 1 token, 2 window ms
 -- Replies ms left · 0 lost: roll back
--- Cost O(size of the entry). A repeat renews once more.
+-- Cost O(size of the entry). A repeat renews again.
 local now = now_ms()
 local e = open_entry(KEYS[1], now)
 for _, window in ipairs(e and e.windows or {}) do

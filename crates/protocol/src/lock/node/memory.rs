@@ -1,4 +1,4 @@
-//! A server of a Redlock as a model in this process: the model of the exclusive lock, behind the question whether it takes part.
+//! A server of a Redlock as a model in this process: the model of the exclusive lock, and its membership.
 
 use super::{Mark, Standing, Vote};
 use crate::lock::error::LockError;
@@ -24,22 +24,22 @@ struct Inner {
 struct State {
     locks: MemoryLock,
     is_member: bool,
-    /// When it was marked.
+    /// When its mark was created.
     since: Option<u64>,
     floor: u64,
-    /// Owners that have given their locks back. (Redis forgets them after the longest ttl.)
+    /// Owners that have released their locks. (Redis removes them after the longest ttl.)
     gone: HashSet<Token>,
 }
 
 impl MemoryNode {
-    /// A member from the beginning: a new Redlock.
+    /// A member from the beginning: a server of a new Redlock.
     pub fn member(clock: Clock) -> Self {
         let locks = MemoryLock::new(clock.clone());
         let state = State { locks, is_member: true, since: None, floor: 0, gone: HashSet::new() };
         Self(Arc::new(Inner { state: Mutex::new(state), clock }))
     }
 
-    /// Forgets everything, as a server that was started again without its data.
+    /// Loses all state, like a server that was restarted without its data.
     #[cfg(feature = "testing")]
     pub fn forget(&self) {
         let mut state = self.state();
@@ -52,7 +52,7 @@ impl MemoryNode {
         self.state().locks.clone()
     }
 
-    /// Takes the lock here, if this server takes part.
+    /// Acquires the lock here, if this server is a member.
     pub(crate) async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Result<Vote, LockError> {
         let (locks, floor) = {
             let state = self.state();
@@ -66,7 +66,7 @@ impl MemoryNode {
         Ok(Vote::Counts(locks.acquire(name, &call).await?))
     }
 
-    /// Refuses a rejoin of this owner that comes later.
+    /// Rejects a later rejoin of this owner.
     pub(crate) fn bury(&self, owner: Token) {
         self.state().gone.insert(owner);
     }
@@ -116,9 +116,9 @@ mod tests {
         Acquire { owner, process, lease_ms, cooling_ms, hold_ms_max, fence_floor, waits: false, words: Bytes::new() }
     }
 
-    /// A rejoin that was held up on its way came in after the release, and held the lock for a whole lease.
+    /// Without the tombstone, a rejoin that was delayed in the network would hold the lock for a whole lease after its release.
     #[tokio::test]
-    async fn a_rejoin_after_the_release_is_refused() -> Result<(), LockError> {
+    async fn rejoin_after_the_release_is_rejected() -> Result<(), LockError> {
         let (name, owner) = (LockName::new("stock/42")?, Token::random());
         let node = Node::Memory(MemoryNode::member(Clock::system()));
         let came_in = node.acquire(&name, &call(owner), true).await?;

@@ -1,4 +1,4 @@
-//! One of the servers of a Redlock, as the rest sees it.
+//! One server of a Redlock, as the `Redlock` uses it.
 
 pub mod memory;
 pub mod redis;
@@ -12,47 +12,47 @@ use super::steps::{Acquire, Acquired, Fence, Holder, LockSteps, Release, Release
 use evenkeel_link::{Heard, Subscription, Token};
 use tokio::sync::watch;
 
-/// One of the servers. Cheap to clone.
+/// One server. Cheap to clone.
 #[derive(Clone)]
 pub enum Node {
-    /// A model of one, in this process.
+    /// A model of a server in this process.
     Memory(MemoryNode),
-    /// A Redis.
+    /// A Redis server.
     Redis(RedisNode),
 }
 
-/// What a server says to an acquisition.
+/// A server's reply to an acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vote {
-    /// It takes part.
+    /// It is a member; its reply counts.
     Counts(Acquired),
-    /// It may have forgotten locks, and sits out.
+    /// It is not a member, because it may have lost locks.
     Outsider,
 }
 
-/// How a server stands.
+/// The membership of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It takes part.
+    /// It is a member.
     Member,
-    /// It sits out for so many ms more.
+    /// It is excluded.
     Out {
-        /// For so long.
+        /// The remaining time of its exclusion.
         left_ms: u64,
         /// Its mark.
         mark: Mark,
     },
 }
 
-/// What a server was marked with when it was first seen: another one after it was started again or flushed.
+/// Identifies the data set of a server: created when the server is first seen, and again after a restart or a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(pub(crate) u64);
 
-/// Receives what one server publishes about a lock.
+/// Receives one server's notifications about a lock.
 pub enum NodeListener {
-    /// The count of releases of a model.
+    /// The release counter of a model.
     Memory(watch::Receiver<u64>),
-    /// The messages of a Redis.
+    /// The messages of a Redis server.
     Redis(Subscription),
 }
 
@@ -74,7 +74,7 @@ macro_rules! locks {
 }
 
 impl Node {
-    /// Takes the lock here, if this server takes part. `rejoins`: as the holder of a lock that this server does not know of.
+    /// Acquires the lock here, if this server is a member. `rejoins`: as the holder of a lock that this server does not have.
     pub async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Reply<Vote> {
         match self {
             Self::Memory(node) => node.acquire(name, call, rejoins).await,
@@ -87,7 +87,7 @@ impl Node {
         locks!(self, locks => locks.renew(name, owner, lease_ms))
     }
 
-    /// Gives the lock back here. `buries`: a rejoin of this owner that is still on its way is refused for so many ms.
+    /// Releases the lock here. `buries`: a delayed rejoin of this owner is rejected for so many ms.
     pub async fn release(&self, name: &LockName, call: Release, buries: Option<u64>) -> Reply<Released> {
         match (self, buries) {
             (Self::Memory(node), Some(_)) => node.bury(call.owner),
@@ -120,7 +120,7 @@ impl Node {
         }
     }
 
-    /// How it stands; marks it if it has no mark.
+    /// Its membership; creates its mark if it has none.
     pub async fn stand(&self, sit_out_ms: u64) -> Reply<Standing> {
         match self {
             Self::Memory(node) => Ok(node.stand(sit_out_ms)),
@@ -128,7 +128,7 @@ impl Node {
         }
     }
 
-    /// Lets it take part, above this fence; `false` if its mark is another one by now.
+    /// Makes it a member whose fencing tokens are above `floor`; `false` if its mark has changed.
     pub async fn admit(&self, mark: Mark, floor: u64) -> Reply<bool> {
         match self {
             Self::Memory(node) => Ok(node.admit(mark, floor)),
@@ -136,7 +136,7 @@ impl Node {
         }
     }
 
-    /// The highest fence it knows of, of all names.
+    /// The highest fencing token that it has stored, of all names.
     pub async fn fence_max(&self) -> Reply<u64> {
         match self {
             Self::Memory(node) => Ok(node.fence_max()),
@@ -144,7 +144,7 @@ impl Node {
         }
     }
 
-    /// Subscribes to what this server publishes about a lock.
+    /// Subscribes to this server's notifications about a lock.
     pub async fn listen(&self, name: &LockName) -> Reply<NodeListener> {
         Ok(match self {
             Self::Memory(node) => NodeListener::Memory(node.locks().listen()),
@@ -160,7 +160,7 @@ impl NodeListener {
             Self::Memory(news) => news.changed().await.is_ok(),
             Self::Redis(subscription) => loop {
                 match subscription.next().await {
-                    // Whom a server calls is for itself to say: others call others.
+                    // The waiter that this server called is ignored, because other servers may call other waiters.
                     Some(Heard::Message(news)) if sides(&news).0 == process.as_bytes() => {}
                     Some(Heard::Message(_)) => return true,
                     Some(Heard::Reset) | None => return false,

@@ -1,9 +1,9 @@
-//! A Redis as one of the servers of a Redlock: the scripts of the exclusive lock, behind the question whether it takes part.
+//! A Redis server of a Redlock: the scripts of the exclusive lock, preceded by a check of the server's membership.
 
 use super::{Mark, Standing, Vote};
 use crate::lock::error::{LockError, Unreached};
 use crate::lock::name::{FENCE, Keys, LockName, front};
-use crate::lock::redis::{RedisLock, acquired, arguments, escaped, released, tell_of_foreign, typed};
+use crate::lock::redis::{RedisLock, acquired, arguments, escaped, log_foreign, released, typed};
 use crate::lock::steps::{Acquire, FENCE_MAX, Release, Released};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::{Link, LinkError, LinkOptions, Script, Token};
@@ -30,54 +30,54 @@ static RELEASE: Script = before!("release-3", "redlock-release-4", "allow-oom", 
 static STAND: Script = Script::with("stand-1", "allow-oom", &[], include_str!("scripts/stand-1.lua"));
 static ADMIT: Script = Script::with("admit-1", "allow-oom", &[], include_str!("scripts/admit-1.lua"));
 
-/// All of them, to be loaded on every epoch.
+/// All scripts, to be loaded on every epoch.
 pub(crate) const SCRIPTS: [&Script; 5] = [&ACQUIRE, &REJOIN, &RELEASE, &STAND, &ADMIT];
 
-/// Keys looked at in one turn of a walk.
+/// Keys examined by one `SCAN` call.
 const SCAN_COUNT: usize = 500;
 
-/// One Redis. Cheap to clone.
+/// One Redis server. Cheap to clone.
 #[derive(Clone)]
 pub struct RedisNode(Arc<Inner>);
 
 struct Inner {
     options: LinkOptions,
     clock: Clock,
-    /// Nothing as long as it was never reached.
+    /// Empty until the server was reached for the first time.
     link: OnceCell<Link>,
     /// Why the last attempt to open the link failed.
     refusal: Mutex<Option<LinkError>>,
 }
 
 impl RedisNode {
-    /// A server that is connected to later.
+    /// A server to be connected later.
     pub fn new(options: LinkOptions, clock: Clock) -> Self {
         let options = options.with_scripts(SCRIPTS).with_scripts(crate::lock::redis::SCRIPTS);
         Self(Arc::new(Inner { options, clock, link: OnceCell::new(), refusal: Mutex::default() }))
     }
 
-    /// Opens the link, unless it is open.
+    /// Opens the link unless it is open.
     pub async fn connect(&self) {
         let open = || Link::connect(self.0.options.clone(), self.0.clock.clone());
         if let Err(error) = self.0.link.get_or_try_init(open).await {
-            self.note(error);
+            self.record_error(error);
         }
     }
 
-    /// Keeps why there is no link. What trying again cannot mend is logged once.
-    fn note(&self, error: LinkError) {
+    /// Stores why there is no link. A permanent error is logged once.
+    fn record_error(&self, error: LinkError) {
         let address = self.0.options.address();
         let mut refusal = self.0.refusal.lock();
         let is_known = refusal.as_ref().is_some_and(|known| known.to_string() == error.to_string());
         if !is_known && !error.is_retryable() {
-            tracing::error!(%address, %error, "a server of a Redlock refuses this program");
+            tracing::error!(%address, %error, "a server of a Redlock rejects this program");
         } else {
-            tracing::debug!(%address, %error, "a server of a Redlock is not reachable; it is tried again");
+            tracing::debug!(%address, %error, "a server of a Redlock is not reachable; the connection is retried");
         }
         *refusal = Some(error);
     }
 
-    /// Why it has no connection; nothing if it has one.
+    /// Why it has no connection; `None` if it has one.
     pub fn unreached(&self) -> Option<Unreached> {
         let error = match self.0.link.get() {
             Some(link) => link.epoch().is_none().then(|| link.why_down()),
@@ -107,7 +107,7 @@ impl RedisNode {
         Ok(RedisLock::new(self.link()?.clone()))
     }
 
-    /// Takes the lock here, if this server takes part.
+    /// Acquires the lock here, if this server is a member.
     pub(crate) async fn acquire(&self, name: &LockName, call: &Acquire, rejoins: bool) -> Result<Vote, LockError> {
         let keys = self.keys(name);
         let (mark, gone) = (self.mark(), tombstone(&keys, call.owner));
@@ -118,11 +118,11 @@ impl RedisNode {
         let all: [&[u8]; 5] = [&keys.lock, &keys.fence, &keys.waiters, &mark, &gone];
         let (script, keys) = if rejoins { (&REJOIN, &all[..]) } else { (&ACQUIRE, &all[..4]) };
         let (fence, ms, replaced): (i64, u64, u8) = epoch.run(script, keys, &args).await?;
-        tell_of_foreign(name, replaced);
+        log_foreign(name, replaced);
         Ok(u64::try_from(fence).map_or(Vote::Outsider, |fence| Vote::Counts(acquired(fence, ms))))
     }
 
-    /// Gives the lock back, and refuses a rejoin of the same owner that comes later.
+    /// Releases the lock, and rejects a later rejoin of the same owner.
     pub(crate) async fn release_and_bury(
         &self,
         name: &LockName,
@@ -133,13 +133,13 @@ impl RedisNode {
         let (gone, buried_ms) = (tombstone(&keys, call.owner), buried_ms.to_string());
         let waits: &[u8] = if call.waits { b"1" } else { b"0" };
         let (owner, process) = (call.owner.as_bytes(), call.process.as_bytes());
-        let args: [&[u8]; 5] = [owner, process, waits, &keys.news, buried_ms.as_bytes()];
+        let args: [&[u8]; 5] = [owner, process, waits, &keys.channel, buried_ms.as_bytes()];
         let all: [&[u8]; 4] = [&keys.lock, &keys.fence, &keys.waiters, &gone];
         let (verdict, waiting) = self.link()?.run(&RELEASE, &all, &args).await?;
         released(verdict, waiting)
     }
 
-    /// How it stands; marks it if it has no mark of this boot.
+    /// Its membership; creates its mark if it has none of this boot.
     pub(crate) async fn stand(&self, sit_out_ms: u64) -> Result<Standing, LockError> {
         let epoch = self.link()?.epoch().ok_or_else(|| self.down())?;
         let sit_out_ms = sit_out_ms.to_string();
@@ -148,7 +148,7 @@ impl RedisNode {
         Ok(if is_member == 1 { Standing::Member } else { Standing::Out { left_ms, mark: Mark(since) } })
     }
 
-    /// Lets it take part, above this fence; `false` if it was started again or flushed meanwhile.
+    /// Makes it a member whose fencing tokens are above `floor`; `false` if it was restarted or flushed meanwhile.
     pub(crate) async fn admit(&self, mark: Mark, floor: u64) -> Result<bool, LockError> {
         let epoch = self.link()?.epoch().ok_or_else(|| self.down())?;
         let (since, floor) = (mark.0.to_string(), floor.to_string());
@@ -157,7 +157,7 @@ impl RedisNode {
         Ok(verdict == 1)
     }
 
-    /// The highest fence in the ledgers of all names, and its own floor. Walks the keyspace, in small steps.
+    /// The maximum of the fencing tokens in the ledgers of all names and of its own floor. Scans the keyspace incrementally.
     pub(crate) async fn fence_max(&self) -> Result<u64, LockError> {
         let link = self.link()?;
         let mark = self.mark();
@@ -177,7 +177,7 @@ impl RedisNode {
                 if let Value::BulkString(bytes) = ledger
                     && let Ok(bytes) = <[u8; 8]>::try_from(bytes)
                 {
-                    // What is above was written by another program.
+                    // A higher value was written by another program.
                     let fence = Some(u64::from_be_bytes(bytes)).filter(|fence| *fence <= FENCE_MAX);
                     fence_max = fence_max.max(fence.unwrap_or(0));
                 }
@@ -195,20 +195,23 @@ impl RedisNode {
 
     fn down(&self) -> LockError {
         let address = self.0.link.get().map_or_else(|| "a server of a Redlock".to_owned(), Link::address);
-        LockError::Link(LinkError::Down { address, reason: "it was not reached yet, or has just gone".to_owned() })
+        LockError::Link(LinkError::Down {
+            address,
+            reason: "it was not reached yet, or the connection was just lost".to_owned(),
+        })
     }
 
     fn keys(&self, name: &LockName) -> Keys {
         Keys::new(&self.0.options.prefix, name)
     }
 
-    /// The key of its mark.
+    /// The key of the server's mark.
     fn mark(&self) -> Vec<u8> {
         format!("{}:redlock", self.0.options.prefix).into_bytes()
     }
 }
 
-/// The key that says that an owner has given a lock back.
+/// The key that records that an owner has released a lock.
 fn tombstone(keys: &Keys, owner: Token) -> Vec<u8> {
     let mut key = keys.waiters.clone();
     key.extend_from_slice(format!(":gone:{owner:?}").as_bytes());

@@ -1,5 +1,5 @@
-//! The model: the steps of a pool as a plain state machine behind a mutex. It is the embedded backend, the specification in code,
-//! and the oracle the scripts are compared with.
+//! The model: the steps of a pool as a state machine behind a mutex. It is the embedded backend, an executable specification,
+//! and the oracle with which the scripts are compared.
 
 use super::steps::{
     Ask, Asked, Kind, Pool, PoolHolder, PoolState, PoolSteps, TURN_MS, WAITERS_MAX, WAITING_MS, check, check_size,
@@ -17,49 +17,49 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// How long a pool is remembered after its last use.
+/// How long a pool is stored after its last use.
 const KEPT_MS: u64 = 172_800_000;
-/// So many pools are remembered as Redis remembers them; above it, those that nobody uses are forgotten.
+/// The number of pools that are stored as in Redis; above it, unused pools are removed.
 const POOLS_MAX: usize = 1_024;
 
-/// The embedded backend: every pool in this process, gone with it. Cheap to clone; clones share the pools.
+/// The embedded backend: pools within this process only. Cheap to clone; clones share the pools.
 ///
-/// Guarantee: the same answers as Redis gives. Not guaranteed: anything after the process ends.
+/// Guarantee: the same replies as Redis. Not guaranteed: anything after the process ends.
 #[derive(Clone)]
 pub struct MemoryPool(Arc<Inner>);
 
 struct Inner {
     pools: Mutex<Pools>,
     clock: Clock,
-    /// Counts the times permits were given back while they had waiters.
-    news: watch::Sender<u64>,
+    /// Counts releases of permits that had waiters.
+    releases: watch::Sender<u64>,
 }
 
-/// What is known of all pools.
+/// The state of all pools.
 #[derive(Default)]
 struct Pools {
     all: HashMap<Pool, State>,
-    /// The highest fence of those that were forgotten: those to come are above it.
+    /// The highest fencing token of the removed pools: new tokens are above it.
     fence_floor: u64,
-    /// Steps since pools were last forgotten.
+    /// Steps since pools were last removed.
     steps: usize,
 }
 
-/// All there is about one pool.
+/// The state of one pool.
 #[derive(Clone)]
 struct State {
-    /// How many permits it has; 0 until the first are taken.
+    /// The number of its permits; 0 until the first acquisition.
     permits: u32,
     fence: u64,
     signer: Token,
-    /// The last place that was given out in the queue.
+    /// The last place in the queue that was assigned.
     place: u64,
     holds: HashMap<Token, Hold>,
     places: HashMap<Token, Place>,
     forgotten_at: u64,
 }
 
-/// What one holder has.
+/// The permits of one holder.
 #[derive(Clone)]
 struct Hold {
     permits: u32,
@@ -80,27 +80,27 @@ struct Place {
 }
 
 impl MemoryPool {
-    /// No pools. Its server time is the clock's wall clock.
+    /// An empty backend. Its server time is the clock's wall clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self(Arc::new(Inner { pools: Mutex::default(), clock, news: watch::Sender::new(0) }))
+        Self(Arc::new(Inner { pools: Mutex::default(), clock, releases: watch::Sender::new(0) }))
     }
 
-    /// Is notified when permits are given back that have waiters.
+    /// Notifies of releases of permits that have waiters.
     pub fn listen(&self) -> watch::Receiver<u64> {
-        self.0.news.subscribe()
+        self.0.releases.subscribe()
     }
 
-    /// [`PoolSteps::release`], for those who cannot wait.
+    /// [`PoolSteps::release`] without `async`.
     pub(crate) fn release_now(&self, pool: &Pool, owner: Token) -> Released {
         let (released, waiting) = self.step(pool, |state, now| state.release(now, owner));
         if waiting > 0 && guard("model_pool_release_tells") {
-            self.tell();
+            self.notify();
         }
         released
     }
 
-    /// The names of this kind that somebody holds permits of, or waits for, sorted.
+    /// The names of this kind with holders or waiters, sorted.
     pub fn used(&self, kind: Kind) -> Vec<LockName> {
         let now = self.0.clock.unix_ms();
         let pools = self.0.pools.lock();
@@ -110,7 +110,7 @@ impl MemoryPool {
         names
     }
 
-    /// Runs one step on one pool. No step calls out, so the mutex is held for the step only.
+    /// Runs one step on one pool. A step calls no foreign code, so the mutex is held for the step only.
     fn step<T>(&self, pool: &Pool, step: impl FnOnce(&mut State, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
         let mut pools = self.0.pools.lock();
@@ -127,13 +127,13 @@ impl MemoryPool {
         answer
     }
 
-    fn tell(&self) {
-        self.0.news.send_modify(|count| *count += 1);
+    fn notify(&self) {
+        self.0.releases.send_modify(|count| *count += 1);
     }
 }
 
 impl Pools {
-    /// Forgets the pools that nobody uses, if there are many. Walks all of them once in as many steps.
+    /// Removes unused pools if there are many. Visits all of them once in as many steps.
     fn forget(&mut self, now: u64) {
         self.steps += 1;
         if self.all.len() <= POOLS_MAX || self.steps < self.all.len() {
@@ -153,7 +153,7 @@ impl Pools {
 }
 
 impl Hold {
-    /// The hold as it counts now, if its lease is not over. One from the future was written before the clock was set back.
+    /// The hold at `now`, if its lease is not over. A lease from the future was written before the clock was set back.
     fn live(&self, now: u64) -> Option<Self> {
         let mut hold = self.clone();
         if hold.ends > now + hold.lease && guard("model_pool_lease_from_future") {
@@ -164,13 +164,13 @@ impl Hold {
 }
 
 impl Place {
-    /// The place as it counts now, if its holder was heard of lately.
+    /// The place at `now`, unless its owner has stopped renewing it.
     fn live(&self, now: u64) -> Option<Self> {
         let (until, asked) = (self.until.min(now + WAITING_MS), self.asked.min(now));
         (now < until).then_some(Self { until, asked, ..*self })
     }
 
-    /// Until when it keeps those back who asked later; nothing while it lets them pass.
+    /// Until when it has precedence over later requests; `None` while it lets them pass.
     fn keeps_until(&self, now: u64) -> Option<u64> {
         let turns = (now - self.asked) / TURN_MS;
         let keeps = turns.is_multiple_of(2) || !guard("model_pool_turns_end");
@@ -218,20 +218,20 @@ impl State {
             let (fence, signer) = self.signature(kind, ask);
             return Asked::Granted { lease_left_ms: hold.ends - now, fence, signer };
         }
-        // Whoever is over is out from here on, also if the clock is set back.
+        // Expired places are removed for good, so that they do not return if the clock is set back.
         self.places.retain(|_, place| place.live(now).is_some());
         let free_in_ms = self.free_in_ms(now, ask, &holds);
         self.holds = holds;
         if free_in_ms > 0 {
             if ask.waits {
-                self.stand(now, ask);
+                self.join_queue(now, ask);
             }
             return Asked::Taken { free_in_ms };
         }
         self.places.remove(&ask.owner);
         self.permits = ask.permits_in_all;
         if kind == Kind::ReadWrite {
-            self.mint(now, ask);
+            self.issue_fence(now, ask);
         }
         let lease = ask.hold_ms_max.map_or(ask.lease_ms, |hold| ask.lease_ms.min(hold));
         let limit = ask.hold_ms_max.map(|hold| now + hold);
@@ -242,7 +242,7 @@ impl State {
         Asked::Granted { lease_left_ms: lease, fence, signer }
     }
 
-    /// When there is room for the caller at the earliest, beside those who hold and those who asked before; 0 is now.
+    /// The time until there is room for the caller at the earliest, given the holders and the earlier requests; 0 if there is room.
     fn free_in_ms(&self, now: u64, ask: &Ask, holds: &HashMap<Token, Hold>) -> u64 {
         let mine = self.places.get(&ask.owner).map_or(u64::MAX, |place| place.place);
         let ahead = self.places.iter().filter(|(owner, place)| **owner != ask.owner && place.place < mine);
@@ -265,8 +265,8 @@ impl State {
         free_at - now
     }
 
-    /// Takes a place in the queue, or keeps the one it has.
-    fn stand(&mut self, now: u64, ask: &Ask) {
+    /// Assigns a place in the queue, or renews the caller's place.
+    fn join_queue(&mut self, now: u64, ask: &Ask) {
         let (permits, until) = (ask.permits, now + WAITING_MS);
         if let Some(mine) = self.places.get_mut(&ask.owner) {
             let asked = mine.asked.min(now);
@@ -278,8 +278,8 @@ impl State {
         self.used(now);
     }
 
-    /// A fence above all before it; readers share that of those who read already.
-    fn mint(&mut self, now: u64, ask: &Ask) {
+    /// Issues a fencing token above all earlier ones; concurrent readers share one.
+    fn issue_fence(&mut self, now: u64, ask: &Ask) {
         if !self.holds.is_empty() && guard("model_pool_readers_share") {
             self.fence = self.fence.max(ask.fence_floor + 1);
             return;
@@ -321,7 +321,7 @@ impl State {
         Renewed::Renewed { lease_left_ms: ends - now }
     }
 
-    /// What was found, and how many waiters must be notified.
+    /// The reply, and the number of waiters to be notified.
     fn release(&mut self, now: u64, owner: Token) -> (Released, u64) {
         let held = self.holds(now).contains_key(&owner);
         let waited = self.places(now).contains_key(&owner);
@@ -340,7 +340,7 @@ impl State {
         if !self.holds(now).contains_key(&owner) && guard("model_pool_raise_owner") {
             return None;
         }
-        // Another reader has lifted the fence they share.
+        // Another reader has already raised the shared fencing token.
         let was_lifted = self.fence == seen.0 && mine < seen && guard("model_pool_raise_shared");
         if self.fence <= seen.0 && !was_lifted {
             self.fence = seen.0 + 1;
@@ -380,7 +380,7 @@ impl Hold {
     }
 }
 
-/// Those who came first before the others.
+/// Sorts by the time of acquisition.
 pub(crate) fn sort(holders: &mut [PoolHolder]) {
     holders.sort_by_key(|holder| (std::cmp::Reverse(holder.held_ms), *holder.owner.as_bytes()));
 }
@@ -410,7 +410,7 @@ impl PoolSteps for MemoryPool {
 
     async fn break_holds(&self, pool: &Pool, owner: Option<Token>) -> Result<Vec<PoolHolder>, LockError> {
         let broken = self.step(pool, |state, now| state.break_holds(now, owner));
-        self.tell();
+        self.notify();
         Ok(broken)
     }
 
@@ -420,7 +420,7 @@ impl PoolSteps for MemoryPool {
             state.permits = permits_in_all;
             state.used(now);
         });
-        self.tell();
+        self.notify();
         Ok(())
     }
 
@@ -445,7 +445,7 @@ mod tests {
     use evenkeel_link::clock::TestClock;
     use std::time::Duration;
 
-    async fn take_and_give_back(pools: &MemoryPool, number: usize) -> Fence {
+    async fn acquire_and_release(pools: &MemoryPool, number: usize) -> Fence {
         let name = LockName::new(&format!("prices/{number}")).unwrap_or_else(|error| unreachable!("{error}"));
         let (pool, owner) = (Pool { kind: Kind::ReadWrite, name }, Token::random());
         let (permits, permits_in_all, lease_ms, hold_ms_max) = (1, 500, 30_000, None);
@@ -457,16 +457,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pool_that_nobody_uses_is_forgotten_among_many() {
+    async fn unused_pool_is_forgotten_among_many() {
         let clock = TestClock::default();
         let pools = MemoryPool::new(clock.clock());
         clock.advance(Duration::from_secs(600));
-        let first = take_and_give_back(&pools, 0).await;
+        let first = acquire_and_release(&pools, 0).await;
         for number in 1..POOLS_MAX * 5 {
-            take_and_give_back(&pools, number).await;
+            acquire_and_release(&pools, number).await;
         }
         assert!(pools.0.pools.lock().all.len() <= POOLS_MAX * 2 + 1);
         clock.set_back(Duration::from_secs(300));
-        assert!(take_and_give_back(&pools, 0).await > first);
+        assert!(acquire_and_release(&pools, 0).await > first);
     }
 }

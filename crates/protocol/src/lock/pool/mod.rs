@@ -1,5 +1,5 @@
-//! Permits that several hold at once under one name: a read/write lock is one with 500, of which a reader takes one and a writer all;
-//! a semaphore has as many as its programs say.
+//! Pools of permits, which several owners hold at once under one name: a read/write lock is a pool of 500, of which a reader takes one and
+//! a writer all; the size of a semaphore's pool is the user's choice.
 
 pub mod memory;
 pub mod redis;

@@ -1,4 +1,4 @@
-//! The steps of a pool as scripts on one Redis; docs/spec/lock.md is their specification, `memory.rs` their model.
+//! The steps of a pool as scripts on one Redis server; docs/spec/lock.md specifies them, `memory.rs` is their model.
 
 use super::memory::sort;
 use super::steps::{Ask, Asked, Kind, Pool, PoolHolder, PoolState, PoolSteps, check, check_size};
@@ -21,9 +21,9 @@ macro_rules! script {
     };
 }
 
-// Refused as a whole by a Redis that is out of memory.
+// Rejected as a whole by a Redis server that is out of memory.
 static ACQUIRE: Script = script!("pool_acquire-1", "", "shared/queue.lua");
-// Permits must be kept and given back when Redis is full.
+// Renewals and releases must succeed when Redis is out of memory.
 static RENEW: Script = script!("pool_renew-1", "allow-oom");
 static RELEASE: Script = script!("pool_release-1", "allow-oom");
 static RAISE: Script = script!("pool_raise-1", "allow-oom");
@@ -31,10 +31,10 @@ static BREAK: Script = script!("pool_break-1", "allow-oom");
 static RESIZE: Script = script!("pool_resize-1", "allow-oom");
 static INSPECT: Script = script!("pool_inspect-1", "no-writes");
 
-/// All of them, to be loaded on every epoch.
+/// All scripts, to be loaded on every epoch.
 pub(crate) const SCRIPTS: [&Script; 7] = [&ACQUIRE, &RENEW, &RELEASE, &RAISE, &BREAK, &RESIZE, &INSPECT];
 
-/// The steps on one Redis. Cheap to clone.
+/// The steps on one Redis server. Cheap to clone.
 #[derive(Clone)]
 pub struct RedisPool {
     link: Link,
@@ -51,7 +51,7 @@ impl RedisPool {
         key(self.link.prefix(), &pool.name, ending(pool.kind))
     }
 
-    fn news(&self, pool: &Pool) -> Vec<u8> {
+    fn channel(&self, pool: &Pool) -> Vec<u8> {
         let ending = match pool.kind {
             Kind::ReadWrite => ":rw-news",
             Kind::Semaphore => ":permits-news",
@@ -108,8 +108,8 @@ impl PoolSteps for RedisPool {
     }
 
     async fn release(&self, pool: &Pool, owner: Token) -> Result<Released, LockError> {
-        let news = self.news(pool);
-        let args: [&[u8]; 2] = [owner.as_bytes(), &news];
+        let channel = self.channel(pool);
+        let args: [&[u8]; 2] = [owner.as_bytes(), &channel];
         let (verdict, others_waiting): (i8, u64) = self.link.run(&RELEASE, &[&self.key(pool)], &args).await?;
         match verdict {
             1 => Ok(Released::Released { others_waiting }),
@@ -134,13 +134,13 @@ impl PoolSteps for RedisPool {
 
     async fn break_holds(&self, pool: &Pool, owner: Option<Token>) -> Result<Vec<PoolHolder>, LockError> {
         let owner = owner.map_or_else(Vec::new, |owner| owner.as_bytes().to_vec());
-        holders(self.link.run(&BREAK, &[&self.key(pool)], &[&owner, &self.news(pool)]).await?)
+        holders(self.link.run(&BREAK, &[&self.key(pool)], &[&owner, &self.channel(pool)]).await?)
     }
 
     async fn resize(&self, pool: &Pool, permits_in_all: u32) -> Result<(), LockError> {
         check_size(permits_in_all)?;
-        let (permits, news) = (permits_in_all.to_string(), self.news(pool));
-        let args: [&[u8]; 2] = [permits.as_bytes(), &news];
+        let (permits, channel) = (permits_in_all.to_string(), self.channel(pool));
+        let args: [&[u8]; 2] = [permits.as_bytes(), &channel];
         let _: u8 = self.link.run(&RESIZE, &[&self.key(pool)], &args).await?;
         Ok(())
     }
@@ -150,11 +150,11 @@ impl PoolSteps for RedisPool {
     }
 
     async fn listen(&self, pool: &Pool, owner: Token) -> Result<Box<dyn WakeListener>, LockError> {
-        Ok(Box::new(TurnMessages(self.link.subscribe(&self.news(pool)).await?, owner)))
+        Ok(Box::new(TurnMessages(self.link.subscribe(&self.channel(pool)).await?, owner)))
     }
 }
 
-/// Owner, permits, lease left, held for so many ms, words.
+/// Owner, permits, lease left (ms), held for (ms), metadata.
 type Holder = (Vec<u8>, u32, u64, u64, Vec<u8>);
 
 fn holders(found: Vec<Holder>) -> Result<Vec<PoolHolder>, LockError> {
@@ -179,5 +179,5 @@ fn ending(kind: Kind) -> &'static str {
 }
 
 fn unexpected(step: &str) -> LockError {
-    LockError::Link(LinkError::Unexpected(format!("the answer of the script of {step}")))
+    LockError::Link(LinkError::Unexpected(format!("the reply of the script of {step}")))
 }

@@ -1,9 +1,9 @@
--- Takes a lock that is free, in its owner's name, with a fence above all before it.
+-- Acquires a free lock for its owner, with a fencing token above all earlier ones.
 -- KEYS 1 lock, 2 fence, 3 waiters
--- ARGV 1 owner, 2 process, 3 lease ms, 4 cooling ms, 5 ms it may be held in all (0: no limit), 6 fence floor, 7 waits (1 or 0), 8 words
--- Replies {fence, lease left, 1 if what another program had put there was replaced, else 0} granted
+-- ARGV 1 owner, 2 process, 3 lease ms, 4 cooling ms, 5 ms it may be held in all (0: no limit), 6 fence floor, 7 waits (1 or 0), 8 metadata
+-- Replies {fence, lease left, 1 if another program's value was replaced, else 0} granted
 -- · {0, ms, 0} not before so many ms: held, cooling, or the turn of another process
--- Cost O(log waiting processes). Safe to repeat: an owner is told what it has.
+-- Cost O(log waiting processes). Safe to repeat: an owner gets the reply of its grant.
 local held = open(KEYS[1])
 if held and held.owner == ARGV[1] and now < held.ends then return { held.fence, held.ends - now, 0 } end -- guard: lock_acquire_repeat
 local last, turn, turn_ends = ledger(KEYS[2])

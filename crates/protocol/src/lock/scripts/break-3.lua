@@ -1,13 +1,13 @@
--- Takes a lock from whoever holds it, or ends its cooling, and tells the processes that wait.
+-- Revokes a lock from its holder, or ends its cooling time, and notifies the waiting processes.
 -- KEYS 1 lock, 2 fence, 3 waiters    ARGV 1 the fence that was seen (0: any), 2 channel
--- Replies nothing: it is free, or another holder has it · {owner, fence, lease left, ms until free, held for ms, waiting, words}
+-- Replies nothing: free, or another holder · {owner, fence, lease left, ms until free, held for ms, waiting, metadata}
 -- Cost O(log waiting processes). Safe to repeat.
 local held = open(KEYS[1])
 if not held then return nil end
 local seen = tonumber(ARGV[1])
 if seen > 0 and held.fence ~= seen then return nil end -- guard: lock_break_fence
 call('DEL', KEYS[1])
--- The turn of whoever gave it back last is over.
+-- Ends the reservation that the last release made.
 note(KEYS[2], math.max(held.fence, (ledger(KEYS[2]))), NOBODY, 0)
 call('SPUBLISH', ARGV[2], '')
 return {

@@ -1,6 +1,6 @@
--- What is known of a lock.
+-- Returns the state of a lock.
 -- KEYS 1 lock, 2 waiters    ARGV none
--- Replies nothing: free · {owner, fence, lease left (0: cooling), ms until it can be free, held for ms, waiting processes, words}
+-- Replies nothing: free · {owner, fence, lease left (0: cooling), ms until it can be free, held for ms, waiting processes, metadata}
 -- Cost O(log waiting processes). Reads only.
 local held = open(KEYS[1])
 if not held then return nil end

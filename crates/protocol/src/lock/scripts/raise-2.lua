@@ -1,7 +1,7 @@
--- Lifts the fence of a held lock above what SQL has seen: Redis had forgotten a higher one.
--- KEYS 1 lock, 2 fence    ARGV 1 owner, 2 the fence SQL has seen
+-- Raises the fence of a held lock above the one stored in SQL, after Redis has lost a higher one.
+-- KEYS 1 lock, 2 fence    ARGV 1 owner, 2 the fence stored in SQL
 -- Replies the fence · 0 lost
--- Cost O(1). Safe to repeat: a fence that is high enough stays.
+-- Cost O(1). Safe to repeat: a fence that is high enough is not changed.
 local held = open(KEYS[1])
 if not held then return 0 end
 if held.owner ~= ARGV[1] then return 0 end -- guard: lock_raise_owner

@@ -1,4 +1,4 @@
--- Lets a lease count from now, if the caller still holds it; never creates one, never shortens it.
+-- Renews a lease from now, if the caller still holds it; never creates one, never shortens it.
 -- KEYS 1 lock    ARGV 1 owner, 2 lease ms
 -- Replies {1, lease left} renewed · {2, lease left} held, at its limit · {0, 0} lost
 -- Cost O(1). Safe to repeat.

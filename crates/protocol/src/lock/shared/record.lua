@@ -1,4 +1,4 @@
--- Reads and writes the record of a held lock and the ledger beside it; docs/spec/lock.md has the tables of offsets.
+-- Reads and writes the record of a held lock and its ledger; docs/spec/lock.md has the tables of offsets.
 -- Cost O(1).
 local call, now = redis.call, now_ms()
 local RECORD, LEDGER = '>c16I8I6I4I4I6I6', '>I8c16I6'
@@ -6,7 +6,7 @@ local NOBODY = string.rep('\0', 16)
 local DAY_MS, WAITING_MS, TIDY_MS, TURN_MS = 86400000, 2000, 60000, 20
 local RECORD_BYTES, LEDGER_BYTES, FENCE_MAX = 50, 30, 9007199254740991
 
--- What another program has put under a key of ours is nothing of ours: it reads as absent, and the next write replaces it.
+-- A value that another program has written under one of our keys reads as absent, and the next write replaces it.
 local is_foreign, ask = false, call
 ask = redis.pcall -- guard: lock_foreign_type
 
@@ -26,7 +26,7 @@ local function read(key, bytes, fence_at)
   return raw
 end
 
--- Nothing of a lease that is over. A lease from the future was written before the clock was set back.
+-- Returns nil for an expired lease. A lease from the future was written before the clock was set back.
 local function open(key)
   local raw = read(key, RECORD_BYTES, 17)
   if not raw then return nil end
@@ -43,7 +43,7 @@ local function place(key, r)
   call('SET', key, head .. r.words, 'PX', r.ends + r.cooling - now)
 end
 
--- The last fence, who gave the lock back last, and until when it lets others go first.
+-- The last fence, the process that released last, and until when it lets other processes acquire first.
 local function ledger(key)
   local raw = read(key, LEDGER_BYTES, 1)
   if not raw then return 0, NOBODY, 0 end
@@ -54,7 +54,7 @@ local function note(key, fence, process, turn_ends)
   call('SET', key, struct.pack(LEDGER, fence, process, turn_ends), 'PX', DAY_MS)
 end
 
--- How many processes wait besides this one.
+-- The number of other waiting processes.
 local function others(key, process)
   local all = ask('ZCOUNT', key, '(' .. now, '+inf')
   if strange(all) or all == 0 then return 0 end

@@ -1,4 +1,4 @@
-//! What senders and rescuers do to jobs they do not hold: `revoke`, `reschedule`, `rescue`.
+//! Steps on jobs that the caller has not leased: `revoke`, `reschedule`, `rescue`.
 
 use super::state::{ShardState, due_at, note_error};
 use crate::queue::job::{End, ErrorClass, Job, JobId, Retries};
@@ -9,7 +9,7 @@ use crate::queue::steps::{
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 
-/// How many silent workers one rescue forgets.
+/// The maximum number of unresponsive workers that one rescue removes.
 const WORKERS_FORGOTTEN_MAX: usize = 100;
 
 impl ShardState {
@@ -112,7 +112,7 @@ impl ShardState {
         let is_judged = rescue.is_judged && job.spec.version.is_some();
         if exhausted && !is_judged {
             let discard = job.spec.discard_exhausted;
-            return match self.bury(id, job, discard, now) {
+            return match self.dead_letter(id, job, discard, now) {
                 Verdict::Discarded => Fate::Discarded,
                 _ => Fate::Died,
             };

@@ -1,4 +1,4 @@
-//! Taking jobs in: `enqueue` and `put`.
+//! Enqueueing: `enqueue`, `tick` and `put`.
 
 use super::state::{Expiring, ShardState, due_at, keep_until};
 use crate::queue::job::{End, Job, JobId, JobSpec, Stamp};
@@ -91,7 +91,7 @@ impl ShardState {
         if let Some(earlier) = &earlier {
             self.free_unique(put.id, earlier);
         }
-        // Whoever held the older version may still be at it: its fence stays below, and a later revocation says so.
+        // A worker may still run the older version: later fencing tokens stay above its token, and a later revocation reports it.
         let lapsed = earlier.as_ref().is_some_and(|job| job.lapsed || job.token.is_some());
         let accepted = |spec: &JobSpec, errors, at| {
             let spec = JobSpec { version: Some(put.version), ..spec.clone() };

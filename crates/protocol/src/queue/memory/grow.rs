@@ -1,4 +1,4 @@
-//! How jobs move when a topic is spread over more shards.
+//! The steps of a shard migration.
 
 use super::MemoryQueue;
 use super::state::{Expiring, Record, ShardState, size};
@@ -22,7 +22,7 @@ impl ShardState {
         Self { number, ..Self::default() }
     }
 
-    /// The shard that keeps this id, if it is known to be another one.
+    /// The shard to which this id belongs, if it is another one.
     pub(crate) fn elsewhere(&self, id: JobId) -> Option<u16> {
         self.shards.map(|shards| id.shard(shards)).filter(|keeper| *keeper != self.number)
     }
@@ -75,7 +75,7 @@ impl ShardState {
     }
 
     fn send(&mut self, keeper: u16, label: Bytes, record: Bytes) -> Given {
-        let sequence = self.gave.entry(keeper).or_default();
+        let sequence = self.last_given.entry(keeper).or_default();
         *sequence += 1;
         self.leaving.entry(keeper).or_default().insert(*sequence, Parcel { sequence: *sequence, label, record });
         Given::Given
@@ -83,27 +83,27 @@ impl ShardState {
 
     fn adopt(&mut self, now: u64, from: u16, parcels: &[Parcel]) -> Result<u64, QueueError> {
         let before = self.earliest();
-        let mut last = self.took.get(&from).copied().unwrap_or(0);
+        let mut last = self.last_adopted.get(&from).copied().unwrap_or(0);
         for parcel in parcels {
             if parcel.sequence == last + 1 {
                 self.adopt_one(now, parcel)?;
                 last += 1;
             }
         }
-        self.took.insert(from, last);
+        self.last_adopted.insert(from, last);
         self.leave_markers(now, before);
         Ok(last)
     }
 
     fn adopt_one(&mut self, now: u64, parcel: &Parcel) -> Result<(), QueueError> {
         let Some((kind, id, place, score)) = read_label(&parcel.label) else {
-            return Err(QueueError::Invalid("the label of a parcel cannot be read".to_owned()));
+            return Err(QueueError::Invalid("the label of a migrating item cannot be decoded".to_owned()));
         };
         if kind == SCHEDULE {
             self.schedules.entry(id.0).or_insert(score);
             return Ok(());
         }
-        // What this shard was told itself comes first.
+        // A job or completion record that this shard already has takes precedence.
         if parcel.record.is_empty() || self.live(id).is_some() || self.stamp(id, now).is_some() {
             return Ok(());
         }
@@ -146,7 +146,7 @@ impl GrowSteps for MemoryQueue {
         check::items(limit)?;
         Ok(self.step(shard, |state, now| {
             let waiting = state.leaving.get(&to).into_iter().flat_map(|leaving| leaving.values());
-            within_bytes(waiting.take(limit).map(|parcel| still_worth(parcel, now)))
+            within_bytes(waiting.take(limit).map(|parcel| without_expired_stamp(parcel, now)))
         }))
     }
 
@@ -168,7 +168,7 @@ impl GrowSteps for MemoryQueue {
     }
 }
 
-/// As many as go in one answer: the first whatever its size, and nothing large beside others.
+/// The parcels that fit into one reply: the first regardless of its size, and a large one only alone.
 fn within_bytes(parcels: impl Iterator<Item = Parcel>) -> Vec<Parcel> {
     let (mut taken, mut bytes) = (Vec::new(), 0);
     for parcel in parcels {
@@ -186,10 +186,10 @@ fn is_large(parcel: &Parcel) -> bool {
     u64::try_from(parcel.record.len()).unwrap_or(u64::MAX) > PIECE_BYTES_MAX
 }
 
-/// A stamp that has run out on the way is not carried on.
-fn still_worth(parcel: &Parcel, now: u64) -> Parcel {
-    let run_out = matches!(record::Record::decode(&parcel.record), Ok(record::Record::Ended(stamp)) if stamp.until.is_some_and(|until| until <= now));
-    Parcel { record: if run_out { Bytes::new() } else { parcel.record.clone() }, ..parcel.clone() }
+/// Drops the record of a completion record that has expired during the migration.
+fn without_expired_stamp(parcel: &Parcel, now: u64) -> Parcel {
+    let expired = matches!(record::Record::decode(&parcel.record), Ok(record::Record::Ended(stamp)) if stamp.until.is_some_and(|until| until <= now));
+    Parcel { record: if expired { Bytes::new() } else { parcel.record.clone() }, ..parcel.clone() }
 }
 
 fn label(kind: u8, id: JobId, place: u8, score: u64) -> Bytes {

@@ -1,5 +1,5 @@
-//! The model: the steps of docs/spec/queue.md as a plain state machine behind a mutex. It is the embedded backend, the
-//! specification in code, and the oracle the scripts are compared with.
+//! The model: the steps of docs/spec/queue.md as a state machine behind a mutex. It is the embedded backend, an executable
+//! specification, and the oracle with which the scripts are compared.
 
 mod change;
 mod enqueue;
@@ -20,39 +20,38 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
-use parking_lot::Mutex;
 use state::ShardState;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// The embedded backend: every shard in this process, gone with it. Cheap to clone; clones share the jobs.
+/// The embedded backend: jobs within this process only. Cheap to clone; clones share the jobs.
 ///
-/// Guarantee: the same answers as Redis gives. Not guaranteed: anything after the process ends; the totals of a topic that holds nothing,
-/// among more than a thousand topics.
+/// Guarantee: the same replies as Redis. Not guaranteed: anything after the process ends; the counters of an empty topic among more
+/// than a thousand topics.
 #[derive(Clone)]
 pub struct MemoryQueue(Arc<Inner>);
 
 struct Inner {
     shards: Mutex<Shards>,
     clock: Clock,
-    /// Tells that some shard has markers.
+    /// Signals that some shard has markers.
     marked: Notify,
 }
 
-/// All shards that there is something to say of.
+/// All shards with state.
 #[derive(Default)]
 struct Shards {
     all: HashMap<Shard, ShardState>,
-    /// At how many those are looked for that hold nothing.
+    /// The number of shards at which empty ones are removed.
     look_at: usize,
 }
 
-/// So many shards are kept whether they hold something or not.
+/// Up to this many shards are kept even if they are empty.
 const SHARDS_MIN: usize = 1024;
 
 impl Shards {
-    /// The shard; one more than there may be first lets those go that hold nothing.
+    /// The shard; removes empty shards first if a new one would exceed the limit.
     fn get(&mut self, shard: &Shard, now: u64) -> &mut ShardState {
         if self.all.len() >= self.look_at.max(SHARDS_MIN) && !self.all.contains_key(shard) {
             self.all.retain(|_, state| {
@@ -66,16 +65,16 @@ impl Shards {
 }
 
 impl MemoryQueue {
-    /// An empty one. Its server time is the clock's wall clock.
+    /// An empty backend. Its server time is the clock's wall clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self(Arc::new(Inner { shards: Mutex::default(), clock, marked: Notify::new() }))
     }
 
-    /// Runs one step on one shard. No step calls out, so the lock is held for the step only.
+    /// Runs one step on one shard. A step calls no foreign code, so the lock is held for the step only.
     fn step<T>(&self, shard: &Shard, step: impl FnOnce(&mut ShardState, u64) -> T) -> T {
         let now = self.0.clock.unix_ms();
-        let mut shards = self.0.shards.lock();
+        let mut shards = self.0.shards.lock().unwrap_or_else(PoisonError::into_inner);
         let state = shards.get(shard, now);
         state.sweep(now);
         let answer = step(state, now);
@@ -234,9 +233,9 @@ mod tests {
         NewJob { id: JobId::named(&name), when: When::In(0), spec }
     }
 
-    /// A topic for each tenant cost memory for ever, also those that nobody had used for years.
+    /// Regression: a topic for each tenant used memory without limit, even for topics that were unused for years.
     #[tokio::test]
-    async fn a_shard_that_holds_nothing_is_forgotten_among_many() {
+    async fn empty_shard_is_forgotten_among_many() {
         let clock = TestClock::default();
         let queue = MemoryQueue::new(clock.clock());
         let shard = |number: usize| Shard::new("t", &format!("tenant-{number}"), 0);
@@ -249,17 +248,17 @@ mod tests {
         for number in 4..5 * SHARDS_MIN {
             queue.stats(&shard(number)).await.unwrap();
         }
-        let known = queue.0.shards.lock().all.len();
-        assert!(known <= SHARDS_MIN + 4, "{known} are kept");
+        let known = queue.0.shards.lock().unwrap().all.len();
+        assert!(known <= SHARDS_MIN + 4, "{known} shards are stored");
         assert_eq!(queue.stats(&shard(0)).await.unwrap().waiting(), 1);
         assert!(queue.stats(&shard(1)).await.unwrap().paused_until.is_some());
         assert_eq!(queue.enqueue(&shard(2), &[plain(2)]).await.unwrap(), [Enqueued::Full]);
         assert_eq!(queue.enqueue(&shard(3), &[job(3)]).await.unwrap(), [Enqueued::Ended(End::Revoked)]);
     }
 
-    /// Sixteen things were forgotten a step, and five hundred came with it: a program that sends in bulk kept every unique key.
+    /// Regression: a step removed only sixteen expired records and may add five hundred, so a bulk sender's unique keys were never removed.
     #[tokio::test]
-    async fn what_has_run_out_is_forgotten_as_fast_as_it_comes() {
+    async fn expired_records_are_removed_as_fast_as_added() {
         let clock = TestClock::default();
         let queue = MemoryQueue::new(clock.clock());
         let shard = Shard::new("t", "bulk", 0);
@@ -273,7 +272,7 @@ mod tests {
             most = most
                 .max(queue.step(&shard, |state, _| state.records.len() + state.unique.len() + state.expiries.len()));
         }
-        // Each counts for two hours more, with a stamp, its expiry, and that of its key.
-        assert!(most <= 3 * 3 * ITEMS_MAX, "{most} things are kept");
+        // Each is stored for two more hours: a completion record, its expiry, and the expiry of its key.
+        assert!(most <= 3 * 3 * ITEMS_MAX, "{most} records are stored");
     }
 }

@@ -1,4 +1,4 @@
-//! What operators do: `redrive`, `forget`, `delete`, `purge`, `pause`, `resume`, limits; and the read-only steps.
+//! Operator steps: `redrive`, `forget`, `delete`, `purge`, `pause`, `resume`, limits; and the read-only steps.
 
 use super::state::{Expiring, Record, RedriveState, ShardState};
 use crate::queue::figures::Stats;
@@ -7,7 +7,7 @@ use crate::queue::steps::{Found, Listed, Redrive, RedriveVerdict, Redriven, Stat
 use evenkeel_link::support::guard;
 use std::ops::Bound;
 
-/// How long a redrive is remembered after its last call.
+/// How long a redrive is stored after its last call.
 const REDRIVE_KEEP_MS: u64 = 7 * 24 * 3_600_000;
 
 impl ShardState {

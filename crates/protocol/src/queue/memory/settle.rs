@@ -1,6 +1,6 @@
-//! A worker's two steps: `settle_and_claim` and `beat`.
+//! A worker's steps: `settle_and_claim`, `beat` and `progress`.
 
-use super::state::{Answer, Record, ShardState, note_error, size};
+use super::state::{Record, ShardState, StoredReply, note_error, size};
 use crate::queue::job::{End, ErrorClass, Job, JobId, JobSpec, Note, Retries};
 use crate::queue::record::encode_job;
 use crate::queue::room::Report;
@@ -18,7 +18,7 @@ impl ShardState {
             return Settled::Stale;
         }
         let lease_now = self.lease_clock(now);
-        self.hear(call.worker, lease_now);
+        self.record_call(call.worker, lease_now);
         if earlier == Some(call.sequence) {
             return Settled::Done(self.repeat(now, lease_now, call));
         }
@@ -29,12 +29,12 @@ impl ShardState {
         let deliveries = if self.paused(now).is_some() { Vec::new() } else { self.claim(now, lease_now, call) };
         self.leave_markers(now, before);
         let ids = deliveries.iter().map(|delivered| delivered.receipt.id).collect();
-        let answer = Answer { sequence: call.sequence, token: call.token, verdicts: verdicts.clone(), ids };
+        let answer = StoredReply { sequence: call.sequence, token: call.token, verdicts: verdicts.clone(), ids };
         self.answers.insert(call.worker, answer);
         Settled::Done(Claimed { verdicts, deliveries, next: self.next(now) })
     }
 
-    /// The same answer again: those deliveries of it that are still held under its token.
+    /// The reply to a repeated call: the same deliveries, except those no longer held under its token.
     fn repeat(&self, now: u64, lease_now: u64, call: &SettleAndClaim) -> Claimed {
         let Some(answer) = self.answers.get(&call.worker) else {
             return Claimed { verdicts: Vec::new(), deliveries: Vec::new(), next: self.next(now) };
@@ -42,7 +42,7 @@ impl ShardState {
         let deliveries = answer.ids.iter().filter_map(|id| {
             let (job, _, deadline) = self.live(*id).filter(|(job, _, _)| job.token == Some(answer.token))?;
             let receipt = Receipt { id: *id, token: answer.token, fence: job.fence };
-            let (mut job, more) = travels(job);
+            let (mut job, more) = claimed_part(job);
             job.token = None;
             let lease_left_ms = deadline.saturating_sub(lease_now);
             Some(Delivered { receipt, due_at: 0, lease_left_ms, job: Ok(job), more })
@@ -64,7 +64,7 @@ impl ShardState {
                 note_error(&mut job, now, ErrorClass::Failed, error);
                 if matches!(job.spec.retries, Retries::Limited(retries) if job.errors > retries) {
                     let discard = job.spec.discard_exhausted;
-                    return self.bury(id, job, discard, now);
+                    return self.dead_letter(id, job, discard, now);
                 }
                 self.wait(id, job, now + retry_ms);
                 self.totals.retried += 1;
@@ -74,7 +74,7 @@ impl ShardState {
             Outcome::Dead { reason } => {
                 job.errors = job.errors.saturating_add(1);
                 note_error(&mut job, now, ErrorClass::Dead, reason);
-                return self.bury(id, job, false, now);
+                return self.dead_letter(id, job, false, now);
             }
         }
         Verdict::Settled
@@ -82,7 +82,7 @@ impl ShardState {
 
     fn claim(&mut self, now: u64, lease_now: u64, call: &SettleAndClaim) -> Vec<Delivered> {
         let due = self.due.iter().flat_map(|index| index.iter().take_while(|(due, _)| *due <= now));
-        // Those that are put off take nothing of what is wanted.
+        // Suspects that are put off do not count toward the wanted number.
         let candidates: Vec<(u64, JobId)> = due.take(call.want + PUT_OFF_MAX + 1).copied().collect();
         let (mut deliveries, mut bytes) = (Vec::new(), 0);
         let (mut want, mut room, mut put_off) = (call.want, call.room, 0);
@@ -121,7 +121,7 @@ impl ShardState {
         deliveries
     }
 
-    /// A suspect without a place waits a little longer, so that what waits behind it is claimed.
+    /// Delays a suspect without a place, so that the jobs after it are claimed.
     fn put_off(&mut self, id: JobId, now: u64) {
         let Some((_, state, _)) = self.live(id) else { return };
         if let Some(job) = self.take(id) {
@@ -139,7 +139,7 @@ impl ShardState {
     ) -> Option<Delivered> {
         let mut job = self.take(id)?;
         job.started = false;
-        let (before, more) = travels(&job);
+        let (before, more) = claimed_part(&job);
         job.alone = false;
         job.fence = (job.fence + 1).max(now * 1000).max(self.fence_floor + 1);
         job.token = Some(call.token);
@@ -150,12 +150,12 @@ impl ShardState {
 
     pub(crate) fn beat(&mut self, now: u64, beat: &Beat) -> Vec<bool> {
         let lease_now = self.lease_clock(now);
-        self.hear(beat.worker, lease_now);
+        self.record_call(beat.worker, lease_now);
         let deadline = lease_now + beat.lease_ms;
         beat.deliveries.iter().map(|(receipt, report)| self.extend(receipt, *report, deadline)).collect()
     }
 
-    /// Some bytes of a record; fewer at its end, none of what is no job.
+    /// Some bytes of a record; fewer at its end, none if there is no job.
     pub(crate) fn piece(&self, id: JobId, from: u64, bytes: u64) -> Bytes {
         let Some((job, _, _)) = self.live(id) else { return Bytes::new() };
         let record = encode_job(job);
@@ -192,8 +192,8 @@ impl ShardState {
     }
 }
 
-/// A job as it travels with a claim: a large one without its body, and how long its record is.
-fn travels(job: &Job) -> (Box<Job>, Option<u64>) {
+/// A job as a claim returns it: a large one without its body, with the length of its record.
+fn claimed_part(job: &Job) -> (Box<Job>, Option<u64>) {
     let size = size(job);
     if size <= INLINE_BYTES_MAX || !guard("model_large_body_left_behind") {
         return (Box::new(job.clone()), None);

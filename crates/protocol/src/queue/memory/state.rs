@@ -1,4 +1,4 @@
-//! What a shard holds, and the few moves every step is made of.
+//! The state of a shard, and the operations of which every step consists.
 
 use crate::queue::figures::Totals;
 use crate::queue::grow::Parcel;
@@ -14,15 +14,15 @@ use evenkeel_link::Token;
 use evenkeel_link::support::guard;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// How many things that have run out one step drops at most: more than the largest step leaves behind.
+/// The maximum number of expired records that one step removes: more than the largest step adds.
 const SWEEP_MAX: usize = 2 * ITEMS_MAX;
-/// How long after it has run out: a clock that is set back a little finds it again, as in Redis.
+/// Expired records are kept for this long, as in Redis: they become valid again if the clock is set back a little.
 const SWEEP_LAG_MS: u64 = 3_600_000;
 
 /// An index: score, then id.
 pub(crate) type Index = BTreeSet<(u64, JobId)>;
 
-/// All of one shard.
+/// The state of one shard.
 #[derive(Default)]
 pub(crate) struct ShardState {
     pub(crate) records: HashMap<JobId, Record>,
@@ -30,18 +30,18 @@ pub(crate) struct ShardState {
     /// By deadline on the lease clock.
     pub(crate) leased: Index,
     pub(crate) dead: Index,
-    /// Who took a unique key, and until when.
+    /// The end and the owner of each unique key.
     pub(crate) unique: HashMap<UniqueKey, (u64, JobId)>,
-    pub(crate) answers: HashMap<Worker, Answer>,
-    /// When each was last heard of, on the lease clock.
+    pub(crate) answers: HashMap<Worker, StoredReply>,
+    /// The time of each worker's last call, on the lease clock.
     pub(crate) workers: HashMap<Worker, u64>,
     /// The last tick of each schedule.
     pub(crate) schedules: HashMap<[u8; 16], u64>,
     pub(crate) redrives: HashMap<[u8; 16], RedriveState>,
-    /// What runs out, and when.
+    /// The expiries of completion records, unique keys and redrives.
     pub(crate) expiries: BTreeSet<(u64, Expiring)>,
     pub(crate) markers: u64,
-    /// The latest server time a step with leases saw, and the sum of the backward steps between them.
+    /// The server time that the last step with leases saw, and the sum of its backward jumps.
     pub(crate) seen: Option<u64>,
     pub(crate) back: u64,
     pub(crate) fence_floor: u64,
@@ -49,24 +49,24 @@ pub(crate) struct ShardState {
     pub(crate) limits: Limits,
     pub(crate) bytes: u64,
     pub(crate) totals: Totals,
-    /// Which shard of its topic this is.
+    /// The index of this shard within its topic.
     pub(crate) number: u16,
-    /// Over how many shards the topic is spread, once it has grown.
+    /// The topic's number of shards, once it has grown.
     pub(crate) shards: Option<u16>,
-    /// What was taken out for other shards, and is not known to be there yet.
+    /// Items that were given to other shards and are not known to have been adopted yet.
     pub(crate) leaving: BTreeMap<u16, BTreeMap<u64, Parcel>>,
-    /// The last sequence given to each other shard, and taken from each.
-    pub(crate) gave: HashMap<u16, u64>,
-    pub(crate) took: HashMap<u16, u64>,
+    /// The last sequence number given to each other shard, and adopted from each.
+    pub(crate) last_given: HashMap<u16, u64>,
+    pub(crate) last_adopted: HashMap<u16, u64>,
 }
 
-/// What the key `job:<id>` holds.
+/// The content of the key `job:<id>`.
 pub(crate) enum Record {
     Live { job: Box<Job>, state: State, score: u64 },
     Ended(Stamp),
 }
 
-/// What runs out by itself.
+/// Something that expires.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Expiring {
     Stamp(JobId),
@@ -74,15 +74,15 @@ pub(crate) enum Expiring {
     Redrive([u8; 16]),
 }
 
-/// What a worker was answered last.
-pub(crate) struct Answer {
+/// The last reply to a worker.
+pub(crate) struct StoredReply {
     pub(crate) sequence: u64,
     pub(crate) token: Token,
     pub(crate) verdicts: Vec<Verdict>,
     pub(crate) ids: Vec<JobId>,
 }
 
-/// What is kept of a redrive.
+/// The state of a redrive.
 pub(crate) struct RedriveState {
     pub(crate) cutoff: u64,
     pub(crate) filter: Bytes,
@@ -91,14 +91,14 @@ pub(crate) struct RedriveState {
 }
 
 impl ShardState {
-    /// Raw time plus every backward step seen, so that a clock set back does not prolong leases.
+    /// The time plus the sum of its backward jumps, so that setting the clock back does not extend leases.
     pub(crate) fn lease_clock(&mut self, now: u64) -> u64 {
         self.back += self.seen.map_or(0, |seen| seen.saturating_sub(now));
         self.seen = Some(now);
         now + self.back
     }
 
-    /// The live job behind an id.
+    /// The live job with this id.
     pub(crate) fn live(&self, id: JobId) -> Option<(&Job, State, u64)> {
         match self.records.get(&id)? {
             Record::Live { job, state, score } => Some((job, *state, *score)),
@@ -106,7 +106,7 @@ impl ShardState {
         }
     }
 
-    /// The stamp behind an id, while it counts.
+    /// The completion record with this id, unless it has expired.
     pub(crate) fn stamp(&self, id: JobId, now: u64) -> Option<Stamp> {
         match self.records.get(&id)? {
             Record::Ended(stamp) if stamp.until.is_none_or(|until| until > now) => Some(*stamp),
@@ -119,7 +119,7 @@ impl ShardState {
         self.live(receipt.id).is_some_and(|(job, _, _)| job.token == Some(receipt.token) && job.fence == receipt.fence)
     }
 
-    /// Takes a live job out of its index and its record out of the map; it must be put back or ended.
+    /// Removes a live job and its index entry; the caller must put it back or end it.
     pub(crate) fn take(&mut self, id: JobId) -> Option<Box<Job>> {
         self.live(id)?;
         let Some(Record::Live { job, state, score }) = self.records.remove(&id) else { return None };
@@ -128,20 +128,20 @@ impl ShardState {
         Some(job)
     }
 
-    /// Puts a job where it belongs.
+    /// Stores a job and its index entry.
     pub(crate) fn place(&mut self, id: JobId, job: Box<Job>, state: State, score: u64) {
         self.index(state).insert((score, id));
         self.bytes += size(&job);
         self.records.insert(id, Record::Live { job, state, score });
     }
 
-    /// Puts a job back to wait; whoever held it does not hold it any more.
+    /// Puts a job back to the waiting ones; its delivery, if any, is no longer current.
     pub(crate) fn wait(&mut self, id: JobId, mut job: Box<Job>, due: u64) {
         job.alone = false;
         self.wait_after_crash(id, job, due);
     }
 
-    /// The same, and whether it crashed alone stays noted until its next delivery.
+    /// The same, but `alone` is kept until the next delivery.
     pub(crate) fn wait_after_crash(&mut self, id: JobId, mut job: Box<Job>, due: u64) {
         job.token = None;
         (job.started, job.shielded) = (false, false);
@@ -149,7 +149,7 @@ impl ShardState {
         self.place(id, job, state, due);
     }
 
-    /// Ends a job that was taken out; a stamp stays where somebody may send the job again.
+    /// Ends a job that was removed; a completion record is stored if its id may be sent again.
     pub(crate) fn end(&mut self, id: JobId, job: &Job, end: End, now: u64) {
         let until = keep_until(job.spec.keep, end, job.enqueued_at, now);
         if until.is_none_or(|until| until > now) {
@@ -169,7 +169,7 @@ impl ShardState {
         *total += 1;
     }
 
-    /// Gives a unique key back, if it is still this job's.
+    /// Releases a unique key, if this job still owns it.
     pub(crate) fn free_unique(&mut self, id: JobId, job: &Job) {
         if let Some(unique) = job.spec.unique
             && self.unique.get(&unique.key).is_some_and(|(_, owner)| *owner == id)
@@ -178,8 +178,8 @@ impl ShardState {
         }
     }
 
-    /// An attempt went wrong for good: a dead letter, or gone.
-    pub(crate) fn bury(&mut self, id: JobId, mut job: Box<Job>, discard: bool, now: u64) -> Verdict {
+    /// Ends a job that failed permanently: dead-letters or discards it.
+    pub(crate) fn dead_letter(&mut self, id: JobId, mut job: Box<Job>, discard: bool, now: u64) -> Verdict {
         if discard {
             self.end(id, &job, End::Discarded, now);
             return Verdict::Discarded;
@@ -191,7 +191,7 @@ impl ShardState {
         Verdict::Died
     }
 
-    /// When there is something to claim.
+    /// The next time at which a job can be claimed.
     pub(crate) fn next(&self, now: u64) -> Next {
         let due = match self.paused(now) {
             Some(u64::MAX) => None,
@@ -201,12 +201,12 @@ impl ShardState {
         Next { now, due }
     }
 
-    /// Until when claims are stopped, if they are.
+    /// The end of a pause, if the shard is paused.
     pub(crate) fn paused(&self, now: u64) -> Option<u64> {
         self.paused_until.filter(|until| *until > now)
     }
 
-    /// The earliest due time of all that wait.
+    /// The earliest due time of the waiting jobs.
     pub(crate) fn earliest(&self) -> Option<u64> {
         self.due.iter().filter_map(|index| index.first()).map(|(due, _)| *due).min()
     }
@@ -217,7 +217,7 @@ impl ShardState {
         due.take(limit).count()
     }
 
-    /// Leaves markers for the work there is now, and one if the earliest due time came earlier than it was.
+    /// Adds markers for the jobs that are due now, and one if the earliest due time has moved forward.
     pub(crate) fn leave_markers(&mut self, now: u64, earliest_before: Option<u64>) {
         if self.paused(now).is_some() {
             return;
@@ -231,7 +231,7 @@ impl ShardState {
         self.markers = self.markers.max(u64::try_from(ready).unwrap_or(MARKERS_MAX)).max(u64::from(earlier));
     }
 
-    /// Jobs that wait or run.
+    /// Waiting and leased jobs.
     pub(crate) fn working(&self) -> u64 {
         let waiting: usize = self.due.iter().map(Index::len).sum();
         u64::try_from(waiting + self.leased.len()).unwrap_or(u64::MAX)
@@ -245,12 +245,12 @@ impl ShardState {
         }
     }
 
-    /// Notes that a worker is alive.
-    pub(crate) fn hear(&mut self, worker: Worker, lease_now: u64) {
+    /// Records a worker's call.
+    pub(crate) fn record_call(&mut self, worker: Worker, lease_now: u64) {
         self.workers.insert(worker, lease_now);
     }
 
-    /// Drops some of what has run out; nothing reads it any more (in Redis these keys expire).
+    /// Removes some expired records, which no step reads any more (in Redis these keys expire).
     pub(crate) fn sweep(&mut self, now: u64) {
         let most = if guard("model_forgets_enough") { SWEEP_MAX } else { 16 };
         for _ in 0..most {
@@ -277,16 +277,17 @@ impl ShardState {
         }
     }
 
-    /// Whether it is as good as one that nobody ever used. What it has counted is not remembered.
+    /// Whether it equals an unused shard. Its counters are not considered.
     pub(crate) fn is_empty(&self, now: u64) -> bool {
         let is_silent = |heard: &u64| heard + WORKER_SILENT_MS <= now + self.back;
         let holds_nothing = self.records.is_empty() && self.expiries.is_empty() && self.unique.is_empty();
-        let is_untold = self.schedules.is_empty() && self.paused(now).is_none() && self.limits == Limits::default();
-        let is_whole = self.shards.is_none() && self.leaving.is_empty() && self.took.is_empty();
-        holds_nothing && is_untold && is_whole && self.fence_floor == 0 && self.workers.values().all(is_silent)
+        let has_no_settings =
+            self.schedules.is_empty() && self.paused(now).is_none() && self.limits == Limits::default();
+        let is_whole = self.shards.is_none() && self.leaving.is_empty() && self.last_adopted.is_empty();
+        holds_nothing && has_no_settings && is_whole && self.fence_floor == 0 && self.workers.values().all(is_silent)
     }
 
-    /// Leaves a stamp.
+    /// Stores a completion record.
     pub(crate) fn stamp_end(&mut self, id: JobId, stamp: Stamp) {
         if let Some(until) = stamp.until {
             self.expiries.insert((until, Expiring::Stamp(id)));
@@ -306,7 +307,7 @@ pub(crate) fn note_error(job: &mut Job, at: u64, class: ErrorClass, text: &Bytes
     job.spec.notes.push(Note::Error(ErrorNote { at, class, attempt, text: text.clone() }));
 }
 
-/// Until when an end is remembered; `None`: until `forget`. A revocation is remembered for a while in any case.
+/// When the completion record expires; `None`: not before `forget`. That of a revocation has a minimum retention.
 pub(crate) fn keep_until(keep: Keep, end: End, enqueued_at: u64, now: u64) -> Option<u64> {
     let until = match keep {
         Keep::Nothing => 0,
@@ -318,7 +319,7 @@ pub(crate) fn keep_until(keep: Keep, end: End, enqueued_at: u64, now: u64) -> Op
     Some(if revoked { until.max(now + REVOKE_MS_MIN) } else { until })
 }
 
-/// The time a caller means.
+/// The absolute due time.
 pub(crate) fn due_at(when: When, now: u64) -> u64 {
     match when {
         When::At(at) => at,

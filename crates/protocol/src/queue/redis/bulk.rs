@@ -1,7 +1,7 @@
-//! What is large goes over a connection of its own, so that small calls do not wait behind it, with a deadline that grows with it.
+//! Large calls use a dedicated connection, so that small calls do not wait behind them, with a time-out that grows with their size.
 
 use super::call::{self, Args};
-use super::reply::{self, Answered};
+use super::reply::{self, JobReply};
 use super::{RedisQueue, scripts};
 use crate::queue::error::QueueError;
 use crate::queue::job::JobId;
@@ -14,21 +14,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// Calls whose arguments are longer do not share the connection of the others.
+/// Calls with larger arguments do not use the shared connection.
 pub(crate) const SHARED_BYTES_MAX: usize = 1 << 20;
-/// Bodies that are sent in one call.
+/// The maximum size of the bodies in one call.
 const PART_BYTES_MAX: usize = 4 << 20;
 
-/// The connection for what is large, made when it is first needed. One call at a time: whoever reads a large body piece by piece lets
-/// others in between.
+/// The connection for large calls, opened when it is first needed. One call at a time: a caller that reads a large body piece by piece
+/// lets other calls in between.
 #[derive(Clone, Default)]
 pub(crate) struct Bulk(Arc<Mutex<Option<Box<dyn Connection>>>>);
 
 type Opening<'a> = Pin<Box<dyn Future<Output = Result<Blocking, LinkError>> + Send + 'a>>;
 type Call<'a> = Pin<Box<dyn Future<Output = Result<Value, LinkError>> + Send + 'a>>;
 
-/// [`Blocking`] by another name: with the connection's own type in them, the futures of all that sends jobs would become deeper than
-/// the compiler follows by default.
+/// [`Blocking`] behind a trait object: with the concrete type, the futures of all senders would exceed the compiler's default
+/// recursion limit.
 trait Connection: Send + Sync {
     fn command<'a>(&'a mut self, cmd: &'a Cmd, bytes: u64) -> Call<'a>;
     fn run<'a>(&'a mut self, script: &'static Script, shard: &'a Shard, args: &'a Args, bytes: u64) -> Call<'a>;
@@ -51,19 +51,19 @@ impl Connection for Blocking {
     }
 }
 
-/// In addition to the link's own time-out, which is for small calls.
+/// Added to the link's response time-out, which is sized for small calls.
 fn patience(bytes: u64) -> Duration {
     Duration::from_secs(bytes.div_ceil(1 << 20))
 }
 
 impl Bulk {
-    /// One command with about so many bytes on the way to the server or back.
+    /// Sends one command with about `bytes` bytes of arguments or reply.
     pub(crate) async fn command(&self, link: &Link, cmd: &Cmd, bytes: u64) -> Result<Value, LinkError> {
         let mut place = self.0.lock().await;
         open(&mut place, link).await?.command(cmd, bytes).await
     }
 
-    /// One script, likewise.
+    /// Runs one script with about `bytes` bytes of arguments or reply.
     pub(crate) async fn run(
         &self,
         link: &Link,
@@ -91,7 +91,7 @@ async fn open<'a>(
     Ok(&mut **place.insert(connection))
 }
 
-/// Items in parts of a few MiB; an item that is longer goes alone. Of no items one part: a call about nothing is a call.
+/// Splits items into parts of a few MiB; a larger item is a part of its own. An empty slice is one part, so that a call is made.
 pub(crate) fn parts<T>(items: &[T], bytes: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let (mut parts, mut begin, mut sum) = (Vec::new(), 0, 0);
     for (at, item) in items.iter().enumerate() {
@@ -106,7 +106,7 @@ pub(crate) fn parts<T>(items: &[T], bytes: impl Fn(&T) -> usize) -> Vec<&[T]> {
     parts
 }
 
-/// Everything about some jobs, in as many calls as their size asks for.
+/// Reads some jobs whole, in as many calls as their size requires.
 pub(crate) async fn jobs(queue: &RedisQueue, shard: &Shard, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
     let mut found: Vec<Looked> = vec![Ok(None); ids.len()];
     let mut left: Vec<usize> = (0..ids.len()).collect();
@@ -116,15 +116,15 @@ pub(crate) async fn jobs(queue: &RedisQueue, shard: &Shard, ids: &[JobId]) -> Re
         let mut later = Vec::new();
         for (place, answer) in left.into_iter().zip(answers) {
             match answer {
-                Answered::Looked(looked) => found[place] = looked,
-                Answered::Left(size) if size > SHARED_BYTES_MAX as u64 => {
+                JobReply::Looked(looked) => found[place] = looked,
+                JobReply::Left(size) if size > SHARED_BYTES_MAX as u64 => {
                     let args = call::jobs(&[ids[place]], true);
                     let alone = queue.bulk.run(&queue.link, &scripts::JOB, shard, &args, size).await?;
-                    if let Some(Answered::Looked(looked)) = reply::jobs(alone)?.pop() {
+                    if let Some(JobReply::Looked(looked)) = reply::jobs(alone)?.pop() {
                         found[place] = looked;
                     }
                 }
-                Answered::Left(_) => later.push(place),
+                JobReply::Left(_) => later.push(place),
             }
         }
         left = later;

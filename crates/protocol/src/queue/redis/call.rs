@@ -8,10 +8,10 @@ use crate::queue::steps::{
 };
 use bytes::Bytes;
 
-/// How long a redrive is remembered after its last call.
+/// How long a redrive is stored after its last call.
 const REDRIVE_KEEP_MS: u64 = 7 * 24 * 3_600_000;
 
-/// Arguments on their way to a script, in one buffer.
+/// The arguments of a script, in one buffer.
 #[derive(Default)]
 pub(crate) struct Args {
     buffer: Vec<u8>,
@@ -24,7 +24,7 @@ impl Args {
         starts.zip(&self.ends).map(|(start, end)| &self.buffer[*start..*end]).collect()
     }
 
-    /// How many bytes they take.
+    /// Their size in bytes.
     pub(crate) fn len(&self) -> usize {
         self.buffer.len()
     }
@@ -55,7 +55,7 @@ pub(crate) fn ids(ids: &[JobId]) -> Args {
     ids.iter().fold(Args::default(), |args, id| args.bytes(id.0))
 }
 
-/// `whole`: however long the answer is.
+/// `whole`: regardless of the size of the reply.
 pub(crate) fn jobs(ids: &[JobId], whole: bool) -> Args {
     ids.iter().fold(Args::default().bytes(if whole { "1" } else { "" }), |args, id| args.bytes(id.0))
 }
@@ -91,7 +91,7 @@ pub(crate) fn put(puts: &[Put]) -> Args {
     })
 }
 
-/// A record as its sender can write it; the script fills in what the server says.
+/// A record as the sender encodes it; the script fills in the server's fields.
 fn record(spec: JobSpec) -> Bytes {
     encode_job(&Job::accepted(spec, 0, 0))
 }
@@ -201,7 +201,7 @@ pub(crate) fn names(names: &[&'static str]) -> Args {
     names.iter().fold(Args::default(), |args, name| args.bytes(*name))
 }
 
-/// The number the scripts know an index by.
+/// The number of an index in the scripts.
 fn index(state: State) -> u8 {
     match state {
         State::Waiting(priority) => priority as u8,

@@ -1,4 +1,4 @@
-//! The steps by which a topic grows, as scripts on Redis.
+//! The steps of a shard migration, as scripts on Redis.
 
 use super::call::Args;
 use super::reply::{self, FOREVER, array, bulk, job_id, unexpected, unsigned};
@@ -11,7 +11,7 @@ use crate::queue::steps::{ITEMS_MAX, Limits, Shard};
 use async_trait::async_trait;
 use redis::Value;
 
-/// How many keys of the server one look of `ids` walks over.
+/// The keys that one `SCAN` call of `ids` examines.
 const SCAN_COUNT: usize = 1_000;
 
 #[async_trait]
@@ -83,7 +83,7 @@ impl GrowSteps for RedisQueue {
     async fn ids(&self, shard: &Shard, cursor: u64) -> Result<(Vec<JobId>, u64), QueueError> {
         let keys = format!("{}:job:", shard.tag());
         let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(format!("{}*", literally(&keys))).arg("COUNT").arg(SCAN_COUNT);
+        scan.arg(cursor).arg("MATCH").arg(format!("{}*", escaped(&keys))).arg("COUNT").arg(SCAN_COUNT);
         let page = array(self.link.command(shard.tag().as_bytes(), &scan).await?)?;
         let [next, found] = <[Value; 2]>::try_from(page).map_err(|_| unexpected("SCAN"))?;
         let found = array(found)?.into_iter().filter_map(|key| {
@@ -109,8 +109,8 @@ fn parcels(reply: Value) -> Result<Vec<Parcel>, QueueError> {
     Ok(parcels)
 }
 
-/// The pattern that means this text and nothing else.
-fn literally(text: &str) -> String {
+/// A `MATCH` pattern that matches only this text.
+fn escaped(text: &str) -> String {
     let special = |letter: char| matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^');
     text.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
 }

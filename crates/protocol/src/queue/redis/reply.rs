@@ -1,4 +1,4 @@
-//! The answers of the scripts; nothing else in the crate sees their numbers.
+//! Decodes the replies of the scripts.
 
 use crate::queue::error::QueueError;
 use crate::queue::figures::{Stats, Totals};
@@ -15,10 +15,10 @@ use redis::Value;
 
 type Parsed<T> = Result<T, QueueError>;
 
-/// What the script keeps for "until resumed".
+/// The scripts' value for "until resumed" and "no limit".
 pub(crate) const FOREVER: u64 = (1 << 53) - 1;
 
-/// The totals in the order of [`Totals`], and the bytes before them.
+/// The names of the bytes and of the counters, in the order of [`Totals`].
 pub(crate) const TOTALS: [&str; 13] = [
     "bytes",
     "created",
@@ -71,7 +71,7 @@ pub(crate) fn tick(reply: Value) -> Parsed<Ticked> {
     }
 }
 
-/// `token` is what the call sent: every delivery of its answer carries it.
+/// `token` is the token of the call, which all its deliveries have.
 pub(crate) fn settle_and_claim(reply: Value, token: Token) -> Parsed<Settled> {
     if reply == Value::Nil {
         return Ok(Settled::Stale);
@@ -94,7 +94,7 @@ pub(crate) fn settle_and_claim(reply: Value, token: Token) -> Parsed<Settled> {
         };
         let job = match record {
             Ok(Record::Live(mut job)) => {
-                // In the answer to a repeated call the record already shows this delivery.
+                // In the reply to a repeated call the record already has this delivery's token.
                 job.token = None;
                 Ok(job)
             }
@@ -116,7 +116,7 @@ fn verdict(code: u8) -> Parsed<Verdict> {
     }
 }
 
-/// A byte for each item: 1 is yes.
+/// One byte per item: 1 is true.
 pub(crate) fn flags(reply: Value) -> Parsed<Vec<bool>> {
     Ok(bulk(reply)?.iter().map(|flag| *flag == 1).collect())
 }
@@ -183,16 +183,16 @@ pub(crate) fn count(reply: &Value) -> Parsed<u64> {
     unsigned(reply)
 }
 
-/// One answer of `jobs`: what was found, or how long a record is that did not fit into the answer.
-pub(crate) enum Answered {
+/// A reply of `jobs` for one id: the job, or the size of a record that did not fit into the reply.
+pub(crate) enum JobReply {
     Looked(Looked),
     Left(u64),
 }
 
-pub(crate) fn jobs(reply: Value) -> Parsed<Vec<Answered>> {
+pub(crate) fn jobs(reply: Value) -> Parsed<Vec<JobReply>> {
     let answered = |item| match item {
-        Value::Int(size) => Ok(Answered::Left(unsigned(&Value::Int(size))?)),
-        item => looked(item).map(Answered::Looked),
+        Value::Int(size) => Ok(JobReply::Left(unsigned(&Value::Int(size))?)),
+        item => looked(item).map(JobReply::Looked),
     };
     array(reply)?.into_iter().map(answered).collect()
 }
@@ -276,7 +276,7 @@ pub(crate) fn stats(reply: Value) -> Parsed<Stats> {
     })
 }
 
-/// Whether `ZPOPMIN` took something.
+/// Whether `ZPOPMIN` returned an element.
 pub(crate) fn popped(reply: Value) -> Parsed<bool> {
     Ok(!array(reply)?.is_empty())
 }
@@ -316,7 +316,7 @@ pub(crate) fn bulk(reply: Value) -> Parsed<Bytes> {
     }
 }
 
-/// Scores come as text, everything else as a number.
+/// Scores are text, everything else is a number.
 fn integer(reply: &Value) -> Parsed<i64> {
     match reply {
         Value::Int(number) => Ok(*number),

@@ -1,4 +1,4 @@
-//! The scripts, each made of the shared parts it uses and its own file.
+//! The scripts, each composed of the shared parts that it uses and its own file.
 
 use evenkeel_link::Script;
 
@@ -24,7 +24,7 @@ const WAKE: &str = part!("wake");
 const ACCEPT: &str = part!("accept");
 const GROW: &str = part!("grow");
 
-// Refused as a whole by a Redis that is out of memory: they make it fuller.
+// Rejected as a whole by a Redis server that is out of memory, because they need memory.
 pub(crate) static ENQUEUE: Script = script!("enqueue-1", "", [SHARD, RECORD, PLACE, WAKE, ACCEPT, GROW]);
 pub(crate) static PUT: Script = script!("put-1", "", [SHARD, RECORD, PLACE, WAKE, ACCEPT, GROW]);
 pub(crate) static TICK: Script = script!("tick-1", "", [SHARD, RECORD, WAKE, ACCEPT, GROW]);
@@ -35,7 +35,7 @@ pub(crate) static ADOPT: Script = script!("adopt-1", "", [SHARD, RECORD, WAKE]);
 pub(crate) static SWEEP: Script = Script::with("sweep-1", "", &[], include_str!("../scripts/sweep-1.lua"));
 pub(crate) static GROWN: Script = Script::with("grown-1", "", &[], include_str!("../scripts/grown-1.lua"));
 
-// A queue must be drained when Redis is full.
+// Consumers must be able to drain a queue when Redis is out of memory.
 pub(crate) static SETTLE_AND_CLAIM: Script = script!(
     "settle_and_claim-1",
     "allow-oom",
@@ -72,7 +72,7 @@ pub(crate) static LIST: Script = script!("list-1", "no-writes", [SHARD]);
 pub(crate) static STATS: Script = script!("stats-1", "no-writes", [SHARD, WAKE]);
 pub(crate) static LEAVING: Script = script!("leaving-1", "no-writes", [SHARD]);
 
-/// All of them, to be loaded on every epoch.
+/// All scripts, to be loaded on every epoch.
 pub const SCRIPTS: [&Script; 25] = [
     &ENQUEUE,
     &PUT,

@@ -1,5 +1,5 @@
-//! Jobs that are sent one by one at the same time travel together: while calls are on their way, what comes gathers for the next
-//! one, as databases commit in groups. A sender that is alone goes at once; who gathers waits for one answer more than it would alone.
+//! Group commit for single jobs: while calls are in flight, jobs that other tasks send are collected for the next call. A single
+//! sender is not delayed; a collected job waits for one reply more than alone.
 
 use super::RedisQueue;
 use crate::queue::error::QueueError;
@@ -12,19 +12,19 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// Calls of one shard on their way at once: the server has the next one when it ends one.
+/// Concurrent calls per shard: when the server finishes one, the next is already there.
 const CALLS_MAX: usize = 2;
-/// Bytes of bodies in one call; a larger one travels alone.
+/// The maximum size of the bodies in one call; a larger body is sent alone.
 const BYTES_MAX: usize = 256 * 1024;
 
-/// Senders that wait for their call to begin, for each shard: as many as a link lets commands wait by default.
+/// The maximum number of senders per shard that wait for their call: a link's default limit of commands in flight.
 const WAITING_MAX: usize = 10_000;
 
-/// What is being sent to each shard.
+/// The senders of each shard.
 #[derive(Clone, Default)]
 pub(crate) struct Senders(Arc<Mutex<HashMap<Shard, Gathering>>>);
 
-/// Calls of one shard that are on their way, and what came meanwhile.
+/// The number of calls in flight for one shard, and the jobs collected meanwhile.
 #[derive(Default)]
 struct Gathering {
     calls: usize,
@@ -38,15 +38,15 @@ struct Waiting {
 
 type Answer = Result<Enqueued, QueueError>;
 
-/// Where a sender finds itself.
-enum Place {
-    /// It may call.
+/// The position of a sender.
+enum Position {
+    /// It may call at once.
     First(Turn),
-    /// Its job goes with the next call.
+    /// Its job is part of the next call.
     Behind(oneshot::Receiver<Answer>),
 }
 
-/// The right to have a call on its way. When it ends, what has gathered goes next.
+/// The right to have a call in flight. Dropping it sends the collected jobs.
 struct Turn {
     queue: RedisQueue,
     shard: Shard,
@@ -54,35 +54,35 @@ struct Turn {
 
 /// Sends one job, alone or with others.
 ///
-/// Dropped before its call has begun, it sends nothing; later it is as if the answer was lost.
+/// If the future is dropped before its call has begun, nothing is sent; afterwards the outcome is unknown.
 pub(crate) async fn enqueue(queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Answer {
     match queue.senders.join(queue, shard, job)? {
-        Place::First(_turn) => {
+        Position::First(_turn) => {
             let answers = queue.enqueue_in_one_call(shard, std::slice::from_ref(job)).await?;
             answers.first().copied().ok_or(QueueError::Link(LinkError::BROKEN))
         }
-        // Unanswered only if the runtime that carried the call was shut down.
-        Place::Behind(answer) => answer.await.unwrap_or(Err(QueueError::Link(LinkError::BROKEN))),
+        // The sender is dropped only if the runtime that ran the call was shut down.
+        Position::Behind(answer) => answer.await.unwrap_or(Err(QueueError::Link(LinkError::BROKEN))),
     }
 }
 
 impl Senders {
-    fn join(&self, queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Result<Place, QueueError> {
+    fn join(&self, queue: &RedisQueue, shard: &Shard, job: &NewJob) -> Result<Position, QueueError> {
         let mut shards = self.shards();
         let gathering = shards.entry(shard.clone()).or_default();
         if gathering.calls < CALLS_MAX && gathering.waiting.is_empty() {
             gathering.calls += 1;
-            return Ok(Place::First(Turn { queue: queue.clone(), shard: shard.clone() }));
+            return Ok(Position::First(Turn { queue: queue.clone(), shard: shard.clone() }));
         }
         if gathering.waiting.len() >= WAITING_MAX && guard("queue_senders_bound") {
             return Err(LinkError::Busy { limit: WAITING_MAX }.into());
         }
         let (answer, answered) = oneshot::channel();
         gathering.waiting.push_back(Waiting { job: job.clone(), answer });
-        Ok(Place::Behind(answered))
+        Ok(Position::Behind(answered))
     }
 
-    /// What goes next on the turn of a call that has ended; nothing, and the turn is over.
+    /// The jobs of the next call; if there are none, the number of calls in flight is reduced.
     fn next(&self, shard: &Shard) -> Vec<Waiting> {
         let mut shards = self.shards();
         let Some(gathering) = shards.get_mut(shard) else { return Vec::new() };
@@ -92,7 +92,7 @@ impl Senders {
             && (batch.is_empty() || bytes + next.job.spec.body.len() <= BYTES_MAX)
         {
             bytes += next.job.spec.body.len();
-            // Whoever has gone away meanwhile has sent nothing.
+            // A sender that was dropped meanwhile sends nothing.
             batch.extend(
                 gathering
                     .waiting
@@ -118,7 +118,7 @@ impl Turn {
     async fn send(self, batch: Vec<Waiting>) {
         let (jobs, answers): (Vec<NewJob>, Vec<_>) = batch.into_iter().map(|next| (next.job, next.answer)).unzip();
         match self.queue.enqueue_in_one_call(&self.shard, &jobs).await {
-            Ok(told) => answers.into_iter().zip(told).for_each(|(answer, told)| _ = answer.send(Ok(told))),
+            Ok(results) => answers.into_iter().zip(results).for_each(|(answer, result)| _ = answer.send(Ok(result))),
             Err(error) => answers.into_iter().for_each(|answer| _ = answer.send(Err(error.clone()))),
         }
     }
@@ -131,7 +131,7 @@ impl Drop for Turn {
             return;
         }
         let next = Self { queue: self.queue.clone(), shard: self.shard.clone() };
-        // In a task of its own: no sender's end ends the call of the others. Without a runtime they are told that nobody answers.
+        // A separate task, so that cancelling one sender does not cancel the call of the others. Without a runtime they get an error.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(next.send(batch));
         }

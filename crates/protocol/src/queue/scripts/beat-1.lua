@@ -1,4 +1,4 @@
--- Extends a worker's leases, never shortening one, and notes how its deliveries run.
+-- Extends a worker's leases, never shortening one, and records its report about each delivery.
 -- KEYS 1 shard    ARGV 1 worker, 2 lease ms, then for each delivery: id (16), fence (8), token (16), 1 started + 2 shielded + 4 alone
 -- Replies a byte for each: 1 held · 0 lost
 -- Cost O(log n) a delivery. Safe to repeat.

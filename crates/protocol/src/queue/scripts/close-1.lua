@@ -1,4 +1,4 @@
--- Tells a shard over how many its topic is spread from now on: it takes in nothing any more that another shard keeps.
+-- Sets the topic's number of shards: after this the shard accepts no new item that belongs to another one.
 -- KEYS 1 shard    ARGV 1 shards, 2 shards before; for a new shard also what it inherits: 3 paused, 4 jobs_max, 5 bytes_max, 6 floor
 -- Replies what a new shard inherits from this one
 -- Cost O(1). A repeat changes nothing.

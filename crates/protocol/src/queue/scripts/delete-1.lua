@@ -1,6 +1,6 @@
 -- Deletes dead letters.
 -- KEYS 1 shard    ARGV ids
--- Replies a byte for each: 1 deleted · 0 it is no dead letter
+-- Replies a byte for each: 1 deleted · 0 not a dead letter
 -- Cost O(log n) an id
 local answers = {}
 for at, id in ipairs(ARGV) do

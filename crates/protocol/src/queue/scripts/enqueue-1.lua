@@ -1,6 +1,6 @@
--- Takes jobs in, each unless its id or unique key is taken or the shard is full.
+-- Enqueues jobs, each unless its id or unique key exists or the shard is full.
 -- KEYS 1 shard    ARGV for each job: id, when ("+delay" or a time), record
--- Replies for each job: 1 created · 2 duplicate · 3 unique key taken, owner's id · 4 dead · 5 ended, how · 6 full · 7 another shard keeps it
+-- Replies for each job: 1 created · 2 duplicate · 3 unique key exists, owner's id · 4 dead · 5 ended, how · 6 full · 7 of another shard
 -- Cost O(log n) a job. A repeat finds what the first call created.
 local working, before, answers = 0, earliest(), {}
 if meta.jobs_max < FOREVER then

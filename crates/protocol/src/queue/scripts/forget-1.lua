@@ -1,7 +1,7 @@
--- Lets go of ids that were kept until now: their senders will not send them again.
--- KEYS 1 shard    ARGV 1 for how many more ms they count, then ids
+-- Lets the completion records of ids expire: their senders will not send them again.
+-- KEYS 1 shard    ARGV 1 remaining retention in ms, then ids
 -- Replies a byte for each: 1 known · 0 not
--- Cost O(1) an id. Safe to repeat: what has begun to run out goes on running out.
+-- Cost O(1) an id. Safe to repeat: an expiry that was set is not changed.
 local span = tonumber(ARGV[1])
 local answers = {}
 
@@ -12,7 +12,7 @@ local function forget(id)
     call('SET', JOB .. id, value, 'PX', span)
   end
   if j and j.rule == 3 then
-    j.rule = 1 -- from now on its end is remembered for its window
+    j.rule = 1 -- its completion record will be kept for its window
     call('SETRANGE', JOB .. id, 0, head(j))
   end
   return (j or how) and 1 or 0

@@ -1,7 +1,7 @@
--- Takes what other shards keep out of this one: it waits, out of every index, until its shard has it.
+-- Removes items that belong to other shards from every index of this one and keeps them until their shard has adopted them.
 -- KEYS 1 shard    ARGV for each: kind (1: 1 job, 2 schedule), id (16)
--- Replies a byte for each: 0 not here, or here to stay · 1 given · 2 leased: not yet
--- Cost O(log n) each. A repeat finds nothing any more.
+-- Replies a byte for each: 0 unknown, or belongs here · 1 given · 2 leased: not yet
+-- Cost O(log n) each. A repeat finds nothing.
 local SCHEDULES, STAMP = tag .. ':schedules', 9
 local answers = {}
 

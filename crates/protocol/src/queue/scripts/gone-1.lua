@@ -1,6 +1,6 @@
--- Drops what its shard has taken in by now.
--- KEYS 1 shard    ARGV 1 number of the other shard, 2 the last sequence that is in there, 3 limit
--- Replies how much still waits for that shard
+-- Drops the items that their new shard has adopted.
+-- KEYS 1 shard    ARGV 1 number of the other shard, 2 the last sequence number that it has adopted, 3 limit
+-- Replies the number of items that remain for that shard
 -- Cost O(limit log n). Safe to repeat.
 local key = tag .. ':leaving:' .. ARGV[1]
 local labels = call('ZRANGEBYSCORE', key, '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])

@@ -1,4 +1,4 @@
--- Moves a topic's entry in the register of grown topics on, if it is the one the caller has seen.
+-- Compare-and-set of a topic's entry in the register of grown topics.
 -- KEYS 1 register    ARGV 1 topic, 2 entry seen ("" for none), 3 entry after this
 -- Replies the entry after this call
 -- Cost O(1). Safe to repeat.

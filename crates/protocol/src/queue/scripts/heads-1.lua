@@ -1,14 +1,14 @@
--- Where some jobs are, and in which version. Of a record only its head is read, so the size of bodies does not matter.
+-- The states and versions of some jobs. Only the heads of the records are read, so the size of the bodies does not matter.
 -- KEYS 1 shard    ARGV ids
 -- Replies for each: nothing, unknown; or the index (0-3 waiting by priority, 4 leased, 5 dead, -1 ended, -2 unreadable), the score
--- (of an ended one how it ended), the version (8 bytes), and 1 if a worker fell silent over it
+-- (of an ended one how it ended), the version (8 bytes), and 1 if a lease of it has expired
 -- Cost O(1) an id. Writes nothing.
 local function found(id)
   local raw = call('GETRANGE', JOB .. id, 0, HEAD_LAST)
   local j, how, version = open(raw)
   if how then return { -1, how, version, 0 } end
   if not j then
-    -- A stamp that does not count any more is as good as none.
+    -- An expired stamp counts as absent.
     if raw == '' or string.byte(raw, 1) == 2 then return false end
     return { -2, 0, NO_VERSION, 0 }
   end

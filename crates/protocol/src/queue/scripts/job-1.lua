@@ -1,8 +1,8 @@
--- Everything about some ids.
--- KEYS 1 shard    ARGV 1 "1" answers records however long they are, then ids
+-- The records, states and scores of some jobs.
+-- KEYS 1 shard    ARGV 1 "1" returns records regardless of their size, then ids
 -- Replies for each: nothing, unknown; or the record, the index (0-3 waiting by priority, 4 leased, 5 dead, -1 ended), and the score;
--- or its length alone, where the answer would become too long: to be asked for again
--- Cost O(records), 4 MiB unless told otherwise. Writes nothing.
+-- or only its length, if the reply would become too large: the caller requests it separately
+-- Cost O(records), 4 MiB unless ARGV 1 is "1". Writes nothing.
 local ALONE_MAX, room = 1048576, ARGV[1] == '1' and FOREVER or 4194304
 
 local function found(id)

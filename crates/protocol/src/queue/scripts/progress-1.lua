@@ -1,7 +1,7 @@
--- Notes how far a delivery is, in place of what was noted before. The next attempt finds it.
--- KEYS 1 shard    ARGV 1 delivery: id (16), fence (8), token (16); 2 words
--- Replies 1 noted · 0 lost
--- Cost O(notes); O(record) when the words are shorter than those before. Safe to repeat.
+-- Stores a delivery's progress in place of the previous one, for the next attempt.
+-- KEYS 1 shard    ARGV 1 delivery: id (16), fence (8), token (16); 2 progress
+-- Replies 1 stored · 0 lost
+-- Cost O(notes); O(record) if the progress is shorter than the previous one. Safe to repeat.
 local PROGRESS = 7
 local id, hold = struct.unpack('>c16c24', ARGV[1])
 local j = current(id, hold)

@@ -1,5 +1,5 @@
--- Sends dead letters back. The first call with a redrive id fixes its cutoff and filter; later ones go on with them.
--- KEYS 1 shard    ARGV 1 redrive id, 2 filter, 3 delay ms, 4 how long to remember the redrive, then ids
+-- Redrives dead letters. The first call with a redrive id fixes its cutoff and filter; later calls use them.
+-- KEYS 1 shard    ARGV 1 redrive id, 2 filter, 3 delay ms, 4 retention of the redrive, then ids
 -- Replies cutoff, filter, taken in all, and a byte for each id: 0 not dead · 1 taken · 2 taken before · 3 died later
 -- Cost O(log n) an id. A repeat takes nothing twice.
 local key, before = tag .. ':redrive:' .. ARGV[1], earliest()

@@ -1,6 +1,6 @@
--- Gives waiting jobs another due time, another body, or both.
+-- Changes the due time of waiting jobs, their body, or both.
 -- KEYS 1 shard    ARGV for each: id, when ("" keeps it), the flags of its codec with a new body or "", body
--- Replies a byte for each: 0 unknown · 1 changed · 2 changed after a lapse · 3 running · 4 dead · 16 + how it ended
+-- Replies a byte for each: 0 unknown · 1 changed · 2 changed after a lease expired · 3 running · 4 dead · 16 + how it ended
 -- Cost O(log n) each, and O(body) for a new one
 local lease_now, before, answers = lease_clock(), earliest(), {}
 

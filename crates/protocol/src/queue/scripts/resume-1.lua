@@ -1,4 +1,4 @@
--- Ends a pause and wakes whoever may claim, or may have to set a timer.
+-- Ends a pause and wakes the consumers, so that they claim or set a timer.
 -- KEYS 1 shard    ARGV none
 -- Replies 1
 -- Cost O(log n). Safe to repeat.

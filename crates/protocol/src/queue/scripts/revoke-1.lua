@@ -1,7 +1,7 @@
--- Takes back jobs that are not running.
+-- Revokes jobs that are not running.
 -- KEYS 1 shard    ARGV ids
--- Replies a byte for each: 0 unknown · 1 revoked · 2 revoked after a lapse · 3 running · 4 dead · 16 + how it ended before
--- Cost O(log n) an id. A repeat finds the stamp and says the same.
+-- Replies a byte for each: 0 unknown · 1 revoked · 2 revoked after a lease expired · 3 running · 4 dead · 16 + how it had ended
+-- Cost O(log n) an id. A repeat finds the stamp and gets the same reply.
 local lease_now = lease_clock()
 local answers = {}
 

@@ -1,8 +1,8 @@
--- Settles a worker's deliveries, then leases what is due to it. The answer is kept until the worker's next call.
+-- Settles a worker's deliveries, then leases due jobs to it. The reply is stored until the worker's next call.
 -- KEYS 1 shard    ARGV 1 worker, 2 sequence, 3 lease ms, 4 want, 5 token, 6 fence floor,
 --   7 to 9 slots, level and number of the suspects that run (shared/suspects.lua), then settlements (shared/settle.lua)
--- Replies nothing: stale, a later sequence came first; or verdicts (a byte each), now, next due (-1 none), deliveries (shared/claim.lua)
--- Cost O((settlements + want) log n). The same sequence gets the same answer.
+-- Replies nothing: stale, a higher sequence was first; or verdicts (a byte each), now, next due (-1 none), deliveries (shared/claim.lua)
+-- Cost O((settlements + want) log n). A repeat of the same sequence gets the same reply.
 local worker, sequence, want, token = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5]
 local kept = call('HGET', ANSWERS, worker)
 local last = kept and struct.unpack('>I8', kept) or 0
@@ -16,7 +16,7 @@ if floor > meta.floor then
   meta.floor = floor
   call('HSET', META, 'floor', ARGV[6])
 end
-local before = -1 -- claims and what is done never make the earliest due time earlier
+local before = -1 -- claims and completed jobs never move the earliest due time forward
 for at = 10, #ARGV do
   if before == -1 and string.byte(ARGV[at]) ~= ACK then before = earliest() end
 end

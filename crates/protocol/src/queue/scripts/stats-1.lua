@@ -1,4 +1,4 @@
--- Figures of a shard.
+-- The statistics of a shard.
 -- KEYS 1 shard    ARGV names of totals
 -- Replies now, waiting by priority (4), ready, oldest due (-1), leased, lapsed, dead, workers, markers, paused until (-1), then the totals
 -- Cost O(log n). Writes nothing.

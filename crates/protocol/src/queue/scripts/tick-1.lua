@@ -1,6 +1,6 @@
--- Takes in ticks of a schedule, unless its last tick is another one than the caller has seen.
+-- Enqueues ticks of a schedule, unless its last tick differs from the one that the caller has seen.
 -- KEYS 1 shard    ARGV 1 schedule, 2 last tick seen ("" for none), 3 last tick after this, then for each job: id, when, record
--- Replies 1: done · 0: another shard keeps it · else the schedule's last tick, as text · or nothing: it has none
+-- Replies 1: done · 0: belongs to another shard · else the schedule's last tick, as text · or nothing: it has none
 -- Cost O(log n) a job. A repeat finds its own last tick and changes nothing.
 local key, before = tag .. ':schedules', earliest()
 local held = call('HGET', key, ARGV[1])

@@ -1,13 +1,13 @@
--- Writes a new record as the server accepts it: time, fence and expiry are not the sender's to say.
+-- Writes the record of a new job; time, fence and expiry are set by the server, not by the sender.
 -- Cost O(log n).
 
--- "+5" means in 5 ms, "5" means at 5, and so does "!5".
+-- "+5" is 5 ms from now; "5" and "!5" are the time 5.
 local function due_at(when)
   local due = tonumber(string.match(when, '%d+$'))
   return string.sub(when, 1, 1) == '+' and NOW + due or due
 end
 
--- It waits, unless it is dead.
+-- Adds the job to the waiting ones, or to the dead letters.
 local function accept(id, due, raw, j, is_dead)
   j.enqueued = NOW
   local record = head(j) .. string.sub(raw, 41)
@@ -21,7 +21,7 @@ local function accept(id, due, raw, j, is_dead)
   add('created', 1)
 end
 
--- Versions are eight bytes; Lua's numbers hold only 53 bits exactly.
+-- Versions have eight bytes; Lua's numbers are exact only up to 53 bits.
 local function newer(a, b)
   local a_high, a_low = struct.unpack('>I4I4', a)
   local b_high, b_low = struct.unpack('>I4I4', b)

@@ -1,4 +1,4 @@
--- Keeps a worker's last answer, so that a lost reply can be asked for again.
+-- Stores a worker's last reply, so that the worker can request it again.
 -- Cost O(deliveries).
 local ANSWERS = tag .. ':answers'
 
@@ -8,7 +8,7 @@ local function keep_answer(worker, sequence, token, verdicts, ids)
   call('HSET', ANSWERS, worker, answer)
 end
 
--- The verdicts again, and those deliveries that are still held.
+-- The same verdicts, and the deliveries that are still held.
 local function repeat_answer(answer, lease_now)
   local _, token, count, at = struct.unpack('>I8c16H', answer)
   local out = {}

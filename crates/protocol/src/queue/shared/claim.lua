@@ -1,9 +1,9 @@
--- Leases waiting jobs whose time has come: urgent ones first, then by due time, then by id.
--- Answers id, fence, due, lease left, record of each; of a large one its head and its length. Cost O(want log n).
--- Records longer than this are left behind, for the worker to read in pieces; and as much is claimed at once, the first job whatever it takes.
+-- Leases due jobs: by priority, then by due time, then by id.
+-- Returns id, fence, due, lease left, record of each; of a large record its head and its length. Cost O(want log n).
+-- Records above INLINE_MAX are read by the worker in pieces; a claim returns at most CLAIM_MAX bytes, but at least one job.
 local INLINE_MAX, INLINE_LAST, CLAIM_MAX = 65536, '65535', 4194304
 
--- As much of a record as travels with a claim, and how long it is.
+-- The part of a record that a claim returns, and the length of the record.
 local function looked_up(key)
   local raw = call('GETRANGE', key, '0', INLINE_LAST)
   if #raw < INLINE_MAX then return raw, #raw end
@@ -29,8 +29,8 @@ local function give(id, key, due, raw, size, lease, out)
   lease.taken[#lease.taken + 1] = id
 end
 
--- Of a job's record, whether the job has expired, and how much it is suspected. Nothing of what is no job's.
--- What is asked of every job is read off its head; to open each would take longer than all else that a claim does.
+-- Returns whether the record is a job's, whether the job has expired, and its suspicion.
+-- These are read from the head; decoding every record would take longer than the rest of a claim.
 local function looked_at(raw)
   local format, _, fields, _, _, _, _, _, crashes, lapses = string.byte(raw or '', 1, 10)
   if format ~= 1 then return nil, false, 0 end
@@ -39,7 +39,7 @@ local function looked_at(raw)
   return true, late, late and 0 or suspicion(crashes, lapses)
 end
 
--- As much of one priority as is looked at together; true when no more may be taken.
+-- Claims one batch of one priority; returns true when the claim is complete.
 local function claim_some(index, want, lease, out, gone, later)
   local horizon = '+inf'
   horizon = text(NOW) -- guard: queue_never_early
@@ -72,7 +72,7 @@ local function claim_some(index, want, lease, out, gone, later)
   return false, want
 end
 
--- One priority's share; true when no more may be taken of any.
+-- Claims from one priority; returns true when the claim is complete.
 local function claim_from(index, want, lease, out)
   while want > 0 do
     local gone, later, over = {}, {}, nil

@@ -1,6 +1,6 @@
--- Puts a job that has left its index back to wait, among the dead, or ends it.
+-- Puts a job that was removed from its index back to the waiting ones, makes it a dead letter, or ends it.
 -- Cost O(log n) a job.
--- Whether it crashed alone is noted until the next delivery, for those who decide about it then.
+-- `alone`, whether it crashed alone, is stored until the next delivery, whose start may depend on it.
 local function settle_head(id, j, alone)
   j.token = NOBODY
   j.fields = bit.band(j.fields, FIELDS) + (alone and ALONE or 0)
@@ -13,7 +13,7 @@ local function wait(id, j, due, alone)
   call('ZADD', DUE[j.flags % 4], text(due), id)
 end
 
--- With `ended` a record that leaves no stamp is gathered there, and its removal is left to the caller.
+-- With `ended`, the key of a record that leaves no stamp is collected there, and the caller deletes it.
 local function finish(id, j, how, ended)
   add('bytes', -(j.size or call('STRLEN', JOB .. id)))
   local until_ms = keep_until(j.rule, j.window, how, j.enqueued)
@@ -30,7 +30,7 @@ local function finish(id, j, how, ended)
   add(TOTALS[how], 1)
 end
 
--- Dead (2), or gone (3).
+-- Returns 2 for a dead letter, 3 for a discarded job.
 local function bury(id, j, discard)
   if discard then
     finish(id, j, DISCARDED)

@@ -1,15 +1,15 @@
--- The clock of leases, and who holds a job.
+-- The lease clock, and the check of a delivery.
 -- Cost O(1).
 
--- Raw time plus every backward step seen, so that a clock set back does not prolong a lease.
+-- The time plus the sum of its backward jumps, so that setting the clock back does not extend a lease.
 local function lease_clock()
   if meta.seen > NOW then meta.back = meta.back + meta.seen - NOW end -- guard: queue_lease_clock
   call('HSET', META, 'seen', text(NOW), 'back', text(meta.back))
   return NOW + meta.back
 end
 
--- The record of a delivery as far as it is looked at, and its size if that is the whole; nothing if somebody else has the job, or
--- nobody. `hold` is the delivery's fence (8) and token (16), as the head has them.
+-- The first bytes of a delivery's record, and its size if these are all; nil if the delivery is not current.
+-- `hold` is the delivery's fence (8) and token (16), as in the head.
 local function held(id, hold)
   local raw = call('GETRANGE', JOB .. id, '0', LOOK_LAST)
   if string.byte(raw, 1) ~= 1 then return nil end
@@ -22,7 +22,7 @@ local function held(id, hold)
   return raw, #raw < LOOK_MAX and #raw or nil
 end
 
--- The job of a delivery that is held.
+-- The job of a current delivery.
 local function current(id, hold)
   local raw, size = held(id, hold)
   if not raw then return nil end

@@ -1,4 +1,4 @@
--- The notes at the end of a record: entries of kind (1), length (2), bytes; then the length of all (4).
+-- The notes at the end of a record: entries of kind (1), length (2), bytes; then the length of all entries (4).
 -- Cost O(notes); the body is copied only when an old error is dropped.
 local ERROR, REDRIVEN = 1, 5
 local ERRORS_MAX = 16
@@ -19,7 +19,7 @@ local function each_note(notes, visit)
   end
 end
 
--- Adds an entry; beyond ERRORS_MAX errors the oldest goes. The head must be written afterwards.
+-- Appends an entry; above ERRORS_MAX errors the oldest one is dropped. The caller must write the head afterwards.
 local function annotate(id, j, kind, bytes)
   local notes, tail = notes_of(id, j)
   local errors, first, last = 0, 1, 0

@@ -1,4 +1,4 @@
--- Finds a job's index, and moves jobs to where they wait or end.
+-- Finds a job's index, and writes and removes what a job leaves behind when it ends.
 -- Cost O(log n) a job.
 local TOTALS = { 'done', 'expired', 'discarded', 'deleted', 'revoked', 'revoked' }
 local DONE, EXPIRED, DISCARDED, DELETED, REVOKED, REVOKED_AFTER_LAPSE = 1, 2, 3, 4, 5, 6

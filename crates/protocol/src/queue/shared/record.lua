@@ -1,17 +1,17 @@
--- Reads and writes heads of records and stamps; docs/spec/queue.md has the tables of offsets.
+-- Decodes and encodes heads of records and stamps; docs/spec/queue.md has the tables of offsets.
 -- Cost O(1), the body is never copied.
 local NOBODY, NO_VERSION = string.rep('\0', 16), string.rep('\0', 8)
 local STARTED, DISCARD, NOTES, LAPSED = 4, 8, 16, 32
--- In the byte of the fields, of which the lower half says what follows the head.
+-- Flags in the byte of the fields, whose lower half says which optional fields follow the head.
 local SHIELDED, ALONE, FIELDS = 16, 32, 15
--- Where a head ends at the latest; and how much is read where the whole is small enough to be copied for its length.
+-- The maximum length of a head with its optional fields; and the length that is read where the size of a short record is needed as well.
 local HEAD_LAST, LOOK_LAST, LOOK_MAX = '87', '511', 512
 
 local function has(flags, flag)
   return bit.band(flags, flag) ~= 0
 end
 
--- The job in a record; or nothing, and of a stamp that still counts: how it ended, its version, until when, and since when.
+-- The job in a record; or nil and, for a stamp that has not expired: how it ended, version, expiry, end time.
 local function open(raw)
   local format = raw and string.byte(raw, 1)
   if format == 2 then
@@ -19,7 +19,7 @@ local function open(raw)
     if until_ms == 0 or until_ms > NOW then return nil, how, version, until_ms, ended end
   end
   if format ~= 1 then return nil end
-  -- All at once, so that the table is made in its size.
+  -- With all fields, so that the table is allocated once.
   local j, at, _ = { flags = 0, fields = 0, rule = 0, errors = 0, retries = 0, crashes = 0, lapses = 0, enqueued = 0,
     fence = 0, token = 0, body_at = 0, size = nil }, 41, nil
   _, j.flags, j.fields, j.rule, j.errors, j.retries, j.crashes, j.lapses, j.enqueued, j.fence, j.token =

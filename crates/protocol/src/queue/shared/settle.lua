@@ -1,16 +1,16 @@
 -- Settles one delivery, if it is current.
--- Answers a verdict: 0 lost · 1 settled · 2 died · 3 discarded. Cost O(log n).
+-- Returns a verdict: 0 lost · 1 settled · 2 died · 3 discarded. Cost O(log n).
 local ACK, FAIL, SNOOZE, RELEASE, KILL = 0, 1, 2, 3, 4
 local FAILED, KILLED = 1, 4
--- Stands for each job that leaves nothing behind when it is done: most do, and need not be opened for it.
+-- Replaces the decoded job where a completed job leaves no stamp: most do not, and then the record need not be decoded.
 local PLAIN = { rule = 0, size = nil }
 
 local function note_error(id, j, class, text)
   annotate(id, j, ERROR, struct.pack('>I6BH', NOW, class, j.errors) .. text)
 end
 
--- An item is kind (1), id (16), fence (8), token (16), delay (6), text. What has left goes into gone, and
--- records that go into ended, for one removal each.
+-- An item is kind (1), id (16), fence (8), token (16), delay (6), text. Ids to be removed from the index are added to `gone`, keys of
+-- records to be deleted to `ended`.
 local function settle(item, gone, ended)
   local kind, id, hold, delay, text_at = struct.unpack('>Bc16c24I6', item)
   if ended[id] then return 0 end
@@ -40,7 +40,7 @@ local function settle(item, gone, ended)
   return 1
 end
 
--- Settles the items from ARGV[from] on; answers the verdicts.
+-- Settles the items from ARGV[from]; returns the verdicts.
 local function settle_all(from)
   local verdicts, gone, ended = {}, {}, {}
   for at = from, #ARGV do verdicts[#verdicts + 1] = string.char(settle(ARGV[at], gone, ended)) end

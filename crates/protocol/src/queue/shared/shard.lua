@@ -1,4 +1,4 @@
--- Names a shard's keys, reads its settings and the time, and gathers what a call adds to the totals.
+-- The keys of a shard, its settings, the time, and the changes of the counters that a call makes.
 -- Cost O(1).
 local call, tag = redis.call, KEYS[1]
 local DUE = { [0] = tag .. ':due:0', tag .. ':due:1', tag .. ':due:2', tag .. ':due:3' }
@@ -11,12 +11,12 @@ for at, held in ipairs(call('HMGET', META, unpack(SETTINGS))) do
   meta[SETTINGS[at]] = tonumber(held or meta[SETTINGS[at]] or 0)
 end
 
--- A whole number as an argument: Redis would write each with 17 digits, which takes longer than most commands.
+-- A whole number as an argument: Redis would format it with 17 digits, which takes longer than most commands.
 local function text(number)
   return string.format('%d', number)
 end
 
--- No record of this shard is longer. An empty shard begins anew; in one from before this was kept, none is longer than all of them.
+-- The upper bound of the record lengths. It is reset when the shard is empty; a shard without it uses the length of all records.
 local SMALL, noted_max = 8192, meta.record_max
 if meta.bytes == 0 then meta.record_max = SMALL elseif noted_max == 0 then meta.record_max = meta.bytes end
 
@@ -27,7 +27,7 @@ local function note_size(size)
   call('HSET', META, 'record_max', text(noted_max))
 end
 
--- The priorities that may have jobs waiting. Most topics know only the normal one.
+-- The priorities that may have waiting jobs. Most topics use only the normal one.
 local function in_use()
   return call('EXISTS', DUE[0], DUE[1], DUE[3]) == 0 and { 2 } or { 0, 1, 2, 3 }
 end

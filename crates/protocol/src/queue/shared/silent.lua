@@ -1,5 +1,5 @@
--- Forgets up to 100 workers that have been silent, and what they were answered; then says when the next lease lapses.
--- Answers in how many ms the next lease lapses, -1 for none. Cost O(log n).
+-- Removes up to 100 unresponsive workers and their stored replies.
+-- Returns the ms until the next lease expires, -1 for none. Cost O(log n).
 local function forget_silent(lease_now, silence)
   local silent = call('ZRANGEBYSCORE', tag .. ':workers', '-inf', lease_now - silence, 'LIMIT', 0, 100)
   if #silent > 0 then

@@ -1,13 +1,13 @@
--- How many suspects a worker's process may run beside its other jobs: those of one level at a time, a quarter as many with each level.
--- A suspect without a place is put off, so that what waits behind it is claimed. Cost O(1).
+-- The number of suspects that a worker's process may run: all of one level, and a quarter as many with each level.
+-- A suspect without a place is delayed, so that the jobs after it are claimed. Cost O(1).
 local PUT_OFF_MS, PUT_OFF_MAX = 100, 100
 
--- The slots of the process (0: it takes no suspect), the level of the suspects that run there, and how many they are: three arguments.
+-- The slots of the process (0: it accepts no suspect), the level of its running suspects, and their number: three arguments.
 local function room_of(at)
   return { slots = tonumber(ARGV[at]), level = tonumber(ARGV[at + 1]), running = tonumber(ARGV[at + 2]), put_off = 0 }
 end
 
--- 0 for a job that is not suspected.
+-- 0 for a job that is not a suspect.
 local function suspicion(crashes, lapses)
   return crashes + (lapses > 1 and 1 or 0)
 end

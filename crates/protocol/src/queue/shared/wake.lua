@@ -1,8 +1,8 @@
--- When there is something to claim, and the markers that wake whoever may.
+-- The next due time, and the markers that wake consumers.
 -- Cost O(log n).
 local WAKE, MARKERS_MAX = tag .. ':wake', 8
 
--- The earliest due time, and that of each priority that is in use.
+-- The earliest due time, and those of the priorities in use.
 local function earliest()
   local first, each = nil, {}
   for _, priority in ipairs(in_use()) do
@@ -13,13 +13,13 @@ local function earliest()
   return first, each
 end
 
--- The earliest due time as consumers are told it: not before a pause ends; -1 for none.
+-- The earliest due time for consumers: not before a pause ends; -1 for none.
 local function next_due(first)
   if not first or meta.paused >= FOREVER then return -1 end
   return meta.paused > NOW and math.max(first, meta.paused) or first
 end
 
--- As many markers as there is work now, and one if the earliest due time came earlier than it was. Answers that time.
+-- Adds markers for the due jobs, and one if the earliest due time has moved forward. Returns that time.
 local function leave_markers(before, known)
   local first, each = known, nil
   if not known then first, each = earliest() end

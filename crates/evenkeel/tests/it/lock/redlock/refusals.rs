@@ -57,7 +57,7 @@ async fn server_other_than_redis_is_named_in_the_error() {
         let (redis, old) = (Redis::start(RedisOptions::new()).await.unwrap(), OldRedis::start("6.2.14").await.unwrap());
         let (refused, _) = error([&redis.url(), &http, &old.url()]).await;
         let text = refused.to_string();
-        assert!(text.contains(&format!("{}: what answers there is an HTTP server, not Redis", host(&http))), "{text}");
+        assert!(text.contains(&format!("{}: the server is an HTTP server, not Redis", host(&http))), "{text}");
         assert!(
             text.contains(&format!("{}: it is version 6.2.14; Evenkeel needs Redis 7.0", host(&old.url()))),
             "{text}"

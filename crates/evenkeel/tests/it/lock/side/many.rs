@@ -89,7 +89,7 @@ async fn different_stripe_count_is_rejected(rig: Rig) {
     let refused = there.acquire(b"sku-7").await;
     assert!(matches!(refused, Err(LockError::Differs { asked: 8, stored: 16, .. })), "{refused:?}");
     let sentence = refused.unwrap_err().to_string();
-    assert!(sentence.starts_with("the striped lock stock has 16 stripes, this program says 8"), "{sentence}");
+    assert!(sentence.starts_with("the striped lock stock has 16 stripes, this program requests 8"), "{sentence}");
     assert!(there.lock(b"sku-7").try_acquire().await.is_err());
     assert!(there.lock_many(&[b"sku-7", b"sku-8"], |lock| lock.ttl(TTL)).await.is_err());
     drop(two.striped_lock("stock", 16).unwrap().acquire(b"sku-7").await.unwrap());

@@ -109,7 +109,7 @@ async fn different_permit_count_is_rejected(rig: Rig) {
     let refused = larger.acquire().await;
     assert!(matches!(refused, Err(LockError::Differs { asked: 4, stored: 3, .. })), "{refused:?}");
     let sentence = refused.unwrap_err().to_string();
-    assert!(sentence.starts_with("the semaphore desks has 3 permits, this program says 4"), "{sentence}");
+    assert!(sentence.starts_with("the semaphore desks has 3 permits, this program requests 4"), "{sentence}");
     larger.resize().await.unwrap();
     let others = larger.take(3).acquire().await.unwrap();
     assert!(matches!(one.semaphore("desks", 3).acquire().await, Err(LockError::Differs { stored: 4, .. })));

@@ -139,7 +139,7 @@ async fn queue_survives_demotion_and_promotion_of_redis() {
 async fn queue_survives_loss_of_scripts_under_load() {
     let work = Work::begin().await;
     work.redis.command::<()>(&["SCRIPT", "FLUSH"]).await.unwrap();
-    work.ends_well(&["Redis had forgotten its scripts"]).await;
+    work.ends_well(&["Redis lost its scripts"]).await;
 }
 
 /// A queue that cannot be drained because it is full stays full.
@@ -157,7 +157,7 @@ async fn queue_drains_while_redis_is_out_of_memory() {
     work.redis.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await.unwrap();
     work.queue.job(&JOBS).id("after").enqueue().await.unwrap();
     assert_eq!(timeout(PATIENCE, work.done.recv()).await.unwrap(), Some(JOBS));
-    work.log.says(&["Redis is out of memory", "Redis has room again"]);
+    work.log.says(&["Redis is out of memory", "Redis has memory again"]);
     work.stop.send(()).unwrap();
     timeout(PATIENCE, work.task).await.unwrap().unwrap().unwrap();
 }

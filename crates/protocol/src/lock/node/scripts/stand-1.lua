@@ -1,13 +1,13 @@
--- How a server of a Redlock stands: a member, or one that sits out because it may have forgotten locks.
--- KEYS 1 server    ARGV 1 its boot id, 2 ms to sit out
--- Replies {1, 0, since} member · {0, ms left, since} sits out; 0 ms: it may be admitted
--- Cost O(1). Safe to repeat: only what has no mark of this boot is marked.
+-- The membership of a server of a Redlock: a member, or excluded because it may have lost locks.
+-- KEYS 1 server    ARGV 1 its boot id, 2 duration of an exclusion, ms
+-- Replies {1, 0, since} member · {0, ms left, since} excluded; 0 ms: it may be admitted
+-- Cost O(1). Safe to repeat: the mark is only written if there is none of this boot.
 local call, now = redis.call, now_ms()
--- What another program has put there says nothing.
+-- A key of another type was written by another program and is ignored.
 local mark = redis.pcall('HMGET', KEYS[1], 'boot', 'since', 'member')
 local boot, since, member = unpack(mark.err and {} or mark)
 since = tonumber(since or 0)
--- New, flushed, or started again: with or without its data, the last moments may be gone.
+-- New, flushed or restarted: even with its data, the writes of the last moments may be lost.
 if boot ~= ARGV[1] or since > now then
   call('DEL', KEYS[1])
   call('HSET', KEYS[1], 'boot', ARGV[1], 'since', now, 'member', '0', 'floor', '0')

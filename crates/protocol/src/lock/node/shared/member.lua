@@ -1,4 +1,4 @@
--- Put before acquire-3.lua: only a member takes part (KEYS 4 server, ARGV 9 its boot id), and none of its fences is below its floor.
+-- Prepended to acquire-3.lua: only a member grants locks (KEYS 4 server, ARGV 9 its boot id), with fencing tokens above its floor.
 -- Cost O(1).
 local mark = ask('HMGET', KEYS[4], 'boot', 'member', 'floor')
 local boot, is_member, floor = unpack(strange(mark) and {} or mark)

@@ -1,9 +1,9 @@
--- Takes permits of a pool, if there are enough beside those that others asked for before.
+-- Acquires permits of a pool, if there are enough in addition to those of earlier requests.
 -- KEYS 1 pool
 -- ARGV 1 owner, 2 permits wanted, 3 permits in all, 4 lease ms, 5 ms they may be held in all (0: no limit), 6 fence floor,
--- 7 waits (1 or 0), 8 words, 9 with a fence (1 or 0)
--- Replies {1, lease left, fence, signer} granted · {0, ms, 0, ''} not before so many ms · {-1, permits in all, 0, ''} it has others
--- Cost O(holders + waiting). Safe to repeat: an owner is told what it has.
+-- 7 waits (1 or 0), 8 metadata, 9 with a fence (1 or 0)
+-- Replies {1, lease left, fence, signer} granted · {0, ms, 0, ''} not before so many ms · {-1, permits in all, 0, ''} other pool size
+-- Cost O(holders + waiting). Safe to repeat: an owner gets the reply of its grant.
 local pool = open(KEYS[1])
 local owner, wanted, total = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if pool.permits > 0 and pool.permits ~= total then return { -1, pool.permits, 0, '' } end -- guard: pool_permits_agree

@@ -1,6 +1,6 @@
--- Takes permits from whoever holds them, and tells everybody who waits to look.
+-- Revokes permits from their holders and notifies all waiters.
 -- KEYS 1 pool    ARGV 1 the owner that was seen (empty: all), 2 channel
--- Replies {{owner, permits, lease left, held for ms, words}, ...}: from whom they were taken
+-- Replies {{owner, permits, lease left, held for ms, metadata}, ...}: the former holders
 -- Cost O(holders + waiting). Safe to repeat.
 local pool, broken = open(KEYS[1]), {}
 for owner, h in pairs(pool.holds) do

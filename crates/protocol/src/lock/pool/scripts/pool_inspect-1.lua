@@ -1,6 +1,6 @@
--- What is known of a pool.
+-- Returns the state of a pool.
 -- KEYS 1 pool    ARGV none
--- Replies nothing: never used · {permits in all, fence, waiting, {{owner, permits, lease left, held for ms, words}, ...}}
+-- Replies nothing: never used · {permits in all, fence, waiting, {{owner, permits, lease left, held for ms, metadata}, ...}}
 -- Cost O(holders + waiting). Reads only.
 local pool, holders = open(KEYS[1]), {}
 if pool.permits == 0 then return nil end

@@ -1,7 +1,7 @@
--- Lifts the fence of a read/write lock above what SQL has seen: Redis had forgotten a higher one.
--- KEYS 1 pool    ARGV 1 owner, 2 the owner's fence, 3 the fence SQL has seen
+-- Raises the fence of a read/write lock above the one stored in SQL, after Redis has lost a higher one.
+-- KEYS 1 pool    ARGV 1 owner, 2 the owner's fence, 3 the fence stored in SQL
 -- Replies the fence · 0 lost
--- Cost O(holders + waiting). Safe to repeat: a fence that is high enough stays.
+-- Cost O(holders + waiting). Safe to repeat: a fence that is high enough is not changed.
 local pool = open(KEYS[1])
 if not pool.holds[ARGV[1]] then return 0 end -- guard: pool_raise_owner
 local mine, seen = tonumber(ARGV[2]), tonumber(ARGV[3])

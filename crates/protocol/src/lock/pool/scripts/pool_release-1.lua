@@ -1,7 +1,7 @@
--- Gives back what the caller holds of a pool, and its place in the queue; tells those whose turn it is then.
+-- Releases the caller's permits and its place in the queue, and notifies the waiters whose turn it is then.
 -- KEYS 1 pool    ARGV 1 owner, 2 channel
--- Replies {1, others that wait} released · {-1, 0} it held nothing: that ended, or this call is a repeat, or it only waited
--- Cost O(holders + waiting). Safe to repeat: a repeat finds nothing and says so.
+-- Replies {1, other waiters} released · {-1, 0} it held nothing: its lease ended, this call is a repeat, or it only waited
+-- Cost O(holders + waiting). Safe to repeat: a repeat finds nothing and replies so.
 local pool, owner = open(KEYS[1]), ARGV[1]
 local held, waited = pool.holds[owner], pool.waits[owner]
 if not held and not waited then return { -1, 0 } end

@@ -1,4 +1,4 @@
--- Lets a lease of permits count from now, if the caller still has it; never creates one, never shortens it.
+-- Renews a lease of permits from now, if the caller still has it; never creates one, never shortens it.
 -- KEYS 1 pool    ARGV 1 owner, 2 lease ms
 -- Replies {1, lease left} renewed · {2, lease left} held, at its limit · {0, 0} lost
 -- Cost O(1). Safe to repeat.

@@ -1,4 +1,4 @@
--- Changes the number of permits of a pool, and tells everybody who waits to look. Who holds some keeps them.
+-- Changes the number of permits of a pool and notifies all waiters. Current holders keep their permits.
 -- KEYS 1 pool    ARGV 1 permits in all, 2 channel
 -- Replies 1
 -- Cost O(holders + waiting). Safe to repeat.

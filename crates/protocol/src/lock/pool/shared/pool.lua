@@ -1,4 +1,4 @@
--- Reads and writes a pool: permits that several hold at once, and the queue of those who wait; docs/spec/lock.md has the tables
+-- Reads and writes a pool: permits that several owners hold at once, and the queue of waiters; docs/spec/lock.md has the tables
 -- of offsets. Cost O(holders + waiting), at most 500 of each.
 local call, now = redis.call, now_ms()
 local HEAD, HOLD, PLACE = '>I4I8c16I6', '>I4I6I4I6I6', '>I4I6I6I6'
@@ -6,7 +6,7 @@ local HEAD_BYTES, HOLD_BYTES, PLACE_BYTES, OWNER_BYTES = 34, 26, 22, 16
 local KEPT_MS, WAITING_MS, TURN_MS, WAITERS_MAX = 172800000, 2000, 10000, 500
 local PERMITS_MAX, FENCE_MAX = 500, 9007199254740991
 
--- What another program has put under a key of ours is nothing of ours: it reads as absent, and the next acquisition removes it.
+-- A value that another program has written under one of our keys reads as absent, and the next acquisition removes it.
 local ask = call
 ask = redis.pcall -- guard: pool_foreign_type
 local function is_strange(reply)
@@ -15,7 +15,7 @@ local function is_strange(reply)
   return true
 end
 
--- Nothing of a lease that is over. A lease from the future was written before the clock was set back.
+-- Returns nil for an expired lease. A lease from the future was written before the clock was set back.
 local function hold_of(raw)
   if not raw or is_strange(raw) or #raw < HOLD_BYTES then return nil end
   local h = { words = string.sub(raw, 27) }
@@ -26,7 +26,8 @@ local function hold_of(raw)
   return h
 end
 
--- Nothing of somebody who has been silent. Keeps back who asked later for a turn, lets them pass for a turn, and so on.
+-- Returns nil for a waiter that has stopped renewing its place. For alternating turns, a place has precedence over later requests or
+-- lets them pass.
 local function place_of(raw)
   if #raw < PLACE_BYTES then return nil end
   local w = { keeps = true }
@@ -75,7 +76,7 @@ local function place_hold(key, owner, h)
   call('HSET', key, 'h' .. owner, struct.pack(HOLD, h.permits, h.ends, h.lease, h.since, h.limit) .. h.words)
 end
 
--- Tells those whose turn it is now, by their names.
+-- Notifies the waiters whose turn it is, by their tokens.
 local function tell(channel, pool)
   local queue, free, named = {}, pool.permits - pool.used, {}
   for owner, w in pairs(pool.waits) do queue[#queue + 1] = { owner, w } end

@@ -1,6 +1,6 @@
--- Who waits for permits, and for how long. Cost O(holders log holders + waiting).
+-- The queue of a pool's waiters. Cost O(holders log holders + waiting).
 
--- When there is room for `owner` at the earliest, beside those who hold and those who asked before; 0 is now.
+-- The time until there is room for `owner` at the earliest, given the holders and the earlier requests; 0 if there is room.
 local function free_in(pool, owner, wanted, total)
   local mine, kept, free_at = pool.waits[owner], 0, math.huge
   for other, w in pairs(pool.waits) do
@@ -20,7 +20,7 @@ local function free_in(pool, owner, wanted, total)
   return free_at - now
 end
 
--- Whoever is over is out from here on, also if the clock is set back.
+-- Expired holds and places are removed for good, so that they do not return if the clock is set back.
 local function tidy(key, pool)
   if pool.is_foreign then call('DEL', key) end
   pool.is_foreign = false
@@ -30,7 +30,7 @@ local function tidy(key, pool)
   end
 end
 
--- Takes a place in the queue, or keeps the one it has.
+-- Assigns a place in the queue, or renews the caller's place.
 local function stand(key, pool, owner, wanted)
   local mine = pool.waits[owner]
   if not mine then
@@ -42,7 +42,7 @@ local function stand(key, pool, owner, wanted)
   save(key, pool)
 end
 
--- A fence above all before it; readers share that of those who read already.
+-- Issues a fencing token above all earlier ones; concurrent readers share one.
 local function mint(pool, owner, floor)
   local fence, signer = 1, owner
   fence = math.max(fence, pool.fence + 1) -- guard: pool_fence_previous
