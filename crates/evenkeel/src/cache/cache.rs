@@ -4,7 +4,7 @@ use super::core::Core;
 use super::key::{CacheKey, KeyBytes};
 use super::near::{Hit, Number, SlotRef};
 use crate::cache::loading::loader::{Loader, loader, loader_from};
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::found::Found;
 use crate::cache::reading::look::Look;
 use crate::cache::settings::freshness::{Freshness, Source};
@@ -110,7 +110,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let freshness = self.core.settings.freshness;
-        if let Some(value) = self.at_hand(key, freshness, Hit::value) {
+        if let Some(value) = self.from_near(key, freshness, Hit::value) {
             return Ok(value);
         }
         // Boxed, so that a near hit does not carry the room that a wait for the store needs.
@@ -129,7 +129,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        if let Some(found) = self.at_hand(key, freshness, Hit::found) {
+        if let Some(found) = self.from_near(key, freshness, Hit::found) {
             return Ok(found);
         }
         Box::pin(self.find(key, freshness, || loader(load(key)))).await
@@ -168,7 +168,7 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         Load: Future<Output = Result<Option<V>, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        if let Some(found) = self.at_hand(key, freshness, Hit::found) {
+        if let Some(found) = self.from_near(key, freshness, Hit::found) {
             return Ok(found);
         }
         Box::pin(self.find(key, freshness, || loader_from(load))).await
@@ -189,8 +189,8 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         if !self.core.has_near() {
             return None;
         }
-        let want = Want::new(self.core.settings.freshness);
-        SlotRef::with(key, |slot| self.core.peek_near(slot, want)).map(Hit::found)
+        let policy = ReadPolicy::new(self.core.settings.freshness);
+        SlotRef::with(key, |slot| self.core.peek_near(slot, policy)).map(Hit::found)
     }
 
     /// Tells the fleet that the row under `key` has changed: every load that began before loses the right to store its value.
@@ -265,12 +265,12 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
     /// Waits until no load of this process is under way, those in the background included.
     #[cfg(feature = "testing")]
     pub async fn until_idle(&self) {
-        self.core.flights.until_none().await;
+        self.core.calls.until_idle().await;
     }
 
     /// What is near, for a read that nobody traces: one that is traced looks inside its span.
     #[inline]
-    fn at_hand<Q, R>(&self, key: &Q, freshness: Freshness, take: impl FnOnce(Hit<V>) -> R) -> Option<R>
+    fn from_near<Q, R>(&self, key: &Q, freshness: Freshness, take: impl FnOnce(Hit<V>) -> R) -> Option<R>
     where
         Q: CacheKey + ?Sized,
     {
@@ -278,10 +278,10 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         if is_traced() || !self.core.has_near() {
             return None;
         }
-        let want = Want::new(freshness);
+        let policy = ReadPolicy::new(freshness);
         match key.number() {
-            Some(number) => self.core.near_hit(Number(number), want, take),
-            None => self.core.near_hit(SlotRef::of(&KeyBytes::new(key)), want, take),
+            Some(number) => self.core.near_hit(Number(number), policy, take),
+            None => self.core.near_hit(SlotRef::of(&KeyBytes::new(key)), policy, take),
         }
     }
 
@@ -297,15 +297,15 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
             return self.read(key, freshness, loader).await;
         }
         let span = tracing::debug_span!("cache.get", cache = &*self.core.name, tier = tracing::field::Empty);
-        let told = async {
-            let found = match self.core.near_hit(SlotRef::of(key), Want::new(freshness), Hit::found) {
+        let traced = async {
+            let found = match self.core.near_hit(SlotRef::of(key), ReadPolicy::new(freshness), Hit::found) {
                 Some(found) => found,
                 None => self.read(key, freshness, loader).await?,
             };
             tracing::Span::current().record("tier", tracing::field::debug(found.tier));
             Ok(found)
         };
-        Box::pin(told.instrument(span)).await
+        Box::pin(traced.instrument(span)).await
     }
 
     async fn read(
@@ -314,16 +314,16 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         freshness: Freshness,
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
-        let want = self.core.want(freshness)?;
-        match self.core.look(key.as_slice(), want).await {
+        let policy = self.core.policy(freshness)?;
+        match self.core.look(key.as_slice(), policy).await {
             Look::Serve(found) => Ok(found),
             Look::ServeAndLoad(found, why) => {
-                self.core.load_ahead(key.as_slice(), why, want, loader);
+                self.core.load_ahead(key.as_slice(), why, policy, loader);
                 Ok(found)
             }
             // Boxed, so that a hit does not carry the room that a load needs.
             Look::Load(plan, rescue) => {
-                Box::pin(self.core.load_or_rescue(key.as_slice(), plan, want, rescue, loader)).await
+                Box::pin(self.core.load_or_rescue(key.as_slice(), plan, policy, rescue, loader)).await
             }
         }
     }
@@ -347,23 +347,23 @@ impl<V: 'static> Core<V> {
     /// of a value that landed before the store had the invalidation.
     pub(super) async fn invalidate(&self, key: KeyBytes, demand: Demand) -> Result<Invalidated, CacheError> {
         let key = key.as_slice();
-        let duty = self.redrive.begin(key, demand);
+        let pending = self.replayer.begin(key, demand);
         if guard("flight_cut_at_send") {
-            self.flights.cut(key);
+            self.calls.cut(key);
         }
-        let invalidation = duty.demand().invalidation();
+        let invalidation = pending.demand().invalidation();
         let answer = self.store.invalidate(key, &invalidation).await;
         if guard("flight_cut_at_answer") {
-            self.flights.cut(key);
+            self.calls.cut(key);
         }
         match answer {
             Ok(()) => {
-                duty.done();
+                pending.done();
                 self.metrics.invalidations.increment(1);
                 Ok(Invalidated::Done)
             }
             Err(error) => {
-                let is_kept = duty.defer().await;
+                let is_kept = pending.defer().await;
                 // What the store refuses for good would be deferred for good: the caller must know.
                 if is_kept && error.is_retryable() {
                     self.metrics.invalidation_failed("deferred");

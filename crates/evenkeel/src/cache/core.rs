@@ -4,15 +4,15 @@ use super::metrics::CacheMetrics;
 use super::settings::Settings;
 use super::store::Store;
 use crate::cache::loading::admission::Admission;
-use crate::cache::loading::flight::Flights;
+use crate::cache::loading::flight::SingleFlight;
 use crate::cache::loading::payload::Payloads;
 use crate::cache::near::tracker::Tracker;
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::waiters::Waiters;
 use crate::cache::settings::freshness::Freshness;
 use crate::cache::settings::log_limit::LogLimit;
 use crate::cache::settings::switches::Switches;
-use crate::cache::writing::replay::Redrive;
+use crate::cache::writing::replay::Replayer;
 use evenkeel_link::clock::Clock;
 use evenkeel_protocol::cache::error::CacheError;
 use std::sync::Arc;
@@ -39,11 +39,11 @@ pub(crate) struct Core<V> {
     pub(super) tracker: Arc<Tracker<V>>,
     pub(super) clock: Clock,
     pub(super) payloads: Payloads<V>,
-    pub(super) flights: Arc<Flights<V>>,
+    pub(super) calls: Arc<SingleFlight<V>>,
     pub(super) admission: Admission,
     pub(super) waiters: Arc<Waiters>,
     pub(super) switches: Switches,
-    pub(super) redrive: Arc<Redrive>,
+    pub(super) replayer: Arc<Replayer>,
     pub(super) unreadable_log: LogLimit,
     pub(super) unstorable_log: LogLimit,
     pub(super) other_schema_log: LogLimit,
@@ -52,8 +52,8 @@ pub(crate) struct Core<V> {
 
 impl<V> Core<V> {
     /// The demand of one read, if this cache can meet it.
-    pub(super) fn want(&self, freshness: Freshness) -> Result<Want, CacheError> {
-        Want::new(freshness).check(self.version.is_some(), self.is_fenced)
+    pub(super) fn policy(&self, freshness: Freshness) -> Result<ReadPolicy, CacheError> {
+        ReadPolicy::new(freshness).check(self.version.is_some(), self.is_fenced)
     }
 }
 

@@ -98,12 +98,12 @@ impl<V: Send + Sync + 'static> OpenCache for Core<V> {
 
     fn end_window(&self, key: Bytes, token: Token, demand: Demand) -> Answer<'_, ()> {
         Box::pin(async move {
-            let duty = self.redrive.begin(&key, demand);
-            self.flights.cut(&key);
-            let ended = self.store.end_write(&key, token, &duty.demand().invalidation()).await;
-            self.flights.cut(&key);
+            let pending = self.replayer.begin(&key, demand);
+            self.calls.cut(&key);
+            let ended = self.store.end_write(&key, token, &pending.demand().invalidation()).await;
+            self.calls.cut(&key);
             ended?;
-            duty.done();
+            pending.done();
             self.metrics.invalidations.increment(1);
             Ok(())
         })

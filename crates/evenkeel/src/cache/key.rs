@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_what_its_digits_say() {
+    fn number_key_is_its_decimal_text() {
         assert_eq!([0, 7, u64::MAX].map(|key| key.number()), [0, 7, u64::MAX].map(Some));
         assert_eq!((42_u8.number(), 42_i128.number(), Arc::new(42_usize).number()), (Some(42), Some(42), Some(42)));
         assert_eq!(((-1_i64).number(), u128::MAX.number()), (None, None));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn different_keys_never_write_the_same() {
+    fn different_keys_have_different_text() {
         let mut seen = std::collections::HashSet::new();
         for text in ["", "\\", "\\\\", ",", "\\,", "a,b", "a\\,b", "a\\"] {
             assert!(!key_text(text).is_empty());
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn long_keys_move_to_the_heap_whole() {
+    fn long_key_moves_to_the_heap() {
         for length in [INLINE_MAX - 1, INLINE_MAX, INLINE_MAX + 1, 5_000] {
             let key = "k".repeat(length);
             check(&key, &key);

@@ -26,10 +26,10 @@ pub(crate) struct CacheMetrics {
     pub(crate) fills: Counter,
     pub(crate) admitted: Gauge,
     pub(crate) invalidations: Counter,
-    pub(crate) owed: Gauge,
-    pub(crate) redriven: Counter,
+    pub(crate) pending_count: Gauge,
+    pub(crate) replayed: Counter,
     pub(crate) forgotten: Counter,
-    pub(crate) redrive_success: Gauge,
+    pub(crate) replay_success: Gauge,
     pub(crate) breaker_state: Gauge,
     pub(crate) breaker_opens: Counter,
     staleness: Histogram,
@@ -39,7 +39,7 @@ pub(crate) struct CacheMetrics {
     invalidations_failed: Family,
     shed: Family,
     windows: Family,
-    has_told_over_budget: AtomicBool,
+    has_logged_over_budget: AtomicBool,
 }
 
 /// Why a reader was turned away.
@@ -91,10 +91,10 @@ impl CacheMetrics {
             fills: counter!("evenkeel_cache_fills_total", "cache" => name()),
             admitted: gauge!("evenkeel_cache_loads_in_progress", "cache" => name()),
             invalidations: counter!("evenkeel_cache_invalidations_total", "cache" => name(), "outcome" => "done"),
-            owed: gauge!("evenkeel_cache_invalidations_owed", "cache" => name()),
-            redriven: counter!("evenkeel_cache_invalidations_redriven_total", "cache" => name()),
+            pending_count: gauge!("evenkeel_cache_invalidations_owed", "cache" => name()),
+            replayed: counter!("evenkeel_cache_invalidations_redriven_total", "cache" => name()),
             forgotten: counter!("evenkeel_cache_invalidations_forgotten_total", "cache" => name()),
-            redrive_success: gauge!("evenkeel_cache_redrive_last_success_seconds", "cache" => name()),
+            replay_success: gauge!("evenkeel_cache_redrive_last_success_seconds", "cache" => name()),
             breaker_state: gauge!("evenkeel_cache_breaker_state", "cache" => name()),
             breaker_opens: counter!("evenkeel_cache_breaker_opens_total", "cache" => name()),
             staleness: histogram!("evenkeel_cache_staleness_seconds", "cache" => name()),
@@ -104,7 +104,7 @@ impl CacheMetrics {
             invalidations_failed: family("evenkeel_cache_invalidations_total", "outcome", UNDONE),
             windows: family("evenkeel_cache_windows_total", "outcome", WINDOWS),
             shed: family("evenkeel_cache_shed_total", "reason", &["turn", "waiters", "wait_max"]),
-            has_told_over_budget: AtomicBool::new(false),
+            has_logged_over_budget: AtomicBool::new(false),
         }
     }
 
@@ -118,7 +118,7 @@ impl CacheMetrics {
 
     /// Whether this is the first load whose value came too late to be stored: that one is logged.
     pub(crate) fn is_first_over_budget(&self) -> bool {
-        !self.has_told_over_budget.swap(true, Relaxed)
+        !self.has_logged_over_budget.swap(true, Relaxed)
     }
 
     pub(crate) fn bypassed(&self, reason: &'static str) {

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn written_frames_are_read() {
         let (bytes, _, frames) = segment();
         let parsed = parse(7, &bytes);
         assert_eq!((parsed.next_sequence, parsed.good_bytes, parsed.ending), (1, bytes.len(), Ending::Clean));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_cut_at_any_byte_ends_with_its_last_whole_frame() {
+    fn truncated_segment_ends_with_its_last_whole_frame() {
         let (bytes, begins, frames) = segment();
         for length in 0..bytes.len() {
             let parsed = parse(7, &bytes[..length]);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bit_that_flipped_before_the_last_frame_is_damage_and_its_place_is_told() {
+    fn flipped_bit_is_reported_with_its_position() {
         let (bytes, begins, _) = segment();
         let last = begins[2];
         for place in 0..last {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_another_place_or_segment_is_not_taken_for_this_one() {
+    fn frame_of_another_position_or_segment_is_rejected() {
         let (bytes, begins, _) = segment();
         let second = &bytes[begins[1]..begins[2]];
         let moved = [&bytes[..begins[1]], second, second, &[1]].concat();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_at_the_end_are_a_write_that_did_not_reach_the_disk() {
+    fn trailing_zeros_are_an_unfinished_write() {
         let (mut bytes, ..) = segment();
         let length = bytes.len();
         bytes.extend([0; 100]);

@@ -103,7 +103,7 @@ impl Live {
     /// The oldest segment, if it is not the one that takes what comes, and nothing needs it any more.
     ///
     /// Only ever the oldest: a segment's `Done`s speak of itself and of older ones, so while an older one is there, it must be.
-    pub(super) fn spent(&self) -> Option<u64> {
+    pub(super) fn unneeded(&self) -> Option<u64> {
         let active = *self.segments.last_key_value()?.0;
         let mut segments = self.segments.iter();
         if guard("spool_oldest_first") {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn deletes_come_first_and_the_latest_of_a_key_stands_for_all() {
+    fn deletes_come_first_and_the_latest_of_a_key_wins() {
         let mut live = Live::default();
         live.begin(1, 1);
         for entry in [
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_oldest_segment_ever_goes() {
+    fn only_the_oldest_segment_is_removed() {
         let mut live = Live::default();
         live.begin(1, 1);
         live.apply(1, put(1, Kind::Write, "a"));
@@ -188,12 +188,12 @@ mod tests {
         live.apply(2, put(2, Kind::Write, "b"));
         live.apply(2, Entry::Done(2));
         live.begin(3, 3);
-        assert_eq!(live.spent(), None, "the first one is still needed");
+        assert_eq!(live.unneeded(), None, "the first one is still needed");
         live.apply(3, Entry::Done(1));
-        assert_eq!(live.spent(), Some(1));
+        assert_eq!(live.unneeded(), Some(1));
         live.end(1);
-        assert_eq!(live.spent(), Some(2));
+        assert_eq!(live.unneeded(), Some(2));
         live.end(2);
-        assert_eq!((live.spent(), live.bytes(), live.next_sequence()), (None, 0, 3));
+        assert_eq!((live.unneeded(), live.bytes(), live.next_sequence()), (None, 0, 3));
     }
 }

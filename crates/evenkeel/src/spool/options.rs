@@ -69,15 +69,15 @@ impl SpoolOptions {
 
     /// Refuses what cannot work, in one sentence.
     pub(super) fn check(&self) -> Result<(), SpoolError> {
-        let refuse = |reason: &str| Err(SpoolError::Settings { reason: reason.to_owned() });
+        let reject = |reason: &str| Err(SpoolError::Settings { reason: reason.to_owned() });
         if !(256..=1 << 30).contains(&self.segment_bytes) {
-            return refuse("`segment_bytes` must be between 256 bytes and 1 GiB");
+            return reject("`segment_bytes` must be between 256 bytes and 1 GiB");
         }
         if self.bytes_max < self.segment_bytes {
-            return refuse("`bytes_max` must be at least `segment_bytes`, or no segment could ever be filled");
+            return reject("`bytes_max` must be at least `segment_bytes`, or no segment could ever be filled");
         }
         if self.fsync == Fsync::Every(Duration::ZERO) {
-            return refuse("`Fsync::Every` needs a span above zero; before every answer is `Fsync::Always`");
+            return reject("`Fsync::Every` needs a span above zero; before every answer is `Fsync::Always`");
         }
         Ok(())
     }

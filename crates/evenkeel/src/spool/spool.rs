@@ -104,8 +104,8 @@ impl Spool {
     }
 
     async fn try_append(&self, obligation: Obligation) -> Result<u64, SpoolError> {
-        let (told, answer) = oneshot::channel();
-        self.append_then(obligation, Box::new(move |answered| _ = told.send(answered)));
+        let (reply, answer) = oneshot::channel();
+        self.append_then(obligation, Box::new(move |answered| _ = reply.send(answered)));
         answer.await.unwrap_or(Err(SpoolError::Closed))
     }
 
@@ -144,8 +144,8 @@ impl Spool {
     /// # Errors
     /// [`SpoolError::Io`], [`SpoolError::Broken`], [`SpoolError::Closed`].
     pub async fn sync(&self) -> Result<(), SpoolError> {
-        let (told, answer) = oneshot::channel();
-        let _ = self.0.messages.send(Message::Sync(told));
+        let (reply, answer) = oneshot::channel();
+        let _ = self.0.messages.send(Message::Sync(reply));
         answer.await.unwrap_or(Err(SpoolError::Closed))
     }
 
@@ -154,8 +154,8 @@ impl Spool {
     /// # Errors
     /// [`SpoolError::Closed`] if it was closed before.
     pub async fn close(&self) -> Result<(), SpoolError> {
-        let (told, answer) = oneshot::channel();
-        let _ = self.0.messages.send(Message::Close(told));
+        let (reply, answer) = oneshot::channel();
+        let _ = self.0.messages.send(Message::Close(reply));
         answer.await.map_err(|_| SpoolError::Closed)
     }
 
@@ -184,8 +184,8 @@ fn keep_syncing(shared: &Arc<Shared>, messages: &UnboundedSender<Message>, span:
                 shared.dirty.notified().await;
                 shared.clock.sleep(span).await;
                 let Some(messages) = messages.upgrade() else { return };
-                let (told, answer) = oneshot::channel();
-                if messages.send(Message::Sync(told)).is_err() {
+                let (reply, answer) = oneshot::channel();
+                if messages.send(Message::Sync(reply)).is_err() {
                     return;
                 }
                 drop(messages);

@@ -83,7 +83,7 @@ impl Shared {
 impl Writer {
     pub(super) fn new(segments: Segments, shared: Arc<Shared>, options: SpoolOptions) -> Self {
         let writer = Self { segments, shared, options, broken: None, is_failing: false, is_dirty: false };
-        writer.tell();
+        writer.update_gauges();
         writer
     }
 
@@ -129,7 +129,7 @@ impl Writer {
                             entries.push(Entry::Put { sequence, obligation });
                             answers.push((sequence, answer));
                         }
-                        Err(error) => self.refuse(answer, error),
+                        Err(error) => self.reject(answer, error),
                     },
                     Message::Done(sequences) => {
                         let live = self.shared.live();
@@ -165,7 +165,7 @@ impl Writer {
         Ok(())
     }
 
-    fn refuse(&self, answer: Answer, error: SpoolError) {
+    fn reject(&self, answer: Answer, error: SpoolError) {
         match error {
             SpoolError::Full { .. } => self.shared.metrics.full.increment(1),
             _ => self.shared.metrics.failed.increment(1),
@@ -196,15 +196,15 @@ impl Writer {
                 if !std::mem::replace(&mut self.is_failing, true) {
                     tracing::error!(%error, "the spool cannot be written; what it is given is refused until it can (told once)");
                 }
-                answers.into_iter().for_each(|(_, answer)| self.refuse(answer, error.clone()));
+                answers.into_iter().for_each(|(_, answer)| self.reject(answer, error.clone()));
             }
         }
-        self.tell();
+        self.update_gauges();
         written
     }
 
     fn write(&mut self, entries: Vec<Entry>, must_sync: bool) -> Result<(), SpoolError> {
-        let segment = self.believe(|segments| segments.write(&entries))?;
+        let segment = self.run_checked(|segments| segments.write(&entries))?;
         self.is_dirty = true;
         if must_sync && guard("spool_sync_first") {
             self.sync()?;
@@ -237,7 +237,7 @@ impl Writer {
         if active >= self.options.segment_bytes || is_idle {
             self.roll()?;
         }
-        self.remove_spent()?;
+        self.remove_unneeded()?;
         // Old obligations that still wait hold up whole segments behind them: they are copied to the end.
         let most = self.options.bytes_max.saturating_add(self.options.segment_bytes).saturating_mul(2);
         while self.segments.bytes() > most {
@@ -246,29 +246,29 @@ impl Writer {
                 self.roll()?;
             }
             if !copies.is_empty() {
-                let segment = self.believe(|segments| segments.write(&copies))?;
+                let segment = self.run_checked(|segments| segments.write(&copies))?;
                 // The copies must be on the disk before the originals go.
                 self.sync()?;
                 crash_point("spool_copied");
                 let mut live = self.shared.live();
                 copies.into_iter().for_each(|entry| live.apply(segment, entry));
             }
-            self.remove_spent()?;
+            self.remove_unneeded()?;
         }
         Ok(())
     }
 
     fn roll(&mut self) -> Result<(), SpoolError> {
         let next_sequence = self.shared.live().next_sequence();
-        let number = self.believe(|segments| segments.roll(next_sequence))?;
+        let number = self.run_checked(|segments| segments.roll(next_sequence))?;
         self.is_dirty = false;
         self.shared.live().begin(number, next_sequence);
         Ok(())
     }
 
-    fn remove_spent(&mut self) -> Result<(), SpoolError> {
+    fn remove_unneeded(&mut self) -> Result<(), SpoolError> {
         loop {
-            let Some(number) = self.shared.live().spent() else { return Ok(()) };
+            let Some(number) = self.shared.live().unneeded() else { return Ok(()) };
             self.segments.remove(number)?;
             self.shared.live().end(number);
         }
@@ -278,7 +278,7 @@ impl Writer {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
-        self.believe(Segments::sync)?;
+        self.run_checked(Segments::sync)?;
         self.is_dirty = false;
         self.shared.metrics.syncs.increment(1);
         self.shared.figures().syncs += 1;
@@ -286,7 +286,7 @@ impl Writer {
     }
 
     /// Does something to the files, and takes nothing more if nobody knows what is in them afterwards.
-    fn believe<T>(&mut self, act: impl FnOnce(&mut Segments) -> Result<T, SpoolError>) -> Result<T, SpoolError> {
+    fn run_checked<T>(&mut self, act: impl FnOnce(&mut Segments) -> Result<T, SpoolError>) -> Result<T, SpoolError> {
         let done = act(&mut self.segments);
         if let Err(error @ SpoolError::Broken { .. }) = &done {
             self.broken = Some(error.clone());
@@ -295,7 +295,7 @@ impl Writer {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-    fn tell(&self) {
+    fn update_gauges(&self) {
         let live = self.shared.live();
         self.shared.metrics.records.set(live.count() as f64);
         self.shared.metrics.bytes.set(self.segments.bytes() as f64);
@@ -309,7 +309,7 @@ mod tests {
     use tokio::sync::mpsc::unbounded_channel;
 
     #[test]
-    fn what_comes_together_shares_one_sync() -> Result<(), SpoolError> {
+    fn concurrent_appends_share_one_sync() -> Result<(), SpoolError> {
         let folder = tempfile::tempdir().map_err(|error| SpoolError::Broken { reason: error.to_string() })?;
         let (segments, opened) = Segments::open(folder.path())?;
         let shared = Arc::new(Shared::new(opened.live, Clock::system()));
@@ -317,13 +317,13 @@ mod tests {
         let writer = Writer::new(segments, Arc::clone(&shared), options);
         // All of it is there before the thread, which is this one, begins.
         let (messages, inbox) = unbounded_channel();
-        let (told, answers) = std::sync::mpsc::channel();
+        let (reply, answers) = std::sync::mpsc::channel();
         for key in 0..100_u8 {
-            let (told, shared) = (told.clone(), Arc::clone(&shared));
-            let answer: Answer = Box::new(move |answered| _ = told.send((answered, shared.figures().syncs)));
+            let (reply, shared) = (reply.clone(), Arc::clone(&shared));
+            let answer: Answer = Box::new(move |answered| _ = reply.send((answered, shared.figures().syncs)));
             let _ = messages.send(Message::Append(Obligation::write("topic", vec![key], vec![0; 10]), answer));
         }
-        drop((messages, told));
+        drop((messages, reply));
         writer.run(inbox);
         let answers: Vec<_> = answers.into_iter().collect();
         assert!(answers.len() == 100 && answers.iter().all(|(answered, syncs)| answered.is_ok() && *syncs == 1));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The bound on loads of different keys (loads of one key are one load, see [`Flights`](super::flight::Flights)).
+/// The bound on loads of different keys (loads of one key are one load, see [`SingleFlight`](super::flight::SingleFlight)).
 pub(crate) struct Admission {
     permits: Arc<Semaphore>,
     limit: usize,
@@ -48,10 +48,10 @@ impl Admission {
         if !guard("admission_bound") {
             return Ok(self.admit(None));
         }
-        if let Some(turn) = self.try_enter() {
-            return Ok(turn);
+        if let Some(admitted) = self.try_enter() {
+            return Ok(admitted);
         }
-        let _place = self.waiters.enter()?;
+        let _waiter = self.waiters.enter()?;
         self.metrics.waited_for_turn.increment(1);
         let patience = self.wait_max.saturating_sub(self.clock.now().since(began));
         match self.clock.timeout(patience, Arc::clone(&self.permits).acquire_owned()).await {

@@ -1,7 +1,7 @@
 //! Storing what was loaded. A fill is an optimisation: whenever it might be wrong it is dropped, and a metric says why.
 
-use super::flight::Landing;
-use super::load::Leasehold;
+use super::flight::Completion;
+use super::load::HeldLease;
 use super::payload::Packed;
 use crate::cache::core::Core;
 use crate::cache::reading::found::Found;
@@ -29,7 +29,7 @@ pub(crate) enum Fate {
 
 impl<V: 'static> Core<V> {
     /// Stores a value, or says why not.
-    pub(crate) async fn fill(&self, lease: &Leasehold, landing: &Landing<V>, found: &Found<V>) -> Fate {
+    pub(crate) async fn fill(&self, lease: &HeldLease, completion: &Completion<V>, found: &Found<V>) -> Fate {
         // Also if an invalidation of this process has cut the flight: whether it came before the lease or after is for the store
         // to judge. A load that began between an invalidation and its answer is a good one, and everybody waits for it.
         let took = self.clock.now().since(lease.sent);
@@ -50,7 +50,7 @@ impl<V: 'static> Core<V> {
         let packed = match found.value.as_deref().map(|value| self.payloads.pack(value)).transpose() {
             Ok(packed) => packed,
             Err(error) => {
-                self.tell_unstorable(landing.key(), &error);
+                self.log_unstorable(completion.key(), &error);
                 return self.refused("codec", Fate::Dropped);
             }
         };
@@ -59,7 +59,7 @@ impl<V: 'static> Core<V> {
         if guard("fill_epoch") && !epoch.is_some_and(|epoch| epoch.is_current(&self.store)) {
             return self.refused("epoch", Fate::Dropped);
         }
-        match self.store.fill(epoch, landing.key(), &self.filling(lease, found.version, packed)).await {
+        match self.store.fill(epoch, completion.key(), &self.filling(lease, found.version, packed)).await {
             Ok(Filled::Stored) => {
                 self.metrics.fills.increment(1);
                 Fate::Stored
@@ -75,11 +75,11 @@ impl<V: 'static> Core<V> {
         }
     }
 
-    fn filling(&self, lease: &Leasehold, version: Option<u64>, packed: Option<Packed>) -> Fill {
+    fn filling(&self, lease: &HeldLease, version: Option<u64>, packed: Option<Packed>) -> Fill {
         let absent = packed.is_none();
         let Packed { codec, compression, payload } =
             packed.unwrap_or(Packed { codec: 0, compression: 0, payload: Bytes::new() });
-        let life = self.settings.life(absent, rand::random());
+        let lifetime = self.settings.lifetime(absent, rand::random());
         let from_replica = lease.source == Source::Replica;
         Fill {
             grant: lease.grant,
@@ -88,8 +88,8 @@ impl<V: 'static> Core<V> {
             codec,
             compression,
             payload,
-            soft_ms: life.soft_ms,
-            hard_ms: life.hard_ms,
+            soft_ms: lifetime.soft_ms,
+            hard_ms: lifetime.hard_ms,
             spare_ms: self.settings.spare_ms(),
             suspect_ms: span_ms(self.settings.suspect_ttl),
             from_replica,

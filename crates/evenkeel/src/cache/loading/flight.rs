@@ -3,7 +3,7 @@
 //! An invalidation *cuts* the flight of its key: it goes on for those who are on board, and a reader that comes later begins
 //! another one instead of waiting for a load that it could not take. At most two loads of a key run at once; while both are cut,
 //! further readers wait for the end of the older. What a reader may take of a load that it joined is decided when the load has
-//! ended ([`Want::joins`](crate::cache::reading::demand::Want::joins)).
+//! ended ([`Want::accepts_shared`](crate::cache::reading::demand::ReadPolicy::accepts_shared)).
 
 use crate::cache::reading::found::Found;
 use crate::cache::settings::freshness::Source;
@@ -63,12 +63,12 @@ pub(crate) struct Known {
 }
 
 /// The loads of one cache that are under way in this process.
-pub(crate) struct Flights<V> {
+pub(crate) struct SingleFlight<V> {
     table: Mutex<Table<V>>,
     ticks: AtomicU64,
     /// Those that are cut included.
     #[cfg(feature = "testing")]
-    in_the_air: watch::Sender<usize>,
+    running_calls: watch::Sender<usize>,
 }
 
 type Table<V> = HashMap<Box<[u8]>, Loads<V>>;
@@ -79,41 +79,41 @@ const LOADS_PER_KEY_MAX: usize = 2;
 /// The loads of one key.
 struct Loads<V> {
     /// The older first.
-    running: Vec<Arc<Flight<V>>>,
+    running: Vec<Arc<Call<V>>>,
     /// Whether readers may join the last of them, or an invalidation has come since it began.
     is_open: bool,
 }
 
-struct Flight<V> {
+struct Call<V> {
     outcome: watch::Sender<Option<Outcome<V>>>,
 }
 
 /// What a reader that needs a load finds.
-pub(crate) enum Boarding<V> {
+pub(crate) enum Joined<V> {
     /// Nobody loads this key: the reader starts the load.
-    Lead(Landing<V>, Ticket<V>),
+    Leader(Completion<V>, CallHandle<V>),
     /// Somebody does.
-    Join(Ticket<V>),
+    Follower(CallHandle<V>),
 }
 
 /// A place on a flight.
-pub(crate) struct Ticket<V>(watch::Receiver<Option<Outcome<V>>>);
+pub(crate) struct CallHandle<V>(watch::Receiver<Option<Outcome<V>>>);
 
-/// The duty to end a flight. Dropped without [`land`](Self::land), it tells those who wait that they must load for themselves.
-pub(crate) struct Landing<V> {
-    flights: Arc<Flights<V>>,
-    flight: Arc<Flight<V>>,
+/// The duty to end a flight. Dropped without [`complete`](Self::land), it tells those who wait that they must load for themselves.
+pub(crate) struct Completion<V> {
+    calls: Arc<SingleFlight<V>>,
+    call: Arc<Call<V>>,
     key: Box<[u8]>,
-    has_landed: bool,
+    is_completed: bool,
 }
 
-impl<V> Flights<V> {
+impl<V> SingleFlight<V> {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             table: Mutex::new(HashMap::new()),
             ticks: AtomicU64::new(0),
             #[cfg(feature = "testing")]
-            in_the_air: watch::Sender::new(0),
+            running_calls: watch::Sender::new(0),
         })
     }
 
@@ -122,37 +122,37 @@ impl<V> Flights<V> {
         Tick(self.ticks.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
-    /// Joins the flight of `key`, or starts one. `insists`: no flight of others will do, so one is started if there may be
+    /// Joins the flight of `key`, or starts one. `must_lead`: no flight of others will do, so one is started if there may be
     /// another.
-    pub(crate) fn board(self: &Arc<Self>, key: &[u8], insists: bool) -> Boarding<V> {
+    pub(crate) fn join_or_lead(self: &Arc<Self>, key: &[u8], must_lead: bool) -> Joined<V> {
         let mut table = self.table();
-        let flight = Arc::new(Flight { outcome: watch::Sender::new(None) });
+        let call = Arc::new(Call { outcome: watch::Sender::new(None) });
         if let Some(loads) = table.get_mut(key) {
             let is_full = loads.running.len() >= LOADS_PER_KEY_MAX && guard("two_loads_of_a_key");
             let joined = match &loads.running[..] {
-                [.., last] if loads.is_open && !insists => Some(last),
+                [.., last] if loads.is_open && !must_lead => Some(last),
                 [older, ..] if is_full => Some(older),
                 _ => None,
             };
             if let Some(joined) = joined {
-                return Boarding::Join(Ticket(joined.outcome.subscribe()));
+                return Joined::Follower(CallHandle(joined.outcome.subscribe()));
             }
-            loads.running.push(Arc::clone(&flight));
+            loads.running.push(Arc::clone(&call));
             loads.is_open = true;
         } else {
-            table.insert(key.into(), Loads { running: vec![Arc::clone(&flight)], is_open: true });
+            table.insert(key.into(), Loads { running: vec![Arc::clone(&call)], is_open: true });
         }
         #[cfg(feature = "testing")]
-        self.in_the_air.send_modify(|flights| *flights += 1);
-        let ticket = Ticket(flight.outcome.subscribe());
-        Boarding::Lead(Landing { flights: Arc::clone(self), flight, key: key.into(), has_landed: false }, ticket)
+        self.running_calls.send_modify(|calls| *calls += 1);
+        let handle = CallHandle(call.outcome.subscribe());
+        Joined::Leader(Completion { calls: Arc::clone(self), call, key: key.into(), is_completed: false }, handle)
     }
 
     /// Starts a flight unless there is one to join.
-    pub(crate) fn lead(self: &Arc<Self>, key: &[u8]) -> Option<Landing<V>> {
-        match self.board(key, false) {
-            Boarding::Lead(landing, _) => Some(landing),
-            Boarding::Join(_) => None,
+    pub(crate) fn lead(self: &Arc<Self>, key: &[u8]) -> Option<Completion<V>> {
+        match self.join_or_lead(key, false) {
+            Joined::Leader(completion, _) => Some(completion),
+            Joined::Follower(_) => None,
         }
     }
 
@@ -165,8 +165,8 @@ impl<V> Flights<V> {
 
     /// Waits until every flight has landed.
     #[cfg(feature = "testing")]
-    pub(crate) async fn until_none(&self) {
-        let _ = self.in_the_air.subscribe().wait_for(|flights| *flights == 0).await;
+    pub(crate) async fn until_idle(&self) {
+        let _ = self.running_calls.subscribe().wait_for(|calls| *calls == 0).await;
     }
 
     fn table(&self) -> MutexGuard<'_, Table<V>> {
@@ -174,7 +174,7 @@ impl<V> Flights<V> {
     }
 }
 
-impl<V> Ticket<V> {
+impl<V> CallHandle<V> {
     /// Waits for the end of the flight.
     pub(crate) async fn outcome(mut self) -> Outcome<V> {
         match self.0.wait_for(Option::is_some).await.as_deref() {
@@ -184,38 +184,38 @@ impl<V> Ticket<V> {
     }
 }
 
-impl<V> Landing<V> {
+impl<V> Completion<V> {
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
     }
 
     /// Ends the flight.
-    pub(crate) fn land(mut self, outcome: Outcome<V>) {
+    pub(crate) fn complete(mut self, outcome: Outcome<V>) {
         self.end(outcome);
     }
 
     fn end(&mut self, outcome: Outcome<V>) {
-        self.has_landed = true;
-        let mut table = self.flights.table();
+        self.is_completed = true;
+        let mut table = self.calls.table();
         if let Some(loads) = table.get_mut(&self.key) {
             // A younger one may be open still; if this was the youngest, nobody may join the older one in its place.
-            let was_last = loads.running.last().is_some_and(|last| Arc::ptr_eq(last, &self.flight));
+            let was_last = loads.running.last().is_some_and(|last| Arc::ptr_eq(last, &self.call));
             loads.is_open &= !was_last;
-            loads.running.retain(|flight| !Arc::ptr_eq(flight, &self.flight));
+            loads.running.retain(|call| !Arc::ptr_eq(call, &self.call));
             if loads.running.is_empty() {
                 table.remove(&self.key);
             }
         }
         drop(table);
-        self.flight.outcome.send_replace(Some(outcome));
+        self.call.outcome.send_replace(Some(outcome));
         #[cfg(feature = "testing")]
-        self.flights.in_the_air.send_modify(|flights| *flights -= 1);
+        self.calls.running_calls.send_modify(|calls| *calls -= 1);
     }
 }
 
-impl<V> Drop for Landing<V> {
+impl<V> Drop for Completion<V> {
     fn drop(&mut self) {
-        if !self.has_landed {
+        if !self.is_completed {
             self.end(Outcome::Nothing);
         }
     }

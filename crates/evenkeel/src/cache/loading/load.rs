@@ -4,12 +4,12 @@
 //! happens, its flight lands, and a lease that brought nothing is given back.
 
 use super::fill::Fate;
-use super::flight::{Boarding, Known, Landing, Outcome, Tick, Ticket};
+use super::flight::{CallHandle, Completion, Joined, Known, Outcome, Tick};
 use super::loader::{self, Loader};
-use super::user_code::caught;
+use super::user_code::catch_panic;
 use crate::cache::core::Core;
 use crate::cache::metrics::Shed;
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::found::{Found, Stale, Tier};
 use crate::cache::reading::wake_up::Wait;
 use crate::cache::settings::freshness::{Source, WhileWriting};
@@ -38,7 +38,7 @@ pub(crate) enum Plan {
     /// With a lease or not at all: nobody waits for it.
     Ahead(Why),
     /// Without asking the store, and without storing.
-    Alone(Alone),
+    Bypass(Bypass),
 }
 
 impl Plan {
@@ -46,14 +46,14 @@ impl Plan {
     pub(crate) fn why(self) -> Why {
         match self {
             Self::Fill(why) | Self::FillOrServe(why) | Self::Ahead(why) => why,
-            Self::Alone(_) => Why::Miss,
+            Self::Bypass(_) => Why::Miss,
         }
     }
 }
 
 /// Why a load goes past the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Alone {
+pub(crate) enum Bypass {
     StoreAway,
     InvalidationOwed,
     OtherSchema,
@@ -69,29 +69,33 @@ pub(crate) const JOINS_MAX: u32 = 2;
 
 /// The read that a load is run for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct For {
-    pub(crate) want: Want,
+pub(crate) struct Reader {
+    pub(crate) policy: ReadPolicy,
     /// When it began to wait: what it waits for others is counted from there.
     pub(crate) began: Moment,
     /// Loads of others that it was refused.
-    pub(crate) refused: u32,
+    pub(crate) rejected_joins: u32,
 }
 
-impl For {
+impl Reader {
     /// A reader that has just begun.
-    pub(crate) fn new(want: Want, began: Moment) -> Self {
-        Self { want, began, refused: 0 }
+    pub(crate) fn new(policy: ReadPolicy, began: Moment) -> Self {
+        Self { policy, began, rejected_joins: 0 }
     }
 
     /// Where its load may read. A replica's value that is not stored proves nothing to those who wait for it; once that has
     /// cost a reader a round, the next load is one that does.
     pub(crate) fn source(self) -> Source {
-        if self.refused > 0 && guard("refused_reader_reads_primary") { Source::Primary } else { self.want.source() }
+        if self.rejected_joins > 0 && guard("refused_reader_reads_primary") {
+            Source::Primary
+        } else {
+            self.policy.source()
+        }
     }
 }
 
 /// A lease that was granted, and what its load must be measured by.
-pub(crate) struct Leasehold {
+pub(crate) struct HeldLease {
     pub(crate) grant: Grant,
     /// Where its load may read.
     pub(crate) source: Source,
@@ -103,8 +107,8 @@ pub(crate) struct Leasehold {
 }
 
 /// What came of asking for a lease.
-pub(crate) enum Asked<V> {
-    Granted(Leasehold),
+pub(crate) enum LeaseReply<V> {
+    Granted(HeldLease),
     Landed(Found<V>),
     /// Ask again, at the latest after this.
     Later {
@@ -112,7 +116,7 @@ pub(crate) enum Asked<V> {
         is_failing: bool,
     },
     /// Load without one.
-    Alone(Alone),
+    Bypass(Bypass),
     /// Do not load.
     Failed(CacheError),
 }
@@ -129,19 +133,19 @@ impl<V: Send + Sync + 'static> Core<V> {
         self: &Arc<Self>,
         key: &[u8],
         plan: Plan,
-        want: Want,
+        policy: ReadPolicy,
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
-        let (began, began_at) = (self.clock.now(), self.flights.tick());
-        let mut reader = For::new(want, began);
+        let (began, began_at) = (self.clock.now(), self.calls.tick());
+        let mut reader = Reader::new(policy, began);
         loop {
             // Twice another reader's load was refused. Its own load will do, for all who come later, too.
-            let ticket = match self.flights.board(key, reader.refused >= JOINS_MAX) {
-                Boarding::Join(ticket) => ticket,
-                Boarding::Lead(landing, ticket) => {
-                    self.take_off(landing, plan, reader, loader());
+            let handle = match self.calls.join_or_lead(key, reader.rejected_joins >= JOINS_MAX) {
+                Joined::Follower(handle) => handle,
+                Joined::Leader(completion, handle) => {
+                    self.spawn_load(completion, plan, reader, loader());
                     // What a reader's own load brings was read after the reader began: good enough for it in any case.
-                    return match ticket.outcome().await {
+                    return match handle.outcome().await {
                         Outcome::Found { found, .. } => Ok(found),
                         Outcome::Failed(error) => Err(error),
                         Outcome::Nothing if matches!(plan, Plan::FillOrServe(_)) => {
@@ -152,14 +156,14 @@ impl<V: Send + Sync + 'static> Core<V> {
                 }
             };
             self.metrics.joined.increment(1);
-            let Some(outcome) = self.wait_for(ticket, began).await? else {
+            let Some(outcome) = self.wait_for(handle, began).await? else {
                 return self.after_waiting(reader, loader()).await;
             };
             match outcome {
-                Outcome::Found { found, known } if want.joins(&found, known, began_at) => return Ok(found),
+                Outcome::Found { found, known } if policy.accepts_shared(&found, known, began_at) => return Ok(found),
                 // An invalidation that was acknowledged before this reader began may be missing in it. Once more, with all
                 // others who were refused: that load begins after them.
-                Outcome::Found { .. } => reader.refused += 1,
+                Outcome::Found { .. } => reader.rejected_joins += 1,
                 Outcome::Failed(error) => return Err(error),
                 Outcome::Nothing => {}
             }
@@ -167,21 +171,25 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 
     /// Waits for somebody else's load of this process; `None` if a reader that began then has waited long enough.
-    pub(crate) async fn wait_for(&self, ticket: Ticket<V>, began: Moment) -> Result<Option<Outcome<V>>, CacheError> {
-        let _place = self.waiters.enter()?;
+    pub(crate) async fn wait_for(
+        &self,
+        handle: CallHandle<V>,
+        began: Moment,
+    ) -> Result<Option<Outcome<V>>, CacheError> {
+        let _waiter = self.waiters.enter()?;
         if !guard("wait_max_for_flights") {
-            return Ok(Some(ticket.outcome().await));
+            return Ok(Some(handle.outcome().await));
         }
         let left = self.settings.wait_max.saturating_sub(self.clock.now().since(began));
-        Ok(self.clock.timeout(left, ticket.outcome()).await.ok())
+        Ok(self.clock.timeout(left, handle.outcome()).await.ok())
     }
 
     /// Loads for one reader that has waited long enough, or turns it away. In a task of its own, so that its turn ends with
     /// its load and not with its caller.
-    async fn after_waiting(self: &Arc<Self>, reader: For, loader: Loader<V>) -> Result<Found<V>, CacheError> {
+    async fn after_waiting(self: &Arc<Self>, reader: Reader, loader: Loader<V>) -> Result<Found<V>, CacheError> {
         self.may_load_after_waiting(reader.began)?;
         let core = Arc::clone(self);
-        let alone = async move { core.fly_alone(Alone::WaitedTooLong, reader, loader).await };
+        let alone = async move { core.bypass_store(Bypass::WaitedTooLong, reader, loader).await };
         match tokio::spawn(alone.in_current_span()).await {
             Ok(Outcome::Found { found, .. }) => Ok(found),
             Ok(Outcome::Failed(error)) => Err(error),
@@ -204,22 +212,23 @@ impl<V: Send + Sync + 'static> Core<V> {
     pub(crate) fn rescued(
         &self,
         answer: Result<Found<V>, CacheError>,
-        want: Want,
+        policy: ReadPolicy,
         rescue: Option<Found<V>>,
         seen: Moment,
     ) -> Result<Found<V>, CacheError> {
         answer.or_else(|error| {
-            let rescued = rescue.and_then(|found| self.rescue(found, want, seen, Stale::LoaderFailed)).ok_or(error)?;
+            let rescued =
+                rescue.and_then(|found| self.rescue(found, policy, seen, Stale::LoaderFailed)).ok_or(error)?;
             self.metrics.rescued_failed.increment(1);
             Ok(rescued)
         })
     }
 
     /// A value that was seen then and did not do, if it does now, in place of a better one.
-    pub(crate) fn rescue(&self, found: Found<V>, want: Want, seen: Moment, why: Stale) -> Option<Found<V>> {
+    pub(crate) fn rescue(&self, found: Found<V>, policy: ReadPolicy, seen: Moment, why: Stale) -> Option<Found<V>> {
         // It has aged since.
         let aged = Found { age: found.age + self.clock.now().since(seen), ..found };
-        let rescued = want.rescue(aged, self.settings.fail_safe, why)?;
+        let rescued = policy.rescue(aged, self.settings.fail_safe, why)?;
         self.metrics.served_stale(rescued.age);
         Some(rescued)
     }
@@ -229,17 +238,17 @@ impl<V: Send + Sync + 'static> Core<V> {
         self: &Arc<Self>,
         key: &[u8],
         plan: Plan,
-        want: Want,
+        policy: ReadPolicy,
         rescue: Option<Found<V>>,
         loader: impl FnOnce() -> Loader<V>,
     ) -> Result<Found<V>, CacheError> {
         let seen = self.clock.now();
-        let mut load = std::pin::pin!(self.load(key, plan, want, loader));
+        let mut load = std::pin::pin!(self.load(key, plan, policy, loader));
         if let (Some(soft), Some(found)) = (self.settings.load_soft_timeout, &rescue) {
             match self.clock.timeout(soft, &mut load).await {
-                Ok(answer) => return self.rescued(answer, want, rescue, seen),
+                Ok(answer) => return self.rescued(answer, policy, rescue, seen),
                 Err(_) => {
-                    if let Some(served) = self.rescue(found.clone(), want, seen, Stale::LoaderSlow) {
+                    if let Some(served) = self.rescue(found.clone(), policy, seen, Stale::LoaderSlow) {
                         self.metrics.rescued_slow.increment(1);
                         return Ok(served);
                     }
@@ -247,57 +256,63 @@ impl<V: Send + Sync + 'static> Core<V> {
             }
         }
         let answer = load.await;
-        self.rescued(answer, want, rescue, seen)
+        self.rescued(answer, policy, rescue, seen)
     }
 
     /// Starts a load that nobody waits for, unless one of this key is under way.
-    pub(crate) fn load_ahead(self: &Arc<Self>, key: &[u8], why: Why, want: Want, loader: impl FnOnce() -> Loader<V>) {
-        if let Some(landing) = self.flights.lead(key) {
-            self.take_off(landing, Plan::Ahead(why), For::new(want, self.clock.now()), loader());
+    pub(crate) fn load_ahead(
+        self: &Arc<Self>,
+        key: &[u8],
+        why: Why,
+        policy: ReadPolicy,
+        loader: impl FnOnce() -> Loader<V>,
+    ) {
+        if let Some(completion) = self.calls.lead(key) {
+            self.spawn_load(completion, Plan::Ahead(why), Reader::new(policy, self.clock.now()), loader());
         }
     }
 
-    fn take_off(self: &Arc<Self>, landing: Landing<V>, plan: Plan, reader: For, loader: Loader<V>) {
+    fn spawn_load(self: &Arc<Self>, completion: Completion<V>, plan: Plan, reader: Reader, loader: Loader<V>) {
         let core = Arc::clone(self);
-        let flight = async move {
+        let call = async move {
             let outcome = match plan {
-                Plan::Fill(why) => core.fly(&landing, why, true, reader, loader).await,
-                Plan::FillOrServe(why) => core.fly(&landing, why, false, reader, loader).await,
-                Plan::Ahead(why) => core.fly_ahead(&landing, why, reader, loader).await,
-                Plan::Alone(reason) => core.fly_alone(reason, reader, loader).await,
+                Plan::Fill(why) => core.lease_and_load(&completion, why, true, reader, loader).await,
+                Plan::FillOrServe(why) => core.lease_and_load(&completion, why, false, reader, loader).await,
+                Plan::Ahead(why) => core.lease_and_refresh(&completion, why, reader, loader).await,
+                Plan::Bypass(reason) => core.bypass_store(reason, reader, loader).await,
             };
-            landing.land(outcome);
+            completion.complete(outcome);
         };
-        tokio::spawn(flight.in_current_span());
+        tokio::spawn(call.in_current_span());
     }
 
     /// `is_patient` says whether to wait for the end of somebody's patience after a failure. If not, others who are shall load.
-    async fn fly(
+    async fn lease_and_load(
         &self,
-        landing: &Landing<V>,
+        completion: &Completion<V>,
         why: Why,
         is_patient: bool,
-        reader: For,
+        reader: Reader,
         loader: Loader<V>,
     ) -> Outcome<V> {
         let began = reader.began;
         let mut attempt = 0;
         loop {
             // The turn comes first, so that no lease runs while its holder waits for one.
-            let turn = match self.admission.enter(began).await {
-                Ok(turn) => turn,
+            let permit = match self.admission.enter(began).await {
+                Ok(permit) => permit,
                 Err(error) => return Outcome::Failed(error),
             };
-            let asked_at = self.flights.tick();
-            let (retry_after, is_failing) = match self.ask(landing.key(), why, reader).await {
-                Asked::Granted(lease) => return self.load_under(&lease, landing, loader).await,
-                Asked::Landed(found) => return Outcome::landed(found, asked_at),
-                Asked::Alone(reason) => return self.load_alone(reason, reader, loader).await,
-                Asked::Failed(error) => return Outcome::Failed(error),
-                Asked::Later { is_failing: true, .. } if !is_patient && guard("rescued_do_not_wait") => {
+            let asked_at = self.calls.tick();
+            let (retry_after, is_failing) = match self.ask(completion.key(), why, reader).await {
+                LeaseReply::Granted(lease) => return self.load_under(&lease, completion, loader).await,
+                LeaseReply::Landed(found) => return Outcome::landed(found, asked_at),
+                LeaseReply::Bypass(reason) => return self.load_past_store(reason, reader, loader).await,
+                LeaseReply::Failed(error) => return Outcome::Failed(error),
+                LeaseReply::Later { is_failing: true, .. } if !is_patient && guard("rescued_do_not_wait") => {
                     return Outcome::Nothing;
                 }
-                Asked::Later { retry_after, is_failing } => (retry_after, is_failing),
+                LeaseReply::Later { retry_after, is_failing } => (retry_after, is_failing),
             };
             let waited = self.clock.now().since(began);
             let left = self.settings.wait_max.saturating_sub(waited);
@@ -306,44 +321,50 @@ impl<V: Send + Sync + 'static> Core<V> {
                     return Outcome::Failed(CacheError::Failing { waited });
                 }
                 return match self.may_load_after_waiting(began) {
-                    Ok(()) => self.load_alone(Alone::WaitedTooLong, reader, loader).await,
+                    Ok(()) => self.load_past_store(Bypass::WaitedTooLong, reader, loader).await,
                     Err(error) => Outcome::Failed(error),
                 };
             }
-            drop(turn);
-            let _place = match self.waiters.enter() {
-                Ok(place) => place,
+            drop(permit);
+            let _waiter = match self.waiters.enter() {
+                Ok(waiter) => waiter,
                 Err(error) => return Outcome::Failed(error),
             };
-            self.wait_for_news(&[(landing.key(), why)], Wait { retry_after, is_failing, attempt, left }).await;
+            self.wait_for_change(&[(completion.key(), why)], Wait { retry_after, is_failing, attempt, left }).await;
             attempt += 1;
         }
     }
 
-    async fn fly_ahead(&self, landing: &Landing<V>, why: Why, reader: For, loader: Loader<V>) -> Outcome<V> {
+    async fn lease_and_refresh(
+        &self,
+        completion: &Completion<V>,
+        why: Why,
+        reader: Reader,
+        loader: Loader<V>,
+    ) -> Outcome<V> {
         // A database that is busy with readers who wait is not asked for those who do not.
-        let Some(_turn) = self.admission.try_enter() else { return Outcome::Nothing };
-        let asked_at = self.flights.tick();
-        match self.ask(landing.key(), why, reader).await {
-            Asked::Granted(lease) => {
+        let Some(_permit) = self.admission.try_enter() else { return Outcome::Nothing };
+        let asked_at = self.calls.tick();
+        match self.ask(completion.key(), why, reader).await {
+            LeaseReply::Granted(lease) => {
                 self.metrics.refreshes.increment(1);
-                self.load_under(&lease, landing, loader).await
+                self.load_under(&lease, completion, loader).await
             }
-            Asked::Landed(found) => Outcome::landed(found, asked_at),
-            Asked::Later { .. } | Asked::Alone(_) | Asked::Failed(_) => Outcome::Nothing,
+            LeaseReply::Landed(found) => Outcome::landed(found, asked_at),
+            LeaseReply::Later { .. } | LeaseReply::Bypass(_) | LeaseReply::Failed(_) => Outcome::Nothing,
         }
     }
 
-    async fn fly_alone(&self, reason: Alone, reader: For, loader: Loader<V>) -> Outcome<V> {
+    async fn bypass_store(&self, reason: Bypass, reader: Reader, loader: Loader<V>) -> Outcome<V> {
         match self.admission.enter(reader.began).await {
-            Ok(_turn) => self.load_alone(reason, reader, loader).await,
+            Ok(_permit) => self.load_past_store(reason, reader, loader).await,
             Err(error) => Outcome::Failed(error),
         }
     }
 
-    pub(crate) async fn ask(&self, key: &[u8], why: Why, reader: For) -> Asked<V> {
+    pub(crate) async fn ask(&self, key: &[u8], why: Why, reader: Reader) -> LeaseReply<V> {
         if self.switches.bypass_fills() {
-            return Asked::Alone(Alone::FillsBypassed); // who may not store needs no lease
+            return LeaseReply::Bypass(Bypass::FillsBypassed); // who may not store needs no lease
         }
         let token = Token::random();
         let lease = Lease {
@@ -356,54 +377,54 @@ impl<V: Send + Sync + 'static> Core<V> {
             lag_ms_max: self.settings.lag_ms(),
         };
         let (epoch, sent) = (self.store.epoch(), self.clock.now());
-        let later = |ms, is_failing| Asked::Later { retry_after: Duration::from_millis(ms), is_failing };
+        let later = |ms, is_failing| LeaseReply::Later { retry_after: Duration::from_millis(ms), is_failing };
         match self.store.lease(key, &lease).await {
             Ok(Leased::Granted(grant)) => {
                 let source = self.settings.source(reader.source(), grant.primary_required);
-                Asked::Granted(Leasehold { grant, source, token, epoch, sent })
+                LeaseReply::Granted(HeldLease { grant, source, token, epoch, sent })
             }
             Ok(Leased::Landed(bytes)) => {
-                self.landed(key, bytes).map_or(Asked::Alone(Alone::Undecodable), Asked::Landed)
+                self.landed(key, bytes).map_or(LeaseReply::Bypass(Bypass::Undecodable), LeaseReply::Landed)
             }
             Ok(Leased::Wait { retry_after_ms }) => later(retry_after_ms, false),
             Ok(Leased::Writing { retry_after_ms }) => match self.settings.while_writing {
                 WhileWriting::Wait => later(retry_after_ms, false),
-                WhileWriting::Load => Asked::Alone(Alone::Writing),
+                WhileWriting::Load => LeaseReply::Bypass(Bypass::Writing),
                 WhileWriting::Fail => {
-                    Asked::Failed(CacheError::Writing { retry_after: Duration::from_millis(retry_after_ms) })
+                    LeaseReply::Failed(CacheError::Writing { retry_after: Duration::from_millis(retry_after_ms) })
                 }
             },
             Ok(Leased::Failing { retry_after_ms }) => later(retry_after_ms, true),
             Ok(Leased::OtherSchema) => {
-                self.tell_other_schema(key);
-                Asked::Alone(Alone::OtherSchema)
+                self.log_other_schema(key);
+                LeaseReply::Bypass(Bypass::OtherSchema)
             }
-            Err(_) => Asked::Alone(Alone::StoreAway),
+            Err(_) => LeaseReply::Bypass(Bypass::StoreAway),
         }
     }
 
-    async fn load_under(&self, lease: &Leasehold, landing: &Landing<V>, loader: Loader<V>) -> Outcome<V> {
+    async fn load_under(&self, lease: &HeldLease, completion: &Completion<V>, loader: Loader<V>) -> Outcome<V> {
         let loaded = self.run(loader, lease.source).await;
-        self.settle(lease, landing, loaded).await
+        self.settle(lease, completion, loaded).await
     }
 
     /// Stores what a lease brought, or gives the lease back.
     pub(crate) async fn settle(
         &self,
-        lease: &Leasehold,
-        landing: &Landing<V>,
+        lease: &HeldLease,
+        completion: &Completion<V>,
         loaded: Result<Loaded<V>, CacheError>,
     ) -> Outcome<V> {
         match loaded {
             Ok(Loaded { found, known }) => {
-                let mut sent_at = self.flights.tick();
-                let fate = self.fill(lease, landing, &found).await;
+                let mut sent_at = self.calls.tick();
+                let fate = self.fill(lease, completion, &found).await;
                 if !guard("confirmed_since_the_read_began") {
-                    sent_at = self.flights.tick();
+                    sent_at = self.calls.tick();
                 }
                 if matches!(fate, Fate::Dropped | Fate::Outdated) && guard("dropped_fill_gives_lease_back") {
                     // Nobody needs to wait for what will not come.
-                    self.give_back(lease, landing, Duration::ZERO).await;
+                    self.give_back(lease, completion, Duration::ZERO).await;
                 }
                 // The store takes nothing that an invalidation has overtaken: none came before this was sent.
                 let at = if fate == Fate::Stored { sent_at } else { known.at };
@@ -412,24 +433,24 @@ impl<V: Send + Sync + 'static> Core<V> {
             Err(error) => {
                 let patience =
                     if guard("failed_load_asks_for_patience") { self.settings.retry_after } else { Duration::ZERO };
-                self.give_back(lease, landing, patience).await;
+                self.give_back(lease, completion, patience).await;
                 Outcome::Failed(error)
             }
         }
     }
 
     /// Best effort: a lease that is not given back lapses.
-    async fn give_back(&self, lease: &Leasehold, landing: &Landing<V>, retry_after: Duration) {
-        let given_back = self.store.abandon(landing.key(), lease.token, span_ms(retry_after)).await;
+    async fn give_back(&self, lease: &HeldLease, completion: &Completion<V>, retry_after: Duration) {
+        let given_back = self.store.abandon(completion.key(), lease.token, span_ms(retry_after)).await;
         if let Err(error) = given_back {
             tracing::debug!(cache = %self.name, %error, "a lease was not given back; it lapses");
         }
     }
 
-    async fn load_alone(&self, reason: Alone, reader: For, loader: Loader<V>) -> Outcome<V> {
+    async fn load_past_store(&self, reason: Bypass, reader: Reader, loader: Loader<V>) -> Outcome<V> {
         self.metrics.bypassed(reason.as_str());
         // Past the store nobody knows what a replica would have to have.
-        let needs_primary = reason != Alone::StoreAway;
+        let needs_primary = reason != Bypass::StoreAway;
         match self.run(loader, self.settings.source(reader.source(), needs_primary)).await {
             Ok(Loaded { found, known }) => Outcome::Found { found, known },
             Err(error) => Outcome::Failed(error),
@@ -437,7 +458,7 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 
     async fn run(&self, loader: Loader<V>, source: Source) -> Result<Loaded<V>, CacheError> {
-        let (began, began_at) = (self.clock.now(), self.flights.tick());
+        let (began, began_at) = (self.clock.now(), self.calls.tick());
         let loaded = self.timed(loader::run(loader(source), &self.clock, self.settings.load_timeout)).await?;
         let counter = if loaded.is_some() { &self.metrics.loaded } else { &self.metrics.loaded_absent };
         counter.increment(1);
@@ -453,8 +474,9 @@ impl<V: Send + Sync + 'static> Core<V> {
         source: Source,
     ) -> Result<Loaded<V>, CacheError> {
         let version = row.as_ref().zip(self.version.as_ref());
-        let version = version.map(|(row, version)| caught(guard("cache_version_caught"), || version(row))).transpose();
-        let version = version.map_err(|words| CacheError::LoaderPanicked(words.into()))?;
+        let version =
+            version.map(|(row, version)| catch_panic(guard("cache_version_caught"), || version(row))).transpose();
+        let version = version.map_err(|message| CacheError::LoaderPanicked(message.into()))?;
         let age = self.clock.now().since(began);
         let found = Found { value: row.map(Arc::new), tier: Tier::Loader, age, version, stale: None };
         let at = if source == Source::Primary { began_at } else { Tick::NEVER };
@@ -476,7 +498,7 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 }
 
-impl Alone {
+impl Bypass {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::StoreAway => "store_away",

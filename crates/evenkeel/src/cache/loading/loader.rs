@@ -89,6 +89,6 @@ pub(crate) async fn run<T: Default + Send + 'static>(
 
 /// What a panic said.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
-    let words = payload.downcast_ref::<&str>().copied();
-    words.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
+    let message = payload.downcast_ref::<&str>().copied();
+    message.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
 }

@@ -1,6 +1,6 @@
 //! Values on their way into an entry and back: codec, compression, and the bound on what is unpacked.
 
-use super::user_code::caught;
+use super::user_code::catch_panic;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::header;
@@ -64,8 +64,8 @@ impl<V: 'static> Payloads<V> {
             let mut plain = Vec::new();
             self.codec.encode(value, &mut plain).map(|()| Bytes::from(plain))
         };
-        let plain = caught(guard("cache_encode_caught"), encode)
-            .unwrap_or_else(|words| Err(CodecError::encode("its codec", format!("encoding panicked: {words}"))))?;
+        let plain = catch_panic(guard("cache_encode_caught"), encode)
+            .unwrap_or_else(|message| Err(CodecError::encode("its codec", format!("encoding panicked: {message}"))))?;
         if plain.len() > self.value_bytes_max {
             let reason = format!("{} bytes are more than the {} allowed", plain.len(), self.value_bytes_max);
             return Err(CodecError::encode("the cache", reason));
@@ -103,13 +103,13 @@ impl<V: 'static> Payloads<V> {
 
     fn read_back(&self, plain: Bytes) -> Result<(), CodecError> {
         let decode = || self.codec.decode(plain).map(drop).map_err(|error| error.to_string());
-        let read = caught(guard("cache_decode_caught"), decode).unwrap_or_else(Err);
+        let read = catch_panic(guard("cache_decode_caught"), decode).unwrap_or_else(Err);
         read.map_err(|error| CodecError::encode("the cache", format!("its codec cannot read what it wrote: {error}")))
     }
 
     fn decode(&self, plain: Bytes) -> Result<V, CodecError> {
-        caught(guard("cache_decode_caught"), || self.codec.decode(plain))
-            .unwrap_or_else(|words| Err(CodecError::decode("its codec", format!("decoding panicked: {words}"))))
+        catch_panic(guard("cache_decode_caught"), || self.codec.decode(plain))
+            .unwrap_or_else(|message| Err(CodecError::decode("its codec", format!("decoding panicked: {message}"))))
     }
 
     fn inflate(&self, packed: &[u8]) -> Result<Bytes, CodecError> {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn compresses_from_the_threshold_on_and_only_when_it_helps() {
+    fn payload_is_compressed_above_the_threshold_if_smaller() {
         let payloads = payloads();
         let noise: Bytes = (0_u32..500).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
         for (value, compression) in
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_row_is_none_and_has_no_payload() {
+    fn absent_row_is_none_without_a_payload() {
         let packed = Packed { codec: 0, compression: PLAIN, payload: Bytes::new() };
         let absent = header::Value { absent: true, ..stored(&packed) };
         assert_eq!(payloads().unpack(&absent, packed.payload).unwrap().row, None);
@@ -173,7 +173,7 @@ mod tests {
 
     /// Four bytes can claim any length: a cap that is checked after unpacking would come too late.
     #[test]
-    fn a_payload_cannot_unpack_to_more_than_the_cap() {
+    fn payload_never_decompresses_above_the_cap() {
         let payloads = payloads();
         let bomb = lz4_flex::block::compress_prepend_size(&vec![0; 1_001]);
         let lies = Bytes::from_static(&[0xFF, 0xFF, 0xFF, 0xFF, 0]);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_codec_wrote_is_an_error_not_a_value() {
+    fn payload_of_another_codec_is_an_error() {
         let packed = Packed { codec: 1, compression: PLAIN, payload: Bytes::from_static(b"1") };
         assert!(!payloads().unpack(&stored(&packed), packed.payload.clone()).unwrap_err().is_own);
         let unknown = header::Value { codec: 4, compression: 9, ..stored(&packed) };

@@ -1,10 +1,10 @@
 //! Values that the codec cannot read, or that it cannot write: told once in a while, and replaced where that harms nobody.
 
-use super::load::{Alone, Plan};
+use super::load::{Bypass, Plan};
 use super::payload::Unreadable;
-use super::user_code::caught;
+use super::user_code::catch_panic;
 use crate::cache::core::Core;
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::look::Look;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::header::Value;
@@ -24,22 +24,22 @@ impl<V: 'static> Core<V> {
         value: &Value,
         unreadable: &Unreadable,
         now_ms: u64,
-        want: Want,
+        policy: ReadPolicy,
     ) -> Look<V> {
-        self.tell_unreadable(key, unreadable);
+        self.log_unreadable(key, unreadable);
         let age_ms = now_ms.saturating_sub(value.loaded_at_ms);
         let is_replaced = unreadable.is_own && age_ms >= AGE_MS_MIN && guard("undecodable_replaced");
         // A value that landed since is much younger; half the age leaves room for an estimate of the store's time.
         let younger = Why::Older(age_ms / 2);
-        match want.why(Why::Miss) {
+        match policy.why(Why::Miss) {
             Why::Miss if is_replaced => self.miss(younger, None),
             Why::Older(age_ms_max) if is_replaced => self.miss(Why::Older(age_ms_max.min(age_ms / 2)), None),
-            _ => Look::Load(Plan::Alone(Alone::Undecodable), None),
+            _ => Look::Load(Plan::Bypass(Bypass::Undecodable), None),
         }
     }
 
     /// Counts an entry that cannot be read, and logs it if no other was logged lately.
-    pub(crate) fn tell_unreadable(&self, key: &[u8], unreadable: &Unreadable) {
+    pub(crate) fn log_unreadable(&self, key: &[u8], unreadable: &Unreadable) {
         self.metrics.undecodable.increment(1);
         if let Some(reads) = self.unreadable_log.line_due(self.clock.now()) {
             tracing::warn!(
@@ -53,7 +53,7 @@ impl<V: 'static> Core<V> {
     }
 
     /// Logs a loaded value that has no stored form, if no other was logged lately.
-    pub(crate) fn tell_unstorable(&self, key: &[u8], error: &CodecError) {
+    pub(crate) fn log_unstorable(&self, key: &[u8], error: &CodecError) {
         if let Some(values) = self.unstorable_log.line_due(self.clock.now()) {
             tracing::warn!(
                 cache = %self.name,
@@ -66,7 +66,7 @@ impl<V: 'static> Core<V> {
     }
 
     /// Logs that another program keeps values of another form here, if that was not logged lately.
-    pub(crate) fn tell_other_schema(&self, key: &[u8]) {
+    pub(crate) fn log_other_schema(&self, key: &[u8]) {
         if let Some(reads) = self.other_schema_log.line_due(self.clock.now()) {
             tracing::warn!(
                 cache = %self.name,
@@ -82,10 +82,10 @@ impl<V: 'static> Core<V> {
     pub(crate) fn near_weight(&self, row: Option<&V>, decoded_bytes: usize) -> Option<usize> {
         let by_default = if guard("near_weighs_decoded") { decoded_bytes.max(size_of::<V>()) } else { 0 };
         let (Some(weight_of), Some(row)) = (&self.weight_of, row) else { return Some(by_default) };
-        match caught(guard("near_weight_caught"), || weight_of(row)) {
+        match catch_panic(guard("near_weight_caught"), || weight_of(row)) {
             Ok(weight) => Some(weight),
-            Err(words) => {
-                tracing::debug!(cache = %self.name, words, "near_weight panicked; the value is not kept near");
+            Err(reason) => {
+                tracing::debug!(cache = %self.name, reason, "near_weight panicked; the value is not kept near");
                 None
             }
         }

@@ -11,7 +11,7 @@ pub(super) struct NearMetrics {
     pub(super) misses: Counter,
     pub(super) silent: Counter,
     pub(super) raced: Counter,
-    pub(super) told: Counter,
+    pub(super) invalidated: Counter,
     pub(super) ended: Counter,
     pub(super) size: Gauge,
 }
@@ -24,7 +24,7 @@ impl NearMetrics {
             misses: counter!("evenkeel_cache_near_misses_total", "cache" => name(), "because" => "absent"),
             silent: counter!("evenkeel_cache_near_misses_total", "cache" => name(), "because" => "silent"),
             raced: counter!("evenkeel_cache_near_refused_total", "cache" => name()),
-            told: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "told"),
+            invalidated: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "told"),
             ended: counter!("evenkeel_cache_near_evictions_total", "cache" => name(), "reason" => "ended"),
             size: gauge!("evenkeel_cache_near_entries", "cache" => name()),
             cache: Arc::clone(cache),

@@ -17,14 +17,14 @@ mod settings;
 mod slot;
 pub(crate) mod tracker;
 
-pub(crate) use place::{Filling, Place};
-pub(crate) use reads::Reading;
+pub(crate) use place::{Filling, Reservation};
+pub(crate) use reads::EntryRead;
 pub(crate) use settings::{NearDraft, NearSettings};
-pub(crate) use slot::{Number, SlotRef, Sought};
+pub(crate) use slot::{Lookup, Number, SlotRef};
 
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::found::{Found, Tier};
-use entry::{Entry, Era};
+use entry::{Entry, FlushEpoch};
 use evenkeel_link::Pulse;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
@@ -53,7 +53,7 @@ pub(crate) enum Flush {
 pub(crate) struct Near<V> {
     entries: Arc<Entries<V>>,
     /// Entries of an earlier era are not served. Raised before anything else is done about a doubt.
-    era: AtomicU32,
+    flush_epoch: AtomicU32,
     /// `None` where the store is in this process and tells every change before it answers.
     pulse: Option<Arc<Pulse>>,
     settings: NearSettings,
@@ -121,7 +121,7 @@ impl<V> Near<V> {
         };
         Self {
             entries: Arc::new(entries),
-            era: AtomicU32::new(1),
+            flush_epoch: AtomicU32::new(1),
             pulse,
             settings,
             silence_us_max,
@@ -134,26 +134,26 @@ impl<V> Near<V> {
     #[inline]
     pub(crate) fn get<R>(
         &self,
-        key: impl Sought,
+        key: impl Lookup,
         soon: impl FnOnce() -> Soon,
-        want: Want,
+        policy: ReadPolicy,
         take: impl FnOnce(Hit<V>) -> R,
     ) -> Option<R> {
-        self.find(key, soon, want, take).map_err(|miss| self.missed(miss)).ok()
+        self.find(key, soon, policy, take).map_err(|miss| self.missed(miss)).ok()
     }
 
     /// The same for one who goes another way if there is none, and will be counted there.
     #[inline]
-    pub(crate) fn peek(&self, key: impl Sought, soon: impl FnOnce() -> Soon, want: Want) -> Option<Hit<V>> {
-        self.find(key, soon, want, |hit| hit).ok()
+    pub(crate) fn peek(&self, key: impl Lookup, soon: impl FnOnce() -> Soon, policy: ReadPolicy) -> Option<Hit<V>> {
+        self.find(key, soon, policy, |hit| hit).ok()
     }
 
     #[inline]
     fn find<R>(
         &self,
-        key: impl Sought,
+        key: impl Lookup,
         soon: impl FnOnce() -> Soon,
-        want: Want,
+        policy: ReadPolicy,
         take: impl FnOnce(Hit<V>) -> R,
     ) -> Result<R, Miss> {
         let Some(entry) = self.entries.get(&key) else { return Err(Miss::Absent) };
@@ -166,7 +166,7 @@ impl<V> Near<V> {
             return Err(Miss::Silent);
         }
         let age_ms = soon.store_ms.saturating_sub(entry.loaded_at_ms);
-        if !want.takes_near(Duration::from_millis(age_ms), entry.version()) {
+        if !policy.accepts_near(Duration::from_millis(age_ms), entry.version()) {
             return Err(Miss::Absent);
         }
         self.metrics.hits.increment(1);
@@ -176,24 +176,24 @@ impl<V> Near<V> {
     /// Drops the entry of `key`, and any read of it that is on its way loses its place.
     pub(crate) fn evict(&self, key: &[u8]) {
         if self.entries.remove(&SlotRef::from(key)).is_some() {
-            self.metrics.told.increment(1);
+            self.metrics.invalidated.increment(1);
         }
     }
 
-    fn era(&self) -> Era {
-        self.era.load(Ordering::SeqCst)
+    fn flush_epoch(&self) -> FlushEpoch {
+        self.flush_epoch.load(Ordering::SeqCst)
     }
 
     #[inline]
     fn is_over(&self, entry: &Entry<V>, soon: Soon) -> bool {
-        entry.era != self.era() || soon.store_ms >= entry.until_ms()
+        entry.flush_epoch != self.flush_epoch() || soon.store_ms >= entry.until_ms()
     }
 
     /// Whether the connection that would tell of a change has gone silent.
     #[inline]
     fn is_silent(&self, entry: &Entry<V>, soon: Soon) -> bool {
         let Some(pulse) = &self.pulse else { return false };
-        pulse.silence_us(usize::from(entry.lane), soon.here) > self.silence_us_max && guard("near_silence")
+        pulse.silence_us(usize::from(entry.connection), soon.here) > self.silence_us_max && guard("near_silence")
     }
 
     fn missed(&self, miss: Miss) {
@@ -204,9 +204,9 @@ impl<V> Near<V> {
     }
 
     #[cold]
-    fn drop_entry(&self, key: impl Sought, seen: &Entry<V>) {
+    fn drop_entry(&self, key: impl Lookup, seen: &Entry<V>) {
         // Not one that came into its place meanwhile.
-        let is_it = |entry: &Entry<V>| entry.era == seen.era && entry.until_ms() == seen.until_ms();
+        let is_it = |entry: &Entry<V>| entry.flush_epoch == seen.flush_epoch && entry.until_ms() == seen.until_ms();
         if self.entries.remove_if(&key, is_it).is_some() {
             self.metrics.ended.increment(1);
         }
@@ -216,11 +216,11 @@ impl<V> Near<V> {
 impl<V: Send + Sync + 'static> Near<V> {
     /// Drops all entries, and whatever is on its way.
     pub(crate) fn flush(&self, reason: Flush) {
-        let era = self.era.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+        let flush_epoch = self.flush_epoch.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
         self.metrics.flushed(reason);
         let (entries, size) = (Arc::clone(&self.entries), self.metrics.size.clone());
         let tidy = move || {
-            entries.retain(|_, entry| !entry.is_before(era));
+            entries.retain(|_, entry| !entry.is_before(flush_epoch));
             size.set(count(entries.len()));
         };
         // None of them is served any more; to give their memory back may take a while, and a socket is waiting to be read.

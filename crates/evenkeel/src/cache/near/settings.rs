@@ -107,8 +107,8 @@ impl NearDraft {
             age_max: age_max.unwrap_or(Duration::MAX),
             silence_max: silence_max.unwrap_or(SILENCE_MAX),
         };
-        settings.refuse_contradictions(ttl, protocol)?;
-        link.map_or(Ok(()), |link| settings.refuse_link(link))?;
+        settings.check_consistency(ttl, protocol)?;
+        link.map_or(Ok(()), |link| settings.check_link(link))?;
         Ok(Some(settings))
     }
 }
@@ -137,7 +137,7 @@ impl NearSettings {
         Some(available_parallelism().map_or(4, |cores| cores.get() * 4).min(shards))
     }
 
-    fn refuse_contradictions(&self, ttl: Duration, protocol: Protocol) -> Result<(), String> {
+    fn check_consistency(&self, ttl: Duration, protocol: Protocol) -> Result<(), String> {
         if self.entries_max == Some(0) || self.bytes_max == Some(0) {
             return Err("a near cache without room would keep nothing; name its size or leave it out".to_owned());
         }
@@ -161,7 +161,7 @@ impl NearSettings {
         Ok(())
     }
 
-    fn refuse_link(&self, link: &Link) -> Result<(), String> {
+    fn check_link(&self, link: &Link) -> Result<(), String> {
         let heartbeat = link.heartbeat();
         if self.silence_max < heartbeat * 2 {
             return Err(format!(

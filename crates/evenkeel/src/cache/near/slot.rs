@@ -26,9 +26,9 @@ pub(crate) enum Slot {
 }
 
 /// What a key is looked for by.
-pub(crate) trait Sought: Copy + Hash + Equivalent<Slot> {}
+pub(crate) trait Lookup: Copy + Hash + Equivalent<Slot> {}
 
-impl<Q: Copy + Hash + Equivalent<Slot>> Sought for Q {}
+impl<Q: Copy + Hash + Equivalent<Slot>> Lookup for Q {}
 
 /// A key that is known to be a number: looked for without another question.
 #[derive(Clone, Copy, Debug)]
@@ -199,21 +199,21 @@ mod tests {
 
     /// Keys arrive in two ways: from a reader who wrote one, and from a push that names one.
     #[test]
-    fn a_key_is_found_whichever_way_it_came() {
+    fn key_is_found_in_both_forms() {
         let hasher = quick_cache::DefaultHashBuilder::default();
         for length in [1, 7, 8, 15, 16, 17, 19, 20, 21, 64, 65, 500] {
             let text = "k".repeat(length);
-            let (key, told) = (KeyBytes::new(text.as_str()), SlotRef::from(text.as_bytes()));
-            let slot = Slot::from(told);
-            assert!(SlotRef::of(&key).equivalent(&slot) && told.equivalent(&slot), "{length}");
+            let (key, pushed) = (KeyBytes::new(text.as_str()), SlotRef::from(text.as_bytes()));
+            let slot = Slot::from(pushed);
+            assert!(SlotRef::of(&key).equivalent(&slot) && pushed.equivalent(&slot), "{length}");
             assert_eq!(hasher.hash_one(SlotRef::of(&key)), hasher.hash_one(&slot), "{length}");
-            assert_eq!(hasher.hash_one(told), hasher.hash_one(&slot), "{length}");
+            assert_eq!(hasher.hash_one(pushed), hasher.hash_one(&slot), "{length}");
         }
     }
 
     /// `"42"` and `42` are one entry in the store, and a push names it by its digits.
     #[test]
-    fn a_number_is_one_key_however_it_is_asked_for() {
+    fn number_and_text_forms_of_a_key_are_equal() {
         let hasher = quick_cache::DefaultHashBuilder::default();
         for (text, key) in [("0", 0_u64), ("7", 7), ("18446744073709551615", u64::MAX)] {
             for slot in [of_text(text), SlotRef::from(text.as_bytes()).into(), SlotRef::with(&key, |slot| slot.into())]
@@ -238,12 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_takes_no_more_than_a_pointer_and_a_length_and_the_difference() {
+    fn slot_has_its_documented_size() {
         assert_eq!(size_of::<Slot>(), 24);
     }
 
     #[test]
-    fn zeros_at_the_end_count() {
+    fn trailing_zeros_of_a_key_count() {
         let longest = "a".repeat(SHORT_MAX);
         let texts = [
             "",

@@ -5,7 +5,7 @@
 
 use super::{Flush, Near};
 use crate::cache::store::hub::ChangeListener;
-use crate::cache::store::interests::Interests;
+use crate::cache::store::interests::ChangeWaiters;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::cache::keys::CacheKeys;
 
@@ -13,7 +13,7 @@ use evenkeel_protocol::cache::keys::CacheKeys;
 pub(crate) struct Tracker<V> {
     keys: CacheKeys,
     pub(crate) near: Option<Near<V>>,
-    pub(crate) interests: Interests,
+    pub(crate) change_waiters: ChangeWaiters,
 }
 
 /// What a step of this process does to the near cache.
@@ -32,7 +32,7 @@ pub(crate) struct OwnStep<'a> {
 
 impl<V> Tracker<V> {
     pub(crate) fn new(keys: CacheKeys, near: Option<Near<V>>) -> Self {
-        Self { keys, near, interests: Interests::default() }
+        Self { keys, near, change_waiters: ChangeWaiters::default() }
     }
 
     /// What the keys of its entries begin with.
@@ -46,17 +46,17 @@ impl<V> Tracker<V> {
             near.evict(&key);
         }
         if guard("push_wakes") {
-            self.interests.wake(&key);
+            self.change_waiters.wake(&key);
         }
     }
 }
 
 impl<V: Send + Sync + 'static> Tracker<V> {
-    fn doubt_everything(&self, reason: Flush) {
+    fn drop_everything(&self, reason: Flush) {
         if let Some(near) = &self.near {
             near.flush(reason);
         }
-        self.interests.wake_all();
+        self.change_waiters.wake_all();
     }
 }
 
@@ -66,7 +66,7 @@ impl<V: Send + Sync + 'static> ChangeListener for Tracker<V> {
     }
 
     fn all_changed(&self) {
-        self.doubt_everything(Flush::Everything);
+        self.drop_everything(Flush::Everything);
     }
 
     fn connected(&self) {
@@ -75,12 +75,12 @@ impl<V: Send + Sync + 'static> ChangeListener for Tracker<V> {
         {
             near.flush(Flush::Epoch);
         }
-        self.interests.wake_all();
+        self.change_waiters.wake_all();
     }
 
     /// What is near is served on until the silence is too long: a Redis that restarts does not become a database outage.
     fn disconnected(&self) {
-        self.interests.wake_all();
+        self.change_waiters.wake_all();
     }
 }
 

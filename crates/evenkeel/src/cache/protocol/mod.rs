@@ -109,7 +109,7 @@ impl CacheSteps for PublishedCache {
         }
         match self.protocol {
             Protocol::Lease => lease::lease(&self.store, key, lease).await,
-            _ => Ok(store::grant_to_everybody(&self.store, lease)),
+            _ => Ok(store::grant_unconditionally(&self.store, lease)),
         }
     }
 

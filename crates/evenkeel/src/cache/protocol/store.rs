@@ -232,7 +232,7 @@ impl PlainMap {
 }
 
 /// The protocols without a lease let everybody load.
-pub(super) fn grant_to_everybody(store: &PlainStore, lease: &Lease) -> Leased {
+pub(super) fn grant_unconditionally(store: &PlainStore, lease: &Lease) -> Leased {
     let at_ms = store.now_ms();
     Leased::Granted(Grant { generation: lease.generation, ordinal: 1, at_ms, primary_required: false })
 }

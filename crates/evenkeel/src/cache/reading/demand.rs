@@ -12,11 +12,11 @@ use std::time::Duration;
 
 /// The demand of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Want(Freshness);
+pub(crate) struct ReadPolicy(Freshness);
 
 /// What may be done with a value that the store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offer {
+pub(crate) enum Decision {
     Serve,
     /// Serve it, and let somebody load in the background.
     ServeAndLoad(Why),
@@ -24,7 +24,7 @@ pub(crate) enum Offer {
     Load(Why),
 }
 
-impl Want {
+impl ReadPolicy {
     #[inline]
     pub(crate) fn new(freshness: Freshness) -> Self {
         Self(freshness)
@@ -45,16 +45,16 @@ impl Want {
 
     /// Whether a near cache may answer with a value that nobody has invalidated there.
     #[inline]
-    pub(crate) fn takes_near(self, age: Duration, version: Option<u64>) -> bool {
+    pub(crate) fn accepts_near(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
             Freshness::Fresh => !guard("fresh_goes_past_near"),
-            _ => self.takes(age, version),
+            _ => self.accepts(age, version),
         }
     }
 
     /// Whether a good value of this age and version would do.
     #[inline]
-    fn takes(self, age: Duration, version: Option<u64>) -> bool {
+    fn accepts(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
             Freshness::Bounded(age_max) => age <= age_max || !guard("bounded_age"),
             Freshness::AtLeast(wanted) => {
@@ -65,21 +65,21 @@ impl Want {
     }
 
     /// What to do with a stored value that may be served to somebody.
-    pub(crate) fn judge(self, value: &Value, verdict: Verdict, now_ms: u64) -> Offer {
+    pub(crate) fn decide(self, value: &Value, verdict: Verdict, now_ms: u64) -> Decision {
         let age = Duration::from_millis(now_ms.saturating_sub(value.loaded_at_ms));
-        if !self.takes(age, value.version) {
-            return Offer::Load(self.why(Why::Miss));
+        if !self.accepts(age, value.version) {
+            return Decision::Load(self.why(Why::Miss));
         }
         match verdict {
-            Verdict::Hit => Offer::Serve,
-            Verdict::Due => Offer::ServeAndLoad(Why::Refresh),
-            Verdict::Stale if self.takes_stale() => Offer::ServeAndLoad(Why::Stale),
-            Verdict::Stale => Offer::Load(self.why(Why::Stale)),
-            Verdict::Miss => Offer::Load(self.why(Why::Miss)),
+            Verdict::Hit => Decision::Serve,
+            Verdict::Due => Decision::ServeAndLoad(Why::Refresh),
+            Verdict::Stale if self.accepts_stale() => Decision::ServeAndLoad(Why::Stale),
+            Verdict::Stale => Decision::Load(self.why(Why::Stale)),
+            Verdict::Miss => Decision::Load(self.why(Why::Miss)),
         }
     }
 
-    fn takes_stale(self) -> bool {
+    fn accepts_stale(self) -> bool {
         match self.0 {
             Freshness::Fresh => !guard("fresh_refuses_stale"),
             Freshness::StaleIfError(_) => !guard("stale_only_if_error"),
@@ -107,14 +107,14 @@ impl Want {
     /// Whether a value that somebody else's load brought will do for a read that began at `began`: only if every invalidation
     /// acknowledged before that is in it. A load that began at the primary after the read did is as good as the read's own,
     /// whatever its age and version are.
-    pub(crate) fn joins<V>(self, found: &Found<V>, known: Known, began: Tick) -> bool {
+    pub(crate) fn accepts_shared<V>(self, found: &Found<V>, known: Known, began: Tick) -> bool {
         let is_vouched_for = match self.0 {
             Freshness::Fresh => {
                 (known.at > began && known.source == Source::Primary) || !guard("fresh_joins_nothing_older")
             }
             _ => known.at > began || !guard("joins_nothing_older"),
         };
-        is_vouched_for && (known.read_at > began || self.takes(found.age, found.version))
+        is_vouched_for && (known.read_at > began || self.accepts(found.age, found.version))
     }
 
     /// Up to which age a value that did not do is served after all, if loading a better one fails. `fail_safe` is the cache's.
@@ -138,7 +138,7 @@ impl Want {
     }
 
     /// Whether a spent value of this age is served at once, while somebody loads the new one.
-    pub(crate) fn takes_spent(self, age: Duration, fail_safe: Option<Duration>) -> bool {
+    pub(crate) fn allows_expired(self, age: Duration, fail_safe: Option<Duration>) -> bool {
         self.0 == Freshness::StaleWhileRevalidate && self.may_rescue(age, fail_safe)
     }
 }
@@ -148,15 +148,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_near_cache_answers_no_fresh_read() {
+    fn fresh_read_is_not_served_from_the_near_cache() {
         let now = Duration::ZERO;
-        assert!(!Want::new(Freshness::Fresh).takes_near(now, Some(7)));
-        assert!(Want::new(Freshness::Eventual).takes_near(Duration::from_secs(600), None));
-        let bounded = Want::new(Freshness::Bounded(Duration::from_secs(1)));
-        assert!(bounded.takes_near(Duration::from_secs(1), None));
-        assert!(!bounded.takes_near(Duration::from_millis(1_001), None));
-        let at_least = Want::new(Freshness::AtLeast(7));
-        assert!(at_least.takes_near(now, Some(7)));
-        assert!(!at_least.takes_near(now, Some(6)) && !at_least.takes_near(now, None));
+        assert!(!ReadPolicy::new(Freshness::Fresh).accepts_near(now, Some(7)));
+        assert!(ReadPolicy::new(Freshness::Eventual).accepts_near(Duration::from_secs(600), None));
+        let bounded = ReadPolicy::new(Freshness::Bounded(Duration::from_secs(1)));
+        assert!(bounded.accepts_near(Duration::from_secs(1), None));
+        assert!(!bounded.accepts_near(Duration::from_millis(1_001), None));
+        let at_least = ReadPolicy::new(Freshness::AtLeast(7));
+        assert!(at_least.accepts_near(now, Some(7)));
+        assert!(!at_least.accepts_near(now, Some(6)) && !at_least.accepts_near(now, None));
     }
 }

@@ -1,7 +1,7 @@
 //! The batch side of [`Cache`]: many keys in one call.
 
 use super::batch::LoadMany;
-use super::demand::Want;
+use super::demand::ReadPolicy;
 use super::found::{Found, Tier};
 use crate::cache::cache::{Cache, Invalidated};
 use crate::cache::key::{CacheKey, KeyBytes};
@@ -100,8 +100,8 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
         let load = |places: &[usize], source| -> BatchLoader<V> {
             batch_loader(load(places.iter().map(|at| keys[*at].clone()).collect(), source))
         };
-        let answers = match self.core.want(freshness) {
-            Ok(want) => self.traced_many(&bytes, want, &load).await,
+        let answers = match self.core.policy(freshness) {
+            Ok(policy) => self.traced_many(&bytes, policy, &load).await,
             Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
         };
         let mut found = HashMap::with_capacity(keys.len());
@@ -121,10 +121,10 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
     async fn traced_many(
         &self,
         keys: &[KeyBytes],
-        want: Want,
+        policy: ReadPolicy,
         load: &LoadMany<'_, V>,
     ) -> Vec<Result<Found<V>, CacheError>> {
-        let read = self.core.get_many(keys, want, load);
+        let read = self.core.get_many(keys, policy, load);
         if !tracing::enabled!(tracing::Level::DEBUG) {
             return read.await;
         }
@@ -136,7 +136,7 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
             loaded = empty,
             failed = empty
         );
-        let told = async {
+        let traced = async {
             let answers = read.await;
             let loaded = |answer: &&Result<Found<V>, _>| matches!(answer, Ok(found) if found.tier == Tier::Loader);
             let span = tracing::Span::current();
@@ -144,7 +144,7 @@ impl<K: CacheKey + Clone + Eq + Hash + Sync, V: Send + Sync + 'static> Cache<K, 
             span.record("failed", answers.iter().filter(|answer| answer.is_err()).count());
             answers
         };
-        Box::pin(told.instrument(span)).await
+        Box::pin(traced.instrument(span)).await
     }
 
     /// Invalidates all `keys`, as [`invalidate`](Self::invalidate) does each of them. The commands travel together.

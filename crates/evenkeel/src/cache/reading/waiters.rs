@@ -14,7 +14,7 @@ pub(crate) struct Waiters {
 }
 
 /// A place among those who wait; given back when dropped.
-pub(crate) struct Place<'a>(&'a Waiters);
+pub(crate) struct WaiterSlot<'a>(&'a Waiters);
 
 impl Waiters {
     pub(crate) fn new(limit: usize, metrics: Arc<CacheMetrics>) -> Self {
@@ -22,20 +22,20 @@ impl Waiters {
     }
 
     /// A place, unless all are taken: one reader more would not be served any sooner than those who wait already.
-    pub(crate) fn enter(&self) -> Result<Place<'_>, CacheError> {
+    pub(crate) fn enter(&self) -> Result<WaiterSlot<'_>, CacheError> {
         let before = self.now.fetch_add(1, Relaxed);
         self.metrics.waiting.increment(1.0);
-        let place = Place(self);
+        let slot = WaiterSlot(self);
         if before >= self.limit && guard("waiters_bound") {
-            drop(place);
+            drop(slot);
             self.metrics.shed(Shed::Waiters);
             return Err(CacheError::Busy { limit: self.limit });
         }
-        Ok(place)
+        Ok(slot)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaiterSlot<'_> {
     fn drop(&mut self) {
         self.0.now.fetch_sub(1, Relaxed);
         self.0.metrics.waiting.decrement(1.0);

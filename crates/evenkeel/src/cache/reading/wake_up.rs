@@ -33,11 +33,11 @@ pub(crate) struct Wait {
 
 impl<V: 'static> Core<V> {
     /// Waits until there may be news of one of `wanted`.
-    pub(crate) async fn wait_for_news(&self, wanted: &[(&[u8], Why)], wait: Wait) {
+    pub(crate) async fn wait_for_change(&self, wanted: &[(&[u8], Why)], wait: Wait) {
         self.metrics.waits.increment(1);
         let keys: Vec<&[u8]> = wanted.iter().map(|(key, _)| *key).collect();
         // Before the entry is read: what changes after that is news.
-        let interest = self.tracker.interests.register(keys.iter().copied());
+        let waiter = self.tracker.change_waiters.register(keys.iter().copied());
         let pause = if self.store.tracks() {
             wait.pause(&Box::pin(self.store.read_many_tracked(&keys)).await, wanted, self.store.now_ms())
         } else {
@@ -45,7 +45,7 @@ impl<V: 'static> Core<V> {
         };
         tokio::select! {
             biased;
-            () = interest.news() => self.metrics.woken.increment(1),
+            () = waiter.changed() => self.metrics.woken.increment(1),
             () = self.clock.sleep(pause.min(wait.left)) => {}
         }
     }

@@ -7,13 +7,13 @@ use super::{AfterWait, Draft, Settings};
 use crate::cache::cache::Cache;
 use crate::cache::core::{Core, VersionOf, WeightOf, schema_fingerprint};
 use crate::cache::loading::admission::Admission;
-use crate::cache::loading::flight::Flights;
+use crate::cache::loading::flight::SingleFlight;
 use crate::cache::loading::payload::Payloads;
 use crate::cache::metrics::CacheMetrics;
 use crate::cache::near::tracker::Tracker;
 use crate::cache::near::{Near, NearDraft};
 use crate::cache::protocol::{PlainStore, Protocol, PublishedCache};
-use crate::cache::reading::demand::Want;
+use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::reading::waiters::Waiters;
 use crate::cache::store::Store;
 use crate::cache::store::breaker::Breaker;
@@ -21,7 +21,7 @@ use crate::cache::store::breaker::Breaker;
 use crate::cache::store::gate::StepGate;
 use crate::cache::writing::deferral::Deferral;
 use crate::cache::writing::ledger::Ledger;
-use crate::cache::writing::replay::Redrive;
+use crate::cache::writing::replay::Replayer;
 use crate::keel::{Backend, Keel};
 use evenkeel_link::Link;
 use evenkeel_link::support::guard;
@@ -219,14 +219,14 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
     /// For how long this process remembers its invalidations, to drive them again on a Redis that may have lost them. Default
     /// 60 s. Make it longer than a failover and what its replica may lag behind.
     pub fn remember(mut self, span: Duration) -> Self {
-        self.draft.recent = Some(span);
+        self.draft.replay_window = Some(span);
         self
     }
 
     /// How many invalidations are remembered at most. Default 10,000. When there are more, the oldest are not driven again
     /// (`evenkeel_cache_invalidations_forgotten_total`), and a value that a failover brought back lasts until its ttl ends.
     pub fn remember_max(mut self, invalidations: usize) -> Self {
-        self.draft.recent_max = Some(invalidations);
+        self.draft.replay_max = Some(invalidations);
         self
     }
 
@@ -370,7 +370,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         let schema = schema_fingerprint(self.codec.id(), settings.schema);
         self.check_protocol().map_err(|reason| refused(reason.to_owned()))?;
         let is_fenced = self.protocol == Protocol::Fenced;
-        Want::new(settings.freshness)
+        ReadPolicy::new(settings.freshness)
             .check(self.version.is_some(), is_fenced)
             .map_err(|error| CacheError::Settings { cache: self.name.clone(), reason: error.to_string() })?;
         let breaker =
@@ -381,14 +381,14 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         hub.register(self.keel.link(), &self.keel.caches().entries);
         let store = self.store(schema, settings.store_timeout, breaker).with_tracker(&tracker);
         let waiters = Arc::new(Waiters::new(settings.waiters_max, Arc::clone(&metrics)));
-        let ledger = Ledger::new(settings.recent, settings.recent_max);
+        let ledger = Ledger::new(settings.replay_window, settings.replay_max);
         let deferral = Deferral::of(&self.keel, &self.name);
-        let redrive = Arc::new(Redrive::new(&store, ledger, deferral, &clock, &metrics, hub));
-        let handles = self.keel.caches().enter(&self.name, &redrive)?;
+        let replayer = Arc::new(Replayer::new(&store, ledger, deferral, &clock, &metrics, hub));
+        let handles = self.keel.caches().enter(&self.name, &replayer)?;
         // Not before: one that is refused would take the place of the one that is open.
-        store.tell(&tracker, hub);
-        hub.before_open(&redrive);
-        redrive.take_over();
+        store.register_tracker(&tracker, hub);
+        hub.before_open(&replayer);
+        replayer.load_spooled();
         let core = Core {
             name,
             tracker,
@@ -398,7 +398,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             is_fenced,
             store,
             payloads: Payloads::new(Arc::new(self.codec), settings.compress_bytes_min, settings.value_bytes_max),
-            flights: Flights::new(),
+            calls: SingleFlight::new(),
             admission: Admission::new(
                 settings.loads_max,
                 settings.wait_max,
@@ -408,7 +408,7 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
             ),
             waiters,
             switches: Switches::default(),
-            redrive,
+            replayer,
             unreadable_log: LogLimit::default(),
             unstorable_log: LogLimit::default(),
             other_schema_log: LogLimit::default(),

@@ -50,8 +50,8 @@ pub(crate) struct Draft {
     pub(crate) after_wait: AfterWait,
     pub(crate) store_timeout: Option<Duration>,
     pub(crate) breaker: Option<(u32, Duration)>,
-    pub(crate) recent: Option<Duration>,
-    pub(crate) recent_max: Option<usize>,
+    pub(crate) replay_window: Option<Duration>,
+    pub(crate) replay_max: Option<usize>,
     pub(crate) compress_bytes_min: Option<usize>,
     pub(crate) value_bytes_max: Option<usize>,
     pub(crate) schema: u32,
@@ -88,8 +88,8 @@ pub(crate) struct Settings {
     pub(crate) store_timeout: Duration,
     pub(crate) breaker_failures: u32,
     pub(crate) breaker_pause: Duration,
-    pub(crate) recent: Duration,
-    pub(crate) recent_max: usize,
+    pub(crate) replay_window: Duration,
+    pub(crate) replay_max: usize,
     pub(crate) compress_bytes_min: usize,
     pub(crate) value_bytes_max: usize,
     pub(crate) schema: u32,
@@ -121,7 +121,7 @@ pub enum AfterWait {
 
 /// How long a value lives, counted from its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Life {
+pub(crate) struct Lifetime {
     /// From here on a refresh is due.
     pub(crate) soft_ms: u64,
     /// From here on it is gone.
@@ -145,7 +145,7 @@ impl Draft {
             &mut draft.retry_after,
             &mut draft.wait_max,
             &mut draft.store_timeout,
-            &mut draft.recent,
+            &mut draft.replay_window,
             &mut draft.window,
             &mut draft.transaction_max,
             &mut draft.suspect_ttl,
@@ -167,7 +167,7 @@ impl Settings {
     /// Fills in what the builder was not told, and refuses what cannot work.
     pub(crate) fn check(cache: &str, draft: &Draft) -> Result<Self, CacheError> {
         Self::complete(cache, &draft.shortened())
-            .and_then(|settings| settings.refuse_contradictions().map(|()| settings))
+            .and_then(|settings| settings.check_consistency().map(|()| settings))
             .map_err(|reason| CacheError::Settings { cache: cache.to_owned(), reason })
     }
 
@@ -202,12 +202,12 @@ impl Settings {
 
     /// The life of a value stored now. `draw` is uniform in 0..1: it spreads what was stored together, so that it does not
     /// expire together.
-    pub(crate) fn life(&self, absent: bool, draw: f64) -> Life {
+    pub(crate) fn lifetime(&self, absent: bool, draw: f64) -> Lifetime {
         let ttl = if absent { self.absent_ttl } else { self.ttl };
         let hard = ttl.mul_f64(1.0 + self.spread * (2.0 * draw - 1.0));
         // An absent row may live shorter than the window; half its life keeps it from being refreshed at every read.
         let window = if absent { self.refresh_window.min(hard / 2) } else { self.refresh_window };
-        Life { soft_ms: span_ms(hard.saturating_sub(window)), hard_ms: span_ms(hard) }
+        Lifetime { soft_ms: span_ms(hard.saturating_sub(window)), hard_ms: span_ms(hard) }
     }
 
     fn complete(cache: &str, draft: &Draft) -> Result<Self, String> {
@@ -245,8 +245,8 @@ impl Settings {
             store_timeout: draft.store_timeout.unwrap_or(STORE_TIMEOUT),
             breaker_failures,
             breaker_pause,
-            recent: draft.recent.unwrap_or(Duration::from_secs(60)),
-            recent_max: draft.recent_max.unwrap_or(10_000),
+            replay_window: draft.replay_window.unwrap_or(Duration::from_secs(60)),
+            replay_max: draft.replay_max.unwrap_or(10_000),
             compress_bytes_min: draft.compress_bytes_min.unwrap_or(4 << 10),
             value_bytes_max: draft.value_bytes_max.unwrap_or(16 << 20),
             schema: draft.schema,
@@ -259,7 +259,7 @@ impl Settings {
         })
     }
 
-    fn refuse_contradictions(&self) -> Result<(), String> {
+    fn check_consistency(&self) -> Result<(), String> {
         if !(0.0..=0.5).contains(&self.spread) {
             return Err(format!(
                 "a spread of {} is not between 0.0 and 0.5, the part of the ttl that is varied",
@@ -301,11 +301,11 @@ impl Settings {
                 self.suspect_ttl, self.ttl
             ));
         }
-        self.refuse_what_does_not_fit_the_life()?;
-        self.refuse_a_fail_safe_that_is_none()
+        self.check_lifetimes()?;
+        self.check_fail_safe()
     }
 
-    fn refuse_a_fail_safe_that_is_none(&self) -> Result<(), String> {
+    fn check_fail_safe(&self) -> Result<(), String> {
         let longest = self.ttl.mul_f64(1.0 + self.spread);
         match (self.fail_safe, self.load_soft_timeout) {
             (Some(fail_safe), _) if fail_safe <= longest => Err(format!(
@@ -324,17 +324,17 @@ impl Settings {
         }
     }
 
-    fn refuse_what_does_not_fit_the_life(&self) -> Result<(), String> {
+    fn check_lifetimes(&self) -> Result<(), String> {
         let Self { ttl, lease, load_budget, load_timeout, refresh_window, absent_ttl, .. } = self;
-        let life = ttl.mul_f64(1.0 - self.spread);
+        let lifetime = ttl.mul_f64(1.0 - self.spread);
         if ttl <= lease {
             return Err(format!(
                 "the ttl of {ttl:?} is not longer than the lease of {lease:?}; a value would end with its load"
             ));
         }
-        if *load_budget >= life {
+        if *load_budget >= lifetime {
             return Err(format!(
-                "the load budget of {load_budget:?} does not fit the shortest life of an entry, {life:?}; \
+                "the load budget of {load_budget:?} does not fit the shortest life of an entry, {lifetime:?}; \
                  a value could be over before it is stored"
             ));
         }
@@ -356,9 +356,9 @@ impl Settings {
                 *load_budget + *lease
             ));
         }
-        if *refresh_window >= life {
+        if *refresh_window >= lifetime {
             return Err(format!(
-                "the refresh window of {refresh_window:?} does not fit the shortest life of an entry, {life:?}; \
+                "the refresh window of {refresh_window:?} does not fit the shortest life of an entry, {lifetime:?}; \
                  shorten it, the lease or the load budget, or lengthen the ttl"
             ));
         }
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_the_documented_ones() {
+    fn defaults_match_the_documentation() {
         let settings = Settings::check("user", &draft(secs(600))).unwrap();
         assert_eq!(settings.refresh_window, secs(2));
         assert_eq!(settings.lease + settings.load_budget, secs(2));
@@ -454,17 +454,17 @@ mod tests {
     }
 
     #[test]
-    fn spans_without_end_are_thirty_four_years() {
+    fn endless_spans_count_as_thirty_four_years() {
         let settings =
             Settings::check("user", &Draft { wait_max: Some(Duration::MAX), ..draft(Duration::MAX) }).unwrap();
         assert_eq!((settings.ttl, settings.wait_max), (SPAN_MAX, SPAN_MAX));
-        assert!(settings.life(false, 1.0).hard_ms > SPAN_MS_MAX, "spread upwards as any other");
+        assert!(settings.lifetime(false, 1.0).hard_ms > SPAN_MS_MAX, "spread upwards as any other");
         let refused = Draft { lease: Some(Duration::MAX), ..draft(Duration::MAX) };
         assert!(Settings::check("user", &refused).is_err());
     }
 
     #[test]
-    fn a_name_cannot_move_the_slot() {
+    fn cache_name_cannot_change_the_slot() {
         for name in ["", "a:b", "{a}", "a b", "ü", &"n".repeat(65)] {
             let error = Settings::check(name, &draft(secs(10))).unwrap_err().to_string();
             assert!(error.contains("the name must be"), "{error}");
@@ -473,18 +473,18 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_was_not_named_grows_with_the_budget() {
+    fn default_window_grows_with_the_load_budget() {
         let settings = Settings::check("user", &Draft { load_budget: Some(secs(10)), ..draft(secs(600)) }).unwrap();
         assert_eq!(settings.refresh_window, secs(10) + LEASE);
     }
 
     #[test]
-    fn lives_are_spread_and_end_with_the_refresh_window() {
+    fn ttl_has_jitter_and_includes_the_refresh_window() {
         let settings = Settings::check("user", &draft(secs(100))).unwrap();
-        assert_eq!(settings.life(false, 0.0), Life { soft_ms: 88_000, hard_ms: 90_000 });
-        assert_eq!(settings.life(false, 0.5), Life { soft_ms: 98_000, hard_ms: 100_000 });
-        assert_eq!(settings.life(true, 0.5), Life { soft_ms: 8_000, hard_ms: 10_000 });
+        assert_eq!(settings.lifetime(false, 0.0), Lifetime { soft_ms: 88_000, hard_ms: 90_000 });
+        assert_eq!(settings.lifetime(false, 0.5), Lifetime { soft_ms: 98_000, hard_ms: 100_000 });
+        assert_eq!(settings.lifetime(true, 0.5), Lifetime { soft_ms: 8_000, hard_ms: 10_000 });
         let brief = Settings::check("user", &Draft { absent_ttl: Some(secs(2)), ..draft(secs(100)) }).unwrap();
-        assert_eq!(brief.life(true, 0.5), Life { soft_ms: 1_000, hard_ms: 2_000 });
+        assert_eq!(brief.lifetime(true, 0.5), Lifetime { soft_ms: 1_000, hard_ms: 2_000 });
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Refusals of a server that is not itself, which say nothing about the command.
-const ILL: [&str; 4] = ["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN"];
+const UNAVAILABLE: [&str; 4] = ["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN"];
 
 const CLOSED: u32 = 0;
 const HALF_OPEN: u32 = 1;
@@ -66,10 +66,10 @@ impl Breaker {
         if word % STATES == CLOSED {
             return Some(Attempt { breaker: self, word });
         }
-        self.enter_ill(epoch())
+        self.enter_not_closed(epoch())
     }
 
-    fn enter_ill(&self, epoch: Option<u64>) -> Option<Attempt<'_>> {
+    fn enter_not_closed(&self, epoch: Option<u64>) -> Option<Attempt<'_>> {
         let mut opened = self.opened();
         let word = self.word.load(Relaxed);
         match word % STATES {
@@ -80,7 +80,7 @@ impl Breaker {
             }
             OPEN if opened.until.is_none_or(|until| self.clock.now() >= until) => {
                 opened.epoch = epoch;
-                let word = self.turn(HALF_OPEN);
+                let word = self.set_state(HALF_OPEN);
                 Some(Attempt { breaker: self, word })
             }
             HALF_OPEN if !guard("breaker_one_probe") => Some(Attempt { breaker: self, word }),
@@ -112,7 +112,7 @@ impl Breaker {
                 self.metrics.breaker_opens.increment(1);
                 tracing::warn!(failures, "the store does not answer; the breaker is open");
             }
-            self.turn(OPEN);
+            self.set_state(OPEN);
         }
     }
 
@@ -121,18 +121,18 @@ impl Breaker {
         let mut opened = self.opened();
         if self.word.load(Relaxed) == word {
             opened.until = None;
-            self.turn(OPEN);
+            self.set_state(OPEN);
         }
     }
 
     fn close(&self, opened: &mut Opened) -> u32 {
         *opened = Opened::default();
         self.failures.store(0, Relaxed);
-        self.turn(CLOSED)
+        self.set_state(CLOSED)
     }
 
     /// Changes the state; only under the lock.
-    fn turn(&self, state: u32) -> u32 {
+    fn set_state(&self, state: u32) -> u32 {
         let word = (self.word.load(Relaxed) / STATES).wrapping_add(1).wrapping_mul(STATES) + state;
         self.word.store(word, Relaxed);
         self.metrics.breaker_state.set(f64::from(state));
@@ -146,12 +146,12 @@ impl Breaker {
 
 impl Attempt<'_> {
     /// What came of it.
-    pub(crate) fn heard<T>(self, answer: &Result<T, CacheError>, epoch: impl FnOnce() -> Option<u64>) {
+    pub(crate) fn record<T>(self, answer: &Result<T, CacheError>, epoch: impl FnOnce() -> Option<u64>) {
         match answer {
             // The link sees that its connection ended, and turns callers away until it has another: nobody waits.
             Err(CacheError::Link(error)) if error.is_broken() => {}
             Err(CacheError::Link(LinkError::NoAnswer { .. })) => self.breaker.failed(self.word, epoch()),
-            Err(CacheError::Link(LinkError::Refused { code, .. })) if ILL.contains(&code.as_str()) => {
+            Err(CacheError::Link(LinkError::Refused { code, .. })) if UNAVAILABLE.contains(&code.as_str()) => {
                 self.breaker.failed(self.word, epoch());
             }
             // Nothing was sent, so nothing was learnt; such errors come at once, and cost nobody any time.

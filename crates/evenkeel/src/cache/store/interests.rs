@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 /// Those who wait for news of the keys of one cache.
 #[derive(Default)]
-pub(crate) struct Interests {
+pub(crate) struct ChangeWaiters {
     table: Mutex<Table>,
     /// Read first, so that news that nobody waits for costs no lock.
     waiting: AtomicUsize,
@@ -16,23 +16,23 @@ pub(crate) struct Interests {
 type Table = HashMap<Box<[u8]>, Vec<Arc<Notify>>>;
 
 /// One who waits, for news of any of some keys. News that came between its making and its waiting is not lost.
-pub(crate) struct Interest<'a> {
-    interests: &'a Interests,
+pub(crate) struct ChangeWaiter<'a> {
+    change_waiters: &'a ChangeWaiters,
     keys: Vec<Box<[u8]>>,
-    news: Arc<Notify>,
+    changed: Arc<Notify>,
 }
 
-impl Interests {
+impl ChangeWaiters {
     /// From now on, news of `keys` is kept for the caller.
-    pub(crate) fn register<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Interest<'_> {
-        let (keys, news): (Vec<Box<[u8]>>, Arc<Notify>) = (keys.map(Box::from).collect(), Arc::default());
+    pub(crate) fn register<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> ChangeWaiter<'_> {
+        let (keys, changed): (Vec<Box<[u8]>>, Arc<Notify>) = (keys.map(Box::from).collect(), Arc::default());
         let mut table = self.table();
         for key in &keys {
-            table.entry(key.clone()).or_default().push(Arc::clone(&news));
+            table.entry(key.clone()).or_default().push(Arc::clone(&changed));
         }
         self.waiting.store(table.len(), Ordering::SeqCst);
         drop(table);
-        Interest { interests: self, keys, news }
+        ChangeWaiter { change_waiters: self, keys, changed }
     }
 
     /// Wakes those who wait for `key`.
@@ -40,12 +40,12 @@ impl Interests {
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
-        self.table().get(key).into_iter().flatten().for_each(|news| news.notify_one());
+        self.table().get(key).into_iter().flatten().for_each(|changed| changed.notify_one());
     }
 
     /// Wakes everybody: nobody knows what has changed.
     pub(crate) fn wake_all(&self) {
-        self.table().values().flatten().for_each(|news| news.notify_one());
+        self.table().values().flatten().for_each(|changed| changed.notify_one());
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -53,24 +53,24 @@ impl Interests {
     }
 }
 
-impl Interest<'_> {
+impl ChangeWaiter<'_> {
     /// Waits for news since this was made, or since the last time it was waited for.
-    pub(crate) async fn news(&self) {
-        self.news.notified().await;
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
     }
 }
 
-impl Drop for Interest<'_> {
+impl Drop for ChangeWaiter<'_> {
     fn drop(&mut self) {
-        let mut table = self.interests.table();
+        let mut table = self.change_waiters.table();
         for key in &self.keys {
             if let Some(waiting) = table.get_mut(key) {
-                waiting.retain(|news| !Arc::ptr_eq(news, &self.news));
+                waiting.retain(|changed| !Arc::ptr_eq(changed, &self.changed));
                 if waiting.is_empty() {
                     table.remove(key);
                 }
             }
         }
-        self.interests.waiting.store(table.len(), Ordering::SeqCst);
+        self.change_waiters.waiting.store(table.len(), Ordering::SeqCst);
     }
 }

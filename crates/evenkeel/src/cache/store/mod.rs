@@ -57,7 +57,7 @@ pub(crate) struct StoreEpoch {
     /// `None` for a store in memory, which lives as long as the process.
     link: Option<Arc<Epoch>>,
     #[cfg(feature = "testing")]
-    turned: u64,
+    gate_epoch: u64,
 }
 
 /// One step: through the gate, to the backend, and back through the gate.
@@ -147,7 +147,7 @@ impl Store {
     }
 
     /// Lets `tracker` hear what changes in the store, in place of a cache of this name that is gone.
-    pub(crate) fn tell<V: Send + Sync + 'static>(&self, tracker: &Arc<Tracker<V>>, hub: &Hub) {
+    pub(crate) fn register_tracker<V: Send + Sync + 'static>(&self, tracker: &Arc<Tracker<V>>, hub: &Hub) {
         if self.own_steps.is_some() {
             let listener: Arc<dyn ChangeListener> = Arc::<Tracker<V>>::clone(tracker);
             hub.listen(tracker.front(), &listener);
@@ -168,7 +168,7 @@ impl Store {
         Some(StoreEpoch {
             link,
             #[cfg(feature = "testing")]
-            turned: self.turned(),
+            gate_epoch: self.gate_epoch(),
         })
     }
 
@@ -283,7 +283,7 @@ impl Store {
     async fn asked<T>(&self, step: Pin<&mut impl Future<Output = Result<T, CacheError>>>) -> Result<T, CacheError> {
         let attempt = self.enter()?;
         let answer = step.await;
-        attempt.heard(&answer, || self.link_epoch());
+        attempt.record(&answer, || self.link_epoch());
         answer
     }
 
@@ -314,7 +314,7 @@ impl Store {
     }
 
     #[cfg(feature = "testing")]
-    fn turned(&self) -> u64 {
+    fn gate_epoch(&self) -> u64 {
         self.gate.as_ref().map_or(0, StepGate::epochs)
     }
 }
@@ -323,7 +323,7 @@ impl StoreEpoch {
     /// Whether `store` is still in this life.
     pub(crate) fn is_current(&self, store: &Store) -> bool {
         #[cfg(feature = "testing")]
-        if self.turned != store.turned() {
+        if self.gate_epoch != store.gate_epoch() {
             return false;
         }
         match (&self.link, store.link()) {

@@ -4,7 +4,7 @@ use super::hub::Hub;
 #[cfg(feature = "sql")]
 use crate::cache::for_work::OpenCache;
 use crate::cache::protocol::PlainEntries;
-use crate::cache::writing::replay::Redrive;
+use crate::cache::writing::replay::Replayer;
 use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::memory::store::EntryStore;
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ struct Open {
     #[cfg(feature = "sql")]
     cache: Option<Weak<dyn OpenCache>>,
     /// They outlive the handles: what a dropped cache owed is still owed, and the link keeps no hook alive.
-    redrives: Vec<Arc<Redrive>>,
+    replayers: Vec<Arc<Replayer>>,
 }
 
 /// Held by all handles of one cache.
@@ -54,7 +54,7 @@ impl Caches {
 
     /// Enters a cache. Two of one name would not know of each other's loads: a reader of one could join a load that an
     /// invalidation through the other should have cut off.
-    pub(crate) fn enter(&self, name: &str, redrive: &Arc<Redrive>) -> Result<Handles, CacheError> {
+    pub(crate) fn enter(&self, name: &str, replayer: &Arc<Replayer>) -> Result<Handles, CacheError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.sweep();
         let cache = open.caches.entry(name.to_owned()).or_default();
@@ -66,8 +66,8 @@ impl Caches {
         }
         let handles = Handles::default();
         cache.handles = Arc::downgrade(&handles);
-        cache.redrives.retain(|earlier| !earlier.is_idle());
-        cache.redrives.push(Arc::clone(redrive));
+        cache.replayers.retain(|earlier| !earlier.is_idle());
+        cache.replayers.push(Arc::clone(replayer));
         Ok(handles)
     }
 
@@ -92,8 +92,8 @@ impl Opened {
             return;
         }
         self.caches.retain(|_, cache| {
-            cache.redrives.retain(|redrive| !redrive.is_idle() || cache.handles.strong_count() > 0);
-            cache.handles.strong_count() > 0 || !cache.redrives.is_empty()
+            cache.replayers.retain(|replayer| !replayer.is_idle() || cache.handles.strong_count() > 0);
+            cache.handles.strong_count() > 0 || !cache.replayers.is_empty()
         });
         self.sweep_at = self.caches.len() * 2;
     }

@@ -1,7 +1,7 @@
 //! Invalidations that outlive their process: those that the store did not take, written to the keel's spool, if it has one.
 
-use super::ledger::{Demand, Duty};
-use super::replay::Redrive;
+use super::ledger::{Demand, Pending};
+use super::replay::Replayer;
 use crate::keel::Keel;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use std::sync::Weak;
 #[derive(Clone, Default)]
 pub(crate) struct Deferral {
     #[cfg(feature = "spool")]
-    place: Option<Place>,
+    target: Option<Target>,
 }
 
 #[cfg(feature = "spool")]
 #[derive(Clone)]
-struct Place {
+struct Target {
     spool: Spool,
     topic: Arc<str>,
 }
@@ -35,18 +35,18 @@ struct Place {
 impl Deferral {
     pub(crate) fn of(keel: &Keel, cache: &str) -> Self {
         let prefix = keel.link().map_or(MEMORY_PREFIX, Link::prefix);
-        let place = keel.spool().map(|spool| Place {
+        let target = keel.spool().map(|spool| Target {
             spool: spool.clone(),
             // What the keys of the cache begin with.
             topic: format!("{prefix}:{FRONT}{cache}").into(),
         });
-        Self { place }
+        Self { target }
     }
 
     /// What is in the spool from before.
-    pub(crate) fn left_over(&self) -> Vec<(Bytes, Demand, u64)> {
-        let Some(place) = self.place.as_ref().filter(|_| guard("spool_taken_over")) else { return Vec::new() };
-        let pending = place.spool.pending(&place.topic, usize::MAX);
+    pub(crate) fn pending_in_spool(&self) -> Vec<(Bytes, Demand, u64)> {
+        let Some(target) = self.target.as_ref().filter(|_| guard("spool_taken_over")) else { return Vec::new() };
+        let pending = target.spool.pending(&target.topic, usize::MAX);
         let read = pending.into_iter().map(|spooled| {
             let demand = read(&spooled.obligation.body);
             (spooled.obligation.key, demand, spooled.sequence)
@@ -55,30 +55,34 @@ impl Deferral {
     }
 
     /// Writes one down, at once; the future says whether that succeeded, and waits for room if the spool's options say so.
-    /// `redrive` strikes it off when it is done.
-    pub(crate) fn keep(&self, redrive: &Arc<Redrive>, duty: &Duty) -> impl Future<Output = bool> + Send + use<> {
-        let (told, kept) = tokio::sync::oneshot::channel();
-        let (this, key) = (self.clone(), Bytes::copy_from_slice(&duty.key));
-        let body = write(duty.demand);
-        let redrive = Arc::downgrade(redrive);
-        if let Some(place) = &self.place {
-            let obligation = Obligation::delete(Arc::clone(&place.topic), key.clone(), body.clone());
-            let (this, key, redrive) = (this.clone(), key.clone(), Weak::clone(&redrive));
+    /// `replayer` strikes it off when it is done.
+    pub(crate) fn keep(
+        &self,
+        replayer: &Arc<Replayer>,
+        pending: &Pending,
+    ) -> impl Future<Output = bool> + Send + use<> {
+        let (reply, stored) = tokio::sync::oneshot::channel();
+        let (this, key) = (self.clone(), Bytes::copy_from_slice(&pending.key));
+        let body = write(pending.demand);
+        let replayer = Arc::downgrade(replayer);
+        if let Some(target) = &self.target {
+            let obligation = Obligation::delete(Arc::clone(&target.topic), key.clone(), body.clone());
+            let (this, key, replayer) = (this.clone(), key.clone(), Weak::clone(&replayer));
             let answered = move |answer: Result<u64, SpoolError>| {
                 if let Ok(sequence) = answer {
-                    this.kept(&redrive, &key, sequence);
+                    this.stored(&replayer, &key, sequence);
                 }
-                let _ = told.send(answer);
+                let _ = reply.send(answer);
             };
-            place.spool.append_then(obligation, Box::new(answered));
+            target.spool.append_then(obligation, Box::new(answered));
         }
         async move {
-            let mut answer = kept.await.unwrap_or(Err(SpoolError::Closed));
-            let Some(place) = &this.place else { return false };
+            let mut answer = stored.await.unwrap_or(Err(SpoolError::Closed));
+            let Some(target) = &this.target else { return false };
             if let Err(SpoolError::Full { .. }) = answer {
-                answer = place.spool.append(Obligation::delete(Arc::clone(&place.topic), key.clone(), body)).await;
+                answer = target.spool.append(Obligation::delete(Arc::clone(&target.topic), key.clone(), body)).await;
                 if let Ok(sequence) = answer {
-                    this.kept(&redrive, &key, sequence);
+                    this.stored(&replayer, &key, sequence);
                 }
             }
             if let Err(error) = &answer {
@@ -89,16 +93,16 @@ impl Deferral {
     }
 
     /// It is in the spool; by now it may be done.
-    fn kept(&self, redrive: &Weak<Redrive>, key: &[u8], sequence: u64) {
-        if redrive.upgrade().is_some_and(|redrive| !redrive.ledger.spooled(key, sequence)) {
+    fn stored(&self, replayer: &Weak<Replayer>, key: &[u8], sequence: u64) {
+        if replayer.upgrade().is_some_and(|replayer| !replayer.ledger.spooled(key, sequence)) {
             self.done(sequence);
         }
     }
 
     /// Strikes one off.
     pub(crate) fn done(&self, sequence: u64) {
-        if let Some(place) = self.place.as_ref().filter(|_| guard("spool_struck_off")) {
-            place.spool.done(&[sequence]);
+        if let Some(target) = self.target.as_ref().filter(|_| guard("spool_struck_off")) {
+            target.spool.done(&[sequence]);
         }
     }
 }
@@ -109,11 +113,11 @@ impl Deferral {
         Self::default()
     }
 
-    pub(crate) fn left_over(&self) -> Vec<(Bytes, Demand, u64)> {
+    pub(crate) fn pending_in_spool(&self) -> Vec<(Bytes, Demand, u64)> {
         Vec::new()
     }
 
-    pub(crate) fn keep(&self, _redrive: &Arc<Redrive>, _duty: &Duty) -> impl Future<Output = bool> + Send + use<> {
+    pub(crate) fn keep(&self, _redrive: &Arc<Replayer>, _duty: &Pending) -> impl Future<Output = bool> + Send + use<> {
         std::future::ready(false)
     }
 
@@ -157,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_demand_comes_back_as_it_was_and_a_strange_one_is_a_purge() {
+    fn demand_round_trips_and_an_unknown_one_is_a_purge() {
         let expire = Demand { mode: Mode::Expire { keep_ms: 700 }, floor: Some(9), lag_ms_max: 3 };
         let purge = Demand { mode: Mode::Purge, floor: None, lag_ms_max: 0 };
         for demand in [expire, purge] {

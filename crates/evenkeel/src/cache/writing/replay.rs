@@ -2,7 +2,7 @@
 //! failed over or was restarted may have lost; and those that failed, until they are done.
 
 use super::deferral::Deferral;
-use super::ledger::{Demand, Duty, Ledger};
+use super::ledger::{Demand, Ledger, Pending};
 use crate::cache::metrics::CacheMetrics;
 use crate::cache::store::Store;
 use crate::cache::store::hub::Hub;
@@ -18,7 +18,7 @@ use std::time::Duration;
 const BATCH_MAX: usize = 256;
 
 /// The invalidations of one cache, and the duty to get them done.
-pub(crate) struct Redrive {
+pub(crate) struct Replayer {
     pub(crate) ledger: Ledger,
     store: Store,
     clock: Clock,
@@ -29,13 +29,13 @@ pub(crate) struct Redrive {
 }
 
 /// An invalidation under way. Dropped before its end, nobody knows whether it happened: it is driven again.
-pub(crate) struct Underway {
-    redrive: Arc<Redrive>,
-    duty: Duty,
+pub(crate) struct PendingInvalidation {
+    replayer: Arc<Replayer>,
+    pending: Pending,
     is_done: bool,
 }
 
-impl Redrive {
+impl Replayer {
     pub(crate) fn new(
         store: &Store,
         ledger: Ledger,
@@ -49,17 +49,17 @@ impl Redrive {
     }
 
     /// Takes over what earlier processes, or earlier caches of this name, have left in the spool.
-    pub(crate) fn take_over(self: &Arc<Self>) {
-        for (key, demand, sequence) in self.deferral.left_over() {
-            let (duty, _) = self.ledger.open(&key, demand, self.clock.now());
-            self.ledger.failed(&duty);
+    pub(crate) fn load_spooled(self: &Arc<Self>) {
+        for (key, demand, sequence) in self.deferral.pending_in_spool() {
+            let (pending, _) = self.ledger.open(&key, demand, self.clock.now());
+            self.ledger.failed(&pending);
             if !self.ledger.spooled(&key, sequence) {
                 self.deferral.done(sequence);
             }
         }
-        if self.ledger.owed() > 0 {
-            self.tell_owed();
-            self.hub.driver.owe(self, self.clock.now());
+        if self.ledger.pending_count() > 0 {
+            self.update_pending_gauge();
+            self.hub.driver.schedule(self, self.clock.now());
             // Without a runtime it begins with the first invalidation.
             if tokio::runtime::Handle::try_current().is_ok() {
                 self.hub.driver.start(&self.clock);
@@ -68,27 +68,27 @@ impl Redrive {
     }
 
     /// Sends an invalidation, and answers for it from now on.
-    pub(crate) fn begin(self: &Arc<Self>, key: &[u8], demand: Demand) -> Underway {
+    pub(crate) fn begin(self: &Arc<Self>, key: &[u8], demand: Demand) -> PendingInvalidation {
         self.hub.driver.start(&self.clock);
-        let (duty, driven_out) = self.ledger.open(key, demand, self.clock.now());
-        self.metrics.forgotten.increment(driven_out);
-        Underway { redrive: Arc::clone(self), duty, is_done: false }
+        let (pending, removed) = self.ledger.open(key, demand, self.clock.now());
+        self.metrics.forgotten.increment(removed);
+        PendingInvalidation { replayer: Arc::clone(self), pending, is_done: false }
     }
 
     /// Drives what is owed, once. The number is what is still owed.
     pub(crate) async fn run_once(&self) -> usize {
         for batch in self.ledger.failures().chunks(BATCH_MAX) {
-            let sent = batch.iter().map(|duty| self.drive(duty, None));
+            let sent = batch.iter().map(|pending| self.replay(pending, None));
             // If the first of a batch fails, so would the rest of the list.
             if together(sent).await.iter().any(Result::is_err) {
                 break;
             }
         }
-        let owed = self.ledger.owed();
-        if owed == 0 {
-            self.metrics.redrive_success.set(seconds(self.clock.unix_ms()));
+        let pending_count = self.ledger.pending_count();
+        if pending_count == 0 {
+            self.metrics.replay_success.set(seconds(self.clock.unix_ms()));
         }
-        owed
+        pending_count
     }
 
     /// Whether there is nothing that would be driven again.
@@ -96,30 +96,30 @@ impl Redrive {
         self.ledger.everything(self.clock.now()).is_empty()
     }
 
-    async fn drive(&self, duty: &Duty, epoch: Option<&Epoch>) -> Result<(), CacheError> {
-        let invalidation = duty.demand.invalidation();
+    async fn replay(&self, pending: &Pending, epoch: Option<&Epoch>) -> Result<(), CacheError> {
+        let invalidation = pending.demand.invalidation();
         let answer = match epoch {
-            Some(epoch) => self.store.invalidate_on(epoch, &duty.key, &invalidation).await,
-            None => self.store.invalidate(&duty.key, &invalidation).await,
+            Some(epoch) => self.store.invalidate_on(epoch, &pending.key, &invalidation).await,
+            None => self.store.invalidate(&pending.key, &invalidation).await,
         };
         match &answer {
             Ok(()) => {
-                self.metrics.redriven.increment(1);
-                self.strike_off(duty);
+                self.metrics.replayed.increment(1);
+                self.mark_done(pending);
             }
-            Err(_) => self.ledger.failed(duty),
+            Err(_) => self.ledger.failed(pending),
         }
-        self.tell_owed();
+        self.update_pending_gauge();
         answer
     }
 
     /// Drives what a Redis that lost data may have forgotten, on an epoch that is not published yet.
-    pub(crate) async fn drive_before_open(&self, epoch: &Epoch) -> Result<(), LinkError> {
+    pub(crate) async fn replay_before_open(&self, epoch: &Epoch) -> Result<(), LinkError> {
         if !guard("redrive_before_publish") {
             return Ok(());
         }
         for batch in self.ledger.everything(self.clock.now()).chunks(BATCH_MAX) {
-            let sent = batch.iter().map(|duty| self.drive(duty, Some(epoch)));
+            let sent = batch.iter().map(|pending| self.replay(pending, Some(epoch)));
             for answer in together(sent).await {
                 // What the server refuses for this key alone stays owed, and is not read meanwhile; it must not keep all
                 // others from an epoch that is otherwise well.
@@ -133,51 +133,51 @@ impl Redrive {
         Ok(())
     }
 
-    fn strike_off(&self, duty: &Duty) {
-        if let Some(sequence) = self.ledger.done(duty, self.clock.now()) {
+    fn mark_done(&self, pending: &Pending) {
+        if let Some(sequence) = self.ledger.done(pending, self.clock.now()) {
             self.deferral.done(sequence);
         }
     }
 
-    fn tell_owed(&self) {
+    fn update_pending_gauge(&self) {
         // A count of keys; nothing real is too large for a float.
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-        self.metrics.owed.set(self.ledger.owed() as f64);
+        self.metrics.pending_count.set(self.ledger.pending_count() as f64);
     }
 }
 
-impl Underway {
+impl PendingInvalidation {
     pub(crate) fn demand(&self) -> Demand {
-        self.duty.demand
+        self.pending.demand
     }
 
     pub(crate) fn done(mut self) {
         self.is_done = true;
-        self.redrive.strike_off(&self.duty);
-        self.redrive.tell_owed();
+        self.replayer.mark_done(&self.pending);
+        self.replayer.update_pending_gauge();
     }
 
     /// It failed. Says whether it is written down where the next process finds it; this one drives it in either case.
     pub(crate) async fn defer(mut self) -> bool {
-        self.give_up().await
+        self.mark_failed().await
     }
 
     /// Owes it from now on. The future says whether the spool has it; it need not be waited for.
-    fn give_up(&mut self) -> impl Future<Output = bool> + Send + use<> {
+    fn mark_failed(&mut self) -> impl Future<Output = bool> + Send + use<> {
         self.is_done = true;
         if guard("invalidation_is_owed") {
-            self.redrive.ledger.failed(&self.duty);
-            self.redrive.tell_owed();
-            self.redrive.hub.driver.owe(&self.redrive, self.redrive.clock.now());
+            self.replayer.ledger.failed(&self.pending);
+            self.replayer.update_pending_gauge();
+            self.replayer.hub.driver.schedule(&self.replayer, self.replayer.clock.now());
         }
-        self.redrive.deferral.keep(&self.redrive, &self.duty)
+        self.replayer.deferral.keep(&self.replayer, &self.pending)
     }
 }
 
-impl Drop for Underway {
+impl Drop for PendingInvalidation {
     fn drop(&mut self) {
         if !self.is_done {
-            drop(self.give_up());
+            drop(self.mark_failed());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! [`WriteWindow`]: an update window held by a writer, from before its first statement to after its commit.
 
 use super::ledger::Demand;
-use super::replay::Redrive;
+use super::replay::Replayer;
 use crate::cache::core::Core;
 use crate::cache::key::KeyBytes;
 use crate::cache::metrics::CacheMetrics;
@@ -59,7 +59,7 @@ pub(crate) trait LocalReaders: Send + Sync {
 struct Inner {
     store: Store,
     clock: Clock,
-    redrive: Arc<Redrive>,
+    replayer: Arc<Replayer>,
     metrics: Arc<CacheMetrics>,
     readers: Arc<dyn LocalReaders>,
     keys: Vec<KeyBytes>,
@@ -229,13 +229,13 @@ impl OpenWindow {
 impl Inner {
     async fn end(&self, key: &[u8]) -> WindowEnd {
         let demand = Demand { floor: self.state().version, ..self.demand };
-        let duty = self.redrive.begin(key, demand);
+        let pending = self.replayer.begin(key, demand);
         self.readers.cut(key);
-        let ended = self.store.end_write(key, self.token, &duty.demand().invalidation()).await;
+        let ended = self.store.end_write(key, self.token, &pending.demand().invalidation()).await;
         self.readers.cut(key);
         match ended {
             Ok(ended) => {
-                duty.done();
+                pending.done();
                 if ended == Ended::Closed { WindowEnd::Closed } else { WindowEnd::Lapsed }
             }
             Err(error) => WindowEnd::Unconfirmed(error),
@@ -294,7 +294,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                 Ok(WriteWindow(OpenWindow(Arc::new(Inner {
                     store: self.store.clone(),
                     clock: self.clock.clone(),
-                    redrive: Arc::clone(&self.redrive),
+                    replayer: Arc::clone(&self.replayer),
                     metrics: Arc::clone(&self.metrics),
                     readers: Arc::<Self>::clone(self),
                     keys,
@@ -353,7 +353,7 @@ impl<V: Send + Sync + 'static> Core<V> {
 
 impl<V: Send + Sync> LocalReaders for Core<V> {
     fn cut(&self, key: &[u8]) {
-        self.flights.cut(key);
+        self.calls.cut(key);
     }
 }
 

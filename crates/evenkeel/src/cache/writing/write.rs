@@ -107,12 +107,12 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
         write: impl Future<Output = Result<Written<T>, WriteError<E>>>,
     ) -> Result<Written<T>, WriteError<E>> {
         let span = tracing::debug_span!("cache.write", cache = &*self.core.name, window = tracing::field::Empty);
-        let told = async {
+        let traced = async {
             let written = write.await?;
             tracing::Span::current().record("window", tracing::field::debug(&written.window));
             Ok(written)
         };
-        told.instrument(span).await
+        traced.instrument(span).await
     }
 
     /// Opens an update window for the row under `key`, for a writer that holds its own transaction. The first statement is sent
