@@ -1,4 +1,4 @@
-//! The numbers of a cache: what the builder was told, what it fills in, and what it refuses.
+//! The settings of a cache: the values set on the builder, their defaults, and the checks that reject invalid combinations.
 
 pub(crate) mod builder;
 pub(crate) mod freshness;
@@ -13,24 +13,24 @@ use std::time::Duration;
 
 /// The longest refresh window the builder chooses by itself.
 const REFRESH_WINDOW_MAX: Duration = Duration::from_secs(2);
-/// What lease and load budget are by default, unless the ttl is so short that they would not fit.
+/// Default lease and load budget, unless the ttl is too short for them.
 const LEASE: Duration = Duration::from_millis(500);
 const LOAD_BUDGET: Duration = Duration::from_millis(1_500);
-/// Half of what the link gives a command: longer than a large Redis stands still to fork for a snapshot.
+/// Half of the link's response time-out for a command: longer than the pause of a large Redis that forks for a snapshot.
 const STORE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Failures in a row until the store is left alone, and for how long.
+/// Consecutive failures until the breaker opens, and how long it stays open.
 const BREAKER: (u32, Duration) = (3, Duration::from_millis(500));
-/// A cache that forgets everything within this is a mistake of units (`Duration::from_nanos(300)` was one in another library).
+/// A shorter ttl is a unit error (`Duration::from_nanos(300)` was one in another library).
 const TTL_MIN: Duration = Duration::from_millis(10);
-/// How long an update window stays open by default; it is renewed at a third of this.
+/// Default length of an update window; it is renewed at a third of this.
 const WINDOW: Duration = Duration::from_secs(3);
 const TRANSACTION_MAX: Duration = Duration::from_secs(60);
 const SUSPECT_TTL: Duration = Duration::from_secs(1);
 const NAME_LEN_MAX: usize = 64;
-/// Longer spans are taken as this, 34 years: that much fits an entry.
+/// Longer durations are reduced to this, 34 years, which fits the fields of an entry.
 const SPAN_MAX: Duration = Duration::from_millis(SPAN_MS_MAX);
 
-/// What the builder was told; `None` is "choose".
+/// The values set on the builder; `None` selects the default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) ttl: Option<Duration>,
@@ -61,11 +61,11 @@ pub(crate) struct Draft {
     pub(crate) transaction_max: Option<Duration>,
     pub(crate) suspect_ttl: Option<Duration>,
     pub(crate) replica_lag_max: Option<Duration>,
-    /// How many replicas of the store must have a window, and how long they may take.
+    /// How many replicas of the store must confirm a window, and the time-out for that.
     pub(crate) window_replicas: Option<(u32, Duration)>,
 }
 
-/// Numbers that fit together. [`CacheBuilder`](super::CacheBuilder) tells what each of them does.
+/// Consistent settings. [`CacheBuilder`](super::CacheBuilder) documents each of them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) ttl: Duration,
@@ -76,9 +76,9 @@ pub(crate) struct Settings {
     pub(crate) load_timeout: Duration,
     pub(crate) refresh_window: Duration,
     pub(crate) keep: Duration,
-    /// The age until which a spent value is served when loading fails.
+    /// The maximum age at which an expired value is served when loading fails.
     pub(crate) fail_safe: Option<Duration>,
-    /// How long a reader waits for a load if a spent value is there.
+    /// How long a reader waits for a load if an expired value is available.
     pub(crate) load_soft_timeout: Option<Duration>,
     pub(crate) retry_after: Duration,
     pub(crate) wait_max: Duration,
@@ -97,39 +97,39 @@ pub(crate) struct Settings {
     pub(crate) while_writing: WhileWriting,
     /// How long an update window stays open unless it is renewed.
     pub(crate) window: Duration,
-    /// How long after a lapse its transaction may still commit.
+    /// How long after the expiry of a window its transaction may still commit.
     pub(crate) transaction_max: Duration,
-    /// How long a value lives that was stored in that time.
+    /// Maximum lifetime of a value that was stored in that time.
     pub(crate) suspect_ttl: Duration,
-    /// How far replicas may lag behind; zero if loaders read the primary.
+    /// The maximum replica lag; zero if loaders read the primary.
     pub(crate) replica_lag_max: Duration,
 }
 
-/// What a reader does that has waited for somebody else's load for as long as `wait_max` says. Set with
+/// What a reader does after it has waited for another reader's load for `wait_max`. Set with
 /// [`CacheBuilder::after_wait`](super::CacheBuilder::after_wait).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AfterWait {
-    /// It loads for itself, without storing, if one of the `loads_max` turns is free at once; if not, it fails with
-    /// [`CacheError::Overloaded`]. Facebook's rule: a hung loader elsewhere costs a wait, not an error. Readers of one key that
-    /// come to this each take a turn.
+    /// It loads without storing, if one of the `loads_max` permits is free at once; otherwise it fails with
+    /// [`CacheError::Overloaded`]. This is Facebook's rule: a hung loader in another process costs a wait, not an error. Each
+    /// such reader of one key takes a permit of its own.
     #[default]
     Load,
-    /// It fails with [`CacheError::WaitedTooLong`]: a load that takes long is not repeated by those who wait for it.
+    /// It fails with [`CacheError::WaitedTooLong`]: waiting readers do not repeat a slow load.
     Fail,
 }
 
-/// How long a value lives, counted from its lease.
+/// The lifetime of a value, counted from its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lifetime {
-    /// From here on a refresh is due.
+    /// When a refresh is due.
     pub(crate) soft_ms: u64,
-    /// From here on it is gone.
+    /// When the value ends.
     pub(crate) hard_ms: u64,
 }
 
 impl Draft {
-    /// The same with spans that can be counted with.
+    /// The same draft, with all durations reduced to `SPAN_MAX`.
     fn shortened(&self) -> Self {
         let mut draft = self.clone();
         for span in [
@@ -158,41 +158,41 @@ impl Draft {
     }
 }
 
-/// Milliseconds as the steps take them; nothing real is long enough to be cut.
+/// Milliseconds, as the steps expect them; `SPAN_MAX` keeps real values far below the limit.
 pub(crate) fn span_ms(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Settings {
-    /// Fills in what the builder was not told, and refuses what cannot work.
+    /// Fills in defaults and rejects settings that cannot work.
     pub(crate) fn check(cache: &str, draft: &Draft) -> Result<Self, CacheError> {
         Self::complete(cache, &draft.shortened())
             .and_then(|settings| settings.check_consistency().map(|()| settings))
             .map_err(|reason| CacheError::Settings { cache: cache.to_owned(), reason })
     }
 
-    /// How long the entry must live so that a fill finds it: the budget, and as much again for the fill's own way.
+    /// How long the entry must live so that a fill finds it: the load budget, and as much again for the fill command itself.
     pub(crate) fn life_ms(&self) -> u64 {
         span_ms(self.load_budget.saturating_mul(2).max(self.lease))
     }
 
-    /// The lag as the steps take it: 0 if loaders read the primary.
+    /// The replica lag, as the steps expect it: 0 if loaders read the primary.
     pub(crate) fn lag_ms(&self) -> u64 {
         span_ms(self.replica_lag_max)
     }
 
-    /// Where a load may read that would be content with `wanted`.
+    /// Where a load that accepts `wanted` may read.
     pub(crate) fn source(&self, wanted: Source, needs_primary: bool) -> Source {
         let needs_primary = needs_primary && guard("primary_required");
         if self.replica_lag_max.is_zero() || needs_primary { Source::Primary } else { wanted }
     }
 
-    /// How long the store keeps a value, counted from its lease, for those whose load fails.
+    /// How long the store retains a value after its lease for readers whose load fails.
     pub(crate) fn spare_ms(&self) -> u64 {
         self.fail_safe.map_or(0, span_ms)
     }
 
-    /// What an invalidation does with the old value. Nobody would want one that is spent at once, unless there is a fail-safe.
+    /// What an invalidation does with the old value. A value that expires at once is useless unless there is a fail-safe.
     pub(crate) fn expiring(&self) -> Mode {
         if self.keep.is_zero() && self.fail_safe.is_none() {
             return Mode::Purge;
@@ -200,12 +200,12 @@ impl Settings {
         Mode::Expire { keep_ms: span_ms(self.keep) }
     }
 
-    /// The life of a value stored now. `draw` is uniform in 0..1: it spreads what was stored together, so that it does not
-    /// expire together.
+    /// The lifetime of a value stored now. `draw` is uniform in 0..1 and adds jitter, so that values that were stored together
+    /// do not expire together.
     pub(crate) fn lifetime(&self, absent: bool, draw: f64) -> Lifetime {
         let ttl = if absent { self.absent_ttl } else { self.ttl };
         let hard = ttl.mul_f64(1.0 + self.spread * (2.0 * draw - 1.0));
-        // An absent row may live shorter than the window; half its life keeps it from being refreshed at every read.
+        // An absent row may live for less than the refresh window; half its lifetime prevents a refresh at every read.
         let window = if absent { self.refresh_window.min(hard / 2) } else { self.refresh_window };
         Lifetime { soft_ms: span_ms(hard.saturating_sub(window)), hard_ms: span_ms(hard) }
     }
@@ -349,7 +349,7 @@ impl Settings {
                 "the absent ttl of {absent_ttl:?} is longer than the ttl of {ttl:?}; absence is the weaker knowledge"
             ));
         }
-        // Zero turns refresh ahead off, and with it the promise that depends on the window.
+        // Zero disables refresh-ahead, and with it the guarantee that depends on the window.
         if !refresh_window.is_zero() && *refresh_window < *load_budget + *lease {
             return Err(format!(
                 "the refresh window of {refresh_window:?} is shorter than load budget + lease, {:?}; an entry could end while it is refreshed",
@@ -366,7 +366,7 @@ impl Settings {
     }
 }
 
-/// A name becomes part of every key: a brace or a colon in it would move the hash slot or blur two caches into one.
+/// A name is part of every key. A brace in it would change the hash slot, and a colon could make the keys of two caches equal.
 fn check_name(cache: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if cache.is_empty() || cache.len() > NAME_LEN_MAX || !cache.bytes().all(is_plain) {
