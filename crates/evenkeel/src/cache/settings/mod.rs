@@ -212,12 +212,12 @@ impl Settings {
 
     fn complete(cache: &str, draft: &Draft) -> Result<Self, String> {
         check_name(cache)?;
-        let ttl = draft
-            .ttl
-            .ok_or("no ttl was named, and a lost invalidation would stay for ever; name one with ttl(..)".to_owned())?;
+        let ttl = draft.ttl.ok_or(
+            "no ttl is set, so the value of a lost invalidation would never expire; set one with ttl(..)".to_owned(),
+        )?;
         if ttl < TTL_MIN {
             return Err(format!(
-                "a ttl of {ttl:?} is shorter than {TTL_MIN:?}, so nothing would ever be found; check its unit"
+                "a ttl of {ttl:?} is shorter than {TTL_MIN:?}, so every read would be a miss; check its unit"
             ));
         }
         let lease = draft.lease.unwrap_or(LEASE.min(ttl / 8));
@@ -262,7 +262,7 @@ impl Settings {
     fn check_consistency(&self) -> Result<(), String> {
         if !(0.0..=0.5).contains(&self.spread) {
             return Err(format!(
-                "a spread of {} is not between 0.0 and 0.5, the part of the ttl that is varied",
+                "a spread of {} is not between 0.0 and 0.5; it is the jitter as a fraction of the ttl",
                 self.spread
             ));
         }
@@ -284,9 +284,12 @@ impl Settings {
             }
         }
         for (value, what) in [
-            (self.loads_max, "loads_max of 0 would let no load through; allow at least one"),
-            (self.waiters_max, "waiters_max of 0 would turn away whoever finds a load under way; allow at least one"),
-            (self.value_bytes_max, "value_bytes_max of 0 would store nothing; allow at least one byte"),
+            (self.loads_max, "loads_max of 0 would reject every load; allow at least one"),
+            (
+                self.waiters_max,
+                "waiters_max of 0 would reject every reader that finds a running load; allow at least one",
+            ),
+            (self.value_bytes_max, "value_bytes_max of 0 would store no value; allow at least one byte"),
         ] {
             if value == 0 {
                 return Err(format!("a {what}"));
@@ -297,7 +300,7 @@ impl Settings {
         }
         if self.suspect_ttl > self.ttl {
             return Err(format!(
-                "the suspect ttl of {:?} is longer than the ttl of {:?}; it is meant to shorten it",
+                "the suspect ttl of {:?} is longer than the ttl of {:?}; it must shorten the ttl",
                 self.suspect_ttl, self.ttl
             ));
         }
@@ -310,11 +313,10 @@ impl Settings {
         match (self.fail_safe, self.load_soft_timeout) {
             (Some(fail_safe), _) if fail_safe <= longest => Err(format!(
                 "a fail_safe of {fail_safe:?} is not longer than the longest life of a value, {longest:?}; it counts from the load, so \
-                 there would never be a value to serve"
+                 it would have no effect"
             )),
             (None, Some(_)) => {
-                Err("a load_soft_timeout needs a fail_safe; without one there is nothing to serve when it passes"
-                    .to_owned())
+                Err("a load_soft_timeout needs a fail_safe; without one there is no value to serve after it".to_owned())
             }
             (_, Some(soft)) if soft < Duration::from_millis(1) || soft >= self.load_timeout => Err(format!(
                 "a load_soft_timeout of {soft:?} is not between one millisecond and the load timeout of {:?}",
@@ -329,30 +331,30 @@ impl Settings {
         let lifetime = ttl.mul_f64(1.0 - self.spread);
         if ttl <= lease {
             return Err(format!(
-                "the ttl of {ttl:?} is not longer than the lease of {lease:?}; a value would end with its load"
+                "the ttl of {ttl:?} is not longer than the lease of {lease:?}; a value would expire as soon as it is loaded"
             ));
         }
         if *load_budget >= lifetime {
             return Err(format!(
                 "the load budget of {load_budget:?} does not fit the shortest life of an entry, {lifetime:?}; \
-                 a value could be over before it is stored"
+                 a value could expire before it is stored"
             ));
         }
         if load_timeout < load_budget {
             return Err(format!(
-                "the load timeout of {load_timeout:?} is shorter than the load budget of {load_budget:?}; a load would be cut off \
-                 while it may still be stored"
+                "the load timeout of {load_timeout:?} is shorter than the load budget of {load_budget:?}; a load would be cancelled \
+                 while its value may still be stored"
             ));
         }
         if absent_ttl > ttl {
             return Err(format!(
-                "the absent ttl of {absent_ttl:?} is longer than the ttl of {ttl:?}; absence is the weaker knowledge"
+                "the absent ttl of {absent_ttl:?} is longer than the ttl of {ttl:?}; choose at most the ttl"
             ));
         }
         // Zero disables refresh-ahead, and with it the guarantee that depends on the window.
         if !refresh_window.is_zero() && *refresh_window < *load_budget + *lease {
             return Err(format!(
-                "the refresh window of {refresh_window:?} is shorter than load budget + lease, {:?}; an entry could end while it is refreshed",
+                "the refresh window of {refresh_window:?} is shorter than load budget + lease, {:?}; an entry could expire during its refresh",
                 *load_budget + *lease
             ));
         }
@@ -371,7 +373,7 @@ fn check_name(cache: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if cache.is_empty() || cache.len() > NAME_LEN_MAX || !cache.bytes().all(is_plain) {
         return Err(format!(
-            "the name must be 1 to {NAME_LEN_MAX} letters, digits, `-`, `_` or `.`; it becomes a part of every key in Redis"
+            "the name must be 1 to {NAME_LEN_MAX} letters, digits, `-`, `_` or `.`; it is a part of every key in Redis"
         ));
     }
     Ok(())
@@ -458,7 +460,7 @@ mod tests {
         let settings =
             Settings::check("user", &Draft { wait_max: Some(Duration::MAX), ..draft(Duration::MAX) }).unwrap();
         assert_eq!((settings.ttl, settings.wait_max), (SPAN_MAX, SPAN_MAX));
-        assert!(settings.lifetime(false, 1.0).hard_ms > SPAN_MS_MAX, "spread upwards as any other");
+        assert!(settings.lifetime(false, 1.0).hard_ms > SPAN_MS_MAX, "jitter may exceed the limit");
         let refused = Draft { lease: Some(Duration::MAX), ..draft(Duration::MAX) };
         assert!(Settings::check("user", &refused).is_err());
     }
