@@ -1,30 +1,30 @@
-//! What stands in the near cache under one key. Small on purpose: at ten thousand entries a hit costs what its way to memory
-//! costs.
+//! An entry of the near cache. It is small on purpose: with ten thousand entries, memory access dominates the cost of a hit.
 
 use evenkeel_protocol::cache::header::Value;
 use std::sync::Arc;
 
-/// Counts the doubts about everything.
+/// Counts the flushes of the near cache.
 pub(super) type FlushEpoch = u32;
 
-/// A value and what decides whether it may be served.
+/// A value, and the data that decides whether it may be served.
 pub(super) struct Entry<V> {
     pub(super) row: Option<Arc<V>>,
     version: u64,
     pub(super) loaded_at_ms: u64,
-    /// How long after that the store is asked: a refresh is due, or the value ends.
+    /// How long after `loaded_at_ms` the value is served; then a refresh is due, or the value ends.
     life_ms: u32,
     pub(super) flush_epoch: FlushEpoch,
     pub(super) weight: u32,
-    /// The connection that tells its next change.
+    /// The connection that receives the notification of its next change.
     pub(super) connection: u16,
-    /// 1 if there is a version. Not a `bool`: `None` would be kept in one of the values that it does not have, and an entry be copied in
-    /// two pieces beside it, which a processor cannot read until they have reached its cache.
+    /// 1 if there is a version. Not a `bool`: `Option<Entry>` would use an invalid value of the `bool` as its niche, and an
+    /// entry would be copied in two parts around it, which causes a store-forwarding stall.
     has_version: u16,
 }
 
 impl<V> Entry<V> {
-    /// `until_ms` is when, by the store's clock, the store is asked again; one that is further off than can be noted comes sooner.
+    /// `until_ms` is the time, by the store's clock, from which the store is read again. A time beyond the range of the field
+    /// is shortened.
     pub(super) fn new(
         row: Option<Arc<V>>,
         value: &Value,
@@ -48,13 +48,13 @@ impl<V> Entry<V> {
         (self.has_version != 0).then_some(self.version)
     }
 
-    /// Whether it came in before `flush_epoch` began. Eras go round, so the nearer way decides.
+    /// Whether it was stored before `flush_epoch` began. The counter wraps around, so the shorter distance decides.
     pub(super) fn is_before(&self, flush_epoch: FlushEpoch) -> bool {
         flush_epoch.wrapping_sub(self.flush_epoch).wrapping_sub(1) < FlushEpoch::MAX / 2
     }
 }
 
-// By hand: a value need not be `Clone` to be shared.
+// Not derived, because a shared value need not be `Clone`.
 impl<V> Clone for Entry<V> {
     #[inline]
     fn clone(&self) -> Self {
@@ -83,7 +83,7 @@ mod tests {
     fn ttl_above_the_range_is_shortened() {
         assert_eq!(entry(1_000, 1_600, None, 1).until_ms(), 1_600);
         assert_eq!(entry(1_000, u64::MAX, None, 1).until_ms(), 1_000 + u64::from(u32::MAX));
-        assert_eq!(entry(1_000, 900, None, 1).until_ms(), 1_000, "never before its load");
+        assert_eq!(entry(1_000, 900, None, 1).until_ms(), 1_000, "not before its load");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! What a near cache tells about itself; docs/metrics.md lists the names.
+//! The metrics of a near cache; docs/metrics.md lists their names.
 
 use super::Flush;
 use metrics::{Counter, Gauge, counter, gauge};
 use std::sync::Arc;
 
-/// The handles of one near cache.
+/// The metric handles of one near cache.
 pub(super) struct NearMetrics {
     cache: Arc<str>,
     pub(super) hits: Counter,

@@ -1,4 +1,4 @@
-//! How reads meet the near cache: looked at first, and filled by what the store then says.
+//! Reads through the near cache: they look there first, and fill it with the reply of the store.
 
 use super::{Filling, Hit, Lookup, Reservation};
 use crate::cache::core::Core;
@@ -9,13 +9,13 @@ use evenkeel_protocol::cache::header::{Header, Verdict};
 use evenkeel_protocol::cache::steps::TrackedRead;
 use std::sync::Arc;
 
-/// What a read of the store brought, and where in the near cache it may go.
+/// The reply to a read of the store, and the reservation for it in the near cache.
 pub(crate) struct EntryRead<'a, V> {
     pub(crate) answer: Result<Option<Bytes>, CacheError>,
     pub(crate) tracked: Option<TrackedReservation<'a, V>>,
 }
 
-/// A place in the near cache, for an answer whose next change will be told.
+/// A reservation for a reply whose next change will be notified.
 pub(crate) struct TrackedReservation<'a, V> {
     reservation: Reservation<'a, V>,
     tracked_on: usize,
@@ -27,7 +27,7 @@ impl<V: 'static> Core<V> {
         self.tracker.near.is_some()
     }
 
-    /// What `take` makes of what the near cache has that will do for this read. Asks nobody.
+    /// Returns `take` of the near cache's value, if it satisfies this read. Sends no command.
     #[inline]
     pub(crate) fn near_hit<R>(
         &self,
@@ -39,22 +39,22 @@ impl<V: 'static> Core<V> {
         if self.bypasses_reads() { None } else { near.get(key, || self.store.soon(), policy, take) }
     }
 
-    /// The same, counted only if it hits.
+    /// Like `near_hit`, but counts only a hit.
     pub(crate) fn peek_near(&self, key: impl Lookup, policy: ReadPolicy) -> Option<Hit<V>> {
         let near = self.tracker.near.as_ref()?;
         if self.bypasses_reads() { None } else { near.peek(key, || self.store.soon(), policy) }
     }
 
-    /// Reads the entry of `key`. The next change of it is told if the near cache has a place for it.
+    /// Reads the entry of `key`, and tracks its next change if the near cache has a reservation for it.
     pub(crate) async fn read_entry<'a>(&'a self, key: &'a [u8]) -> EntryRead<'a, V> {
         match self.reserve(key) {
             None => EntryRead { answer: self.store.read(key).await, tracked: None },
-            // Boxed, so that a cache without a near cache does not carry the room that this needs.
+            // Boxed, so that a cache without a near cache does not carry this state.
             Some(reservation) => EntryRead::new(Box::pin(self.store.read_tracked(key)).await, Some(reservation)),
         }
     }
 
-    /// The same for each of `keys`, in one write.
+    /// Like `read_entry` for each of `keys`, in one write.
     pub(crate) async fn read_entries<'a>(&'a self, keys: &[&'a [u8]]) -> Vec<EntryRead<'a, V>> {
         if keys.is_empty() {
             return Vec::new();
@@ -83,8 +83,8 @@ impl<'a, V> EntryRead<'a, V> {
 }
 
 impl<V> TrackedReservation<'_, V> {
-    /// Puts a value in that is good for everybody and not due for refresh yet. What is due goes by way of the store, which
-    /// decides who refreshes it; what is stale has no business here.
+    /// Stores a value that all readers may use and that is not due for refresh. For a due value the store decides which reader
+    /// refreshes it, and a stale value does not belong here.
     pub(crate) fn fill(self, row: Option<&Arc<V>>, header: &Header, weight: usize, now_ms: u64) {
         let Some(value) = &header.value else { return };
         if header.verdict(now_ms) == Verdict::Hit {
