@@ -1,4 +1,4 @@
-//! Values on their way into an entry and back: codec, compression, and the bound on what is unpacked.
+//! The payload of an entry: codec, compression, and the limit of the decompressed size.
 
 use super::user_code::catch_panic;
 use bytes::Bytes;
@@ -8,26 +8,26 @@ use evenkeel_protocol::codec::Codec;
 use evenkeel_protocol::codec::error::CodecError;
 use std::sync::Arc;
 
-/// How a payload is compressed, as an entry's header says it.
+/// The compression number in an entry's header.
 const PLAIN: u8 = 0;
 const LZ4: u8 = 1;
-/// An LZ4 payload begins with the length it unpacks to.
+/// An LZ4 payload begins with its decompressed length.
 const LZ4_PREFIX_LEN: usize = 4;
-/// Encoded values of up to this many bytes are read back before they are stored. Larger ones would delay their readers.
+/// Encoded values of up to this many bytes are decoded once before they are stored. Larger ones would delay their readers.
 const READ_BACK_BYTES_MAX: usize = 64 << 10;
 
-/// Turns the values of one cache into payloads and back.
+/// Encodes and decodes the values of one cache.
 pub(crate) struct Payloads<V> {
     pub(crate) codec: Arc<dyn Codec<V>>,
-    /// What the codec answered when the cache was built.
+    /// The codec's id when the cache was built.
     pub(crate) codec_id: u8,
     /// Payloads of at least this many bytes are compressed, if that makes them smaller.
     pub(crate) compress_bytes_min: usize,
-    /// Neither stored nor unpacked above this: a few bytes can claim to unpack to gigabytes.
+    /// Larger values are neither stored nor decompressed: a few bytes can claim to decompress to gigabytes.
     pub(crate) value_bytes_max: usize,
 }
 
-/// A value as an entry holds it.
+/// A value in its stored form.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Packed {
     pub(crate) codec: u8,
@@ -35,7 +35,7 @@ pub(crate) struct Packed {
     pub(crate) payload: Bytes,
 }
 
-/// The value of an entry, decoded.
+/// The decoded value of an entry.
 #[derive(Debug)]
 pub(crate) struct Unpacked<V> {
     /// `None` if the row is absent.
@@ -44,12 +44,12 @@ pub(crate) struct Unpacked<V> {
     pub(crate) bytes: usize,
 }
 
-/// Why the value of an entry cannot be read.
+/// Why the value of an entry cannot be decoded.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
     pub(crate) error: CodecError,
-    /// The entry says that this codec wrote it in a way this program knows, so no newer program can read it either: unless that
-    /// changed the type and not the schema number.
+    /// The header names this codec and a known compression, so no newer program can decode it either, unless that program
+    /// changed the type without changing the schema number.
     pub(crate) is_own: bool,
 }
 
@@ -89,7 +89,7 @@ impl<V: 'static> Payloads<V> {
         }
         let of_others = |reason| Unreadable { error: CodecError::decode("the cache", reason), is_own: false };
         if value.codec != self.codec_id {
-            return Err(of_others(format!("codec {} wrote them", value.codec)));
+            return Err(of_others(format!("they were written by codec {}", value.codec)));
         }
         let plain = match value.compression {
             PLAIN => Ok(payload),
@@ -104,7 +104,9 @@ impl<V: 'static> Payloads<V> {
     fn read_back(&self, plain: Bytes) -> Result<(), CodecError> {
         let decode = || self.codec.decode(plain).map(drop).map_err(|error| error.to_string());
         let read = catch_panic(guard("cache_decode_caught"), decode).unwrap_or_else(Err);
-        read.map_err(|error| CodecError::encode("the cache", format!("its codec cannot read what it wrote: {error}")))
+        read.map_err(|error| {
+            CodecError::encode("the cache", format!("its codec cannot decode its own output: {error}"))
+        })
     }
 
     fn decode(&self, plain: Bytes) -> Result<V, CodecError> {
@@ -160,7 +162,7 @@ mod tests {
             assert!(packed.payload.len() <= value.len());
             let back = payloads.unpack(&stored(&packed), packed.payload.clone()).unwrap();
             assert_eq!((*back.row.unwrap()).clone(), value);
-            assert_eq!(back.bytes, value.len(), "as it was before compression");
+            assert_eq!(back.bytes, value.len(), "the length before compression");
         }
     }
 
@@ -171,7 +173,7 @@ mod tests {
         assert_eq!(payloads().unpack(&absent, packed.payload).unwrap().row, None);
     }
 
-    /// Four bytes can claim any length: a cap that is checked after unpacking would come too late.
+    /// Four bytes can claim any length: a limit that is checked after decompression would be too late.
     #[test]
     fn payload_never_decompresses_above_the_cap() {
         let payloads = payloads();

@@ -1,7 +1,8 @@
-//! Many keys at once: one read for all, one run of the loader for those that this batch owns, then patience for the others.
+//! Batched reads: one read of the store for all keys, one run of the loader for the keys whose leases this batch gets, then a
+//! wait for the keys that others are loading.
 //!
-//! Each key keeps its own flight, lease and fill, so a batch and a single reader of the same key wait for each other, and an
-//! invalidation cuts off one key and not the batch.
+//! Each key has its own single-flight call, lease and fill. A batch and a single reader of the same key therefore wait for each
+//! other, and an invalidation affects one key and not the batch.
 
 use super::demand::ReadPolicy;
 use super::found::{Found, Stale};
@@ -21,43 +22,43 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// How the caller's loader is called: with the places of the keys that are wanted, and where it may read.
+/// The caller's loader: called with the indexes of the wanted keys and the source from which it may read.
 pub(crate) type LoadMany<'a, V> = dyn Fn(&[usize], Source) -> BatchLoader<V> + Send + Sync + 'a;
 
-/// A key that has no answer yet.
+/// A key without a result.
 struct Open {
     at: usize,
     plan: Plan,
-    /// Loads of others that it was refused.
+    /// How many results of other readers' loads it has rejected.
     rejected_joins: u32,
 }
 
-/// A key whose flight this batch leads.
+/// A key whose single-flight call this batch leads.
 struct Led<V> {
     key: Open,
     completion: Completion<V>,
     handle: CallHandle<V>,
 }
 
-/// What to do with a key that was asked for.
+/// What to do with a key after its lease request.
 enum Decided<V> {
     Load(Option<HeldLease>, Option<Bypass>),
     Landed(Found<V>),
     Again(Duration),
     GiveUp(CacheError),
-    /// Others, who have nothing to serve, may be more patient.
+    /// Fail this reader only: other readers, which have no older value to serve, may wait longer.
     StandBack(CacheError),
 }
 
 /// A key that this batch loads.
 struct Own<V> {
     completion: Completion<V>,
-    /// `None` for a load that goes past the store.
+    /// `None` for a load that bypasses the store.
     lease: Option<HeldLease>,
     source: Source,
 }
 
-/// One batch on its way.
+/// A running batch.
 struct Batch<'a, V> {
     core: &'a Arc<Core<V>>,
     keys: &'a [KeyBytes],
@@ -69,7 +70,7 @@ struct Batch<'a, V> {
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
-    /// Reads all `keys`, which are distinct; the answers keep their order.
+    /// Reads all `keys`, which are distinct; the results have the same order.
     pub(crate) async fn get_many(
         self: &Arc<Self>,
         keys: &[KeyBytes],
@@ -95,7 +96,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         if !open.is_empty() {
             let (began, began_at) = (self.clock.now(), self.calls.tick());
             let mut batch = Batch { core: self, keys, policy, load, answers, began, began_at };
-            // What has taken off goes on when the batch does not wait for it any longer.
+            // Loads that have started continue when the batch stops waiting for them.
             let soft = self.settings.load_soft_timeout.filter(|_| rescues.len() == open.len());
             let settled = Box::pin(batch.settle(open));
             match soft {
@@ -115,7 +116,7 @@ impl<V: Send + Sync + 'static> Core<V> {
 }
 
 impl<V: Send + Sync + 'static> Batch<'_, V> {
-    /// Goes round until every key has an answer: first the own loads, then those of others.
+    /// Repeats until every key has a result: first its own loads, then those of others.
     async fn settle(&mut self, mut open: Vec<Open>) {
         let mut attempt = 0;
         while !open.is_empty() {
@@ -148,8 +149,8 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
     }
 
-    /// Waits for loads of this process that others began. Gives back the keys that must be asked for once more; those that it
-    /// has waited for long enough are loaded without storing.
+    /// Waits for loads of this process that other readers started. Returns the keys that must be tried again; keys whose wait
+    /// exceeded `wait_max` are loaded without storing.
     async fn join_all(&mut self, joined: Vec<(Open, CallHandle<V>)>) -> Vec<Open> {
         let (mut again, mut late) = (Vec::new(), Vec::new());
         for (key, handle) in joined {
@@ -177,7 +178,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
     }
 
-    /// One run of the loader for keys that others have been loading for too long.
+    /// One run of the loader for keys that other readers have been loading for too long.
     async fn load_late(&mut self, late: Vec<usize>) {
         if let Err(error) = self.core.may_load_after_waiting(self.began) {
             return self.fail(late, &error);
@@ -190,7 +191,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
             core.metrics.bypassed(Bypass::WaitedTooLong.as_str());
             core.load_rows(loader).await
         };
-        // In a task of its own, so that its turn ends with the load and not with this caller.
+        // In a task of its own, so that its permit is released when the load ends and not when this caller is dropped.
         match tokio::spawn(run.in_current_span()).await.unwrap_or(Err(CacheError::LoaderDropped)) {
             Ok(mut rows) => {
                 for at in late {
@@ -214,8 +215,8 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         None
     }
 
-    /// Asks for a lease of each key and loads those that were granted in one run. Gives back those that others are loading,
-    /// and how long to leave them in peace.
+    /// Requests a lease for each key and loads the granted ones in one run. Returns the keys that others are loading, and how
+    /// long to wait before the next try.
     async fn load_own(&mut self, led: Vec<Led<V>>) -> (Vec<Open>, Option<Duration>) {
         if led.is_empty() {
             return (Vec::new(), None);
@@ -280,13 +281,13 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         (again, pause)
     }
 
-    /// Loads the own keys in a task of its own: others may wait for them when this caller goes away.
+    /// Loads this batch's keys in a task of its own, because other readers may wait for them after this caller was dropped.
     async fn run(&mut self, mut own: Vec<Own<V>>, handles: Vec<(usize, CallHandle<V>)>, permit: Arc<Admitted>) {
         if own.is_empty() {
             return;
         }
         let places: Vec<usize> = handles.iter().map(|(at, _)| *at).collect();
-        // One run of the loader reads at one place: where the most demanding of its keys must be read.
+        // One run of the loader reads from one source: the primary, if any of its keys requires that.
         let needs_primary = own.iter().any(|own| own.source == Source::Primary);
         let source = if needs_primary { Source::Primary } else { Source::Replica };
         for lease in own.iter_mut().filter_map(|own| own.lease.as_mut()) {
@@ -326,7 +327,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         }
     }
 
-    /// What the load of a key is run for.
+    /// The reader for which a key is loaded.
     fn reader(&self, key: &Open) -> Reader {
         Reader { policy: self.policy, began: self.began, rejected_joins: key.rejected_joins }
     }
@@ -342,14 +343,14 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
-    /// One run of the loader for many.
+    /// One run of the loader for several keys.
     async fn load_rows(&self, loader: BatchLoader<V>) -> Result<Rows<V>, CacheError> {
         let rows = self.timed(loader::run(loader, &self.clock, self.settings.load_timeout)).await?;
         self.metrics.loaded.increment(1);
         Ok(rows)
     }
 
-    /// One run of the loader for all, then each key's own fill and landing.
+    /// One run of the loader for all keys, then a fill and the completion of each key.
     async fn load_batch(&self, own: Vec<Own<V>>, source: Source, loader: BatchLoader<V>) {
         let (began, began_at) = (self.clock.now(), self.calls.tick());
         let mut rows = self.load_rows(loader).await;
@@ -369,7 +370,7 @@ impl<V: Send + Sync + 'static> Core<V> {
     }
 }
 
-/// The row of one key, or the error of all.
+/// The row of one key, or the error of the whole run.
 fn take<V>(rows: &mut Result<Rows<V>, CacheError>, completion: &Completion<V>) -> Result<Option<V>, CacheError> {
     match rows {
         Ok(rows) => Ok(rows.remove(completion.key())),
@@ -377,7 +378,7 @@ fn take<V>(rows: &mut Result<Rows<V>, CacheError>, completion: &Completion<V>) -
     }
 }
 
-/// A batch of one, as the load of a single row.
+/// A batch of one key, as the loader of a single row.
 fn only<V: Send + 'static>(key: &KeyBytes, load: BatchLoader<V>) -> loader::Loader<V> {
     let key: Box<[u8]> = key.as_slice().into();
     Box::new(|_| Box::pin(async move { Ok(load.await?.remove(&key)) }))

@@ -1,4 +1,4 @@
-//! What one read demands, in one small value: it decides what may answer, from the near cache to somebody else's load.
+//! The read policy: decides which values satisfy a read, from the near cache to another reader's load.
 
 use super::found::{Found, Stale};
 use crate::cache::loading::flight::{Known, Tick};
@@ -10,17 +10,17 @@ use evenkeel_protocol::cache::header::{Value, Verdict};
 use evenkeel_protocol::cache::steps::Why;
 use std::time::Duration;
 
-/// The demand of one read.
+/// The policy of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadPolicy(Freshness);
 
-/// What may be done with a value that the store has.
+/// What to do with a value of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Serve,
-    /// Serve it, and let somebody load in the background.
+    /// Serve it and load in the background.
     ServeAndLoad(Why),
-    /// It does not do: load. What is served if that fails is [`Want::rescue`]'s to say.
+    /// Load. [`ReadPolicy::rescue`] decides which value is served if the load fails.
     Load(Why),
 }
 
@@ -30,7 +30,7 @@ impl ReadPolicy {
         Self(freshness)
     }
 
-    /// Refuses what this cache can never give.
+    /// Rejects a freshness that this cache cannot provide.
     pub(crate) fn check(self, has_versions: bool, is_fenced: bool) -> Result<Self, CacheError> {
         match self.0 {
             Freshness::AtLeast(_) if !has_versions => Err(CacheError::Unsupported(
@@ -43,7 +43,7 @@ impl ReadPolicy {
         }
     }
 
-    /// Whether a near cache may answer with a value that nobody has invalidated there.
+    /// Whether a near value that has not been invalidated satisfies the read.
     #[inline]
     pub(crate) fn accepts_near(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
@@ -52,7 +52,7 @@ impl ReadPolicy {
         }
     }
 
-    /// Whether a good value of this age and version would do.
+    /// Whether a valid value of this age and version satisfies the read.
     #[inline]
     fn accepts(self, age: Duration, version: Option<u64>) -> bool {
         match self.0 {
@@ -64,7 +64,7 @@ impl ReadPolicy {
         }
     }
 
-    /// What to do with a stored value that may be served to somebody.
+    /// What to do with a stored value that some readers may be served.
     pub(crate) fn decide(self, value: &Value, verdict: Verdict, now_ms: u64) -> Decision {
         let age = Duration::from_millis(now_ms.saturating_sub(value.loaded_at_ms));
         if !self.accepts(age, value.version) {
@@ -87,7 +87,8 @@ impl ReadPolicy {
         }
     }
 
-    /// The reason for a load, so that a value which landed meanwhile answers it only if it does for this read.
+    /// The reason for a load: a value that another process has stored meanwhile replaces the load only if it satisfies this
+    /// read.
     pub(crate) fn why(self, plain: Why) -> Why {
         match self.0 {
             Freshness::Bounded(age_max) => Why::Older(span_ms(age_max)),
@@ -96,7 +97,7 @@ impl ReadPolicy {
         }
     }
 
-    /// Where a load of this read's own may read, if nothing else says that it must be the primary.
+    /// The source from which this read's own load may read, if nothing else requires the primary.
     pub(crate) fn source(self) -> Source {
         match self.0 {
             Freshness::Fresh | Freshness::AtLeast(_) => Source::Primary,
@@ -104,9 +105,9 @@ impl ReadPolicy {
         }
     }
 
-    /// Whether a value that somebody else's load brought will do for a read that began at `began`: only if every invalidation
-    /// acknowledged before that is in it. A load that began at the primary after the read did is as good as the read's own,
-    /// whatever its age and version are.
+    /// Whether another reader's loaded value satisfies a read that began at `began`: only if it reflects every invalidation
+    /// acknowledged before that. A load that began at the primary after the read did is as good as the read's own, whatever its
+    /// age and version.
     pub(crate) fn accepts_shared<V>(self, found: &Found<V>, known: Known, began: Tick) -> bool {
         let is_vouched_for = match self.0 {
             Freshness::Fresh => {
@@ -117,8 +118,8 @@ impl ReadPolicy {
         is_vouched_for && (known.read_at > began || self.accepts(found.age, found.version))
     }
 
-    /// Up to which age a value that did not do is served after all, if loading a better one fails. `fail_safe` is the cache's.
-    /// Nothing renews it: the age counts from the load that brought the value, whatever was done with it since.
+    /// The maximum age at which an otherwise insufficient value is served if loading a better one fails. `fail_safe` is the
+    /// cache's setting. Nothing extends it: the age counts from the load of the value.
     fn rescue_age_max(self, fail_safe: Option<Duration>) -> Option<Duration> {
         match self.0 {
             Freshness::StaleIfError(age_max) => Some(age_max),
@@ -127,17 +128,17 @@ impl ReadPolicy {
         }
     }
 
-    /// Whether a value of this age is worth keeping at hand for that.
+    /// Whether a value of this age may be served if loading fails.
     pub(crate) fn may_rescue(self, age: Duration, fail_safe: Option<Duration>) -> bool {
         self.rescue_age_max(fail_safe).is_some_and(|age_max| age <= age_max || !guard("fail_safe_bound"))
     }
 
-    /// What is served in place of a better value, and why.
+    /// The value that is served instead of a better one, marked with the reason.
     pub(crate) fn rescue<V>(self, found: Found<V>, fail_safe: Option<Duration>, why: Stale) -> Option<Found<V>> {
         self.may_rescue(found.age, fail_safe).then_some(Found { stale: Some(why), ..found })
     }
 
-    /// Whether a spent value of this age is served at once, while somebody loads the new one.
+    /// Whether an expired value of this age is served at once while the new one is loaded.
     pub(crate) fn allows_expired(self, age: Duration, fail_safe: Option<Duration>) -> bool {
         self.0 == Freshness::StaleWhileRevalidate && self.may_rescue(age, fail_safe)
     }

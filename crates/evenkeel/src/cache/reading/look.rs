@@ -1,4 +1,4 @@
-//! What a reader makes of what it finds under its key: one plain read, and the entry's header decides.
+//! The lookup of a key: one plain read, whose header decides how the read continues.
 
 use super::demand::{Decision, ReadPolicy};
 use super::found::{Found, Stale, Tier};
@@ -14,18 +14,18 @@ use evenkeel_protocol::cache::steps::Why;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What to do now.
+/// How the read continues.
 pub(crate) enum Look<V> {
-    /// Serve this.
+    /// Serve this value.
     Serve(Found<V>),
-    /// Serve this, and let somebody load in the background.
+    /// Serve this value and load in the background.
     ServeAndLoad(Found<V>, Why),
-    /// There is nothing to serve, unless loading fails.
+    /// Load. The older value may be served if loading fails.
     Load(Plan, Option<Found<V>>),
 }
 
 impl<V: 'static> Core<V> {
-    /// Looks once into the store. A hit costs this one command.
+    /// Reads the store once. A hit costs only this command.
     pub(crate) async fn look(&self, key: &[u8], policy: ReadPolicy) -> Look<V> {
         if let Some(plan) = self.past_the_store(key) {
             return Look::Load(plan, None);
@@ -33,7 +33,7 @@ impl<V: 'static> Core<V> {
         self.decide(key, self.read_entry(key).await, policy)
     }
 
-    /// Looks at several keys in one write.
+    /// Reads several keys in one write.
     pub(crate) async fn look_at_many(&self, keys: &[KeyBytes], policy: ReadPolicy) -> Vec<Look<V>> {
         let mut looks = Vec::with_capacity(keys.len());
         for keys in keys.chunks(TOGETHER_MAX) {
@@ -58,8 +58,8 @@ impl<V: 'static> Core<V> {
         looks
     }
 
-    /// How to load a key that is not to be read from the store: because reads were switched off, or because an invalidation
-    /// of it is known to have failed, so that what the store has of it must not be believed.
+    /// The plan of a key that must not be read from the store: reads are bypassed, or an invalidation of the key has failed, so
+    /// the stored value may be outdated.
     fn past_the_store(&self, key: &[u8]) -> Option<Plan> {
         if self.bypasses_reads() {
             return Some(Plan::Bypass(Bypass::ReadsBypassed));
@@ -73,7 +73,7 @@ impl<V: 'static> Core<V> {
         self.switches.bypass_reads() && guard("bypassed_reads")
     }
 
-    /// An entry that the store says may be served, whatever this process thinks of the time.
+    /// An entry that the store has declared servable, whatever this process's estimate of the time is.
     pub(crate) fn landed(&self, key: &[u8], bytes: Bytes) -> Option<Found<V>> {
         let Entry { header, payload } = Entry::parse(bytes).ok()?;
         let value = header.value?;
@@ -92,7 +92,7 @@ impl<V: 'static> Core<V> {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return self.miss(policy.why(Why::Miss), None),
             Err(error) => {
-                tracing::debug!(cache = %self.name, %error, "read failed; asking the loader");
+                tracing::debug!(cache = %self.name, %error, "read of the store failed; calling the loader");
                 return Look::Load(Plan::Bypass(Bypass::StoreAway), None);
             }
         };
@@ -105,7 +105,7 @@ impl<V: 'static> Core<V> {
         let now_ms = self.store.soon().store_ms;
         let verdict = header.verdict(now_ms);
         let value = match &header.value {
-            // The lease is the judge of foreign schemas: it may take the entry over.
+            // The lease step decides about other schemas: it may take the entry over.
             Some(value) if header.schema == self.schema && now_ms < header.ends_at_ms => value,
             _ => return self.miss(policy.why(Why::Miss), None),
         };
@@ -140,11 +140,11 @@ impl<V: 'static> Core<V> {
         }
     }
 
-    /// A value that may not be served, unless loading fails, or the reader would rather have anything at once.
+    /// An expired value: served only if loading fails, or at once if the policy allows expired values.
     fn decide_expired(&self, value: &Value, payload: Bytes, now_ms: u64, policy: ReadPolicy) -> Look<V> {
         let (age, fail_safe) = (age(value, now_ms), self.settings.fail_safe);
         let rescue = if policy.may_rescue(age, fail_safe) {
-            // One that cannot be read is none.
+            // An undecodable value cannot be served.
             self.payloads.unpack(value, payload).ok().map(|unpacked| found(unpacked.row, value, now_ms))
         } else {
             None
