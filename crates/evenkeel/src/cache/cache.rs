@@ -356,12 +356,12 @@ impl<V: 'static> Core<V> {
         let key = key.as_slice();
         let pending = self.replayer.begin(key, demand);
         if guard("flight_cut_at_send") {
-            self.calls.cut(key);
+            self.calls.close(key);
         }
         let invalidation = pending.demand().invalidation();
         let answer = self.store.invalidate(key, &invalidation).await;
         if guard("flight_cut_at_answer") {
-            self.calls.cut(key);
+            self.calls.close(key);
         }
         match answer {
             Ok(()) => {

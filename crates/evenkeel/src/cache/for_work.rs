@@ -99,9 +99,9 @@ impl<V: Send + Sync + 'static> OpenCache for Core<V> {
     fn end_window(&self, key: Bytes, token: Token, demand: Demand) -> Answer<'_, ()> {
         Box::pin(async move {
             let pending = self.replayer.begin(&key, demand);
-            self.calls.cut(&key);
+            self.calls.close(&key);
             let ended = self.store.end_write(&key, token, &pending.demand().invalidation()).await;
-            self.calls.cut(&key);
+            self.calls.close(&key);
             ended?;
             pending.done();
             self.metrics.invalidations.increment(1);

@@ -160,7 +160,7 @@ impl<V> SingleFlight<V> {
     }
 
     /// Closes the call of `key` to new readers. The store decides whether its value may be stored.
-    pub(crate) fn cut(&self, key: &[u8]) {
+    pub(crate) fn close(&self, key: &[u8]) {
         if let Some(loads) = self.table().get_mut(key) {
             loads.is_open = false;
         }

@@ -1,7 +1,7 @@
-//! A load from its lease to its landing.
+//! A load from its lease request to its completion.
 //!
-//! The load runs in a task of its own: a caller that goes away does not take it along from those who wait for it. Whatever
-//! happens, its flight lands, and a lease that brought nothing is given back.
+//! The load runs in a task of its own, so a dropped caller does not cancel it for the readers that wait for it. The call is
+//! completed in every case, and the lease of a load without a stored value is released.
 
 use super::fill::Fate;
 use super::flight::{CallHandle, Completion, Joined, Known, Outcome, Tick};
@@ -24,25 +24,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// How often somebody else's load is asked after. The end of its lease is the latest time; a load usually ends long before.
+/// The polling interval for another reader's load. Its lease ends at the latest then; a load usually ends long before.
 pub(crate) const ASK_AGAIN: Backoff =
     Backoff { delay_min: Duration::from_millis(4), delay_max: Duration::from_millis(64) };
 
-/// How a load is to be run.
+/// How a load is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// With a lease, waiting for whoever has it; what it brings is stored.
+    /// With a lease, after waiting for its current holder if there is one; the loaded value is stored.
     Fill(Why),
-    /// The same, but a load that has just failed is not waited for: there is something older to serve.
+    /// Like `Fill`, but does not wait after a recently failed load, because an older value can be served.
     FillOrServe(Why),
-    /// With a lease or not at all: nobody waits for it.
+    /// With a lease or not at all: no reader waits for it.
     Ahead(Why),
-    /// Without asking the store, and without storing.
+    /// Without a lease and without storing the value.
     Bypass(Bypass),
 }
 
 impl Plan {
-    /// The reason that a lease is asked with.
+    /// The reason in the lease request.
     pub(crate) fn why(self) -> Why {
         match self {
             Self::Fill(why) | Self::FillOrServe(why) | Self::Ahead(why) => why,
@@ -51,7 +51,7 @@ impl Plan {
     }
 }
 
-/// Why a load goes past the store.
+/// Why a load bypasses the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bypass {
     StoreAway,
@@ -64,16 +64,16 @@ pub(crate) enum Bypass {
     Writing,
 }
 
-/// How often a reader joins the load of another before it insists on its own.
+/// How many loads of other readers a reader joins before it insists on its own.
 pub(crate) const JOINS_MAX: u32 = 2;
 
-/// The read that a load is run for.
+/// The read for which a load is run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
     pub(crate) policy: ReadPolicy,
-    /// When it began to wait: what it waits for others is counted from there.
+    /// When it began; its waiting time counts from here.
     pub(crate) began: Moment,
-    /// Loads of others that it was refused.
+    /// How many results of other readers' loads it has rejected.
     pub(crate) rejected_joins: u32,
 }
 
@@ -83,8 +83,8 @@ impl Reader {
         Self { policy, began, rejected_joins: 0 }
     }
 
-    /// Where its load may read. A replica's value that is not stored proves nothing to those who wait for it; once that has
-    /// cost a reader a round, the next load is one that does.
+    /// The source from which its load may read. A replica's value that is not stored proves nothing to waiting readers; once
+    /// this has cost a reader a round, the next load reads the primary.
     pub(crate) fn source(self) -> Source {
         if self.rejected_joins > 0 && guard("refused_reader_reads_primary") {
             Source::Primary
@@ -94,41 +94,41 @@ impl Reader {
     }
 }
 
-/// A lease that was granted, and what its load must be measured by.
+/// A granted lease, and the data against which its load is checked.
 pub(crate) struct HeldLease {
     pub(crate) grant: Grant,
-    /// Where its load may read.
+    /// The source from which its load may read.
     pub(crate) source: Source,
     pub(crate) token: Token,
-    /// The life of the store in which it was asked for; `None` if that was not known.
+    /// The store's epoch when the lease was requested; `None` if it was unknown.
     pub(crate) epoch: Option<StoreEpoch>,
-    /// When it was asked for: a deadline counts from the sending, not from the answer.
+    /// When the lease was requested: the load budget counts from the sending of the request, not from the reply.
     pub(crate) sent: Moment,
 }
 
-/// What came of asking for a lease.
+/// The result of a lease request.
 pub(crate) enum LeaseReply<V> {
     Granted(HeldLease),
     Landed(Found<V>),
-    /// Ask again, at the latest after this.
+    /// Request again, at the latest after this.
     Later {
         retry_after: Duration,
         is_failing: bool,
     },
-    /// Load without one.
+    /// Load without a lease.
     Bypass(Bypass),
     /// Do not load.
     Failed(CacheError),
 }
 
-/// What a load brought, and what is known about it before the store has judged it.
+/// A loaded value, and what is known about it before the store has accepted or rejected it.
 pub(crate) struct Loaded<V> {
     pub(crate) found: Found<V>,
     pub(crate) known: Known,
 }
 
 impl<V: Send + Sync + 'static> Core<V> {
-    /// Loads for a reader that has nothing to serve: alone, or with all others who want this key now.
+    /// Loads for a reader that has no value to serve, together with all other readers of this key.
     pub(crate) async fn load(
         self: &Arc<Self>,
         key: &[u8],
@@ -139,12 +139,12 @@ impl<V: Send + Sync + 'static> Core<V> {
         let (began, began_at) = (self.clock.now(), self.calls.tick());
         let mut reader = Reader::new(policy, began);
         loop {
-            // Twice another reader's load was refused. Its own load will do, for all who come later, too.
+            // After two rejected results of other readers the reader runs its own load, which later readers can join.
             let handle = match self.calls.join_or_lead(key, reader.rejected_joins >= JOINS_MAX) {
                 Joined::Follower(handle) => handle,
                 Joined::Leader(completion, handle) => {
                     self.spawn_load(completion, plan, reader, loader());
-                    // What a reader's own load brings was read after the reader began: good enough for it in any case.
+                    // The reader's own load read the row after the reader began, so it always satisfies the read.
                     return match handle.outcome().await {
                         Outcome::Found { found, .. } => Ok(found),
                         Outcome::Failed(error) => Err(error),
@@ -161,8 +161,8 @@ impl<V: Send + Sync + 'static> Core<V> {
             };
             match outcome {
                 Outcome::Found { found, known } if policy.accepts_shared(&found, known, began_at) => return Ok(found),
-                // An invalidation that was acknowledged before this reader began may be missing in it. Once more, with all
-                // others who were refused: that load begins after them.
+                // The value may lack an invalidation that was acknowledged before this reader began. The next load, which
+                // begins after it, is shared with all readers whose results were rejected.
                 Outcome::Found { .. } => reader.rejected_joins += 1,
                 Outcome::Failed(error) => return Err(error),
                 Outcome::Nothing => {}
@@ -170,7 +170,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    /// Waits for somebody else's load of this process; `None` if a reader that began then has waited long enough.
+    /// Waits for another reader's load in this process; `None` after `wait_max` since `began`.
     pub(crate) async fn wait_for(
         &self,
         handle: CallHandle<V>,
@@ -184,8 +184,8 @@ impl<V: Send + Sync + 'static> Core<V> {
         Ok(self.clock.timeout(left, handle.outcome()).await.ok())
     }
 
-    /// Loads for one reader that has waited long enough, or turns it away. In a task of its own, so that its turn ends with
-    /// its load and not with its caller.
+    /// Loads for one reader after `wait_max`, or rejects it. In a task of its own, so that its permit is released when the load
+    /// ends and not when the caller is dropped.
     async fn after_waiting(self: &Arc<Self>, reader: Reader, loader: Loader<V>) -> Result<Found<V>, CacheError> {
         self.may_load_after_waiting(reader.began)?;
         let core = Arc::clone(self);
@@ -197,7 +197,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    /// What the cache was told to do with a reader that has waited for `wait_max`.
+    /// Applies the cache's `after_wait` setting to a reader that has waited for `wait_max`.
     pub(crate) fn may_load_after_waiting(&self, began: Moment) -> Result<(), CacheError> {
         match self.settings.after_wait {
             AfterWait::Load => Ok(()),
@@ -208,7 +208,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    /// The answer of a load, or in place of its error a value that the reader would rather have.
+    /// The result of a load, or instead of its error an older value that the policy accepts.
     pub(crate) fn rescued(
         &self,
         answer: Result<Found<V>, CacheError>,
@@ -224,16 +224,16 @@ impl<V: Send + Sync + 'static> Core<V> {
         })
     }
 
-    /// A value that was seen then and did not do, if it does now, in place of a better one.
+    /// A value that was read at `seen` and did not satisfy the policy, if it is accepted now in place of a better one.
     pub(crate) fn rescue(&self, found: Found<V>, policy: ReadPolicy, seen: Moment, why: Stale) -> Option<Found<V>> {
-        // It has aged since.
+        // It is older now.
         let aged = Found { age: found.age + self.clock.now().since(seen), ..found };
         let rescued = policy.rescue(aged, self.settings.fail_safe, why)?;
         self.metrics.served_stale(rescued.age);
         Some(rescued)
     }
 
-    /// Loads for a reader that may fall back on `rescue`: if the load fails, or (it goes on then) takes too long.
+    /// Loads for a reader that may fall back to `rescue` if the load fails, or if it is slow; a slow load continues.
     pub(crate) async fn load_or_rescue(
         self: &Arc<Self>,
         key: &[u8],
@@ -259,7 +259,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         self.rescued(answer, policy, rescue, seen)
     }
 
-    /// Starts a load that nobody waits for, unless one of this key is under way.
+    /// Starts a background load, unless a load of this key is running.
     pub(crate) fn load_ahead(
         self: &Arc<Self>,
         key: &[u8],
@@ -286,7 +286,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         tokio::spawn(call.in_current_span());
     }
 
-    /// `is_patient` says whether to wait for the end of somebody's patience after a failure. If not, others who are shall load.
+    /// `is_patient`: whether to wait until the pause after a failure has elapsed. If not, readers that are patient load.
     async fn lease_and_load(
         &self,
         completion: &Completion<V>,
@@ -298,7 +298,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         let began = reader.began;
         let mut attempt = 0;
         loop {
-            // The turn comes first, so that no lease runs while its holder waits for one.
+            // The permit comes first, so that no lease runs while its holder waits for a permit.
             let permit = match self.admission.enter(began).await {
                 Ok(permit) => permit,
                 Err(error) => return Outcome::Failed(error),
@@ -342,7 +342,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         reader: Reader,
         loader: Loader<V>,
     ) -> Outcome<V> {
-        // A database that is busy with readers who wait is not asked for those who do not.
+        // Background loads do not compete for permits with readers that wait.
         let Some(_permit) = self.admission.try_enter() else { return Outcome::Nothing };
         let asked_at = self.calls.tick();
         match self.ask(completion.key(), why, reader).await {
@@ -364,7 +364,7 @@ impl<V: Send + Sync + 'static> Core<V> {
 
     pub(crate) async fn ask(&self, key: &[u8], why: Why, reader: Reader) -> LeaseReply<V> {
         if self.switches.bypass_fills() {
-            return LeaseReply::Bypass(Bypass::FillsBypassed); // who may not store needs no lease
+            return LeaseReply::Bypass(Bypass::FillsBypassed); // without a fill there is no need for a lease
         }
         let token = Token::random();
         let lease = Lease {
@@ -408,7 +408,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         self.settle(lease, completion, loaded).await
     }
 
-    /// Stores what a lease brought, or gives the lease back.
+    /// Stores the loaded value, or releases the lease.
     pub(crate) async fn settle(
         &self,
         lease: &HeldLease,
@@ -423,10 +423,10 @@ impl<V: Send + Sync + 'static> Core<V> {
                     sent_at = self.calls.tick();
                 }
                 if matches!(fate, Fate::Dropped | Fate::Outdated) && guard("dropped_fill_gives_lease_back") {
-                    // Nobody needs to wait for what will not come.
+                    // No reader needs to wait for a value that will not be stored.
                     self.give_back(lease, completion, Duration::ZERO).await;
                 }
-                // The store takes nothing that an invalidation has overtaken: none came before this was sent.
+                // The store rejects a value that an invalidation has superseded, so none arrived before this was sent.
                 let at = if fate == Fate::Stored { sent_at } else { known.at };
                 Outcome::Found { found, known: Known { at, ..known } }
             }
@@ -439,17 +439,17 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    /// Best effort: a lease that is not given back lapses.
+    /// Best effort: a lease that is not released expires.
     async fn give_back(&self, lease: &HeldLease, completion: &Completion<V>, retry_after: Duration) {
         let given_back = self.store.abandon(completion.key(), lease.token, span_ms(retry_after)).await;
         if let Err(error) = given_back {
-            tracing::debug!(cache = %self.name, %error, "a lease was not given back; it lapses");
+            tracing::debug!(cache = %self.name, %error, "the release of a lease failed; the lease expires by itself");
         }
     }
 
     async fn load_past_store(&self, reason: Bypass, reader: Reader, loader: Loader<V>) -> Outcome<V> {
         self.metrics.bypassed(reason.as_str());
-        // Past the store nobody knows what a replica would have to have.
+        // Without the store it is unknown which version a replica must have.
         let needs_primary = reason != Bypass::StoreAway;
         match self.run(loader, self.settings.source(reader.source(), needs_primary)).await {
             Ok(Loaded { found, known }) => Outcome::Found { found, known },
@@ -465,7 +465,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         self.loaded(loaded, began, began_at, source)
     }
 
-    /// What this process has just read from the database. A panic of the function that finds its version is one of the load.
+    /// A row that this process has just read from the database. A panic of the version function is an error of the load.
     pub(crate) fn loaded(
         &self,
         row: Option<V>,

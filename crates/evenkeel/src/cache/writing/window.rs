@@ -53,7 +53,7 @@ pub enum WindowEnd {
 /// What a process does about its own readers when a key is written.
 pub(crate) trait LocalReaders: Send + Sync {
     /// Nobody joins a load of `key` any more that began before this.
-    fn cut(&self, key: &[u8]);
+    fn close(&self, key: &[u8]);
 }
 
 struct Inner {
@@ -230,9 +230,9 @@ impl Inner {
     async fn end(&self, key: &[u8]) -> WindowEnd {
         let demand = Demand { floor: self.state().version, ..self.demand };
         let pending = self.replayer.begin(key, demand);
-        self.readers.cut(key);
+        self.readers.close(key);
         let ended = self.store.end_write(key, self.token, &pending.demand().invalidation()).await;
-        self.readers.cut(key);
+        self.readers.close(key);
         match ended {
             Ok(ended) => {
                 pending.done();
@@ -352,8 +352,8 @@ impl<V: Send + Sync + 'static> Core<V> {
 }
 
 impl<V: Send + Sync> LocalReaders for Core<V> {
-    fn cut(&self, key: &[u8]) {
-        self.calls.cut(key);
+    fn close(&self, key: &[u8]) {
+        self.calls.close(key);
     }
 }
 
