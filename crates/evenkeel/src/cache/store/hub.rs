@@ -1,5 +1,5 @@
-//! What the caches of one keel share, so that one more of them costs no task and no place in a list that every message goes through:
-//! one listener for what the store tells, one hook on new epochs, and the loop of [`Driver`].
+//! State shared by the caches of one keel, so that an additional cache costs no task and no entry in a list that every message
+//! traverses: one listener for change notifications, one hook on new epochs, and the loop of [`Driver`].
 
 use crate::cache::writing::driver::Driver;
 use crate::cache::writing::replay::Replayer;
@@ -13,28 +13,28 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
-/// Lists of caches that are gone are swept when they have grown to this, and then to twice what was left.
+/// A list is swept of closed caches when it has grown to this, and then to twice the remaining size.
 const SWEEP_MIN: usize = 64;
 
-/// Hears of the changes of one cache's entries.
+/// Receives the change notifications of one cache.
 pub(crate) trait ChangeListener: Send + Sync {
-    /// The entry under this key of the store is another one now, or gone.
+    /// The entry under this key of the store was changed or removed.
     fn entry_changed(&self, full_key: &[u8]);
 
     /// Every entry may have changed.
     fn all_changed(&self);
 
-    /// New connections are about to be used: what changed since the last ones ended was not told.
+    /// New connections are about to be used. There were no notifications since the last ones ended.
     fn connected(&self);
 
-    /// The connections have ended: nothing more is told before [`connected`](Self::connected).
+    /// The connections have ended: no notifications arrive before [`connected`](Self::connected).
     fn disconnected(&self);
 }
 
-/// The caches of one keel, as the link and the embedded store see them. The caches hold it; it only knows them.
+/// The caches of one keel, registered with the link or the embedded store. The caches own it; it refers to them weakly.
 #[derive(Default)]
 pub(crate) struct Hub {
-    /// By what every key of the cache begins with.
+    /// By the prefix of the cache's keys.
     listeners: RwLock<Swept<Listeners>>,
     replayers: Mutex<Swept<Vec<Weak<Replayer>>>>,
     pub(crate) driver: Driver,
@@ -50,7 +50,7 @@ struct Swept<T> {
 }
 
 impl Hub {
-    /// Lets `listener` hear of the entries whose keys begin with `front`, up to their first brace.
+    /// Notifies `listener` of changes of entries whose keys begin with `front`, up to their first brace.
     pub(crate) fn listen(&self, front: &[u8], listener: &Arc<dyn ChangeListener>) {
         let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
         listeners.all.insert(front.into(), Arc::downgrade(listener));
@@ -60,7 +60,7 @@ impl Hub {
         }
     }
 
-    /// Lets `replayer` run before every new epoch is published.
+    /// Runs `replayer` before every new epoch is published.
     pub(crate) fn before_open(&self, replayer: &Arc<Replayer>) {
         let mut replayers = self.replayers.lock().unwrap_or_else(PoisonError::into_inner);
         replayers.all.push(Arc::downgrade(replayer));
@@ -70,7 +70,7 @@ impl Hub {
         }
     }
 
-    /// Registers with the store, once. It knows this weakly.
+    /// Registers with the store, once. The store holds a weak reference.
     pub(crate) fn register(self: &Arc<Self>, link: Option<&Link>, entries: &EntryStore) {
         self.registered.get_or_init(|| match link {
             Some(link) => {
@@ -111,7 +111,8 @@ impl PushListener for Hub {
                     Value::SimpleString(key) => self.notify(key.as_bytes()),
                     _ => self.notify_all(|listener| listener.all_changed()),
                 }),
-                // Everything is gone: FLUSHALL, FLUSHDB. Two clients read this as "no key", and served on.
+                // All keys were removed (FLUSHALL, FLUSHDB). Two other clients treat this message as "no key" and keep serving
+                // old values.
                 _ if guard("near_empty_push") => self.notify_all(|listener| listener.all_changed()),
                 _ => {}
             }

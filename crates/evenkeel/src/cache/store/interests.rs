@@ -1,21 +1,21 @@
-//! Who waits for news of a key: readers that wait for somebody else's load, in another process perhaps.
+//! Readers that wait for a change of a key, usually for another reader's load, possibly in another process.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Those who wait for news of the keys of one cache.
+/// The readers that wait for changes of the keys of one cache.
 #[derive(Default)]
 pub(crate) struct ChangeWaiters {
     table: Mutex<Table>,
-    /// Read first, so that news that nobody waits for costs no lock.
+    /// Read first, so that a change of a key without waiters takes no lock.
     waiting: AtomicUsize,
 }
 
 type Table = HashMap<Box<[u8]>, Vec<Arc<Notify>>>;
 
-/// One who waits, for news of any of some keys. News that came between its making and its waiting is not lost.
+/// A waiter for changes of any of its keys. A change between its registration and its wait is not lost.
 pub(crate) struct ChangeWaiter<'a> {
     change_waiters: &'a ChangeWaiters,
     keys: Vec<Box<[u8]>>,
@@ -23,7 +23,7 @@ pub(crate) struct ChangeWaiter<'a> {
 }
 
 impl ChangeWaiters {
-    /// From now on, news of `keys` is kept for the caller.
+    /// Registers the caller: changes of `keys` from now on wake it.
     pub(crate) fn register<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> ChangeWaiter<'_> {
         let (keys, changed): (Vec<Box<[u8]>>, Arc<Notify>) = (keys.map(Box::from).collect(), Arc::default());
         let mut table = self.table();
@@ -35,7 +35,7 @@ impl ChangeWaiters {
         ChangeWaiter { change_waiters: self, keys, changed }
     }
 
-    /// Wakes those who wait for `key`.
+    /// Wakes the waiters of `key`.
     pub(crate) fn wake(&self, key: &[u8]) {
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return;
@@ -43,7 +43,7 @@ impl ChangeWaiters {
         self.table().get(key).into_iter().flatten().for_each(|changed| changed.notify_one());
     }
 
-    /// Wakes everybody: nobody knows what has changed.
+    /// Wakes all waiters, because it is unknown which keys changed.
     pub(crate) fn wake_all(&self) {
         self.table().values().flatten().for_each(|changed| changed.notify_one());
     }
@@ -54,7 +54,7 @@ impl ChangeWaiters {
 }
 
 impl ChangeWaiter<'_> {
-    /// Waits for news since this was made, or since the last time it was waited for.
+    /// Waits for a change since the registration, or since the last wait.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }

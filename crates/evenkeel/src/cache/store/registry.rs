@@ -1,4 +1,4 @@
-//! What the caches of one keel share: the embedded store, and the knowledge of which are open.
+//! State shared by the caches of one keel: the embedded store, and the open caches by name.
 
 use super::hub::Hub;
 #[cfg(feature = "sql")]
@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The caches of one keel.
 pub(crate) struct Caches {
-    /// Room for the entries of all of them, if the keel keeps its state in memory.
+    /// The entries of all of them, if the keel keeps its data in memory.
     pub(crate) entries: Arc<EntryStore>,
-    /// The same for caches under a published protocol.
+    /// The entries of caches under a published protocol.
     pub(crate) plain: PlainEntries,
-    /// What all of them share with the store.
+    /// The listener and the replay loop that all of them share.
     pub(crate) hub: Arc<Hub>,
     open: Mutex<Opened>,
 }
@@ -27,7 +27,7 @@ struct Opened {
     sweep_at: usize,
 }
 
-/// Names whose caches are closed are forgotten when there are so many, and then at twice what was left.
+/// Names of closed caches are removed when there are so many, and then at twice the remaining number.
 const SWEEP_MIN: usize = 64;
 
 #[derive(Default)]
@@ -35,7 +35,8 @@ struct Open {
     handles: Weak<()>,
     #[cfg(feature = "sql")]
     cache: Option<Weak<dyn OpenCache>>,
-    /// They outlive the handles: what a dropped cache owed is still owed, and the link keeps no hook alive.
+    /// They outlive the handles: the pending invalidations of a dropped cache are still replayed, and the link keeps no hook
+    /// alive.
     replayers: Vec<Arc<Replayer>>,
 }
 
@@ -47,13 +48,13 @@ impl Caches {
         Self::over(Arc::new(EntryStore::new(max_bytes)), PlainEntries::default())
     }
 
-    /// Caches over a store that others use too, as several processes use one Redis.
+    /// Caches over a store that is shared, as several processes share one Redis.
     pub(crate) fn over(entries: Arc<EntryStore>, plain: PlainEntries) -> Self {
         Self { entries, plain, hub: Arc::default(), open: Mutex::default() }
     }
 
-    /// Enters a cache. Two of one name would not know of each other's loads: a reader of one could join a load that an
-    /// invalidation through the other should have cut off.
+    /// Registers a cache. Two caches of one name would not know each other's loads: a reader of one could join a load that an
+    /// invalidation through the other should have closed.
     pub(crate) fn enter(&self, name: &str, replayer: &Arc<Replayer>) -> Result<Handles, CacheError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.sweep();
@@ -61,7 +62,7 @@ impl Caches {
         if cache.handles.strong_count() > 0 {
             return Err(CacheError::Settings {
                 cache: name.to_owned(),
-                reason: "it is open already in this keel; clone the handle instead of building another".to_owned(),
+                reason: "it is already open in this keel; clone the handle instead of building another".to_owned(),
             });
         }
         let handles = Handles::default();
@@ -71,7 +72,7 @@ impl Caches {
         Ok(handles)
     }
 
-    /// Makes an entered cache known to those who have only its name.
+    /// Makes a registered cache available under its name.
     #[cfg(feature = "sql")]
     pub(crate) fn make_known(&self, name: &str, cache: Weak<dyn OpenCache>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
