@@ -1,4 +1,4 @@
-//! Invalidations that outlive their process: those that the store did not take, written to the keel's spool, if it has one.
+//! Invalidations that survive their process: failed ones, stored in the keel's spool if it has one.
 
 use super::ledger::{Demand, Pending};
 use super::replay::Replayer;
@@ -17,7 +17,7 @@ use evenkeel_protocol::cache::{keys::FRONT, steps::Mode};
 #[cfg(feature = "spool")]
 use std::sync::Weak;
 
-/// One cache's part of the spool.
+/// One cache's topic in the spool.
 #[derive(Clone, Default)]
 pub(crate) struct Deferral {
     #[cfg(feature = "spool")]
@@ -37,13 +37,13 @@ impl Deferral {
         let prefix = keel.link().map_or(MEMORY_PREFIX, Link::prefix);
         let target = keel.spool().map(|spool| Target {
             spool: spool.clone(),
-            // What the keys of the cache begin with.
+            // The prefix of the cache's keys.
             topic: format!("{prefix}:{FRONT}{cache}").into(),
         });
         Self { target }
     }
 
-    /// What is in the spool from before.
+    /// The invalidations that are in the spool from before.
     pub(crate) fn pending_in_spool(&self) -> Vec<(Bytes, Demand, u64)> {
         let Some(target) = self.target.as_ref().filter(|_| guard("spool_taken_over")) else { return Vec::new() };
         let pending = target.spool.pending(&target.topic, usize::MAX);
@@ -54,8 +54,8 @@ impl Deferral {
         read.collect()
     }
 
-    /// Writes one down, at once; the future says whether that succeeded, and waits for room if the spool's options say so.
-    /// `replayer` strikes it off when it is done.
+    /// Sends an invalidation to the spool at once. The future returns whether it was stored, and waits for space if the spool's
+    /// options allow that. `replayer` removes it after it has been applied.
     pub(crate) fn keep(
         &self,
         replayer: &Arc<Replayer>,
@@ -86,20 +86,20 @@ impl Deferral {
                 }
             }
             if let Err(error) = &answer {
-                tracing::warn!(%error, "an invalidation that failed is not in the spool either");
+                tracing::warn!(%error, "a failed invalidation could not be stored in the spool");
             }
             answer.is_ok() || !guard("deferred_is_kept")
         }
     }
 
-    /// It is in the spool; by now it may be done.
+    /// It is in the spool now; it may have been applied meanwhile.
     fn stored(&self, replayer: &Weak<Replayer>, key: &[u8], sequence: u64) {
         if replayer.upgrade().is_some_and(|replayer| !replayer.ledger.spooled(key, sequence)) {
             self.done(sequence);
         }
     }
 
-    /// Strikes one off.
+    /// Removes one from the spool.
     pub(crate) fn done(&self, sequence: u64) {
         if let Some(target) = self.target.as_ref().filter(|_| guard("spool_struck_off")) {
             target.spool.done(&[sequence]);
@@ -124,8 +124,8 @@ impl Deferral {
     pub(crate) fn done(&self, _sequence: u64) {}
 }
 
-/// A demand as it stands in the spool: 1, the mode (0 expire, 1 purge), `keep_ms`, whether there is a floor, the floor,
-/// `lag_ms_max`; numbers are little-endian.
+/// The encoding in the spool: 1, the mode (0 expire, 1 purge), `keep_ms`, whether there is a floor, the floor, `lag_ms_max`;
+/// numbers are little-endian.
 #[cfg(feature = "spool")]
 fn write(demand: Demand) -> Vec<u8> {
     let (mode, keep_ms) = match demand.mode {
@@ -140,7 +140,7 @@ fn write(demand: Demand) -> Vec<u8> {
     bytes
 }
 
-/// What a newer program wrote is carried out in the strictest way there is: nothing older is ever served.
+/// An encoding of a newer program is carried out as a purge, the strictest mode: no older value is ever served.
 #[cfg(feature = "spool")]
 fn read(bytes: &[u8]) -> Demand {
     let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));

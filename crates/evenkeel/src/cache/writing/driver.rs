@@ -1,4 +1,5 @@
-//! The loop that drives failed invalidations until they are done, one for all caches of a keel. Each cache has a backoff of its own.
+//! The loop that replays failed invalidations until they succeed, one for all caches of a keel. Each cache has an exponential
+//! backoff of its own.
 
 use super::replay::Replayer;
 use evenkeel_link::clock::{Clock, Moment};
@@ -9,14 +10,14 @@ use tokio::sync::Notify;
 
 const BACKOFF: Backoff = Backoff { delay_min: Duration::from_millis(50), delay_max: Duration::from_secs(2) };
 
-/// Starts the loop and tells it who has failed invalidations.
+/// Starts the loop and passes it the caches with failed invalidations.
 #[derive(Default)]
 pub(crate) struct Driver {
     backlog: Arc<Backlog>,
     task: Mutex<Option<Background>>,
 }
 
-/// The caches with invalidations to drive.
+/// The caches with invalidations to replay.
 #[derive(Default)]
 struct Backlog {
     waiting: Mutex<Vec<Waiting>>,
@@ -30,7 +31,7 @@ struct Waiting {
 }
 
 impl Driver {
-    /// Starts the loop on the current runtime, unless it runs.
+    /// Starts the loop on the current runtime, unless it is running.
     pub(crate) fn start(&self, clock: &Clock) {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         if task.as_ref().is_none_or(Background::is_over) {
@@ -40,7 +41,7 @@ impl Driver {
         }
     }
 
-    /// `replayer` has a failed invalidation. It is driven at once, unless it waits for its next attempt already.
+    /// Schedules `replayer`, which has a failed invalidation: at once, unless it waits for its next attempt already.
     pub(crate) fn schedule(&self, replayer: &Arc<Replayer>, now: Moment) {
         let mut waiting = self.backlog.waiting();
         if !waiting.iter().any(|waiting| waiting.is_of(replayer)) {
@@ -62,12 +63,12 @@ impl Backlog {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drives what is due once, and says how long until the next is.
+    /// Runs each due replayer once, and returns the time until the next is due.
     async fn run_due(&self, clock: &Clock) -> Option<Duration> {
         let now = clock.now();
         let due: Vec<_> = self.waiting().extract_if(.., |waiting| waiting.due <= now).collect();
         in_groups(due.into_iter().map(|Waiting { replayer, attempt, .. }| async move {
-            // It holds no cache: what is gone is driven no more.
+            // The loop keeps no cache alive; the invalidations of a dropped replayer are not replayed.
             let Some(replayer) = replayer.upgrade() else { return };
             if replayer.run_once().await > 0 {
                 self.wait(&replayer, attempt, clock.now());
@@ -82,7 +83,7 @@ impl Backlog {
         let next =
             Waiting { replayer: Arc::downgrade(replayer), attempt: attempt + 1, due: now + BACKOFF.delay(attempt) };
         let mut waiting = self.waiting();
-        // One more may have failed meanwhile.
+        // Another invalidation may have failed meanwhile.
         match waiting.iter_mut().find(|waiting| waiting.is_of(replayer)) {
             Some(waiting) => *waiting = next,
             None => waiting.push(next),

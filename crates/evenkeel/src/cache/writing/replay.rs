@@ -1,5 +1,5 @@
-//! Drives invalidations again: on a new epoch, before anybody may read through it, those of the last seconds, which a Redis that
-//! failed over or was restarted may have lost; and those that failed, until they are done.
+//! Replays invalidations: on a new epoch, before it serves reads, the recent ones, which a Redis that failed over or restarted
+//! may have lost; and failed ones, until they succeed.
 
 use super::deferral::Deferral;
 use super::ledger::{Demand, Ledger, Pending};
@@ -14,21 +14,21 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Invalidations on the way at once while they are driven again.
+/// Invalidations in flight at once during a replay.
 const BATCH_MAX: usize = 256;
 
-/// The invalidations of one cache, and the duty to get them done.
+/// The invalidations of one cache, and their replay.
 pub(crate) struct Replayer {
     pub(crate) ledger: Ledger,
     store: Store,
     clock: Clock,
     metrics: Arc<CacheMetrics>,
-    /// Of all caches of the keel; its driver is told what failed.
+    /// Shared by all caches of the keel; its driver schedules failed invalidations.
     hub: Arc<Hub>,
     deferral: Deferral,
 }
 
-/// An invalidation under way. Dropped before its end, nobody knows whether it happened: it is driven again.
+/// An invalidation in flight. If it is dropped before its end, its outcome is unknown, so it is replayed.
 pub(crate) struct PendingInvalidation {
     replayer: Arc<Replayer>,
     pending: Pending,
@@ -48,7 +48,7 @@ impl Replayer {
         Self { ledger, store, clock, metrics, hub: Arc::clone(hub), deferral }
     }
 
-    /// Takes over what earlier processes, or earlier caches of this name, have left in the spool.
+    /// Loads the invalidations that earlier processes, or earlier caches of this name, left in the spool.
     pub(crate) fn load_spooled(self: &Arc<Self>) {
         for (key, demand, sequence) in self.deferral.pending_in_spool() {
             let (pending, _) = self.ledger.open(&key, demand, self.clock.now());
@@ -60,14 +60,14 @@ impl Replayer {
         if self.ledger.pending_count() > 0 {
             self.update_pending_gauge();
             self.hub.driver.schedule(self, self.clock.now());
-            // Without a runtime it begins with the first invalidation.
+            // Without a runtime the loop starts with the first invalidation.
             if tokio::runtime::Handle::try_current().is_ok() {
                 self.hub.driver.start(&self.clock);
             }
         }
     }
 
-    /// Sends an invalidation, and answers for it from now on.
+    /// Records an invalidation that is about to be sent.
     pub(crate) fn begin(self: &Arc<Self>, key: &[u8], demand: Demand) -> PendingInvalidation {
         self.hub.driver.start(&self.clock);
         let (pending, removed) = self.ledger.open(key, demand, self.clock.now());
@@ -75,11 +75,11 @@ impl Replayer {
         PendingInvalidation { replayer: Arc::clone(self), pending, is_done: false }
     }
 
-    /// Drives what is owed, once. The number is what is still owed.
+    /// Replays the failed invalidations once. Returns how many are still pending.
     pub(crate) async fn run_once(&self) -> usize {
         for batch in self.ledger.failures().chunks(BATCH_MAX) {
             let sent = batch.iter().map(|pending| self.replay(pending, None));
-            // If the first of a batch fails, so would the rest of the list.
+            // If one of a batch fails, the rest of the list is likely to fail, too.
             if together(sent).await.iter().any(Result::is_err) {
                 break;
             }
@@ -91,7 +91,7 @@ impl Replayer {
         pending_count
     }
 
-    /// Whether there is nothing that would be driven again.
+    /// Whether there is nothing to replay.
     pub(crate) fn is_idle(&self) -> bool {
         self.ledger.everything(self.clock.now()).is_empty()
     }
@@ -113,7 +113,7 @@ impl Replayer {
         answer
     }
 
-    /// Drives what a Redis that lost data may have forgotten, on an epoch that is not published yet.
+    /// Replays all invalidations that a Redis which lost data may be missing, on an epoch that is not published yet.
     pub(crate) async fn replay_before_open(&self, epoch: &Epoch) -> Result<(), LinkError> {
         if !guard("redrive_before_publish") {
             return Ok(());
@@ -121,8 +121,8 @@ impl Replayer {
         for batch in self.ledger.everything(self.clock.now()).chunks(BATCH_MAX) {
             let sent = batch.iter().map(|pending| self.replay(pending, Some(epoch)));
             for answer in together(sent).await {
-                // What the server refuses for this key alone stays owed, and is not read meanwhile; it must not keep all
-                // others from an epoch that is otherwise well.
+                // An invalidation that the server rejects for this key alone stays pending, and the key is not read from the
+                // store meanwhile; it must not block the epoch for all other keys.
                 if let Err(CacheError::Link(error)) = answer
                     && !matches!(error, LinkError::Refused { .. } | LinkError::Unexpected(_))
                 {
@@ -140,7 +140,7 @@ impl Replayer {
     }
 
     fn update_pending_gauge(&self) {
-        // A count of keys; nothing real is too large for a float.
+        // A count of keys is small enough for a float.
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
         self.metrics.pending_count.set(self.ledger.pending_count() as f64);
     }
@@ -157,12 +157,13 @@ impl PendingInvalidation {
         self.replayer.update_pending_gauge();
     }
 
-    /// It failed. Says whether it is written down where the next process finds it; this one drives it in either case.
+    /// Records that it failed. Returns whether the spool has stored it for the next process; this process replays it in either
+    /// case.
     pub(crate) async fn defer(mut self) -> bool {
         self.mark_failed().await
     }
 
-    /// Owes it from now on. The future says whether the spool has it; it need not be waited for.
+    /// Marks it as failed and schedules its replay. The future returns whether the spool has stored it; it need not be awaited.
     fn mark_failed(&mut self) -> impl Future<Output = bool> + Send + use<> {
         self.is_done = true;
         if guard("invalidation_is_owed") {
