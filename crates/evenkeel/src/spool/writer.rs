@@ -1,4 +1,4 @@
-//! The thread that owns the files: it takes what was sent, writes it in as few calls as there can be, and answers.
+//! The thread that owns the files: it receives messages, writes them in as few calls as possible, and replies.
 
 use super::error::SpoolError;
 use super::format::{Entry, frame_bytes};
@@ -14,23 +14,23 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
 
-/// Messages that may share one write.
+/// The maximum number of messages that share one write.
 const BATCH_MAX: usize = 512;
 
-/// What the handles and the thread share.
+/// State shared by the handles and the thread.
 pub(super) struct Shared {
     live: Mutex<Live>,
     pub(super) metrics: SpoolMetrics,
     pub(super) clock: Clock,
-    /// Changes whenever something was done, for those who wait for room.
+    /// Changes whenever an obligation is done, for callers that wait for space.
     pub(super) room: watch::Sender<u64>,
-    /// Tells that something was written and is not on the disk.
+    /// Notified when data was written and not synced.
     pub(super) dirty: Notify,
-    /// What the thread last counted.
+    /// The latest statistics of the thread.
     pub(super) figures: Mutex<Figures>,
 }
 
-/// What the thread last counted.
+/// The latest statistics of the thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
     pub(super) file_bytes: u64,
@@ -38,7 +38,7 @@ pub(super) struct Figures {
     pub(super) torn_bytes: u64,
 }
 
-/// Answers an append, on the thread.
+/// Receives the result of an append, on the writer thread.
 pub(super) type Answer = Box<dyn FnOnce(Result<u64, SpoolError>) + Send>;
 
 pub(super) enum Message {
@@ -52,9 +52,9 @@ pub(super) struct Writer {
     segments: Segments,
     shared: Arc<Shared>,
     options: SpoolOptions,
-    /// Why nothing is taken any more.
+    /// Why nothing is accepted any more.
     broken: Option<SpoolError>,
-    /// The last write failed, and was logged.
+    /// The last write failed and was logged.
     is_failing: bool,
     is_dirty: bool,
 }
@@ -87,7 +87,7 @@ impl Writer {
         writer
     }
 
-    /// Works until all handles are gone, or one closes it.
+    /// Runs until all handles are dropped, or one of them closes the spool.
     pub(super) fn run(mut self, mut messages: UnboundedReceiver<Message>) {
         let mut closing = None;
         while closing.is_none() {
@@ -103,14 +103,14 @@ impl Writer {
         if self.options.fsync != Fsync::Never && self.is_dirty {
             let _ = self.sync();
         }
-        // The lock is free before anybody is told.
+        // The lock is released before `close` returns.
         drop(self);
         if let Some(closed) = closing {
             let _ = closed.send(());
         }
     }
 
-    /// One batch: one frame and one sync, or as many as its size needs.
+    /// Processes a batch in one frame and one sync, or in as many as its size needs.
     fn serve(&mut self, batch: Vec<Message>) -> Option<oneshot::Sender<()>> {
         let mut batch = batch.into_iter().peekable();
         let mut closing = None;
@@ -144,7 +144,7 @@ impl Writer {
                     Message::Close(closed) => closing = Some(closed),
                 }
             }
-            // Those who sent it have been told; the next call tells others.
+            // The senders have received their replies; an error affects the next call.
             let _ = self.commit(entries, answers);
         }
         closing
@@ -173,20 +173,20 @@ impl Writer {
         answer(Err(error));
     }
 
-    /// Writes a frame, syncs it as the policy says, and only then answers.
+    /// Writes a frame, syncs it as the policy demands, and only then replies.
     fn commit(&mut self, entries: Vec<Entry>, answers: Vec<(u64, Answer)>) -> Result<(), SpoolError> {
         if entries.is_empty() {
             return Ok(());
         }
-        // What only says that something is done need not be on the disk: it would be done again.
+        // A `Done` entry need not be synced: after a crash the obligation would only be returned again.
         let must_sync = !answers.is_empty() && self.options.fsync == Fsync::Always;
         let written = self.write(entries, must_sync);
         crash_point("spool_before_answer");
         match &written {
             Ok(()) => {
-                // What only says that something is done is short: that it fits says little about the next obligation.
+                // A `Done` entry is short: that it could be written says little about the next obligation.
                 if !answers.is_empty() && std::mem::take(&mut self.is_failing) {
-                    tracing::info!("the spool can be written again");
+                    tracing::info!("the spool is writable again");
                 }
                 self.shared.metrics.kept.increment(answers.len() as u64);
                 answers.into_iter().for_each(|(sequence, answer)| answer(Ok(sequence)));
@@ -194,7 +194,7 @@ impl Writer {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.is_failing, true) {
-                    tracing::error!(%error, "the spool cannot be written; what it is given is refused until it can (told once)");
+                    tracing::error!(%error, "the spool cannot be written; it rejects obligations until it can (logged once)");
                 }
                 answers.into_iter().for_each(|(_, answer)| self.reject(answer, error.clone()));
             }
@@ -223,11 +223,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins a new segment when this one is full (or nothing in it is needed), and lets go of old ones. What fails here is tried
-    /// again after the next write; nobody waits for it.
+    /// Starts a new segment when the active one is full (or contains nothing pending), and removes old ones. A failure is
+    /// retried after the next write; no caller waits for it.
     fn tidy_up(&mut self) {
         if let Err(error) = self.try_tidy_up() {
-            tracing::warn!(%error, "the spool could not be tidied up; it is tried again");
+            tracing::warn!(%error, "old segments of the spool could not be removed; this is retried after the next write");
         }
     }
 
@@ -238,7 +238,7 @@ impl Writer {
             self.roll()?;
         }
         self.remove_unneeded()?;
-        // Old obligations that still wait hold up whole segments behind them: they are copied to the end.
+        // Old pending obligations keep the segments behind them from being removed, so they are copied to the end.
         let most = self.options.bytes_max.saturating_add(self.options.segment_bytes).saturating_mul(2);
         while self.segments.bytes() > most {
             let Some((_, copies)) = self.shared.live().oldest() else { return Ok(()) };
@@ -247,7 +247,7 @@ impl Writer {
             }
             if !copies.is_empty() {
                 let segment = self.run_checked(|segments| segments.write(&copies))?;
-                // The copies must be on the disk before the originals go.
+                // The copies must be on the disk before the originals are removed.
                 self.sync()?;
                 crash_point("spool_copied");
                 let mut live = self.shared.live();
@@ -285,7 +285,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Does something to the files, and takes nothing more if nobody knows what is in them afterwards.
+    /// Runs an operation on the files, and accepts nothing more if their contents are unknown afterwards.
     fn run_checked<T>(&mut self, act: impl FnOnce(&mut Segments) -> Result<T, SpoolError>) -> Result<T, SpoolError> {
         let done = act(&mut self.segments);
         if let Err(error @ SpoolError::Broken { .. }) = &done {
@@ -315,7 +315,7 @@ mod tests {
         let shared = Arc::new(Shared::new(opened.live, Clock::system()));
         let options = SpoolOptions::default().fsync(Fsync::Always);
         let writer = Writer::new(segments, Arc::clone(&shared), options);
-        // All of it is there before the thread, which is this one, begins.
+        // All messages are queued before the writer, which runs on this thread, starts.
         let (messages, inbox) = unbounded_channel();
         let (reply, answers) = std::sync::mpsc::channel();
         for key in 0..100_u8 {
