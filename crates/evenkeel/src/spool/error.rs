@@ -17,7 +17,8 @@ pub enum SpoolError {
     /// A file is damaged at a position that a crash cannot explain. Nothing was changed. The data before the offset can be
     /// read; move the folder aside, and assume that every invalidation in it was lost (flush those caches).
     #[error(
-        "the spool file {file} is damaged at byte {offset}: {reason}; nothing was changed, move the folder aside and flush the caches that used it",
+        "the spool file {file} is damaged at byte {offset}: {reason}; nothing was changed; \
+         move the folder aside and flush the caches that used it",
         file = .file.display()
     )]
     Corrupt {

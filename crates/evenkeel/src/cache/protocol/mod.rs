@@ -3,11 +3,19 @@
 //! [`Protocol::Fenced`] is Evenkeel's own protocol and the default; docs/spec/cache.md specifies it. The other three come from
 //! the literature, each as strong as it can be without becoming another protocol:
 //!
-//! | protocol | idea | what it leaves open |
-//! |---|---|---|
-//! | [`Protocol::Lease`] | a 64-bit token given with the miss must still be there at the fill | no stale value while one reloads, no refresh ahead; a load longer than the lease is thrown away, so a slow key under traffic is never stored; a failover that loses a delete revives its token |
-//! | [`Protocol::Version`] | a fill is stored only if its row version is not below the stored one; a write updates or marks, it never deletes | the mark is forgotten with the key (expiry, eviction, flush), and a slow load may then store an older row |
-//! | [`Protocol::DelayedDoubleDelete`] | delete before and after the write, and once more after a delay | any load that takes longer than the delay; without the feature `queue`, a process that dies before its second delete |
+//! | protocol | idea |
+//! |---|---|
+//! | [`Protocol::Lease`] | a miss returns a 64-bit token, and a fill requires that the token still exists |
+//! | [`Protocol::Version`] | a fill is rejected if its row version is below the stored one; writes update or mark, and never delete |
+//! | [`Protocol::DelayedDoubleDelete`] | delete before and after the write, and once more after a delay |
+//!
+//! Their limits:
+//!
+//! * `Lease` serves no stale value during a reload and does not refresh ahead. The value of a load that is longer than its lease is
+//!   discarded, so a slow key under traffic is never stored. A failover that loses a delete revives its token.
+//! * `Version` loses the marker with the key (expiry, eviction, flush), and a slow load may then store an older row.
+//! * `DelayedDoubleDelete` does not cover a load that takes longer than the delay, nor, without the feature `queue`, a process that
+//!   dies before its second delete.
 //!
 //! They share the entry format, the single-flight calls and the loader rules of the fenced cache, and implement the same steps
 //! ([`CacheSteps`]). They have no update windows.

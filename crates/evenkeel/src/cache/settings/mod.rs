@@ -354,7 +354,8 @@ impl Settings {
         // Zero disables refresh-ahead, and with it the guarantee that depends on the window.
         if !refresh_window.is_zero() && *refresh_window < *load_budget + *lease {
             return Err(format!(
-                "the refresh window of {refresh_window:?} is shorter than load budget + lease, {:?}; an entry could expire during its refresh",
+                "the refresh window of {refresh_window:?} is shorter than load budget + lease, {:?}; \
+                 an entry could expire during its refresh",
                 *load_budget + *lease
             ));
         }
