@@ -85,9 +85,9 @@ impl<K: ?Sized, V: Send + Sync + 'static> Cache<K, V> {
 
 impl<V: Send + Sync + 'static> Core<V> {
     /// Registers the cache under its name, so that relays of this process find it.
-    pub(super) fn make_known(self: &Arc<Self>, keel: &Keel) {
+    pub(super) fn register_open(self: &Arc<Self>, keel: &Keel) {
         let open: Arc<dyn OpenCache> = Arc::<Self>::clone(self);
-        keel.caches().make_known(&self.name, Arc::downgrade(&open));
+        keel.caches().register_open(&self.name, Arc::downgrade(&open));
     }
 }
 

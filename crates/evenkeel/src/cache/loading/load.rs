@@ -305,7 +305,7 @@ impl<V: Send + Sync + 'static> Core<V> {
             };
             let asked_at = self.calls.tick();
             let (retry_after, is_failing) = match self.ask(completion.key(), why, reader).await {
-                LeaseReply::Granted(lease) => return self.load_under(&lease, completion, loader).await,
+                LeaseReply::Granted(lease) => return self.load_with_lease(&lease, completion, loader).await,
                 LeaseReply::Landed(found) => return Outcome::landed(found, asked_at),
                 LeaseReply::Bypass(reason) => return self.load_past_store(reason, reader, loader).await,
                 LeaseReply::Failed(error) => return Outcome::Failed(error),
@@ -348,7 +348,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         match self.ask(completion.key(), why, reader).await {
             LeaseReply::Granted(lease) => {
                 self.metrics.refreshes.increment(1);
-                self.load_under(&lease, completion, loader).await
+                self.load_with_lease(&lease, completion, loader).await
             }
             LeaseReply::Landed(found) => Outcome::landed(found, asked_at),
             LeaseReply::Later { .. } | LeaseReply::Bypass(_) | LeaseReply::Failed(_) => Outcome::Nothing,
@@ -403,7 +403,7 @@ impl<V: Send + Sync + 'static> Core<V> {
         }
     }
 
-    async fn load_under(&self, lease: &HeldLease, completion: &Completion<V>, loader: Loader<V>) -> Outcome<V> {
+    async fn load_with_lease(&self, lease: &HeldLease, completion: &Completion<V>, loader: Loader<V>) -> Outcome<V> {
         let loaded = self.run(loader, lease.source).await;
         self.settle(lease, completion, loaded).await
     }

@@ -18,7 +18,7 @@ const AGE_MS_MIN: u64 = 1_000;
 impl<V: 'static> Core<V> {
     /// How to load a key whose entry cannot be decoded. A value of this codec and schema is loaded again, by one reader of all
     /// processes, and replaced. A value that another program may be able to decode is kept.
-    pub(crate) fn past_unreadable(
+    pub(crate) fn handle_unreadable(
         &self,
         key: &[u8],
         value: &Value,

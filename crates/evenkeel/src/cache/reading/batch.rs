@@ -239,11 +239,11 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
         let mut pause: Option<Duration> = None;
         for (Led { key, completion, handle }, asked) in led.into_iter().zip(asked) {
             match self.decide(asked, key.plan, left.is_zero()) {
-                Decided::Load(lease, past_the_store) => {
-                    if let Some(reason) = past_the_store {
+                Decided::Load(lease, bypass) => {
+                    if let Some(reason) = bypass {
                         self.core.metrics.bypassed(reason.as_str());
                     }
-                    let needs_primary = past_the_store.is_some_and(|reason| reason != Bypass::StoreAway);
+                    let needs_primary = bypass.is_some_and(|reason| reason != Bypass::StoreAway);
                     let source = lease.as_ref().map_or_else(
                         || self.core.settings.source(self.reader(&key).source(), needs_primary),
                         |lease| lease.source,

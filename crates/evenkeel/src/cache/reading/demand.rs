@@ -34,11 +34,11 @@ impl ReadPolicy {
     pub(crate) fn check(self, has_versions: bool, is_fenced: bool) -> Result<Self, CacheError> {
         match self.0 {
             Freshness::AtLeast(_) if !has_versions => Err(CacheError::Unsupported(
-                "Freshness::AtLeast compares versions; say where a value has its version with version(..) of the builder",
+                "Freshness::AtLeast compares versions; set the version function of the cache with version(..)",
             )),
-            Freshness::Fresh if !is_fenced => {
-                Err(CacheError::Unsupported("Freshness::Fresh needs Protocol::Fenced; no other knows update windows"))
-            }
+            Freshness::Fresh if !is_fenced => Err(CacheError::Unsupported(
+                "Freshness::Fresh needs Protocol::Fenced; the other protocols have no update windows",
+            )),
             _ => Ok(self),
         }
     }
@@ -109,13 +109,13 @@ impl ReadPolicy {
     /// acknowledged before that. A load that began at the primary after the read did is as good as the read's own, whatever its
     /// age and version.
     pub(crate) fn accepts_shared<V>(self, found: &Found<V>, known: Known, began: Tick) -> bool {
-        let is_vouched_for = match self.0 {
+        let is_confirmed = match self.0 {
             Freshness::Fresh => {
                 (known.at > began && known.source == Source::Primary) || !guard("fresh_joins_nothing_older")
             }
             _ => known.at > began || !guard("joins_nothing_older"),
         };
-        is_vouched_for && (known.read_at > began || self.accepts(found.age, found.version))
+        is_confirmed && (known.read_at > began || self.accepts(found.age, found.version))
     }
 
     /// The maximum age at which an otherwise insufficient value is served if loading a better one fails. `fail_safe` is the

@@ -27,7 +27,7 @@ pub(crate) enum Look<V> {
 impl<V: 'static> Core<V> {
     /// Reads the store once. A hit costs only this command.
     pub(crate) async fn look(&self, key: &[u8], policy: ReadPolicy) -> Look<V> {
-        if let Some(plan) = self.past_the_store(key) {
+        if let Some(plan) = self.bypass_plan(key) {
             return Look::Load(plan, None);
         }
         self.decide(key, self.read_entry(key).await, policy)
@@ -49,7 +49,7 @@ impl<V: 'static> Core<V> {
                 if let Some(found) = near {
                     return Look::Serve(found);
                 }
-                match (entry_reads.next(), self.past_the_store(key.as_slice())) {
+                match (entry_reads.next(), self.bypass_plan(key.as_slice())) {
                     (Some(entry_read), None) => self.decide(key.as_slice(), entry_read, policy),
                     (_, plan) => Look::Load(plan.unwrap_or(Plan::Bypass(Bypass::StoreAway)), None),
                 }
@@ -60,7 +60,7 @@ impl<V: 'static> Core<V> {
 
     /// The plan of a key that must not be read from the store: reads are bypassed, or an invalidation of the key has failed, so
     /// the stored value may be outdated.
-    fn past_the_store(&self, key: &[u8]) -> Option<Plan> {
+    fn bypass_plan(&self, key: &[u8]) -> Option<Plan> {
         if self.bypasses_reads() {
             return Some(Plan::Bypass(Bypass::ReadsBypassed));
         }
@@ -114,7 +114,7 @@ impl<V: 'static> Core<V> {
         }
         let Unpacked { row, bytes } = match self.payloads.unpack(value, payload) {
             Ok(unpacked) => unpacked,
-            Err(unreadable) => return self.past_unreadable(key, value, &unreadable, now_ms, policy),
+            Err(unreadable) => return self.handle_unreadable(key, value, &unreadable, now_ms, policy),
         };
         if let Some(tracked) = tracked
             && let Some(weight) = self.near_weight(row.as_deref(), bytes)

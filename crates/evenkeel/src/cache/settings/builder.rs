@@ -425,14 +425,14 @@ impl<K: ?Sized, V: Send + Sync + 'static, C: Codec<V>> CacheBuilder<K, V, C> {
         };
         let core = Arc::new(core);
         #[cfg(feature = "sql")]
-        core.make_known(&self.keel);
+        core.register_open(&self.keel);
         Ok(Cache { core, handles, key: PhantomData })
     }
 
     /// Checks that the settings which the protocol needs are present; the error is one sentence.
     fn check_protocol(&self) -> Result<(), &'static str> {
         if self.protocol == Protocol::Version && self.version.is_none() {
-            return Err("Protocol::Version compares versions; say where a value has its version with version(..)");
+            return Err("Protocol::Version compares versions; set the version function of the cache with version(..)");
         }
         if self.draft.window_replicas.is_some() && matches!(self.keel.backend(), Backend::Memory(_)) {
             return Err("windows_on_replicas waits for replicas of Redis, and the embedded store has no replicas");

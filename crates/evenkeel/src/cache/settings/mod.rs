@@ -312,7 +312,7 @@ impl Settings {
         let longest = self.ttl.mul_f64(1.0 + self.spread);
         match (self.fail_safe, self.load_soft_timeout) {
             (Some(fail_safe), _) if fail_safe <= longest => Err(format!(
-                "a fail_safe of {fail_safe:?} is not longer than the longest life of a value, {longest:?}; it counts from the load, so \
+                "a fail_safe of {fail_safe:?} is not longer than the longest lifetime of a value, {longest:?}; it counts from the load, so \
                  it would have no effect"
             )),
             (None, Some(_)) => {
@@ -336,7 +336,7 @@ impl Settings {
         }
         if *load_budget >= lifetime {
             return Err(format!(
-                "the load budget of {load_budget:?} does not fit the shortest life of an entry, {lifetime:?}; \
+                "the load budget of {load_budget:?} does not fit the shortest lifetime of an entry, {lifetime:?}; \
                  a value could expire before it is stored"
             ));
         }
@@ -361,7 +361,7 @@ impl Settings {
         }
         if *refresh_window >= lifetime {
             return Err(format!(
-                "the refresh window of {refresh_window:?} does not fit the shortest life of an entry, {lifetime:?}; \
+                "the refresh window of {refresh_window:?} does not fit the shortest lifetime of an entry, {lifetime:?}; \
                  shorten it, the lease or the load budget, or lengthen the ttl"
             ));
         }
@@ -422,7 +422,7 @@ mod tests {
         refused(&Draft { lease: Some(ttl), ..draft(ttl) }, "not longer than the lease");
         refused(
             &Draft { load_budget: Some(secs(9)), ..draft(ttl) },
-            "load budget of 9s does not fit the shortest life",
+            "load budget of 9s does not fit the shortest lifetime",
         );
         refused(&Draft { refresh_window: Some(secs(1)), ..draft(ttl) }, "shorter than load budget + lease, 2s");
         refused(&Draft { refresh_window: Some(secs(9)), ..draft(ttl) }, "refresh window of 9s does not fit");

@@ -74,7 +74,7 @@ impl Caches {
 
     /// Makes a registered cache available under its name.
     #[cfg(feature = "sql")]
-    pub(crate) fn make_known(&self, name: &str, cache: Weak<dyn OpenCache>) {
+    pub(crate) fn register_open(&self, name: &str, cache: Weak<dyn OpenCache>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.caches.entry(name.to_owned()).or_default().cache = Some(cache);
     }

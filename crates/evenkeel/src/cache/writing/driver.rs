@@ -37,7 +37,7 @@ impl Driver {
         if task.as_ref().is_none_or(Background::is_over) {
             let (backlog, own_clock) = (Arc::clone(&self.backlog), clock.clone());
             let run = move || run_loop(Arc::clone(&backlog), own_clock.clone());
-            *task = Some(Background::spawn("cache redrive", clock.clone(), run));
+            *task = Some(Background::spawn("cache replay", clock.clone(), run));
         }
     }
 

@@ -30,7 +30,7 @@ use std::time::Duration;
 ///
 /// If it is dropped, it is abandoned: the window is left to expire, because the transaction may still commit.
 #[derive(Debug)]
-#[must_use = "a window that is dropped keeps readers waiting until it lapses"]
+#[must_use = "a window that is dropped keeps readers waiting until it expires"]
 pub struct WriteWindow(OpenWindow);
 
 /// A handle to an open window, for the code that writes under it. Cheap to clone; it does not keep the window open.
